@@ -131,7 +131,7 @@ def cli(ctx: click.Context, debug: bool, trust_code: bool) -> None:
 
 
 def _restore(variable: str, value: str | None) -> None:
-    """Sets a variable of the environment to what it was."""
+    """Restore a variable of the environment."""
     if value is None:
         os.environ.pop(variable, None)
     else:
@@ -139,7 +139,7 @@ def _restore(variable: str, value: str | None) -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Runs the command line and exits: 0 success, 1 something was rejected, 2 an error, 130 Ctrl-C."""
+    """Run the command line and exit: 0 success, 1 something was rejected, 2 an error, 130 Ctrl-C."""
     # Commands make many records and few cycles: to look for these seldom, and not again at the end, is a
     # twentieth of the time of those that only read.
     gc.set_threshold(50_000)
@@ -149,7 +149,7 @@ def main(args: list[str] | None = None) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Runs the command line and returns the exit status."""
+    """Run the command line and return the exit status."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Characters that stdout's encoding does not have are escaped.
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -109,7 +109,7 @@ class FloatRange(click.FloatRange):
     """A number in a range; nan is in none."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number.
+        """Return the number.
 
         Raises:
             click.BadParameter: it is outside the range.
@@ -187,7 +187,7 @@ def _reads(path: Path, output: Path) -> bool:
 
 
 def output_path(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """The path of an output; what cannot be written, or must not be replaced, is reported before the work.
+    """Return the path of an output; refuse, before any work, a file that must not be replaced.
 
     Raises:
         click.UsageError: its folder does not exist.
@@ -206,7 +206,7 @@ def output_path(ctx: click.Context, param: click.Parameter, path: Path | None) -
 
 
 def output_option(text: str, *, required: bool = False) -> Callable[[Command], Command]:
-    """The option -o for a file; `text` is its help."""
+    """Return the option -o for a file; `text` is its help."""
     path = click.Path(path_type=Path, dir_okay=False)
     return click.option(
         "-o", "--output", type=path, required=required, metavar="FILE", callback=output_path, help=text
@@ -216,6 +216,6 @@ def output_option(text: str, *, required: bool = False) -> Callable[[Command], C
 def output_folder_option(
     text: str, *, required: bool = True, metavar: str = "DIR"
 ) -> Callable[[Command], Command]:
-    """The option -o for a folder; `text` is its help."""
+    """Return the option -o for a folder; `text` is its help."""
     path = click.Path(path_type=Path, file_okay=False)
     return click.option("-o", "--output", type=path, required=required, metavar=metavar, help=text)

@@ -75,7 +75,7 @@ def _asked(prompt: Prompt) -> str:
 
 
 def _ratings(prompt: Prompt) -> str:
-    """The scale, or the ratings on it that there are."""
+    """Return the scale of a prompt, or the ratings that it uses."""
     ratings = sorted({rating for _, rating in prompt.answers})
     every = len(ratings) in {0, prompt.max_rating + 1}
     return f"0..{prompt.max_rating}" if every else ", ".join(map(str, ratings))

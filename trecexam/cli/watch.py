@@ -124,7 +124,7 @@ def _of_grader(track: Track, name: str, retry_errors: bool, *, timed: bool = Fal
 
 
 def _may_regrade(root: Path, grader: str | None) -> bool:
-    """What a person at a terminal says to grading again what was graded once, where that costs."""
+    """Ask a person at a terminal whether to grade, and pay, again for lost grades."""
     if not sys.stdin.isatty():
         return False
     with open_chosen(root, grader) as track:

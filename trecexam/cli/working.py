@@ -29,12 +29,12 @@ _NAMED = 20
 
 
 class Working(NamedTuple):
-    """What a command gives to what it starts.
+    """Callbacks for long work of a command.
 
     Attributes:
-        progress: to be told how far it is; `steps`, how many of how many prompts are answered.
-        stop: whether it is to stop.
-        caught: the signals that said so.
+        progress: shows how far the work is; `steps` takes (prompts answered, prompts in all).
+        stop: True when the work is to stop.
+        caught: the signals that stop it.
     """
 
     progress: Callable[[Progress], None]
@@ -45,7 +45,7 @@ class Working(NamedTuple):
 
 @contextmanager
 def working(doing: str = "asking", what: str = "prompts") -> Iterator[Working]:
-    """Shows how far asking is, and stops it on SIGINT and SIGTERM."""
+    """Show how far the work is, and stop it on SIGINT and SIGTERM."""
     # Imports numpy.
     from trecexam.line.grading import Progress
 
@@ -63,10 +63,10 @@ def ask(
     as_json: bool,
     **options: object,
 ) -> tuple[Made | None, list[int]]:
-    """What asking came to, and the signals that stopped it; None where only an estimate is shown.
+    """Return the result of `do`, and the signals that stopped it; None where only an estimate is shown.
 
     Args:
-        do, estimate: calls with the same arguments, which are `args` and `given`.
+        do, estimate: calls with the same arguments: `args` and `options`.
     """
     if only_estimate or as_json:
         show_estimate(partial(estimate, *args, **options), as_json=as_json)
@@ -204,7 +204,7 @@ def _time_of(
 
 
 def not_taken(errors: Sequence[ConversionError]) -> None:
-    """Names the lines that were rejected; of many the first."""
+    """Print the lines that were rejected; of many the first."""
     for error in errors[:_NAMED]:
         click.echo(printable(f"rejected: {error}"), err=True)
     if len(errors) > _NAMED:

@@ -52,22 +52,22 @@ class Framed:
     """Rows that every library of data frames takes: `polars.DataFrame(rows)`, `pyarrow.table(rows)` ..."""
 
     def columns(self) -> Mapping[str, Any]:
-        """Column name -> array of pyarrow or numpy."""
+        """Return column name -> array of pyarrow or numpy."""
         raise NotImplementedError
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas data frame (extra `frame`)."""
+        """Return the rows as a pandas data frame (extra `frame`)."""
         return data_frame(self.columns(), "pandas")
 
     def to_polars(self) -> polars.DataFrame:
-        """The rows as a polars data frame (extra `polars`)."""
+        """Return the rows as a polars data frame (extra `polars`)."""
         frame: polars.DataFrame = data_frame(self.columns(), "polars")
         return frame
 
     def to_arrow(self) -> Any:
-        """The rows as a `pyarrow.Table`."""
+        """Return the rows as a `pyarrow.Table`."""
         return data_frame(self.columns(), "pyarrow")
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows by the Arrow PyCapsule interface."""
+        """Return the rows by the Arrow PyCapsule interface."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)

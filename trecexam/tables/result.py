@@ -44,7 +44,7 @@ class Result(Framed):
         cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
 
     def _declare(self) -> Mapping[str, Table]:
-        """The tables by name; the first is the one that programs are given."""
+        """Return the tables by name; programs get the first."""
         raise NotImplementedError
 
     @property
@@ -54,7 +54,7 @@ class Result(Framed):
 
     @property
     def _notes_on_all(self) -> tuple[str, ...]:
-        """The notes for readers of all columns, in a pipe, a file or JSON; `notes` are for people."""
+        """Notes for a pipe, a file and JSON, which have all columns; `notes` are for people."""
         return self.notes
 
     @property
@@ -64,12 +64,12 @@ class Result(Framed):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What JSON has beside tables and notes."""
+        """Values beside tables and notes, as JSON has them."""
         return {}
 
     @cached_property
     def tables(self) -> Mapping[str, Table]:
-        """The tables by name, the first first."""
+        """Tables by name."""
         return dict(self._declare())
 
     @property
@@ -78,15 +78,15 @@ class Result(Framed):
         return next(iter(self.tables.values()))
 
     def _for_people(self) -> tuple[Table, ...]:
-        """The tables that people are shown."""
+        """Return the tables that people are shown."""
         return tuple(self.tables[name] for name in self._shown) or (self.table,)
 
     def _all_for_people(self) -> tuple[Table, ...]:
-        """The same tables with all rows, for --wide and `to_latex`."""
+        """Return these tables with all rows, for --wide and `to_latex`."""
         return self._for_people()
 
     def with_notes(self, *notes: str) -> Self:
-        """The same result with more notes, before the others."""
+        """Return the result with more notes before its own."""
         return replace(self, notes=(*notes, *self.notes)) if notes else self  # type: ignore[type-var]
 
     def columns(self) -> Mapping[str, Any]:
@@ -94,20 +94,20 @@ class Result(Framed):
         return self.table.columns()
 
     def _json_value(self) -> dict[str, Any]:
-        """What `to_json` writes: the facts, the notes, and each table as a list of objects."""
+        """Return the facts, the notes, and each table as a list of objects, for `to_json`."""
         tables = {name: table.records() for name, table in self.tables.items()}
         return {**self.facts, "notes": list(self._notes_on_all), **tables}
 
     def to_json(self) -> str:
-        """JSON of facts, notes and all tables; NaN is null."""
+        """Return JSON of facts, notes and all tables; NaN is null."""
         return to_json(self._json_value())
 
     def to_tsv(self) -> str:
-        """The first table as TSV with a header line, as the file in out/ has it."""
+        """Return the first table as TSV with a header line, as the file in out/ has it."""
         return to_tsv(self.table)
 
     def to_latex(self) -> str:
-        """The tables that people are shown in LaTeX, with booktabs; notes are comments."""
+        """Return the tables that people are shown in LaTeX, with booktabs; notes are comments."""
         return as_latex(self._all_for_people(), self.notes)
 
     def __repr__(self) -> str:

@@ -64,7 +64,7 @@ class Table(Rows, Framed):
         return True
 
     def __getitem__(self, name: str) -> Any:
-        """A column by its name, as a list; or the row whose first column has this value.
+        """Return a column by its name, as a list; or the row whose first column has this value, as a dict.
 
         Of a column `NAME:MEASURE` the measure is enough where no other grader has it.
 
@@ -99,11 +99,11 @@ class Table(Rows, Framed):
             yield key, replace(self, header=header, rows=cells)
 
     def columns(self) -> dict[str, Any]:
-        """The columns, None and NaN as they are; a column of texts and numbers is of texts."""
+        """Return the columns, None and NaN as they are; a column of texts and numbers is of texts."""
         return {name: _typed(values) for name, values in by_column(self)}
 
     def records(self) -> list[dict[str, Value]]:
-        """The rows as JSON-ready objects."""
+        """Return the rows as JSON-ready objects."""
         return [dict(zip(self.header, map(_finite, row), strict=True)) for row in self.rows]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 
 def printable(text: str) -> str:
-    """One line: white space becomes one blank, and what could steer a terminal its Python escape."""
+    """Return one line: white space becomes one blank, characters that steer a terminal become escapes."""
     # Here, as all formats come with it, which no --help needs.
     from converters.errors import escaped
 
@@ -21,14 +21,14 @@ def printable(text: str) -> str:
 
 
 def printable_json(text: str) -> str:
-    """JSON with the same characters written as JSON escapes; a parser reads the same values."""
+    """Return JSON with such characters as JSON escapes; a parser reads the same values."""
     from converters.errors import CONTROLS
 
     return CONTROLS.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal a printable text takes."""
+    """Return how many columns of a terminal a printable text takes."""
     if text.isascii():
         return len(text)
     # Two hundredths of a second, which most tables do not need.
@@ -38,7 +38,7 @@ def columns(text: str) -> int:
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
-    """The text with blanks up to a width; `right` puts them before it."""
+    """Return a text with blanks up to a width; `right` puts the blanks before it."""
     blanks = " " * (width - columns(text))
     return blanks + text if right else text + blanks
 
@@ -60,7 +60,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def cut(text: str, width: int, *, middle: bool = False) -> str:
-    """One printable line of at most so many columns; an ellipsis means what was left out.
+    """Return one printable line of at most so many columns, with an ellipsis where something was cut.
 
     Args:
         middle: keep the end too, as names often differ there alone.
