@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from trecexam.tables.terminal import cut
 from trecexam.tables.text import number
-from trecexam.tables.view import NO_VALUE, Rows, Value, by_column, is_numeric
+from trecexam.tables.view import NO_VALUE, Rows, Value, by_column, view
 
 #: Letters in a cell: of a text that is read, of a code, of a name; and of a text that is not cut.
 _WIDE = {"text": 160, "code": 80, "name": 40, "n": 160}
@@ -74,59 +74,43 @@ def excerpt(
         whole: texts are not cut.
         places: of the rows, in their order; None for the first. Columns are those that have values in all.
     """
-    layout = table.layout
-    last = len(table.rows) if places is not None else min(most, len(table.rows))
-    values = dict(by_column(replace(table, rows=table.rows[:last])))
-    places = range(last) if places is None else places
-    of = {name: name.rpartition(".")[0] for name in values}
-    keys = [name for name in layout.keys if name in values and name not in layout.without]
+    layout, total = table.layout, len(table.rows)
+    if places is None:
+        table = replace(table, rows=table.rows[:most])
+        places = range(len(table.rows))
+    page = view(table, places=places, whole="{:,}".format)
+    values = dict(by_column(table))
+    below = {column.name for column in page.rest if column.name.startswith(f"{column.of}.")}
     rest = [
-        name
-        for name in dict.fromkeys((*layout.first, *values))
-        if name in values and name not in {*keys, *layout.keys, *layout.without} and of[name] not in values
-        if not last or any(map(shown, values[name]))
+        column
+        for column in page.rest
+        if column.name not in below and (not table.rows or any(map(_exists, values[column.name])))
     ]
-    columns, cells = [], []
-    if layout.ranks:
-        columns.append(Column("#", "n"))
-        ranks = (layout.ranks[place] for place in places)
-        cells.append([Cell(NO_VALUE if rank is None else str(rank)) for rank in ranks])
-    for name in (*keys, *rest[: layout.most]):
-        kind = "n" if is_numeric(values[name]) else _KINDS.get(name, "name")
-        columns.append(Column(layout.short.get(name, name), kind, name))
+    columns: list[Column] = []
+    cells: list[list[Cell]] = []
+    for column in (*page.keys, *rest[: layout.most]):
+        is_rank = layout.ranks and not columns
+        kind = "n" if column.numeric else _KINDS.get(column.name, "name")
+        columns.append(Column("#", kind) if is_rank else Column(column.heading, kind, column.name))
         width, empty = _WHOLE if whole else _WIDE[kind], NO_VALUE if kind == "n" else ""
-        below = [each for each in values if of[each] == name]
+        texts = [cut(text, width, middle=True) or empty for text in column.values]
+        more = [each.values for each in page.rest if each.name in below and each.of == column.name]
+        spread = map(_spread, column.spread or [()] * len(texts))
         cells.append(
-            [
-                Cell(
-                    shown(values[name][place], width) or empty,
-                    tuple(_below(name, {each: values[each][place] for each in below})),
-                )
-                for place in places
-            ]
+            [Cell(text, tuple(filter(None, of))) for text, *of in zip(texts, spread, *more, strict=True)]
         )
-    name_at = int(bool(layout.ranks)) if keys else None
-    rows = tuple(zip(*cells, strict=True))
-    return Excerpt(tuple(columns), rows, len(table.rows), file, table.caption, name_at)
+    name_at = int(bool(layout.ranks)) if set(layout.keys) & {column.name for column in page.keys} else None
+    return Excerpt(tuple(columns), tuple(zip(*cells, strict=True)), total, file, table.caption, name_at)
 
 
-def _below(name: str, values: Mapping[str, Value]) -> Iterator[str]:
-    low, high, error = (shown(values.get(f"{name}.{end}")) for end in ("low", "high", "stderr"))
-    if low and high:
-        yield f"{low} to {high}"
-    if error:
-        yield f"± {error}"
-    for each, value in values.items():
-        if not each.endswith((".low", ".high", ".stderr")) and (text := shown(value, _WHOLE)):
-            yield text
+def _spread(ends: tuple[str, ...]) -> str:
+    return f"± {ends[0]}" if len(ends) == 1 else " to ".join(ends)
 
 
-def shown(value: Value, width: int = 160) -> str:
-    """Return a value as people read it: three digits of a float above 1, thousands apart, long texts cut."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return cut(value, width, middle=True)
-    if isinstance(value, int):
-        return f"{value:,}"
+def _exists(value: Value) -> bool:
+    return value is not None and value != "" and not (isinstance(value, float) and not math.isfinite(value))
+
+
+def shown(value: float) -> str:
+    """Return a number as people read it; "" for NaN."""
     return number(value) if math.isfinite(value) else ""

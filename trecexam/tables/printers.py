@@ -96,15 +96,16 @@ def fitted(table: Rows, width: int | None) -> Fitted:
     unseen.sort(key=lambda column: table.header.index(column.name))
     names = {column.name for column in unseen}
     left_out = [each.heading for each in unseen if each.of == each.name or each.of not in names]
-    for column in chosen:
-        if column.bare and not column.legend:
-            left_out.append("standard errors" if f"{column.name}.stderr" in table.header else "intervals")
+    spreads = {column.name for column in chosen if column.spread}
+    for column in shown.rest:
+        if column.spread and column.name in seen - spreads:
+            left_out.append("standard errors" if len(max(column.spread)) == 1 else "intervals")
     legend = (column.legend for column in chosen if column.legend)
     return Fitted(tuple(tables), tuple(dict.fromkeys(left_out)), was_cut, tuple(dict.fromkeys(legend)))
 
 
 def _without_spread(column: Column) -> Column:
-    return replace(column, texts=column.bare, legend="") if column.bare else column
+    return replace(column, spread=(), legend="")
 
 
 def _floor(column: Column, text: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -78,18 +78,31 @@ class Column:
         of: the column that it belongs to, as `NAME what` to NAME; else its own name.
         heading: its name for people.
         numeric: whether texts are set to the right.
-        texts: a text for each row, with what stands behind the value.
-        bare: the values alone; () where nothing stands behind them.
-        legend: what stands behind them.
+        values: the texts of its values.
+        spread: the numbers that stand behind each value: its standard error, or the ends of its interval; ()
+            where a number is missing, or nothing stands behind the values.
+        legend: what they are.
     """
 
     name: str
     of: str
     heading: str
     numeric: bool
-    texts: tuple[str, ...]
-    bare: tuple[str, ...] = ()
+    values: tuple[str, ...]
+    spread: tuple[tuple[str, ...], ...] = ()
     legend: str = ""
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The values with what stands behind them, both in line."""
+        if not self.spread:
+            return self.values
+        spreads = [
+            f"±{ends[0]}" if len(ends) == 1 else f"[{', '.join(ends)}]" if ends else ""
+            for ends in self.spread
+        ]
+        value, spread = max(map(len, self.values)), max(map(len, spreads))
+        return tuple(f"{a:>{value}} {b:>{spread}}" for a, b in zip(self.values, spreads, strict=True))
 
     @cached_property
     def widest(self) -> int:
@@ -125,23 +138,35 @@ class View(NamedTuple):
         return list(dict.fromkeys(column.legend for column in self.columns if column.legend))
 
 
-def view(table: Rows, *, wide: bool = False) -> View:
+def view(
+    table: Rows,
+    *,
+    wide: bool = False,
+    places: Sequence[int] | None = None,
+    whole: Callable[[int], str] = str,
+) -> View:
     """Return a table's columns for people, in the order of its layout.
 
     Args:
         wide: with the columns that say nothing to people, each by its own name.
+        places: of the rows that are shown; None for all.
+        whole: writes a whole number.
     """
+    places = range(len(table.rows)) if places is None else places
     layout, values = table.layout, dict(by_column(table))
     columns = {}
     for name in values:
         of = next((each for each in values if name.startswith((f"{each}.", f"{each} "))), name)
         if name not in {f"{of}.{what}" for what in _SPREAD} and (wide or name not in layout.without):
-            heading = printable(name if wide else layout.short.get(name, name))
-            columns[name] = _column(table, name, of, heading, values)
+            columns[name] = _column(table, name, of, values, places, whole)
+            if not wide and name in layout.short:
+                columns[name] = replace(columns[name], heading=printable(layout.short[name]))
     leading = layout.keys or _leading_texts(values)
     keys = [columns.pop(name) for name in leading if name in columns]
     if layout.ranks:
-        ranks = tuple(NO_VALUE if rank is None else str(rank) for rank in layout.ranks[: len(table.rows)])
+        ranks = tuple(
+            NO_VALUE if rank is None else str(rank) for rank in (layout.ranks[place] for place in places)
+        )
         keys.insert(0, Column("rank", "rank", "rank", True, ranks))
     order = list(dict.fromkeys([*(name for name in layout.first if name in columns), *columns]))
     # Each followed by what belongs to it.
@@ -152,29 +177,37 @@ def view(table: Rows, *, wide: bool = False) -> View:
     return View(printable(table.caption), tuple(keys), tuple(rest))
 
 
-def _column(table: Rows, name: str, of: str, heading: str, values: Mapping[str, Sequence[Value]]) -> Column:
+def _column(
+    table: Rows,
+    name: str,
+    of: str,
+    values: Mapping[str, Sequence[Value]],
+    places: Sequence[int],
+    whole: Callable[[int], str],
+) -> Column:
+    def shown(column: str) -> list[Value]:
+        return [values[column][place] for place in places]
+
     digits = min(table.digits, 3)
     least = 0.5 * 10**-digits if name in table.small else 0.0
-    bare = tuple(column_texts(values[name], partial(number, digits=digits), least))
-    spreads, legend = [""], ""
+    texts = column_texts(shown(name), partial(number, digits=digits), least, whole)
+    spread: list[tuple[str, ...]] = []
+    legend = ""
     if f"{name}.stderr" in values:
-        spreads, legend = _behind("±{}", values[f"{name}.stderr"]), "± standard error"
+        spread, legend = _numbers(shown(f"{name}.stderr")), "± standard error"
     elif f"{name}.low" in values and f"{name}.high" in values:
-        spreads = _behind("[{}, {}]", values[f"{name}.low"], values[f"{name}.high"])
+        spread = _numbers(shown(f"{name}.low"), shown(f"{name}.high"))
         legend = f"[{table.layout.interval}]"
-    if not any(spreads):
-        return Column(name, of, heading, is_numeric(values[name]), bare)
-    value, spread = max(map(len, bare)), max(map(len, spreads))
-    texts = (f"{text:>{value}} {behind:>{spread}}" for text, behind in zip(bare, spreads, strict=True))
-    return Column(name, of, heading, is_numeric(values[name]), tuple(texts), bare, legend)
+    column = Column(name, of, printable(name), is_numeric(values[name]), tuple(texts))
+    return replace(column, spread=tuple(spread), legend=legend) if any(spread) else column
 
 
-def _behind(form: str, *columns: Sequence[Value]) -> list[str]:
-    """Return a text for each row, "" where a number is missing."""
+def _numbers(*columns: Sequence[Value]) -> list[tuple[str, ...]]:
+    """Return the numbers of each row as texts; () where one is missing."""
     return [
-        form.format(*map(number, row))
+        tuple(map(number, row))
         if all(isinstance(value, int | float) and math.isfinite(value) for value in row)
-        else ""
+        else ()
         for row in zip(*columns, strict=True)
     ]
 
@@ -199,12 +232,18 @@ def by_column(table: Rows) -> Iterator[tuple[str, Sequence[Value]]]:
     return ((name, [row[i] for row in table.rows]) for i, name in enumerate(table.header))
 
 
-def column_texts(values: Sequence[Value], form: Callable[[float], str], least: float) -> list[str]:
+def column_texts(
+    values: Sequence[Value],
+    form: Callable[[float], str],
+    least: float,
+    whole: Callable[[int], str] = str,
+) -> list[str]:
     """Return the texts of a column. Of millions of values most are floats, or names that come again.
 
     Args:
         form: writes a float; a rounding below 0 is no "-0.000000".
         least: a value below it, but for 0, has an exponent.
+        whole: writes a whole number.
     """
     names: dict[str, str] = {}
     texts = []
@@ -220,5 +259,5 @@ def column_texts(values: Sequence[Value], form: Callable[[float], str], least: f
                 text = names[value] = printable(value)
             texts.append(text)
         else:
-            texts.append("" if value is None else str(value))
+            texts.append("" if value is None else whole(value))
     return texts
