@@ -79,7 +79,8 @@ def fitted(table: Rows, width: int | None) -> Fitted:
     while rest or not tables:
         added = _with_room(keys, rest, room)
         if not split and len(added) < len(rest):
-            bare = _with_room(keys, list(map(_without_spread, rest)), room)
+            plain = list(map(_without_spread, rest))
+            bare = _with_room(keys, plain, room) or plain[:1]
             # Rather all columns that are meant than some of them with what stands behind their values.
             if not added or (most is not None and len(bare) == len(rest)):
                 added = bare

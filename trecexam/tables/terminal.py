@@ -88,7 +88,7 @@ def cut_apart(texts: Sequence[str], width: int) -> list[str]:
     for alike in _alike(cut_texts):
         shared = itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*alike, strict=False))
         # A digit says more with those beside it.
-        same = max(0, sum(1 for _ in shared) - 3)
+        same = max(0, sum(1 for _ in shared) - min(3, width // 8))
         head = _head(alike[0][:same], width // 3)
         cut_texts.update((text, cut(f"{head}…{text[same:]}", width)) for text in alike)
     used = set(cut_texts.values())
