@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -154,20 +154,24 @@ def view(
     """
     places = range(len(table.rows)) if places is None else places
     layout, values = table.layout, dict(by_column(table))
+    picked = {name: [column[place] for place in places] for name, column in values.items()}
     columns = {}
     for name in values:
         of = next((each for each in values if name.startswith((f"{each}.", f"{each} "))), name)
-        if name not in {f"{of}.{what}" for what in _SPREAD} and (wide or name not in layout.without):
-            columns[name] = _column(table, name, of, values, places, whole)
-            if not wide and name in layout.short:
-                columns[name] = replace(columns[name], heading=printable(layout.short[name]))
+        if name in {f"{of}.{what}" for what in _SPREAD} or (name in layout.without and not wide):
+            continue
+        digits = min(table.digits, 3)
+        least = 0.5 * 10**-digits if name in table.small else 0.0
+        texts = column_texts(picked[name], partial(number, digits=digits), least, whole)
+        spread, legend = _spread(name, picked, layout.interval)
+        heading = printable(name if wide else layout.short.get(name, name))
+        columns[name] = Column(name, of, heading, is_numeric(values[name]), tuple(texts), spread, legend)
     leading = layout.keys or _leading_texts(values)
     keys = [columns.pop(name) for name in leading if name in columns]
     if layout.ranks:
-        ranks = tuple(
-            NO_VALUE if rank is None else str(rank) for rank in (layout.ranks[place] for place in places)
-        )
-        keys.insert(0, Column("rank", "rank", "rank", True, ranks))
+        ranks = (layout.ranks[place] for place in places)
+        texts = [NO_VALUE if rank is None else str(rank) for rank in ranks]
+        keys.insert(0, Column("rank", "rank", "rank", True, tuple(texts)))
     order = list(dict.fromkeys([*(name for name in layout.first if name in columns), *columns]))
     # Each followed by what belongs to it.
     rest = sorted(
@@ -177,39 +181,25 @@ def view(
     return View(printable(table.caption), tuple(keys), tuple(rest))
 
 
-def _column(
-    table: Rows,
-    name: str,
-    of: str,
-    values: Mapping[str, Sequence[Value]],
-    places: Sequence[int],
-    whole: Callable[[int], str],
-) -> Column:
-    def shown(column: str) -> list[Value]:
-        return [values[column][place] for place in places]
-
-    digits = min(table.digits, 3)
-    least = 0.5 * 10**-digits if name in table.small else 0.0
-    texts = column_texts(shown(name), partial(number, digits=digits), least, whole)
-    spread: list[tuple[str, ...]] = []
-    legend = ""
-    if f"{name}.stderr" in values:
-        spread, legend = _numbers(shown(f"{name}.stderr")), "± standard error"
-    elif f"{name}.low" in values and f"{name}.high" in values:
-        spread = _numbers(shown(f"{name}.low"), shown(f"{name}.high"))
-        legend = f"[{table.layout.interval}]"
-    column = Column(name, of, printable(name), is_numeric(values[name]), tuple(texts))
-    return replace(column, spread=tuple(spread), legend=legend) if any(spread) else column
-
-
-def _numbers(*columns: Sequence[Value]) -> list[tuple[str, ...]]:
-    """Return the numbers of each row as texts; () where one is missing."""
-    return [
-        tuple(map(number, row))
-        if all(isinstance(value, int | float) and math.isfinite(value) for value in row)
-        else ()
-        for row in zip(*columns, strict=True)
-    ]
+def _spread(
+    name: str, values: Mapping[str, Sequence[Value]], interval: str
+) -> tuple[tuple[tuple[str, ...], ...], str]:
+    """Return the numbers behind each value of a column, () where one is missing, and what they are."""
+    for names, legend in (
+        ([f"{name}.stderr"], "± standard error"),
+        ([f"{name}.low", f"{name}.high"], f"[{interval}]"),
+    ):
+        if values.keys() >= set(names):
+            rows = zip(*(values[each] for each in names), strict=True)
+            spread = tuple(
+                tuple(
+                    number(value) for value in row if isinstance(value, int | float) and math.isfinite(value)
+                )
+                for row in rows
+            )
+            spread = tuple(ends if len(ends) == len(names) else () for ends in spread)
+            return (spread, legend) if any(spread) else ((), "")
+    return (), ""
 
 
 def _leading_texts(values: Mapping[str, Sequence[Value]]) -> Iterator[str]:
