@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trecexam.cli import show
-from trecexam.cli.lazy import OpenGroup
+from trecexam.cli.lazy import LazyGroup
 from trecexam.cli.options import answering, output_folder_option, output_option, output_path, track_argument
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trecexam.track import Track
 
 
-@click.group(cls=OpenGroup, epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")
+@click.group(cls=LazyGroup, epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")
 def export() -> None:
     """Write qrels, runs and grades of a track for trec_eval, ndeval and other tools."""
 
