@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from converters.measure_values import write_values
+from converters.trec_qrels import write_qrels
+from converters.trec_run import write_run
+from converters.workbench import write_pool
 from trecexam.cli import show
 from trecexam.cli.lazy import OpenGroup
 from trecexam.cli.options import answering, output_folder_option, output_option, output_path, track_argument
@@ -130,7 +134,6 @@ def runs(track: Track, output: Path, metadata: bool) -> None:
 
     Each run's tag is its name on the leaderboard. The order is that of trec_eval.
     """
-    from converters.trec_run import write_run
     from trecexam.line.loaded_track import has_bank
     from trecexam.line.measures import order_cautions
 
@@ -228,9 +231,6 @@ def pool(track: Track, output: Path | None) -> None:
     every pooled passage. End FILE in .gz for the workbench; it reads no other. The `recorded` grader reads
     this file.
     """
-    # The formats are half of --help's time.
-    from converters.workbench import write_pool
-
     buffer = io.BytesIO()
     write_pool(answering(track).export.pool(), buffer)
     content = buffer.getvalue()
@@ -255,8 +255,6 @@ def _write_files(contents: Mapping[Path, bytes], folder: Path, track: Track) -> 
 
 
 def _value_lines(rows: Sequence[MeasureValue], form: str, track: Track) -> bytes:
-    from converters.measure_values import write_values
-
     buffer = io.BytesIO()
     try:
         write_values(rows, buffer, form)
@@ -272,8 +270,6 @@ def _lines(rows: Iterable[dict[str, Any]]) -> bytes:
 
 
 def _write_qrels(rows: Any, output: Path | None) -> None:
-    from converters.trec_qrels import write_qrels
-
     buffer = io.BytesIO()
     write_qrels(rows, buffer)
     emit(buffer.getvalue(), output)

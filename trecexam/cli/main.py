@@ -12,10 +12,14 @@ from typing import Any
 
 import click
 
+from converters.errors import ConversionError
 from trecexam.cli.lazy import LazyGroup
 from trecexam.errors import TrecexamError, shortened
 from trecexam.extension import extensions
 from trecexam.version import __version__
+
+# Plugins of pydantic would have the metadata of every installed package read.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 #: The commands that `--help` explains, and the groups of all others. Commands of extensions name their group.
 FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve", "config")
@@ -188,15 +192,8 @@ def run(arguments: list[str]) -> int:
         click.echo(f"trecexam: the output cannot be written: {error.strerror}", err=True)
         return 2
     except Exception as error:
-        if debug or not _is_user_error(error):
+        if debug or not isinstance(error, TrecexamError | ConversionError):
             raise
         click.echo(f"trecexam: {shortened(str(error))}", err=True)
         return 2
     return status if isinstance(status, int) else 0
-
-
-def _is_user_error(error: Exception) -> bool:
-    # All formats come with it, and half of --help's time.
-    from converters.errors import ConversionError
-
-    return isinstance(error, TrecexamError | ConversionError)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+import converters
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
@@ -192,8 +193,6 @@ def _reads(path: Path, output: Path) -> bool:
 
 def _has_format(path: Path) -> bool:
     """Whether it is run, qrels ...: what a command reads of a folder."""
-    import converters
-
     try:
         converters.sniff(path)
     except converters.ConversionError:

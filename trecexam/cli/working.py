@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from converters.errors import ConversionError
 from trecexam.cli import bars, show
 from trecexam.cli.signals import signals
 from trecexam.errors import TrecexamError, cannot_go_on
@@ -134,7 +135,6 @@ def show_several_estimates(
         banks: name -> the estimate of writing the grader's test bank, where it has none.
     """
     # Imports all formats, and pydantic.
-    from converters.errors import ConversionError
     from trecexam.graders.base import Estimate as Estimated
 
     estimate_of = {f"bank of {name}": estimated for name, estimated in banks.items()}

@@ -11,19 +11,16 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from converters.errors import CONTROLS, escaped
+
 
 def printable(text: str) -> str:
     """One line: white space becomes one blank, and what could steer a terminal its Python escape."""
-    # Here, as all formats come with it, which no --help needs.
-    from converters.errors import escaped
-
     return escaped(" ".join(text.split()))
 
 
 def printable_json(text: str) -> str:
     """JSON with the same characters written as JSON escapes; a parser reads the same values."""
-    from converters.errors import CONTROLS
-
     return CONTROLS.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
