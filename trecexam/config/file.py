@@ -16,12 +16,10 @@ from pydantic import BaseModel, ValidationError
 
 from converters.errors import ConversionError
 from converters.lines import open_input
-from trecexam.config.graders import GraderSection
+from trecexam.config.graders import GraderSection, NamedGrader
 from trecexam.config.language_models import LanguageModelSection
-from trecexam.config.named_grader import NamedGrader
 from trecexam.config.sections import ScoresSection, TrackSection
-from trecexam.config.several import check_several
-from trecexam.config.track_config import CONFIG_NAME, TrackConfig, config_class
+from trecexam.config.track_config import CONFIG_NAME, TrackConfig, check_several, config_class
 from trecexam.errors import ConfigError, plain_reason
 
 #: What a newcomer may want to set, beside what `init` was given.
@@ -53,13 +51,8 @@ def load_config(path: Path) -> TrackConfig:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         position = re.search(r"\(at line (\d+)", str(error))
-        twice = re.search(r"Cannot declare \('(\w+)',\) twice", str(error))
-        reason = (
-            f"a second [{twice[1]}]: put its settings into the one that is there"
-            if twice
-            else f"not valid TOML: {error}"
-        )
-        raise ConfigError(reason, path=path, line=int(position[1]) if position else None) from None
+        line = int(position[1]) if position else None
+        raise ConfigError(f"not valid TOML: {error}", path=path, line=line) from None
     except RecursionError:
         raise ConfigError("not valid: nested too deeply", path=path) from None
     except OSError as error:
@@ -93,16 +86,11 @@ def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
     line = _line_of(text, location)
     name = ".".join(location)
     if first["type"] == "extra_forbidden":
-        setting_names = list(_section(location).model_fields)
-        near = difflib.get_close_matches(location[-1], setting_names, n=1, cutoff=0.5)
-        what = "section" if len(location) == 1 else "setting"
-        hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(setting_names)}"
-        setting = first["input"]
-        # An empty section with nearly the name of another is that one, misspelled.
-        misspelled = difflib.get_close_matches(location[-1], setting_names, n=1, cutoff=0.75) and not setting
-        of_grader = isinstance(setting, dict) and setting.keys() <= NamedGrader.model_fields.keys()
-        of_grader = of_grader and not misspelled
-        if len(location) == 1 and of_grader:
+        names = list(_section(location).model_fields)
+        what, cutoff = ("section", 0.75) if len(location) == 1 else ("setting", 0.5)
+        near = difflib.get_close_matches(location[-1], names, n=1, cutoff=cutoff)
+        hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(names)}"
+        if what == "section" and not near:
             hint = f"that of a grader is [graders.{name}]; {hint}"
         return ConfigError(f"unknown {what} `{name}`; {hint}", path=path, line=line)
     # Where a key may have been written by mistake, what was written is not repeated.
