@@ -54,7 +54,7 @@ PERMITTED = {
         "trecexam.extensions.ragval.cli.commands",
         "trecexam.line.dropped_runs",
     },
-    "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init", "trecexam.cli.working"},
+    "pyarrow": {"trecexam.cli.bars", "trecexam.cli.working"},
     "pydantic": {
         "trecexam",
         "trecexam.cli.convert",

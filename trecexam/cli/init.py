@@ -14,6 +14,9 @@ import trecexam
 from converters.errors import ConversionError
 from trecexam.errors import plain_reason, quoted
 from trecexam.extension import named
+from trecexam.files.stamps import sniffed
+from trecexam.line.input_files import read_bank_file
+from trecexam.line.sources import provenance_notes
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -102,7 +105,6 @@ def init(track: Path, folder: Path | None, **options: Any) -> None:
     """Make the folder TRACK from your files, with a drop folder runs/ and a commented trecexam.toml."""
     # Imports pydantic, which --help must not load.
     from trecexam.folder import TrackFolder
-    from trecexam.line.sources import provenance_notes
     from trecexam.scaffold import make_track
 
     if folder is not None and folder.is_file():
@@ -248,8 +250,6 @@ def _with_found(sources: Sources, folder: Path, track: Path) -> Sources:
 
 def _is_in(recorded: Path | None, *formats: str) -> bool:
     """Return True if there are grades, in one of these formats."""
-    from trecexam.files.stamps import sniffed
-
     return recorded is not None and sniffed(recorded) in formats
 
 
@@ -267,8 +267,6 @@ def _say_judged_outside(root: Path) -> None:
 
 def _next(folder: TrackFolder) -> str:
     """Return what to do after `init`; in a track with judgments also what can be done without a bank."""
-    from trecexam.line.input_files import read_bank_file
-
     root, grader = quoted(folder.root), folder.config.grader
     watch = f"trecexam watch {root} --once"
     banks = folder.bank(optional=True)
