@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -49,11 +50,11 @@ def _metadata(import_path: tuple[str, ...]) -> tuple[Path, ...]:
     found: list[Path] = []
     for folder in dict.fromkeys(import_path):
         try:
-            found += sorted(
-                path for path in Path(folder).iterdir() if path.suffix in (".dist-info", ".egg-info")
-            )
+            with os.scandir(folder or ".") as entries:
+                names = [each.name for each in entries if each.name.endswith((".dist-info", ".egg-info"))]
         except OSError:
             continue
+        found += (Path(folder, name) for name in sorted(names))
     return tuple(found)
 
 
