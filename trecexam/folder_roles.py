@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import converters
 from converters.errors import ConversionError
@@ -15,11 +15,10 @@ from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrackError, quoted
 from trecexam.folder import files_in
 
-Role = Literal["queries", "passages", "qrels", "recorded", "leaderboard", "bank", "runs"]
 #: Roles that one file of a track has.
-SINGLE: tuple[Role, ...] = ("queries", "passages", "qrels", "recorded", "leaderboard")
+SINGLE = ("queries", "passages", "qrels", "recorded", "leaderboard")
 #: Format -> its role, and what such a file is called in messages.
-_FORMATS: Mapping[str, tuple[Role, str]] = {
+_FORMATS: Mapping[str, tuple[str, str]] = {
     "queries": ("queries", "queries"),
     "passages": ("passages", "passages"),
     "qrels": ("qrels", "qrels"),
@@ -45,7 +44,7 @@ class Found(NamedTuple):
     """
 
     path: Path
-    role: Role | None
+    role: str | None
     format: str
     why: str = ""
 

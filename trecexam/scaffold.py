@@ -207,7 +207,7 @@ def _config(root: Path, sources: Sources, files: Sequence[File]) -> str:
         grader["recorded"] = recorded
     if sources.prompt:
         section = values["graders"]["rubric"] if sources.rag else grader
-        section["prompt"] = names.get("prompt", sources.prompt)
+        section["prompt"] = names.get("prompt", str(sources.prompt))
     for name, settings in sources.settings.items():
         values.setdefault(name, {}).update(settings)
     return render_config(values, full=False, comments=comments)

@@ -129,8 +129,8 @@ def read_own_prompt(
         raise GraderError(f"this prompt cannot be read: {error}", path=path) from None
     except Exception as error:
         # Of Jinja: `slots` imports it late.
-        line = getattr(error, "lineno", None)
-        raise GraderError(f"this prompt is not valid Jinja: {error}", path=path, line=line) from None
+        at = getattr(error, "lineno", None)
+        raise GraderError(f"this prompt is not valid Jinja: {error}", path=path, line=at) from None
     if not jinja and (double := re.search(r"\{\{\s*([A-Za-z_]+)\s*\}\}", template)):
         right = double[1] if double[1] in slot_names else slot_names[-1]
         raise GraderError(f"double braces are Jinja's: write {{{right}}}, or name the file .jinja", path=path)

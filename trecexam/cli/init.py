@@ -242,10 +242,10 @@ def _with_found(sources: Sources, folder: Path, track: Path) -> Sources:
         _say(line)
     if not sources.rag and any(each.format == "responses" and each.role for each in files):
         _say("note: these are responses: --rag adds graders of nuggets, support and more")
-    found = {role: [each.path for each in files if each.role == role] for role in roles}
-    return replace(
-        sources, **{role: paths[0] if role in SINGLE else paths for role, paths in found.items() if paths}
-    )
+    added: dict[str, Any] = {each.role: each.path for each in files if each.role in SINGLE}
+    for role in ("bank", "runs"):
+        added[role] = getattr(sources, role) or [each.path for each in files if each.role == role]
+    return replace(sources, **added)
 
 
 def _is_in(recorded: Path | None, *formats: str) -> bool:
