@@ -19,7 +19,7 @@ from converters.lines import open_input
 from trecexam.config.graders import GraderSection, NamedGrader
 from trecexam.config.language_models import LanguageModelSection
 from trecexam.config.sections import ScoresSection, TrackSection
-from trecexam.config.track_config import CONFIG_NAME, TrackConfig, check_several, config_class
+from trecexam.config.track_config import CONFIG_NAME, TrackConfig, config_class
 from trecexam.errors import ConfigError, plain_reason
 
 #: What a newcomer may want to set, beside what `init` was given.
@@ -32,6 +32,18 @@ _FIRST = {
 _FIRST_OF_SEVERAL = _FIRST | {"grader": ("name", "budget"), "scores": ("min_relevant",)}
 #: Characters of a line of a comment.
 _WIDTH = 100
+_GRADER_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+#: Folders in out/ that are no grader's, and what stands before official measures where others have a name.
+_RESERVED = {
+    "plots": "out/plots/ is in use",
+    "official": "is the people's",
+}
+#: What is of one grader alone: in a section that all of them share nobody could tell whose it is.
+_OF_ONE = {
+    "track": ("unit", "pool"),
+    "grader": ("prompt", "recorded", "metric", "cut_points", "soft_cuts", "citations"),
+    "scores": ("min_rating", "label", "measures"),
+}
 _MAY_HOLD_A_KEY = frozenset({"base_url", "key_env", "extra", "headers", "query"})
 
 
@@ -63,10 +75,26 @@ def load_config(path: Path) -> TrackConfig:
         config = config_class().model_validate(data)
     except ValidationError as error:
         raise _explain(error, path, text) from None
-    if wrong := check_several(config):
-        location, reason = wrong
+    for location, reason in _wrong_graders(config):
         raise ConfigError(reason, path=path, line=_line_of(text, location))
     return config
+
+
+def _wrong_graders(config: TrackConfig) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield wrong names of graders, and shared settings that belong to one grader: section, key, reason."""
+    for name in config.graders:
+        if not _GRADER_NAME.fullmatch(name):
+            reason = "use small letters, digits and -, at most 32, beginning with a letter"
+            yield ("graders", name), f"`[graders.{name}]`: {reason}"
+        if name in _RESERVED:
+            yield ("graders", name), f"`[graders.{name}]`: {_RESERVED[name]}; give it another name"
+    for section, keys in _OF_ONE.items() if config.graders else ():
+        for key in (key for key in keys if key in getattr(config, section).model_fields_set):
+            yield (
+                (section, key),
+                f"`{section}.{key}` belongs to one grader, and this track has several: put it into "
+                f"[graders.{next(iter(config.graders))}], or into another of them",
+            )
 
 
 def line_of_setting(path: Path, *location: str) -> int | None:

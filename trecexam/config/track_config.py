@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -28,18 +27,6 @@ CONFIG_NAME = "trecexam.toml"
 S = TypeVar("S", bound=Section)
 #: Graders whose model can write, too.
 LANGUAGE_MODELS = ("openai", "causal", "seq2seq")
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
-#: Folders in out/ that are no grader's, and what stands before official measures where others have a name.
-RESERVED = {
-    "plots": "out/plots/ is in use",
-    "official": "is the people's",
-}
-#: What is of one grader alone: in a section that all of them share nobody could tell whose it is.
-_OF_ONE = {
-    "track": ("unit", "pool"),
-    "grader": ("prompt", "recorded", "metric", "cut_points", "soft_cuts", "citations"),
-    "scores": ("min_rating", "label", "measures"),
-}
 #: What a model costs and which of its versions it is go with the model.
 _OF_THE_MODEL = ("revision", "price_in", "price_out")
 
@@ -92,27 +79,27 @@ class TrackConfig(Section):
         """Whether there is a section [judging], be it empty."""
         return "judging" in self.model_fields_set
 
-    def suited(self, scores: Mapping[str, Any]) -> TrackConfig:
-        """With these settings of [scores], but for those that trecexam.toml sets."""
-        new = {key: value for key, value in scores.items() if key not in self.scores.model_fields_set}
-        return self.model_copy(update={"scores": self.scores.model_copy(update=new)}) if new else self
+    def suited(self, scores: Mapping[str, Any], max_rating: int, min_rating: int, path: Path) -> TrackConfig:
+        """Fill in the settings of [scores] that trecexam.toml does not set.
 
-    def on_scale(self, max_rating: int, min_rating: int, path: Path) -> TrackConfig:
-        """These settings for grades of 0..`max_rating`; `min_rating` is the default on that scale.
+        Args:
+            scores: a grader's settings.
+            max_rating: the grader's scale is 0..`max_rating`.
+            min_rating: the default on that scale.
 
         Raises:
             ConfigError: a min_rating is set that no grade can reach.
         """
-        if "min_rating" not in self.scores.model_fields_set:
-            scores = self.scores.model_copy(update={"min_rating": min_rating})
-            return self.model_copy(update={"scores": scores})
-        if self.scores.min_rating > max_rating:
+        defaults = {"min_rating": min_rating, **scores}
+        unset = defaults.keys() - self.scores.model_fields_set
+        suited = self.scores.model_copy(update={key: defaults[key] for key in unset})
+        if suited.min_rating > max_rating:
             raise ConfigError(
-                f"`scores.min_rating` = {self.scores.min_rating}: the grader's prompt rates 0..{max_rating}; "
+                f"`scores.min_rating` = {suited.min_rating}: the grader's prompt rates 0..{max_rating}; "
                 f"set {min_rating}, or leave it out",
                 path=path,
             )
-        return self
+        return self.model_copy(update={"scores": suited})
 
     def measures(self) -> list[str]:
         """The rubric measures, in leaderboard order."""
@@ -143,32 +130,6 @@ class TrackConfig(Section):
         least = self.scores.min_relevant if threshold is None else threshold
         rel = f"(rel={least})" if least > 1 or "min_relevant" in self.scores.model_fields_set else ""
         return ["nDCG@10", f"AP{rel}", f"P{rel}@{self.track.depth}"]
-
-
-def check_several(config: TrackConfig) -> tuple[tuple[str, ...], str] | None:
-    """What is wrong with the names of graders, or with what is shared beside them.
-
-    Returns:
-        Where it stands (section and key) and the reason; None where nothing is.
-    """
-    for name in config.graders:
-        if not _NAME.fullmatch(name):
-            return ("graders", name), (
-                f"`[graders.{name}]`: use small letters, digits and -, at most 32, beginning with a letter"
-            )
-        if name in RESERVED:
-            return ("graders", name), f"`[graders.{name}]`: {RESERVED[name]}; give it another name"
-    first = next(iter(config.graders), None)
-    if first is None:
-        return None
-    for section, keys in _OF_ONE.items():
-        for key in keys:
-            if key in getattr(config, section).model_fields_set:
-                return (section, key), (
-                    f"`{section}.{key}` belongs to one grader, and this track has several: put it into "
-                    f"[graders.{first}], or into another of them"
-                )
-    return None
 
 
 def effective(
