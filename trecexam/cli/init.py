@@ -20,7 +20,7 @@ from trecexam.line.sources import provenance_notes
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.folder import TrackFolder
+    from trecexam.folder import PACKED, TrackFolder
     from trecexam.scaffold import Sources
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -34,7 +34,7 @@ SETTINGS = ("base_url", "metric", "prompt")
 
 @click.command(
     epilog="Example: trecexam init mytrack --queries queries.tsv --bank bank.jsonl --passages passages.jsonl "
-    "--qrels qrels.txt --runs runs/  and  trecexam init mytrack --from downloads/scifact"
+    "--qrels qrels.txt --runs runs/  and  trecexam init mytrack --from downloads/rag25"
 )
 @click.argument("track", type=click.Path(path_type=Path, file_okay=False), metavar="TRACK")
 @click.option(
@@ -104,13 +104,13 @@ SETTINGS = ("base_url", "metric", "prompt")
 def init(track: Path, folder: Path | None, **options: Any) -> None:
     """Make the folder TRACK from your files, with a drop folder runs/ and a commented trecexam.toml."""
     # Imports pydantic, which --help must not load.
-    from trecexam.folder import TrackFolder
+    from trecexam.folder import PACKED, TrackFolder
     from trecexam.scaffold import make_track
 
     if folder is not None and folder.is_file():
         if any(options.values()):
             raise click.UsageError("--from PACK makes the track as it was: give no other option with it")
-        n_files = named("trecexam.extensions.pack.packing:unpack")(folder, track)
+        n_files = named(f"{PACKED}:unpack")(folder, track)
         _say(f"created {track} ({plural(n_files, 'file')}, with the grades of {folder})")
         _say(f"next: trecexam watch {quoted(track)} --once")
         return
