@@ -128,11 +128,6 @@ def read_provenance(qrels: Path) -> Provenance | None:
     return Provenance(made_by, version, date, grader, model, prompt, lines, float(share), sha256)
 
 
-def provenance_file(qrels: Path | None) -> Path | None:
-    """The file beside qrels that says whose labels they are; None where there is none."""
-    return None if qrels is None or read_provenance(qrels) is None else provenance_beside(qrels)
-
-
 def provenance_notes(qrels: Path, shown: Path | str | None = None) -> tuple[str, ...]:
     """Whose labels a qrels file holds, one per line; none where nothing beside it says so.
 

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from converters import lines
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
+from trecexam.extensions.check import preflight
 from trecexam.files import atomic as files
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table, Value
@@ -62,9 +64,6 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
     One line for each kind of finding, with the first place and the count. Exit status: 0 if trec_eval accepts
     FILE and reads all scores as written, else 1 (with --fix, too).
     """
-    # The formats are half of --help's time.
-    from trecexam.extensions.check import preflight
-
     versions = preflight.VERSIONS if version is None else (int(version),)
     kind = kind or preflight.kind_of(file)
     if fix is not None:
@@ -141,13 +140,10 @@ def _refuse(file: Path, output: Path) -> None:
 
 
 def _fix(file: Path, kind: str, version: int, output: Path) -> tuple[Change, ...]:
-    from converters.lines import reading
-    from trecexam.extensions.check import preflight
-
     buffer = io.BytesIO()
     mend = preflight.fix_qrels if kind == "qrels" else partial(preflight.fix_run, version=version)
     changes = mend(file, buffer)
-    with reading(output, None):
+    with lines.reading(output, None):
         other = output.exists() and output.read_bytes() != buffer.getvalue()
     if other:
         raise TrecexamError(
