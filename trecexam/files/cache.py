@@ -68,9 +68,9 @@ class FileCache:
         """The stamp of the file when it was read; None where it was not there."""
         return self._known[kind, path][0]
 
-    def forget(self, kind: str, unless: Callable[[Any], bool]) -> None:
-        """Drops the results of a kind of reading, but for the values that `unless` keeps."""
-        for key in [key for key, (_, value) in self._known.items() if key[0] == kind and not unless(value)]:
+    def forget(self, kind: str) -> None:
+        """Drops the results of a kind of reading."""
+        for key in [key for key in self._known if key[0] == kind]:
             del self._known[key]
 
     def forget_missing(self) -> None:
