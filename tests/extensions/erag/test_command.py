@@ -143,8 +143,8 @@ def test_gold_outputs_of_unknown_queries_and_bad_lines_are_skipped(track: Path, 
     nothing = jsonl(track / "g.jsonl", {"query_id": "q9", "outputs": ["x"]})
     assert erag(track, gold=nothing) == 2
     assert (
-        "no run to evaluate in runs (rejected: runs/one.run:1: none of its queries ('q1') is among the "
-        "grader's queries (none)" in capsys.readouterr().err
+        "no run to evaluate in runs (rejected: runs/one.run:1: none of its queries ('q1', 'q2', 'q3') is among "
+        "the grader's queries ('q9')" in capsys.readouterr().err
     )
     assert erag(track, gold=jsonl(track / "g.jsonl", {"query_id": "q1", "outputs": []})) == 2
     assert "no gold outputs can be read: g.jsonl:1: query 'q1' has no gold outputs" in capsys.readouterr().err
@@ -251,8 +251,8 @@ def test_a_rejected_run_is_reported_with_the_reason(track: Path, capsys: Capture
     assert erag(track, gold=gold) == 2
     err = capsys.readouterr().err
     assert (
-        "no run to evaluate in runs (rejected: runs/one.run:1: none of its queries ('q1') is among the "
-        "grader's queries (none)" in err
+        "no run to evaluate in runs (rejected: runs/one.run:1: none of its queries ('q1', 'q2', 'q3') is among "
+        "the grader's queries ('q9')" in err
     )
 
 
