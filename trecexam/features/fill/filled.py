@@ -18,8 +18,7 @@ from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
 from trecexam.features.fill.teaching import GRADER
 from trecexam.files.stamps import Rejected
 from trecexam.line.official import Official
-from trecexam.line.provenance import write_with_provenance
-from trecexam.line.sources import UNJUDGED
+from trecexam.line.sources import UNJUDGED, write_with_provenance
 from trecexam.tables.notes import LOST, METHOD, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_tsv

@@ -7,8 +7,13 @@ from pathlib import Path
 from trecexam.errors import TrecexamError
 from trecexam.features.fill.filled import HolesToFill
 from trecexam.line.protected import refuse_protected
-from trecexam.line.provenance import refuse_foreign
-from trecexam.line.sources import LEARNED_IDENTITY, provenance_beside, sources_beside, written_by
+from trecexam.line.sources import (
+    LEARNED_IDENTITY,
+    provenance_beside,
+    refuse_foreign,
+    sources_beside,
+    written_by,
+)
 
 
 def check_outputs(root: Path, to_fill: HolesToFill, output: Path, sources: Path) -> None:
