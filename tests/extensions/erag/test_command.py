@@ -12,7 +12,8 @@ from erag_track import GOLD, RUNS, SAYS, erag_track, jsonl, outputs_file
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
-from trecexam.extensions.check import preflight
+from trecexam.extensions.check.preflight import check_qrels
+from trecexam.extensions.check.trec_eval_rules import takes
 
 Capture = pytest.CaptureFixture[str]
 EM = {("q1", "d1"): 1, ("q1", "d2"): 0, ("q2", "d3"): 1, ("q2", "d4"): 0, ("q2", "d6"): 0, ("q3", "d5"): 0}
@@ -45,7 +46,7 @@ def test_labels_scores_and_qrels_are_written(track: Path, capsys: Capture) -> No
         f"{q} 0 {d} {label}" for (q, d), label in sorted(EM.items())
     ]
     for version in (9, 10):
-        assert preflight.takes(preflight.check_qrels(got / "labels.qrels"), version)
+        assert takes(check_qrels(got / "labels.qrels"), version)
     values = {(name, measure, q): float(value) for name, measure, q, value in rows(got / "scores.tsv")}
     assert list(dict.fromkeys(measure for _, measure, _ in values)) == ["P@2", "Success@5", "AP", "nDCG@5"]
     assert values["one", "P@2", "q2"] == 0.5
