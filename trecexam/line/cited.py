@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from converters.records import HumanRating, Response
+from trecexam.line.assessment import Assessment
 from trecexam.line.kinds.support import Statement, statements_of
 from trecexam.line.sheets import MISSING, UNPARSED
 from trecexam.scores.support import SUPPORT, WEIGHTS, support_scores
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
 
 #: The code of a citation whose passage has no text.
 NO_TEXT = -5

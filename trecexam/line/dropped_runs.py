@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -107,74 +107,18 @@ class DroppedRuns:
         """
         texts = hashlib.sha256(json.dumps(sorted(query_texts.items())).encode()).hexdigest()
         self._read_again_after_changes(texts)
-        readable: dict[Path, Dropped] = {}
-        accepted: dict[Path, Dropped] = {}
-        own_texts: dict[str, str] = {}
-        documents: dict[str, str] = {}
-        left_out: dict[tuple[str, ...], list[Path]] = {}
+        readable = self._readable(query_texts, hold, rejected)
         incomplete: list[str] = []
-        twice: list[str] = []
-        for path in self.folder.run_files():
-            if path in hold and not self._files.has(self._reading, path):
-                continue
-            file_name = self.folder.shown(path)
-            try:
-                dropped = self._dropped(path, query_texts, frozen=path in hold)
-                self._check(path, dropped, own_texts)
-            except ConversionError as error:
-                rejected.append(Rejected(file_name, error.line, error.reason, "file"))
-                continue
-            readable[path] = dropped
-            if dropped.responses and not len(dropped.run):
-                reason, is_scored = self._nothing_pooled()
-                if is_scored:
-                    incomplete.append(located(file_name, None, f"{reason}; other graders score it"))
-                else:
-                    rejected.append(Rejected(file_name, None, reason, "file"))
-                continue
-            rejected += (
-                Rejected(file_name, error.line, error.reason, error.lost) for error in dropped.refused
-            )
-            reader = answers_reader()
-            if reader and dropped.answers:
-                rejected += reader.not_judged(file_name, dropped.answers, bank)
-                answers = tuple(row for row in dropped.answers if row.question_id in bank.items)
-                if not answers:
-                    continue
-                dropped = replace(dropped, answers=answers)
-            else:
-                unknown = tuple(query_id for query_id in dropped.run.query_ids if query_id not in bank.items)
-                if len(unknown) == len(dropped.run.query_ids):
-                    rejected.append(self._none_graded(path, dropped.run, bank))
-                    continue
-                # Of a query that was retired as a whole it is said once, not for each run.
-                if unknown := tuple(query_id for query_id in unknown if query_id not in bank.retired):
-                    left_out.setdefault(unknown, []).append(path)
-            if dropped.refused and dropped.responses:
-                n, total = len(dropped.refused), len(dropped.refused) + len(dropped.responses)
-                reason = (
-                    f"{n:,} of {plural(total, 'response')} rejected: a query left without a response scores 0"
-                )
-                incomplete.append(located(file_name, None, reason))
-            own_texts.update(dropped.texts)
-            other: dict[str, None] = {}
-            for doc_id, text in dropped.documents:
-                if documents.get(doc_id, text) != text:
-                    other[doc_id] = None
-                documents[doc_id] = text
-            if other:
-                reason = (
-                    f"{plural(len(other), 'document')} of its responses had another text in a line before or "
-                    f"in another file: {shorten_list(other)}; the last text counts"
-                )
-                twice.append(located(file_name, None, reason))
-            responses = tuple(row for row in dropped.responses if row.query_id in bank.items)
-            accepted[path] = replace(dropped, responses=responses)
+        in_bank = {
+            path: self._in_bank(path, dropped, bank, rejected, incomplete)
+            for path, dropped in readable.items()
+        }
+        accepted = {path: dropped for path, dropped in in_bank.items() if dropped is not None}
+        documents, other_texts = self._documents(accepted)
         # Of several graders each may take other runs, and a run has one name: that among all there are.
         named = accepted if self.folder.grader is None else readable
         names = name_runs({path: dropped.run.name for path, dropped in named.items()}, self.folder.runs)
         of = {names[path]: (path, accepted[path]) for path in sorted(accepted, key=names.__getitem__)}
-        runs = {path: dropped.run for path, dropped in accepted.items()}
         return TakenRuns(
             runs={name: dropped.run.renamed(name) for name, (_, dropped) in of.items()},
             run_files={name: path for name, (path, _) in of.items()},
@@ -182,12 +126,12 @@ class DroppedRuns:
                 name: RunContent(path, self.stamp_of(path), texts if dropped.by_prompt else "")
                 for name, (path, dropped) in of.items()
             },
-            own_texts=own_texts,
+            own_texts={doc_id: text for each in accepted.values() for doc_id, text in each.texts.items()},
             documents=documents,
             answers={name: dropped.answers for name, (_, dropped) in of.items() if dropped.answers},
             generated=frozenset(name for name, (_, dropped) in of.items() if dropped.generated),
             responses={name: dropped.responses for name, (_, dropped) in of.items() if dropped.responses},
-            notes=(*incomplete, *twice, *self._left_out(left_out, runs, bank), *self._twice(runs)),
+            notes=(*incomplete, *other_texts, *self._left_out(accepted, bank), *self._twice(accepted)),
         )
 
     def stamp_of(self, path: Path) -> Stamp | None:
@@ -206,6 +150,25 @@ class DroppedRuns:
         if reading != self._reading:
             self._files.forget(self._reading)
             self._reading = reading
+
+    def _readable(
+        self, query_texts: Mapping[str, str], hold: Collection[Path], rejected: list[Rejected]
+    ) -> dict[Path, Dropped]:
+        """Return the files that can be read, whatever their queries."""
+        readable: dict[Path, Dropped] = {}
+        texts: dict[str, str] = {}
+        for path in self.folder.run_files():
+            if path in hold and not self._files.has(self._reading, path):
+                continue
+            try:
+                dropped = self._dropped(path, query_texts, frozen=path in hold)
+                self._check(path, dropped, texts)
+            except ConversionError as error:
+                rejected.append(Rejected(self.folder.shown(path), error.line, error.reason, "file"))
+                continue
+            readable[path] = dropped
+            texts.update(dropped.texts)
+        return readable
 
     def _dropped(self, path: Path, query_texts: Mapping[str, str], *, frozen: bool) -> Dropped:
         if dangling := dangling_link(path):
@@ -253,12 +216,55 @@ class DroppedRuns:
                 'with "question_id" and "answer"',
             )
 
-    def _nothing_pooled(self) -> tuple[str, bool]:
-        """Say why responses without citations are not scored; True where another grader scores them."""
-        section = self.folder.section_of("pool", "track")
-        pools = [view.config.track.pool for view in usable_folders(self.folder).values()]
-        reason = f'no citations in it, and `pool` in [{section}] is "citations"'
-        return reason, any(pool != "citations" for pool in pools)
+    def _in_bank(
+        self, path: Path, dropped: Dropped, bank: Bank, rejected: list[Rejected], notes: list[str]
+    ) -> Dropped | None:
+        """Return a file with what the bank has of its answers and responses; None where nothing is graded."""
+        file_name, reader = self.folder.shown(path), answers_reader()
+        if dropped.responses and not len(dropped.run):
+            section = self.folder.section_of("pool", "track")
+            reason = f'no citations in it, and `pool` in [{section}] is "citations"'
+            pools = {view.config.track.pool for view in usable_folders(self.folder).values()}
+            if pools == {"citations"}:
+                rejected.append(Rejected(file_name, None, reason, "file"))
+            else:
+                notes.append(located(file_name, None, f"{reason}; other graders score it"))
+            return None
+        rejected += (Rejected(file_name, error.line, error.reason, error.lost) for error in dropped.refused)
+        answers = tuple(row for row in dropped.answers if row.question_id in bank.items)
+        if reader and dropped.answers:
+            rejected += reader.not_judged(file_name, dropped.answers, bank)
+            if not answers:
+                return None
+        elif all(query_id not in bank.items for query_id in dropped.run.query_ids):
+            rejected.append(self._none_graded(path, dropped.run, bank))
+            return None
+        if dropped.refused and dropped.responses:
+            n, total = len(dropped.refused), len(dropped.refused) + len(dropped.responses)
+            reason = (
+                f"{n:,} of {plural(total, 'response')} rejected: a query left without a response scores 0"
+            )
+            notes.append(located(file_name, None, reason))
+        responses = tuple(row for row in dropped.responses if row.query_id in bank.items)
+        return replace(dropped, answers=answers, responses=responses)
+
+    def _documents(self, accepted: Mapping[Path, Dropped]) -> tuple[dict[str, str], list[str]]:
+        """Return the documents that come with files, and a note on each file with another text of some."""
+        documents: dict[str, str] = {}
+        notes: list[str] = []
+        for path, dropped in accepted.items():
+            other: dict[str, None] = {}
+            for doc_id, text in dropped.documents:
+                if documents.get(doc_id, text) != text:
+                    other[doc_id] = None
+                documents[doc_id] = text
+            if other:
+                reason = (
+                    f"{plural(len(other), 'document')} of its responses had another text in a line before or "
+                    f"in another file: {shorten_list(other)}; the last text counts"
+                )
+                notes.append(located(self.folder.shown(path), None, reason))
+        return documents, notes
 
     def _none_graded(self, path: Path, run: Run, bank: Bank) -> Rejected:
         of_facets = any(query_id.partition("/")[0] in run for query_id in bank.items)
@@ -273,12 +279,17 @@ class DroppedRuns:
             reason = f"values of measures, not a run: drop the run files of {runs} instead"
         return Rejected(self.folder.shown(path), self._line_of(path, run.query_ids[0]), reason, "file")
 
-    def _left_out(
-        self, left_out: Mapping[tuple[str, ...], Sequence[Path]], runs: Mapping[Path, Run], bank: Bank
-    ) -> Iterator[str]:
+    def _left_out(self, accepted: Mapping[Path, Dropped], bank: Bank) -> Iterator[str]:
         """Yield a line for each set of queries that some runs have and that are not graded."""
+        # Of a query that was retired as a whole it is said once, not for each run.
+        known = bank.items.keys() | bank.retired.keys()
+        left_out: dict[tuple[str, ...], list[Path]] = {}
+        for path, dropped in accepted.items():
+            unknown = tuple(query_id for query_id in dropped.run.query_ids if query_id not in known)
+            if unknown and not dropped.answers:
+                left_out.setdefault(unknown, []).append(path)
         for unknown, (path, *others) in left_out.items():
-            some = f"{len(unknown):,} of its {plural(len(runs[path].query_ids), 'query')}"
+            some = f"{len(unknown):,} of its {plural(len(accepted[path].run.query_ids), 'query')}"
             if others:
                 some = f"{plural(len(unknown), 'query')} of this run and of {plural(len(others), 'other')}"
             reason = (
@@ -287,14 +298,15 @@ class DroppedRuns:
             )
             yield located(self.folder.shown(path), self._line_of(path, unknown[0]), reason)
 
-    def _twice(self, runs: Mapping[Path, Run]) -> Iterator[str]:
+    def _twice(self, accepted: Mapping[Path, Dropped]) -> Iterator[str]:
         """Yield a line for each run that several files have: x.run beside x.run.gz, say."""
         alike: dict[object, list[list[Path]]] = {}
-        for path, run in runs.items():
+        for path, dropped in accepted.items():
+            run = dropped.run
             ends = *run.query_ids[:1], *run.query_ids[-1:]
             start = (tuple(run.ranking(query_id, _COMPARED_FIRST)) for query_id in ends)
             candidates = alike.setdefault((run.query_ids, len(run), *start), [])
-            copies = next((paths for paths in candidates if equal_runs(runs[paths[0]], run)), None)
+            copies = next((paths for paths in candidates if equal_runs(accepted[paths[0]].run, run)), None)
             if copies is None:
                 candidates.append([path])
             else:

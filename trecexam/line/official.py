@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import converters
 from converters.records import NOT_JUDGED, Qrel, judgment
@@ -15,15 +15,13 @@ from converters.run import Run
 from trecexam.errors import TrecexamError
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import located
+from trecexam.folder import TrackFolder
+from trecexam.line.assessment import Assessment
 from trecexam.line.normal_forms import differing_in_form
 from trecexam.line.overrides import NOT_POOLED, REFUSED
 from trecexam.line.sources import provenance_notes, written_by
 from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
-
-if TYPE_CHECKING:
-    from trecexam.folder import TrackFolder
-    from trecexam.line.assessment import Assessment
 
 
 class PeoplesJudgment(NamedTuple):
