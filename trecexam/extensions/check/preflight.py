@@ -143,9 +143,7 @@ def check_run(
     for topic_id, topic in by_topic.items():
         _look_at_ranking(findings, topic_id, topic)
         _look_at_duplicates(findings, topic_id, topic, evaluated=topic_id in evaluated)
-    _look_for_unknown(findings, by_topic, topics, unknown, docs)
-    if judged is not None:
-        _look_at_judged(findings, by_topic, judged)
+    _compare(findings, by_topic, unknown, topics, docs, judged)
     return findings.all()
 
 
@@ -190,7 +188,7 @@ def check_qrels(
             )
             findings.add("only negative labels", topic.lines[0], "fatal", reason)
         _look_at_duplicates(findings, topic_id, topic, iterations=topic.others())
-    _look_for_unknown(findings, by_topic, topics, unknown, docs)
+    _compare(findings, by_topic, unknown, topics, docs)
     return findings.all()
 
 
@@ -342,14 +340,15 @@ def _look_at_duplicates(
         findings.add("duplicate", topic.lines[index], "fatal" if evaluated else "warning", reason)
 
 
-def _look_for_unknown(
+def _compare(
     findings: Findings,
     by_topic: Mapping[bytes, Topic],
-    topics: Collection[str] | None,
     unknown: dict[bytes, int],
+    topics: Collection[str] | None,
     docs: Iterable[str] | None,
+    judged: Collection[str] | None = None,
 ) -> None:
-    """Name topics and docnos that the track lacks, and a file without entries."""
+    """Name topics and docnos that a track lacks, judged topics that the file lacks, and an empty file."""
     if not by_topic and (versions := tuple(each for each in VERSIONS if each not in findings.stopped())):
         findings.add("empty", None, "fatal", "the file has no lines to evaluate", versions)
     known_topics = by_topic.keys() if topics is None else {topic.encode() for topic in topics}
@@ -361,15 +360,12 @@ def _look_for_unknown(
         unknown.pop(doc.encode(), None)
     for doc_id, line in unknown.items():
         findings.add("unknown docno", line, "warning", f"docno {shown(doc_id)} is not in the track")
-
-
-def _look_at_judged(findings: Findings, by_topic: Mapping[bytes, Topic], judged: Collection[str]) -> None:
-    missing = [topic for topic in judged if topic.encode() not in by_topic]
-    if by_topic and len(missing) == len(judged):
+    missing = [topic for topic in judged or () if topic.encode() not in by_topic]
+    if judged is not None and by_topic and len(missing) == len(judged):
         findings.add("no common topic", None, "fatal", "the qrels have none of its topics")
         return
-    for topic in missing:
-        reason = f"judged topic {shown(topic.encode())} is missing: trec_eval 10 stops unless -c is given"
+    for name in missing:
+        reason = f"judged topic {shown(name.encode())} is missing: trec_eval 10 stops unless -c is given"
         findings.add("missing topic", None, "warning", reason, (10,))
 
 

@@ -24,7 +24,7 @@ from trecexam.line.grading import Progress, count_missing
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.official import Official, no_overlap, read_official, track_judgments
-from trecexam.line.pool import pool
+from trecexam.line.pool import pool_with_ranks
 from trecexam.line.rejected import rejected_notes
 from trecexam.line.sources import sources_beside
 from trecexam.line.stored_grades import unusable_lines
@@ -95,7 +95,8 @@ def find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     judgments = track_judgments(track, judgments)
     method, way_notes = choose_way(track, judgments, request)
     queries = track.bank.query_ids
-    pooled = pool(track.runs.values(), queries, depth)
+    by_query = pool_with_ranks(tuple(track.runs.values()), queries, depth)
+    pooled = {query_id: of_query.doc_ids for query_id, of_query in by_query.items()}
     notes = [*judgments.warnings(), *judgments.people_notes]
     notes += _nothing_to_fit(track, judgments, pooled, request)
     if method == GRADER and (lacking := _bank_lacking(loader)):
