@@ -1,4 +1,4 @@
-"""What `.trecexam/` keeps from one call to the next. Missing or damaged, it is made again.
+"""Files that `.trecexam/` keeps from one call to the next. Missing or damaged, they are made again.
 
 Each kept file is a head of 128 bytes, which has the length and the sha256 of the rest, and the rest.
 """

@@ -1,4 +1,4 @@
-"""One file of the drop folder: a run, or generated responses, which are a run over their own passages.
+"""Readers of dropped files: runs, and generated responses, which are runs over their own passages.
 
 Answers that nuggetizer judged, or that an extension has judged, are responses, too; each stays whole.
 """
@@ -29,7 +29,7 @@ from trecexam.files.stamps import Rejected, located, sniffed
 
 @dataclass(frozen=True)
 class Dropped:
-    """One file of the drop folder.
+    """A dropped file.
 
     Attributes:
         run: its ranking; without entries where nothing of its responses is pooled.

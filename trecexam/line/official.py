@@ -61,7 +61,7 @@ class Official:
 
     @property
     def qrels(self) -> tuple[Qrel, ...]:
-        """All judgments: the lines of the file, then those of people."""
+        """The lines of the file, then the judgments of people."""
         return (*self.rows, *(Qrel(*row[:3]) for row in self.people))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Which (query, passage) pairs are in the pool, and the rank of each in each run.
+"""Pooled passages of each query, and the rank of each in each run.
 
 The pool is the first ranks of all runs and, where `[track] pool_judged` says so, "all passages in official
 judgments" beside them (the pool of the Rubric papers): these are at no rank.

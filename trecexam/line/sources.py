@@ -1,4 +1,4 @@
-"""Whose labels a qrels file holds: what the files beside it say."""
+"""Provenance of qrels: the files beside them say whose labels they hold."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def provenance_beside(qrels: Path) -> Path:
 
 
 class Provenance(BaseModel):
-    """Who made the labels of a qrels file; as JSON it is the file beside it.
+    """The origin of the labels of a qrels file; as JSON it is the file beside it.
 
     Attributes:
         made_by: the command that wrote the qrels.

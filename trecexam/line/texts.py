@@ -27,7 +27,7 @@ class Texts:
 
     @property
     def has_source(self) -> bool:
-        """Whether the track has any file or dataset that texts may be in."""
+        """True where the track has a file or dataset that texts may be in."""
         folder = self.folder
         return bool(folder.passages() or folder.config.track.dataset or folder.recorded())
 
