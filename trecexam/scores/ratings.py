@@ -62,7 +62,7 @@ class QueryRatings:
                 raise ValueError(f"{of_query} {len(of_items)} {name} of {self.n_items} items")
         unknown = self.human.keys() - set(self.doc_ids) if self.human else ()
         if unknown or any(not 0 <= rating <= MAX_RATING for rating in self.human.values()):
-            raise ValueError(f"{of_query} a person's outside its pool or 0..{MAX_RATING}")
+            raise ValueError(f"human {of_query} outside its pool or 0..{MAX_RATING}")
 
     @property
     def rated(self) -> NDArray[np.bool_]:
