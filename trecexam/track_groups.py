@@ -25,7 +25,7 @@ from trecexam.features.verification.verification import View
 from trecexam.files.stamps import Rejected
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
-from trecexam.graders.sampling import MeasuredTime
+from trecexam.graders.meter import MeasuredTime
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_pool import count_judged_outside

@@ -19,8 +19,7 @@ from trecexam.tables.text import plural
 if TYPE_CHECKING:
     from converters.errors import ConversionError
     from trecexam.graders.base import Estimate
-    from trecexam.graders.meter import Usage
-    from trecexam.graders.sampling import MeasuredTime
+    from trecexam.graders.meter import MeasuredTime, Usage
     from trecexam.graders.writing.asking import AskingResult
     from trecexam.line.grading import Progress
 

@@ -16,7 +16,7 @@ from trecexam.graders.prompts.custom import load_prompt
 from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.published import published
 from trecexam.line.kind import Kind
-from trecexam.line.kinds import available, kind_of_items
+from trecexam.line.kinds import KINDS, kind_of_items
 from trecexam.line.measure_names import MeasureLike, Measures, listed
 
 #: The one grader of a track that names none, and the one whose ratings by people are in overrides.tsv.
@@ -181,7 +181,7 @@ def _kind(config: TrackConfig, name: str, root: Path, path: Path) -> Kind:
     Raises:
         ConfigError: it says none.
     """
-    kinds, grader_section = available(), config.graders[name]
+    kinds, grader_section = KINDS, config.graders[name]
     if grader_section.kind is not None:
         if grader_section.kind in kinds:
             return kinds[grader_section.kind]

@@ -20,7 +20,6 @@ from converters.records import MeasureValue
 from converters.run import Run
 from trecexam.errors import TrecexamError
 from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import is_graded
 from trecexam.line.evaluation import check_runs, leaderboard, values_of_runs, why_no_scores
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import Measures
@@ -180,7 +179,7 @@ def leaderboard_values(track: LoadedTrack, first: Sequence[str] = ()) -> Iterato
     """Return the values of the graders with a grade; of several graders the leaderboard's measures first."""
     if track.is_single:
         return _leaderboard_values(track.first, first)
-    graded = {name: each for name, each in track.assessments.items() if is_graded(each)}
+    graded = {name: each for name, each in track.assessments.items() if each.counts.is_graded}
     return (
         row._replace(measure=f"{name}:{row.measure}")
         for name, each in (graded or {track.first.name: track.first}).items()

@@ -159,8 +159,9 @@ def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> 
         TrecexamError: there is no such item, or it is not asked of this passage.
     """
     if not name:
-        noun = track.kind.cell_noun[0]
-        raise TrecexamError(f"the grader {track.name} rates no passage as a whole: name the {noun} by `item`")
+        raise TrecexamError(
+            f"the grader {track.name} rates no passage as a whole: name the {track.kind.cell_noun} by `item`"
+        )
     column_of = track.sheets[query_id].column_of if query_id in track.sheets else {}
     if name in column_of:
         item = track.bank.items[query_id][column_of[name]]

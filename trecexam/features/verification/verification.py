@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from converters.records import Item
 from trecexam.errors import TrecexamError, did_you_mean, quoted
+from trecexam.extension import extensions, named
 from trecexam.features.verification.arithmetic import (
     Missed,
     Order,
@@ -20,10 +21,10 @@ from trecexam.features.verification.arithmetic import (
 )
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import resolve_min_rating
-from trecexam.line.item_values import item_values
 from trecexam.line.official import no_overlap, official_judgments
 from trecexam.line.overrides import QueryOverrides
 from trecexam.line.relevance import relevance_thresholds
+from trecexam.line.sheets import NOT_ASKED
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 from trecexam.tables.result import Tables
@@ -231,7 +232,7 @@ def spurious(
 ) -> View:
     """Return how well each item tells relevant from non-relevant passages, the worst first."""
     judged, rating, relevant, unjudged = _judged_queries(track, query_ids, item_ids, min_rating, min_relevant)
-    discriminations = item_values(track, "discrimination", rating)
+    discriminations = _discriminations(track, rating)
     reaches = [
         replace(reach, discrimination=discriminations.get((q.query_id, reach.item.item_id), math.nan))
         for q, judgments in judged
@@ -284,6 +285,13 @@ def _judged_queries(
         raise TrecexamError(reason)
     without = [q.query_id for q in chosen if q.query_id not in official.judged]
     return judged, at.min_rating, at.min_relevant, without
+
+
+def _discriminations(track: Assessment, min_rating: int) -> Mapping[tuple[str, str], float]:
+    """Return (query_id, item_id) -> discrimination, as an extension knows it; {} where none does."""
+    places = (extension.item_values.get("discrimination") for extension in extensions())
+    at = next(filter(None, places), None)
+    return {} if at is None else named(at)(track, min_rating)
 
 
 def _judged_view(
@@ -391,8 +399,9 @@ def _cells(
     """
     judgments, sheet = _judged(track, q.query_id), track.sheets[q.query_id]
     human = track.overrides.queries.get(q.query_id, QueryOverrides()).cells
+    codes = sheet.matrix()[:, column].tolist()
     for row, (doc_id, rating) in enumerate(zip(q.doc_ids, q.ratings[:, column].tolist(), strict=True)):
-        if sheet.place(row, column) is None:
+        if codes[row] == NOT_ASKED:
             continue
         answer = answers.get((item.item_id, doc_id), {})
         counts = None if rating == MISSING else rating
