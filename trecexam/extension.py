@@ -7,16 +7,14 @@ and is imported when it is requested: so `--help` stays quick, and the core impo
 
 from __future__ import annotations
 
-import os
 import pkgutil
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from converters.installed import entry_points
 from trecexam.errors import TrecexamError
 
 GROUP = "trecexam.extensions"
@@ -92,7 +90,7 @@ def extensions() -> tuple[Extension, ...]:
     ours = import_module(GROUP)
     addresses = {name: f"{GROUP}.{name}:EXTENSION" for _, name, _ in pkgutil.iter_modules(ours.__path__)}
     addresses = dict(sorted(addresses.items()))
-    for name, at, package in sorted(_installed()):
+    for name, at, package in sorted(entry_points(GROUP)):
         if addresses.setdefault(name, at) != at:
             raise TrecexamError(
                 f"two extensions are called '{name}': {addresses[name]} and {at}; uninstall one: "
@@ -133,30 +131,3 @@ def _load(name: str, at: str) -> Extension:
     if not isinstance(extension, Extension):
         raise TrecexamError(f"the extension '{name}' ({at}) is not a trecexam.extension.Extension")
     return extension
-
-
-def _installed() -> Iterator[tuple[str, str, str]]:
-    """Name and place of each entry point of the group, and the name of its package.
-
-    `importlib.metadata` finds the same, and takes as long to import as all of `trecexam --help` otherwise.
-    """
-    for folder in dict.fromkeys(sys.path):
-        try:
-            with os.scandir(folder or ".") as entries:
-                packages = sorted(
-                    entry.path for entry in entries if entry.name.endswith((".dist-info", ".egg-info"))
-                )
-        except OSError:
-            continue
-        for package in packages:
-            try:
-                text = Path(package, "entry_points.txt").read_text(encoding="utf-8")
-            except OSError:
-                continue
-            group = ""
-            for line in map(str.strip, text.splitlines()):
-                if line.startswith("["):
-                    group = line
-                elif group == f"[{GROUP}]" and "=" in line:
-                    name, _, at = line.partition("=")
-                    yield name.strip(), at.strip(), Path(package).stem.split("-")[0]

@@ -28,7 +28,6 @@ from trecexam.graders.base import Estimate
 from trecexam.graders.meter import MeasuredTime
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_time
-from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.kind import Kind
 from trecexam.line.loaded_track import has_bank, of_each
 from trecexam.line.lost_grades import lost_grades
@@ -37,6 +36,7 @@ from trecexam.line.missing_banks import estimate_missing_banks, forget_unread_an
 from trecexam.line.official import official_judgments
 from trecexam.line.rejected import all_rejected
 from trecexam.line.sheets import Counts
+from trecexam.line.track_pool import count_judged_outside
 from trecexam.scores.labels import LabelRule, subtopic_qrels
 from trecexam.tables.frames import Library
 from trecexam.tables.result import Tables

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from converters.measure_values import write_values
+from converters.trec_qrels import write_qrels
+from converters.trec_run import write_run
+from converters.workbench import write_pool
 from trecexam.cli import show
-from trecexam.cli.lazy import OpenGroup
+from trecexam.cli.lazy import LazyGroup
 from trecexam.cli.options import answering, output_folder_option, output_option, output_path, track_argument
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
     from trecexam.track import Track
 
 
-@click.group(cls=OpenGroup, epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")
+@click.group(cls=LazyGroup, epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")
 def export() -> None:
     """Write qrels, runs and grades of a track for trec_eval, ndeval and other tools."""
 
@@ -120,7 +124,6 @@ def runs(track: Track, output: Path, metadata: bool) -> None:
 
     Each run's tag is its name on the leaderboard. The order is that of trec_eval.
     """
-    from converters.trec_run import write_run
     from trecexam.line.diagnostics import order_cautions
     from trecexam.line.loaded_track import has_bank
 
@@ -214,9 +217,6 @@ def pool(track: Track, output: Path | None) -> None:
     every pooled passage. End FILE in .gz for the workbench; it reads no other. The `recorded` grader reads
     this file.
     """
-    # The formats are half of --help's time.
-    from converters.workbench import write_pool
-
     content = _written(write_pool, answering(track).export.pool())
     if output is not None and output.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
@@ -239,8 +239,6 @@ def _write_files(contents: Mapping[Path, bytes], folder: Path, track: Track) -> 
 
 
 def _value_lines(rows: Sequence[MeasureValue], form: str, track: Track) -> bytes:
-    from converters.measure_values import write_values
-
     try:
         return _written(write_values, rows, form)
     except ValueError as error:
@@ -248,8 +246,6 @@ def _value_lines(rows: Sequence[MeasureValue], form: str, track: Track) -> bytes
 
 
 def _write_qrels(rows: Any, output: Path | None) -> None:
-    from converters.trec_qrels import write_qrels
-
     _emit(_written(write_qrels, rows), output)
 
 

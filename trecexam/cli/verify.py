@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trecexam.cli.export import min_rating_option
-from trecexam.cli.lazy import OpenGroup
+from trecexam.cli.lazy import LazyGroup
 from trecexam.cli.options import Command, track_argument
 from trecexam.cli.reading import reading
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trecexam.track import Track
 
 
-@click.group(cls=OpenGroup, epilog="Example: trecexam verify missing mytrack --min-relevant 2")
+@click.group(cls=LazyGroup, epilog="Example: trecexam verify missing mytrack --min-relevant 2")
 def verify() -> None:
     """Inspect the grades behind the scores.
 

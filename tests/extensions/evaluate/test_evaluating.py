@@ -348,7 +348,7 @@ def test_rejected_inputs_are_in_the_warnings_and_below_the_table(folder: Path) -
         grader=HashGrader(),
     ) as done:
         assert any("<nowhere>" in line for line in done.leaderboard.notes)
-        assert any("not in the bank" in line and "q8" in line for line in done.leaderboard.notes)
+        assert any("not among the grader" in line and "q8" in line for line in done.leaderboard.notes)
         html = done._repr_html_()
     assert "&lt;nowhere&gt;" in html
     assert "<nowhere>" not in html
@@ -415,7 +415,7 @@ ERRORS = [
     ),
     ({"runs": {"a": []}}, "run 'a': no rows"),
     ({"runs": {"a": polars.LazyFrame({"qid": ["1"]})}}, "not a LazyFrame.*collect"),
-    ({"runs": {"a": {"q9": {"d": 1}}}}, "run 'a': none of its queries is in the bank"),
+    ({"runs": {"a": {"q9": {"d": 1}}}}, "run 'a': none of its queries"),
     ({"measures": ["nDGC@10"]}, "nDGC"),
     ({"measures": []}, "measures: name at least one"),
     ({"runs": {"a": {"q1": {"d": 10**400}}}}, "the score of 'd' for query 'q1' is not a number: 1000"),

@@ -402,7 +402,7 @@ def test_warnings_about_accepted_files_are_on_the_page_and_in_the_report(track: 
         file.write("q9 Q0 q9-d01 1 5 run2\n")
     with trecexam.open_track(track) as opened:
         opened.update()
-    lacks = ": 1 of its 4 queries are not in the bank, and were left out"
+    lacks = ": 1 of its 4 queries are not among the grader&#39;s queries, and were left out"
     twice = "runs/run1.run: the same rankings and scores as in runs/again.run, and both count"
     with client_of(track) as client:
         page, rejected = (client.get(path).text for path in ("/", "/rejected"))

@@ -25,7 +25,6 @@ from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.measure_names import Measures, names_of
 from trecexam.line.official import why_unjudged
-from trecexam.line.sources import provenance_file
 from trecexam.scaffold import Sources, make_track
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.frames import Framed, Library
@@ -157,7 +156,6 @@ def evaluate(
                 bank=() if bank is None else bank_files(bank, scratch),
                 passages=None if passages is None else texts_file(passages, "passages", scratch),
                 qrels=qrels,
-                provenance=provenance_file(qrels),
                 recorded=None if recorded is None else grades_file(recorded, scratch),
                 dataset=dataset,
                 grader=grader if isinstance(grader, str) else None,

@@ -49,7 +49,7 @@ from trecexam.scores.labels import labels
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.ratings import QueryRatings
 from trecexam.scores.values import MeasureValues
-from trecexam.tables.plots.drawings import Drawings
+from trecexam.tables.plots.canvas import Drawings
 from trecexam.tables.section import Picture
 
 

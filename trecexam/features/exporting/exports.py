@@ -25,8 +25,8 @@ from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import Measures
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.line.protected import refuse_protected
-from trecexam.line.provenance import graded_by, refuse_foreign, write_with_provenance
 from trecexam.line.run_grades import runs_without_score
+from trecexam.line.sources import graded_by, refuse_foreign, write_with_provenance
 from trecexam.scores.labels import LabelRule, RubricQrel, label_qrels
 from trecexam.scores.ratings import QueryRatings
 from trecexam.tables.frames import Library, data_frame, texts

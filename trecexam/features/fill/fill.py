@@ -20,8 +20,7 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.official import Official
 from trecexam.line.protected import refuse_protected
-from trecexam.line.provenance import refuse_foreign
-from trecexam.line.sources import UNJUDGED, sources_beside
+from trecexam.line.sources import UNJUDGED, refuse_foreign, sources_beside
 from trecexam.line.stored_grades import unusable_lines
 from trecexam.tables.notes import CHANGES, LOST, METHOD, Note
 from trecexam.tables.text import plural

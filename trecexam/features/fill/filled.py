@@ -15,8 +15,7 @@ from converters.trec_qrels import qrels_line
 from trecexam.features.fill.arithmetic.scale_map import ScaleMap
 from trecexam.files.stamps import Rejected
 from trecexam.line.official import Official
-from trecexam.line.provenance import write_with_provenance
-from trecexam.line.sources import UNJUDGED, sources_beside
+from trecexam.line.sources import UNJUDGED, sources_beside, write_with_provenance
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_tsv
 

@@ -12,7 +12,7 @@ from trecexam.line.diagnostics import POLICY, unread_answers, without_label
 from trecexam.outputs.page.model import PagePart, Report
 from trecexam.outputs.page.render import render
 from trecexam.tables.excerpt import excerpt
-from trecexam.tables.plots.drawings import Drawings, plot_files
+from trecexam.tables.plots.canvas import Drawings, plot_files
 from trecexam.tables.result import Tables
 from trecexam.tables.section import Picture, ReportPart
 from trecexam.tables.table import Table, to_json
