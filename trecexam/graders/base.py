@@ -215,6 +215,7 @@ class Factory:
         standard: its prompts are of `trecexam.graders.prompts`, or none, and its answers are read as theirs;
             so what it needs is known before it is made.
         runs_model: False where it has nothing to compute that a cluster could do.
+        reads: those of the settings `base_url`, `metric` and `prompt` that change something for it.
         check_prompt: refuses a prompt file that it cannot use; None where it asks one of the published ones.
         reading: how its stored answers are read, without its model: those of `read`, `label`, `probabilities`
             and `cosines` that do it, by name. None: ratings are what they were when stored.
@@ -225,6 +226,7 @@ class Factory:
     create: Callable[[GraderSection, Path], Grader]
     standard: bool = False
     runs_model: bool = True
+    reads: tuple[str, ...] = ()
     check_prompt: Callable[[Path], object] | None = None
     reading: Callable[[GraderSection, Path], Mapping[str, Any]] | None = None
 

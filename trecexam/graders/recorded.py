@@ -213,4 +213,5 @@ FACTORY = Factory(
     create=_create,
     standard=True,
     runs_model=False,
+    reads=("prompt",),
 )

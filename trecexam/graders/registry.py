@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from converters.installed import version
 from trecexam.config import GraderSection, RaySection
 from trecexam.errors import GraderError, did_you_mean
 from trecexam.extension import extensions, named, provided
@@ -87,6 +86,5 @@ def reading_fingerprint() -> str:
     for path in sorted(path for paths in readers for path in paths):
         content.update(path.read_bytes())
     for library in _LIBRARIES:
-        with suppress(PackageNotFoundError):
-            content.update(f"{library} {version(library)}".encode())
+        content.update((version(library) or "none").encode())
     return content.hexdigest()

@@ -175,6 +175,7 @@ FACTORY = Factory(
     summary="eRAG: a model answers from each document alone, and a metric compares with the gold outputs",
     missing=missing_for_writing,
     create=_create,
+    reads=("base_url", "metric", "prompt"),
     check_prompt=erag_prompt,
     reading=_reading,
 )

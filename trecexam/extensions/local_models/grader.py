@@ -358,6 +358,7 @@ def local_factory(make: type[LocalModel], summary: str) -> Factory:
         missing=loading.missing_for_models,
         create=partial(_create, make),
         standard=True,
+        reads=("prompt",),
         reading=prompted_reading,
     )
 

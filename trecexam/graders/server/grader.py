@@ -248,5 +248,6 @@ FACTORY = Factory(
     create=_create,
     standard=True,
     runs_model=False,
+    reads=("base_url", "prompt"),
     reading=prompted_reading,
 )

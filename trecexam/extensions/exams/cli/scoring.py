@@ -14,6 +14,7 @@ from trecexam.cli.reading import writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
 from trecexam.errors import plain_reason, quoted
+from trecexam.extensions.exams.exam_file import read_exam
 from trecexam.tables.notes import LOST, Note, of_grader
 
 if TYPE_CHECKING:
@@ -86,7 +87,6 @@ def scoring(
     Exit status: 0, or 1 if a question was not answered.
     """
     from trecexam.extensions.exams import scoring as stage
-    from trecexam.extensions.exams.exam_file import read_exam
     from trecexam.extensions.exams.matrices import FILES, write_examinees
     from trecexam.extensions.exams.models import estimate_taking, examinee
     from trecexam.line.protected import refuse_folder

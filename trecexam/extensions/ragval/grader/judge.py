@@ -100,5 +100,6 @@ FACTORY = Factory(
     summary="RAGVAL's judge: truthfulness and relevance of answers; a model here or behind a server",
     missing=missing_for_writing,
     create=_create,
+    reads=("base_url",),
     reading=lambda settings, root: {"read": _reading},
 )
