@@ -43,7 +43,7 @@ class Extension:
     Attributes:
         name: of the extension, for messages.
         commands: of `trecexam`, by name; "export pack" is one more in the group `export`.
-        features: each a `trecexam.line.output_files.Feature`: files in out/, sections of the report and
+        features: each a `trecexam.line.feature.Feature`: files in out/, sections of the report and
             of the live page, plots.
         graders: each a `trecexam.graders.Factory`, by the name that `name` in [grader] has for it.
         settings: sections of trecexam.toml, each a subclass of `trecexam.config.Section`, by name.

@@ -11,7 +11,7 @@ from trecexam.features.exporting.outputs import EXPORTING
 from trecexam.features.holes.holes import HOLES
 from trecexam.features.leaderboard.outputs import LEADERBOARD
 from trecexam.features.override.outputs import OVERRIDE
-from trecexam.line.output_files import Feature
+from trecexam.line.feature import Feature
 
 #: In the order of the manifest, and of the sections of the report.
 _SCORES: tuple[Feature, ...] = (EXPORTING, LEADERBOARD, CORRELATION, AGREEMENT)

@@ -10,11 +10,12 @@ import json
 import math
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from converters.errors import StoppedError
 from converters.lines import stoppable
-from trecexam.files.stamps import fingerprint
+from trecexam.files.stamps import Rejected, fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.line.assessment import Assessment
 from trecexam.line.cautions import answered_cautions
@@ -74,9 +75,13 @@ def update_grader(
         with stoppable(stop):
             loader.renew()
             seen = _fingerprint(loader, hold)
-            last = outputs.last(seen, loader.store.n_environments())
-            if last is not None and loader.folder.store_path.exists():
-                return Update(False, 0, *last, complete=True, written=()), lambda: None
+            last = outputs.last(seen)
+            # The manifest says whether the environments of answers are mixed.
+            same = last is not None and last["environments"] == loader.store.n_environments()
+            if last is not None and same and loader.folder.store_path.exists():
+                rejected = tuple(Rejected(*row) for row in last["rejected"])
+                unchanged = Update(False, 0, last["runs"], Counts(**last["counts"]), rejected, True, ())
+                return unchanged, lambda: None
             if not regrade:
                 refuse_lost_grades(loader)
             elif lost_grades(loader):
@@ -101,25 +106,30 @@ def update_grader(
         # Where grading was stopped, what it brought is written.
         halt = stop if stop is not None and not stop() else lambda: False
         usage = loader.grading.usage()
-        done = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
+        all_written = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
         written(track)
-    outcome = outcome._replace(complete=outcome.complete and done.complete)
+    complete = outcome.complete and all_written
     doing("what is kept for the next update")
     loader.keep_codes(track)
-    after = (
-        [each.updated(track) for each in features() if each.updated and each.applies(track)]
-        if outcome.complete
-        else []
-    )
-    if any(each.written for each in after):
-        outputs.renew_manifest()
-        outputs.renew_page(track, rejected)
+    notes: list[str] = []
+    for feature in features() if complete else ():
+        if feature.updated is not None and feature.applies(track):
+            changed, said = feature.updated(track)
+            notes += said
+            if changed:
+                outputs.finish(track, rejected, usage, complete=True)
+                outputs.changed += changed
 
     def remembered() -> None:
-        if outcome.complete:
-            stored = [value for pair in stored_grades(loader).items() for value in pair]
-            environments = loader.store.n_environments()
-            outputs.remember(seen, len(track.runs), track.counts, rejected, stored, environments)
+        if complete:
+            outputs.remember(
+                seen,
+                runs=len(track.runs),
+                counts=asdict(track.counts),
+                rejected=rejected,
+                stored=[value for pair in stored_grades(loader).items() for value in pair],
+                environments=loader.store.n_environments(),
+            )
         with contextlib.suppress(OSError, AttributeError):
             # What was freed goes back to the system (glibc): a daemon may rest for hours.
             ctypes.CDLL(None).malloc_trim(0)
@@ -130,9 +140,9 @@ def update_grader(
         len(track.runs),
         track.counts,
         rejected,
-        outcome.complete,
-        (*done.files, *(path for each in after for path in each.written)),
-        done.moved,
+        complete,
+        tuple(dict.fromkeys(outputs.changed)),
+        outputs.moved,
         outcome.why,
         outcome.cut,
         (*without_vital(track.measures, track.bank), *_notes_on_runs(track)),
@@ -140,7 +150,7 @@ def update_grader(
             *left_out_runs(track),
             *order_cautions(track.runs),
             *track.notes,
-            *(note for each in after for note in each.notes),
+            *notes,
         ),
     )
     return update, remembered

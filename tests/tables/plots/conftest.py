@@ -12,7 +12,7 @@ from trecexam.extensions.items.items_plot import items_plot
 from trecexam.extensions.items.quality import ItemRow
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import thresholds_plot
-from trecexam.features.leaderboard.outputs import leaderboard_plot
+from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import leaderboard
 from trecexam.scores.rank_correlation.ranks import find_outliers

@@ -12,7 +12,7 @@ from drawn_texts import assert_readable, texts
 
 from trecexam.errors import TrecexamError
 from trecexam.features.correlation.scatter_plot import scatter_plot
-from trecexam.features.leaderboard.outputs import leaderboard_plot
+from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.scores.leaderboard import Leaderboard, Row, Score
 from trecexam.scores.rank_correlation.ranks import find_outliers
 from trecexam.tables.plots.model import Plot

@@ -10,19 +10,19 @@ from typing import Any
 
 from trecexam.errors import TrecexamError
 from trecexam.features.agreement.arithmetic import Agreement, Crosstab, Pairs, agreement, pair
-from trecexam.features.agreement.disagreements import disagreements_part
+from trecexam.features.agreement.disagreements import add_disagreements
 from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import nothing_graded
+from trecexam.line.feature import Feature
 from trecexam.line.official import no_overlap, track_judgments
-from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.relevance import Thresholds, relevance_thresholds
 from trecexam.scores.kappa import MIN_QUERIES, Kappa
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import QueryRatings
 from trecexam.tables.notes import CHANGES, METHOD, Note
+from trecexam.tables.page.page import Page
 from trecexam.tables.result import Result
-from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import plural
 
@@ -372,33 +372,17 @@ def own_agreement(track: Assessment) -> Agreements | None:
         return None
 
 
-def _agreement(track: Assessment) -> Mapping[str, bytes]:
-    agreed = own_agreement(track)
-    return {} if agreed is None else {"agreement.tsv": agreed.to_tsv().encode()}
+def _page(track: Assessment, page: Page) -> None:
+    """Add the end of the section "official"."""
+    agreements, heading = own_agreement(track), "Agreement of labels with judgments"
+    if agreements is not None:
+        page.add("official", agreements, heading=heading, files=("agreement.tsv",))
+        add_disagreements(page, track, agreements.n_both)
+        return
+    judged = track.official is not None
+    why = "No passage has both an automatic label and a judgment." if judged else "No official judgments."
+    page.add("official", heading=heading, why=why)
 
 
-def agreement_report(track: Assessment) -> tuple[ReportPart, ...]:
-    """The end of the section "official"."""
-    agreements = own_agreement(track)
-    why = "No passage has both an automatic label and a judgment."
-    if track.official is None:
-        why = "No official judgments."
-    part = ReportPart(
-        "official",
-        agreements,
-        heading="Agreement of labels with judgments",
-        why=why if agreements is None else "",
-        files=() if agreements is None else ("agreement.tsv",),
-    )
-    return (part,) if agreements is None else (part, disagreements_part(track, agreements.n_both))
-
-
-AGREEMENT = Feature(
-    (
-        OutputFiles(
-            {"agreement.tsv": "Counts of labels by official judgments, with Cohen's kappa."},
-            _agreement,
-        ),
-    ),
-    agreement_report,
-)
+_COUNTS = "Counts of labels by official judgments, with Cohen's kappa."
+AGREEMENT = Feature({"agreement.tsv": (_COUNTS, own_agreement)}, _page)

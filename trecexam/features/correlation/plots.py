@@ -11,9 +11,9 @@ from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import ThresholdPoint, thresholds_plot
 from trecexam.line.assessment import Assessment
 from trecexam.line.evaluation import rubric_values
-from trecexam.line.output_files import PlotMeasures
+from trecexam.scores import measures as of_measures
 from trecexam.scores.correlation import correlate
-from trecexam.scores.measures import COVER, at_min_rating, measure
+from trecexam.scores.measures import COVER, at_min_rating
 from trecexam.scores.rank_correlation.ranks import find_outliers
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.plots.model import Plot
@@ -29,35 +29,30 @@ def scatter(track: Assessment, compared: LeaderboardComparison) -> Plot:
     return _scatter(paired_scores(track, first=True)[0], compared)
 
 
-def scatter_of(track: Assessment, plot_measures: PlotMeasures) -> Plot:
+def scatter_of(track: Assessment, measure: str | None = None, official_measure: str | None = None) -> Plot:
     """Return the plot "scatter" by these measures.
 
     Raises:
         TrecexamError: there is nothing to compare.
         ValueError: a measure cannot be computed.
     """
-    scores = _paired(track, plot_measures)
+    rubric, official = (None if name is None else [name] for name in (measure, official_measure))
+    scores = paired_scores(track, rubric, official, first=True)[0]
     return _scatter(scores, compare(track, [scores.measure], [scores.official_measure]))
 
 
-def thresholds_of(track: Assessment, plot_measures: PlotMeasures) -> Plot:
-    """The plot "thresholds" by these measures.
+def thresholds_of(track: Assessment, measure: str | None = None, official_measure: str | None = None) -> Plot:
+    """Return the plot "thresholds" by these measures.
 
     Raises:
         TrecexamError: there is nothing to compare, or min_rating has no bearing on the measures.
         ValueError: a measure cannot be computed.
     """
-    scores = _paired(track, plot_measures)
-    points = _points(track, scores.official_measure, plot_measures)
+    points = _points(track, measure, official_measure)
     if not points:
-        names = plot_measures.measure or ", ".join(track.measures)
+        names = measure or ", ".join(track.measures)
         raise TrecexamError(f"min_rating has no bearing on {names}; name another measure")
     return thresholds_plot(points, track.config.scores.min_rating)
-
-
-def _paired(track: Assessment, plot_measures: PlotMeasures) -> PairedScores:
-    rubric, official = (None if name is None else [name] for name in plot_measures)
-    return paired_scores(track, rubric, official, first=True)[0]
 
 
 def _scatter(scores: PairedScores, compared: LeaderboardComparison) -> Plot:
@@ -72,15 +67,15 @@ def _scatter(scores: PairedScores, compared: LeaderboardComparison) -> Plot:
     )
 
 
-def _points(track: Assessment, official: str, plot_measures: PlotMeasures) -> list[ThresholdPoint]:
-    """The first measures on which min_rating has a bearing, at each rating of the grader's scale."""
+def _points(track: Assessment, named: str | None, official_measure: str | None) -> list[ThresholdPoint]:
+    """Return the first measures on which min_rating has a bearing, at each rating of the grader's scale."""
     failures = rubric_values(track).failures
-    own_measures = [name for name in track.measures if str(measure(name)) not in failures]
-    lines = _lines(track, own_measures if plot_measures.measure is None else [plot_measures.measure])
+    own_measures = [name for name in track.measures if str(of_measures.measure(name)) not in failures]
+    lines = _lines(track, own_measures if named is None else [named])
     if len(track.runs) * len(track.bank.query_ids) > _SMALL:
         lines = lines[:1]
     # The track's own are evaluated already.
-    officials = None if plot_measures.official_measure is None else [plot_measures.official_measure]
+    officials = None if official_measure is None else [official_measure]
     ratings = range(1, track.grader.scale.max_rating + 1)
     draws = QueryDraws()
     return [
@@ -103,7 +98,7 @@ def _lines(track: Assessment, names: Sequence[str]) -> list[tuple[str, str]]:
     counts = track.config.scores.label == "count"
     lines: dict[bool, tuple[str, str]] = {}
     for name in names:
-        rubric_measure = measure(name)
+        rubric_measure = of_measures.measure(name)
         opened = at_min_rating(rubric_measure, _OPEN, counts=counts)
         if opened is not None:
             lines.setdefault(

@@ -74,8 +74,11 @@ def track_leaderboard(
         TrecexamError, ConversionError, ValueError: see `leaderboard`; or no grader can be asked about.
     """
     if track.is_single:
-        return leaderboard(track.first, measures, runs=runs).with_notes(*grades_notes(track.first))
-    _ = track.first
+        own = measures is None and runs is None
+        board = own_leaderboard(track.first) if own else leaderboard(track.first, measures, runs=runs)
+        return board.with_notes(*grades_notes(track.first))
+    for error in () if track.assessments else track.unable.values():
+        raise error
     if runs is not None:
         _check_runs(track, runs)
     boards = boards_of(track, measures)
