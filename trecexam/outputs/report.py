@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trecexam.features.correlation.joint import compare_all
+from trecexam.features.correlation.comparison import compare_all
 from trecexam.features.correlation.paired_scores import NothingToCompareError
 from trecexam.features.leaderboard.joint import boards_of
 from trecexam.features.leaderboard.plot import leaderboard_plot

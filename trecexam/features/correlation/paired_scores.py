@@ -500,14 +500,3 @@ def _ranked(track: TrackInputs) -> list[str]:
 def _flat(values: Floats) -> bool:
     means = official_means(values)
     return bool((means == means[0]).all())
-
-
-def compared_by(min_ratings: Sequence[int]) -> tuple[str, ...]:
-    """The names of the parts of each pair's key."""
-    return ("measure", "official_measure", "min_rating") if min_ratings else ("measure", "official_measure")
-
-
-def key_of(scores: PairedScores, min_ratings: Sequence[int]) -> Key:
-    """What is compared: both measures, and the rating from which on items count where there are several."""
-    names = scores.measure, scores.official_measure
-    return (*names, scores.min_rating) if min_ratings else names

@@ -79,31 +79,50 @@ def track_leaderboard(
         return board.with_notes(*grades_notes(track.first))
     for error in () if track.assessments else track.unable.values():
         raise error
-    if runs is not None:
-        _check_runs(track, runs)
+    known_runs = {run for each in track.assessments.values() for run in each.runs}
+    if runs is not None and (isinstance(runs, str) or not known_runs.issuperset(runs)):
+        check_runs(track.first, runs)
     boards = boards_of(track, measures)
-    columns = _columns(track, measures, boards)
+    shown = {name: _printed(track[name], board) for name, board in boards.items() if measures is None}
+    if measures is None:
+        by_name = [*shown.items(), *((name, board.measures) for name, board in boards.items())]
+        columns = [(name, column) for name, of_grader in by_name for column in of_grader]
+    else:
+        named = map(track.named, names_of(measures) or ())
+        printed = [(name, str(of_measures.measure(measure))) for name, measure in named]
+        columns = [(name, measure) for name, measure in printed if measure in boards[name].measures]
+    columns = list(dict.fromkeys(columns))
     names = tuple(f"{name}:{measure}" for name, measure in columns)
     rows_by_grader = {name: {row.run: row for row in board.rows} for name, board in boards.items()}
-    all_runs = dict.fromkeys(row.run for board in boards.values() for row in board.rows)
+    all_runs = dict.fromkeys(run for rows in rows_by_grader.values() for run in rows)
     rows = []
     for run in all_runs if runs is None else [run for run in all_runs if run in set(runs)]:
-        of_run = {name: rows_of[run] for name, rows_of in rows_by_grader.items() if run in rows_of}
-        row = next(iter(of_run.values()))
+        of_run = {name: of_grader[run] for name, of_grader in rows_by_grader.items() if run in of_grader}
         scores = [of_run[name].scores[measure] if name in of_run else NO_SCORE for name, measure in columns]  # type: ignore[call-overload]
-        rows.append(replace(row, scores=Scores(scores, names)))
+        rows.append(replace(next(iter(of_run.values())), scores=Scores(scores, names)))
     rows.sort(key=best_first)
     first = boards[columns[0][0]]
-    n_first = sum(len(each.columns) for each in track.assessments.values()) if measures is None else None
+    n_shown = sum(map(len, shown.values())) if measures is None else None
+    over = ", ".join(f"{name} {board.n_queries:,}" for name, board in boards.items())
     on_all = _notes(track, {name: board.notes for name, board in boards.items()})
-    notes = on_all if measures is not None else _notes(track, _on_columns(track, boards))
+    notes = on_all
+    if measures is None:
+        own_boards = {name: replace(boards[name], measures=of_grader) for name, of_grader in shown.items()}
+        notes = _notes(
+            track, {name: board_notes(track[name], own, own.measures) for name, own in own_boards.items()}
+        )
     return JointLeaderboard(
         names,
         first.n_queries,
         first.average,
         tuple(rows),
-        (*_queries(boards), *_groups(rows, names[:n_first]), *_missing_runs(track, boards, all_runs), *notes),
-        _n_shown=n_first,
+        (
+            Note(f"means are over each grader's queries: {over}", METHOD),
+            *_groups(rows, names[:n_shown]),
+            *_missing_runs(track, boards, all_runs),
+            *notes,
+        ),
+        _n_shown=n_shown,
         rejected=track.failed,
         _more_notes=tuple(note for note in on_all if note not in notes),
         graders={
@@ -146,35 +165,6 @@ def _own(track: Assessment) -> Leaderboard:
     return replace(board, measures=names, rows=tuple(rows), notes=notes)
 
 
-def _columns(
-    track: LoadedTrack, measures: Measures | None, boards: Mapping[str, Leaderboard]
-) -> list[tuple[str, str]]:
-    """(grader, measure) in the order of the columns."""
-    if measures is None:
-        first = [
-            (name, column)
-            for name, each in track.assessments.items()
-            for column in _printed(each, boards[name])
-        ]
-        every = ((name, measure) for name, board in boards.items() for measure in board.measures)
-        return list(dict.fromkeys((*first, *every)))
-    # As ir_measures prints them, which may be otherwise than they were asked for.
-    printed = {name: iter(board.measures) for name, board in boards.items()}
-    chosen = dict.fromkeys(track.named(measure) for measure in names_of(measures) or ())
-    return [(name, measure) for name, _ in chosen if (measure := next(printed[name], None)) is not None]
-
-
-def _check_runs(track: LoadedTrack, runs: Collection[str]) -> None:
-    """Refuses names of runs that no grader of the track looks at.
-
-    Raises:
-        TrecexamError: with one of them.
-    """
-    known_runs = {run for each in track.assessments.values() for run in each.runs}
-    if isinstance(runs, str) or not known_runs.issuperset(runs):
-        check_runs(track.first, runs)
-
-
 def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
     """Why runs are below others that have less in some column.
 
@@ -192,12 +182,6 @@ def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
         yield f"{runs} listed below the others{by}: {shorten_list(groups[column], 3, quote='')}"
 
 
-def _queries(boards: Mapping[str, Leaderboard]) -> Iterator[str]:
-    """Over how many queries each mean is."""
-    over = ", ".join(f"{name} {board.n_queries:,}" for name, board in boards.items())
-    yield Note(f"means are over each grader's queries: {over}", METHOD)
-
-
 def _missing_runs(
     track: LoadedTrack, boards: Mapping[str, Leaderboard], runs: Collection[str]
 ) -> Iterator[str]:
@@ -206,15 +190,6 @@ def _missing_runs(
         missing = sorted(set(runs).difference(row.run for row in board.rows))
         if len(missing) > track[name].left_out_runs:
             yield f"{name}: not of {plural(len(missing), 'run')}: {shorten_list(missing, 3)}"
-
-
-def _on_columns(track: LoadedTrack, boards: Mapping[str, Leaderboard]) -> dict[str, tuple[str, ...]]:
-    """Name -> the notes on the columns of its kind alone."""
-    columns = {name: _printed(track[name], board) for name, board in boards.items()}
-    return {
-        name: board_notes(track[name], replace(board, measures=columns[name]), columns[name])
-        for name, board in boards.items()
-    }
 
 
 def _notes(track: LoadedTrack, of_boards: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
