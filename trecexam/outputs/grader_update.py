@@ -95,8 +95,8 @@ def update_grader(
     except StoppedError:
         return Update(True, 0, 0, Counts(), (), complete=False, written=()), lambda: None
     doing("the batch in hand, then all of out/")
-    along = _AlongTheWay(loader, outputs, track, progress, written)
-    track, outcome = loader.grade(track, along.progress, stop)
+    along = _along_the_way(loader, outputs, track, progress, written)
+    track, outcome = loader.grade(track, along, stop)
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
     # Imports numpy's BLAS, whose threads take more time to wait for one another than to multiply.
@@ -145,7 +145,11 @@ def update_grader(
         outputs.moved,
         outcome.why,
         outcome.cut,
-        (*without_vital(track.measures, track.bank), *_notes_on_runs(track)),
+        (
+            *without_vital(track.measures, track.bank),
+            *run_grades_notes(track),
+            *answered_cautions(own_leaderboard(track)),
+        ),
         (
             *left_out_runs(track),
             *order_cautions(track.runs),
@@ -156,48 +160,39 @@ def update_grader(
     return update, remembered
 
 
-def _notes_on_runs(track: Assessment) -> Iterator[str]:
-    """Name runs without all their grades, or without all queries."""
-    yield from run_grades_notes(track)
-    yield from answered_cautions(own_leaderboard(track))
-
-
-class _AlongTheWay:
-    """Writes outputs while cells are graded, where the most useful ones come first.
+def _along_the_way(
+    loader: TrackLoader,
+    outputs: Outputs,
+    track: Assessment,
+    progress: Callable[[Progress], None] | None,
+    written: Callable[[Assessment], None],
+) -> Callable[[Progress], None]:
+    """Return what tells progress and, where the most useful cells come first, writes outputs now and then.
 
     Args:
-        track: before any of them was graded.
-        progress: called after each batch, too.
+        track: before any of the cells was graded.
+        progress: called after each batch.
     """
+    every = track.config.cells.outputs_every
+    due = time.monotonic() + every if is_useful(track) else math.inf
 
-    def __init__(
-        self,
-        loader: TrackLoader,
-        outputs: Outputs,
-        track: Assessment,
-        progress: Callable[[Progress], None] | None,
-        written: Callable[[Assessment], None],
-    ) -> None:
-        self._loader, self._outputs, self._track = loader, outputs, track
-        self._progress, self._written = progress, written
-        self._due = time.monotonic() + track.config.cells.outputs_every if is_useful(track) else math.inf
-
-    def progress(self, progress: Progress) -> None:
-        """Tells how far it is, and writes outputs where it is time."""
-        if self._progress is not None:
-            self._progress(progress)
+    def tell(step: Progress) -> None:
+        nonlocal due
+        if progress is not None:
+            progress(step)
         begun = time.monotonic()
-        if begun < self._due or progress.graded >= progress.cells:
+        if begun < due or step.graded >= step.cells:
             return
-        track = self._loader.refreshed(self._track)
+        now = loader.refreshed(track)
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1, user_api="blas"):
-            usage = self._loader.grading.usage()
-            self._outputs.write(track, rejected_rows(track), usage, complete=False)
-            self._written(track)
-        took = time.monotonic() - begun
-        self._due = time.monotonic() + max(track.config.cells.outputs_every, _LESS_OFTEN * took)
+            outputs.write(now, rejected_rows(now), loader.grading.usage(), complete=False)
+            written(now)
+        end = time.monotonic()
+        due = end + max(every, _LESS_OFTEN * (end - begun))
+
+    return tell
 
 
 @contextlib.contextmanager

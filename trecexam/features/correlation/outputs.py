@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trecexam.features.correlation.comparison import LeaderboardComparison, compare
-from trecexam.features.correlation.paired_scores import if_any, nothing_to_compare
+from trecexam.features.correlation.paired_scores import NothingToCompareError, nothing_to_compare
 from trecexam.features.correlation.plots import scatter, scatter_of, thresholds_of
 from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
@@ -26,8 +26,11 @@ _LEAD = (
 @memoized
 def own_comparison(track: Assessment) -> LeaderboardComparison | None:
     """The comparison by the track's own measures; None where there is nothing to compare."""
-    # Otherwise rejected.tsv says why.
-    return if_any(track, compare)
+    try:
+        # Measures that cannot be computed are in rejected.tsv, with the reason.
+        return compare(track) if not_computable(track) is None else None
+    except NothingToCompareError:
+        return None
 
 
 def _page(track: Assessment, page: Page) -> None:

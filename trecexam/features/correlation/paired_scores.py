@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from itertools import chain, compress
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from trecexam.line.measures import left_out_runs, order_cautions
 from trecexam.line.official import never_judged, never_judged_note, shown_error, unjudged_note, why_unjudged
 from trecexam.line.official import official_judgments as official_of
 from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
-from trecexam.line.rejected import not_computable
 from trecexam.line.relevance import official_measures as official_measures_of
 from trecexam.line.run_grades import runs_without_score, without_score_note
 from trecexam.line.track_graders import own_measures
@@ -33,7 +31,6 @@ from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.table import Value
 from trecexam.tables.text import plural, shorten_list
 
-R = TypeVar("R")
 #: The measures that are compared and, where several are, the min_rating and the query.
 Key = tuple["Value", ...]
 #: Two runs are in the same order or in the opposite one.
@@ -111,63 +108,50 @@ def paired_scores(
     """
     sides = _asked_sides(track, official_measures)
     queries, ranked = common_queries(track), _ranked(track)
-    runs = list(track.runs)
-    if not runs or not (queries or ranked):
+    if not track.runs or not (queries or ranked):
         raise nothing_to_compare(track)
     variants = _variants(track, measures, min_ratings, first=first)
     if not is_graded(track):
         raise NothingToCompareError(nothing_graded(track), path=track.folder.root)
     unscored = runs_without_score(track)
-    runs, ranked = ([run for run in each if run not in unscored] for each in (runs, ranked))
-    judged_measures = (
-        None if official_measures is None else [n for n in official_measures if not of_leaderboard(n)]
-    )
-    names = [
-        str(measure(n)) for n in (official_measures_of(track) if judged_measures is None else judged_measures)
-    ]
+    runs, ranked = ([run for run in each if run not in unscored] for each in (track.runs, ranked))
+    judged = None
+    if official_measures is not None:
+        judged = [name for name in official_measures if not of_leaderboard(name)]
     pairs: list[PairedScores] = []
     failed: tuple[str, ...] = ()
+    names = [str(measure(name)) for name in (official_measures_of(track) if judged is None else judged)]
     if queries and names:
-        official = official_values(track, judged_measures, set(queries))
-        names = [name for name in names if name not in official.failures]
+        official = official_values(track, judged, set(queries))
         failed = official.failure_notes
-        pairs += _with_judgments(
-            variants, official, names[: 1 if first and judged_measures is None else None], runs, queries
-        )
+        names = [name for name in names if name not in official.failures]
+        pairs += [
+            _pair(variant, name, runs, queries, official.matrix(name, runs, queries))
+            for of_measure in variants
+            for name in names[: 1 if first and judged is None else None]
+            for variant in of_measure
+        ]
     if ranked and (official_measures or not (first and pairs)):
-        chosen_sides = dict(list(sides.items())[:1]) if first and not official_measures else sides
-        pairs += _with_leaderboard(chosen_sides, variants, ranked, track.bank.query_ids)
-    if not pairs:
-        failed = (*failed, *(() if any(variants) else rubric_values(track, measures).failure_notes))
-        raise (
-            NothingToCompareError("; ".join(failed), path=track.folder.root)
-            if failed
-            else nothing_to_compare(track)
-        )
-    return tuple(pairs)
+        for variant in chain.from_iterable(variants):
+            for name, side in list(sides.items())[: 1 if first and not official_measures else None]:
+                both = [run for run in ranked if run in side]
+                means = np.array([side[run] for run in both], float)
+                pairs.append(_pair(variant, name, both, track.bank.query_ids, means))
+    if pairs:
+        return tuple(pairs)
+    failed = (*failed, *(() if any(variants) else rubric_values(track, measures).failure_notes))
+    if failed:
+        raise NothingToCompareError("; ".join(failed), path=track.folder.root)
+    raise nothing_to_compare(track)
 
 
-def _with_judgments(
-    variants: Sequence[Sequence[_Variant]],
-    official: MeasureValues,
-    official_measures: Sequence[str],
-    runs: Sequence[str],
-    queries: Sequence[str],
-) -> Iterator[PairedScores]:
-    """The variants with each official measure, over these runs and queries."""
-    for of_measure in variants:
-        for name in official_measures:
-            official_scores = official.matrix(name, runs, queries)
-            for variant in of_measure:
-                yield PairedScores(
-                    variant.name,
-                    name,
-                    variant.min_rating,
-                    tuple(runs),
-                    tuple(queries),
-                    variant.values.matrix(variant.name, runs, queries),
-                    official_scores,
-                )
+def _pair(
+    variant: _Variant, official_measure: str, runs: Sequence[str], queries: Sequence[str], official: Floats
+) -> PairedScores:
+    values = variant.values.matrix(variant.name, runs, queries)
+    return PairedScores(
+        variant.name, official_measure, variant.min_rating, tuple(runs), tuple(queries), values, official
+    )
 
 
 def _asked_sides(
@@ -194,28 +178,6 @@ def _asked_sides(
     }
 
 
-def _with_leaderboard(
-    sides: Mapping[str, Mapping[str, float]],
-    variants: Sequence[Sequence[_Variant]],
-    ranked: Sequence[str],
-    queries: Sequence[str],
-) -> Iterator[PairedScores]:
-    """The variants with each measure of the official leaderboard, of those of these runs that it has."""
-    for of_measure in variants:
-        for variant in of_measure:
-            for name, official in sides.items():
-                runs = [run for run in ranked if run in official]
-                yield PairedScores(
-                    variant.name,
-                    name,
-                    variant.min_rating,
-                    tuple(runs),
-                    tuple(queries),
-                    variant.values.matrix(variant.name, runs, queries),
-                    np.array([official[run] for run in runs], float),
-                )
-
-
 def common_queries(track: TrackInputs) -> list[str]:
     """The bank's queries that have official judgments."""
     return [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
@@ -238,14 +200,6 @@ def nothing_to_compare(track: Assessment) -> NothingToCompareError:
     unmatched = next(_unmatched_judgments(track), None)
     reason = unmatched or "an official leaderboard has no values per query"
     return NothingToCompareError(reason, path=folder.root)
-
-
-def if_any(track: Assessment, compared: Callable[[Assessment], R]) -> R | None:
-    """The result; None where there is nothing to compare, or a measure cannot be computed."""
-    try:
-        return compared(track) if not_computable(track) is None else None
-    except NothingToCompareError:
-        return None
 
 
 def _failed(
@@ -285,7 +239,9 @@ def comparison_notes(
     lines: list[str] = []
     if track.official is not None and any(not of_leaderboard(scores.official_measure) for scores in pairs):
         lines.append(Note(_compared(track, len(pairs[0].runs)), METHOD))
-        lines += _skipping(track, pairs[0])
+        compared, runs = pairs[0].query_ids, pairs[0].runs
+        answered = {run: sum(query in track.runs[run] for query in compared) for run in runs}
+        lines += skipping_cautions(answered, len(compared))
         lines += official_of(track).warnings()
         lines += _never_judged(track, pairs)
         judged = official_of(track).judged
@@ -383,7 +339,13 @@ def _variants(
         computed = [name for name in map(str, map(measure, names)) if name not in values.failures]
         return [[_Variant(name, None, values)] for name in computed[:most]]
     compared = [measure(name) for name in names][:most]
-    _refuse_off_scale(track, min_ratings)
+    best = track.grader.scale.max_rating
+    for min_rating in min_ratings:
+        if not 1 <= min_rating <= best:
+            raise TrecexamError(
+                f"min_rating {min_rating}: 1..{best} needed, as the grader rates 0..{best}",
+                path=track.folder.config_path,
+            )
     counts = track.config.scores.label == "count"
     # Two measures that differ in nothing but `rel` are the same at a min_rating.
     measure_indices: dict[tuple[str, int | None], int] = {}
@@ -413,26 +375,10 @@ def _variants(
     return variants
 
 
-def _refuse_off_scale(track: Assessment, min_ratings: Sequence[int]) -> None:
-    best = track.grader.scale.max_rating
-    for min_rating in min_ratings:
-        if not 1 <= min_rating <= best:
-            raise TrecexamError(
-                f"min_rating {min_rating}: 1..{best} needed, as the grader rates 0..{best}",
-                path=track.folder.config_path,
-            )
-
-
 def _relabelled(name: str, *, counts: bool) -> bool:
     """Whether min_rating makes other labels, or subtopics, for this measure to be computed on."""
     kind = measure(name).NAME
     return kind in DIVERSITY or (counts and kind not in COVER)
-
-
-def _skipping(track: TrackInputs, scores: PairedScores) -> tuple[str, ...]:
-    """Name the runs that answer fewer of the compared queries than others do."""
-    answered = {run: sum(query in track.runs[run] for query in scores.query_ids) for run in scores.runs}
-    return skipping_cautions(answered, len(scores.query_ids))
 
 
 def _compared(track: TrackInputs, n_runs: int) -> str:
@@ -487,7 +433,7 @@ def _never_judged(track: Assessment, pairs: Sequence[PairedScores]) -> Iterator[
     # Few runs have 0 throughout; only the passages of these are looked up.
     zero = np.all([(scores.official == 0).all(axis=1) for scores in on_judgments], axis=0)
     unscored = runs_without_score(track).difference(runs)
-    of_zero = {name: track.runs[name] for name in (*itertools.compress(runs, zero), *sorted(unscored))}
+    of_zero = {name: track.runs[name] for name in (*compress(runs, zero), *sorted(unscored))}
     without = never_judged(of_zero, official_of(track).judged, common_queries(track))
     if 0 < len(without) < len(track.runs):
         yield never_judged_note(without, len(track.runs))

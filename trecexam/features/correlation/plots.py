@@ -14,7 +14,6 @@ from trecexam.line.evaluation import rubric_values
 from trecexam.scores import measures as of_measures
 from trecexam.scores.correlation import correlate
 from trecexam.scores.measures import COVER, at_min_rating
-from trecexam.scores.rank_correlation.ranks import find_outliers
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.plots.model import Plot
 
@@ -56,15 +55,8 @@ def thresholds_of(track: Assessment, measure: str | None = None, official_measur
 
 
 def _scatter(scores: PairedScores, compared: LeaderboardComparison) -> Plot:
-    correlations = {(str(key[0]), str(key[1])): correlation for key, correlation in compared.pairs}
-    return scatter_plot(
-        scores.measure,
-        scores.official_measure,
-        scores.rubric,
-        scores.official,
-        find_outliers(scores.runs, scores.rubric, scores.official),
-        correlations.get((scores.measure, scores.official_measure)),
-    )
+    correlations = {key[:2]: correlation for key, correlation in compared.pairs}
+    return scatter_plot(scores, correlations.get((scores.measure, scores.official_measure)))
 
 
 def _points(track: Assessment, named: str | None, official_measure: str | None) -> list[ThresholdPoint]:
