@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from trecexam.features.correlation.comparison import LeaderboardComparison, compare
-from trecexam.features.correlation.paired_scores import NothingToCompareError, nothing_to_compare
-from trecexam.features.correlation.plots import scatter, scatter_of, thresholds_of
+from trecexam.features.correlation.paired_scores import (
+    NothingToCompareError,
+    nothing_to_compare,
+    paired_scores,
+)
+from trecexam.features.correlation.scatter_plot import scatter_of, scatter_plot
+from trecexam.features.correlation.thresholds_plot import thresholds_of
 from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS
@@ -41,7 +46,7 @@ def _page(track: Assessment, page: Page) -> None:
         why = (not_computable(track) or nothing_to_compare(track).reason) if track.runs else NO_RUNS
         page.add(name, title=title, link=link, why=sentence(why))
         return
-    plots = (scatter(track, comparison),)
+    plots = (scatter_plot(paired_scores(track, first=True)[0], comparison.pairs[0][1]),)
     result = Tables({"correlation": comparison.table}, comparison.notes, plots)
     page.add(name, result, title=title, link=link, lead=_LEAD, files=("correlation.tsv",))
 

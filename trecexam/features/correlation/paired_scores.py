@@ -23,7 +23,7 @@ from trecexam.line.run_grades import runs_without_score, without_score_note
 from trecexam.line.track_graders import own_measures
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
-from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
+from trecexam.scores.measures import at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.scores.rank_correlation.ranks import Floats, official_means
 from trecexam.scores.values import MeasureValues
@@ -331,7 +331,7 @@ def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
 def _variants(
     track: Assessment, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
 ) -> list[list[_Variant]]:
-    """For each measure, what of it is compared."""
+    """Return the variants of each measure that are compared."""
     names = own_measures(track.folder, track.measures if measures is None else measures)
     most = 1 if first and measures is None else None
     if not min_ratings:
@@ -348,37 +348,19 @@ def _variants(
             )
     counts = track.config.scores.label == "count"
     # Two measures that differ in nothing but `rel` are the same at a min_rating.
-    measure_indices: dict[tuple[str, int | None], int] = {}
-    for measure_index, rubric_measure in enumerate(compared):
+    indices_at: dict[int | None, dict[str, int]] = {}
+    for index, rubric_measure in enumerate(compared):
         for min_rating in min_ratings:
             changed = at_min_rating(rubric_measure, min_rating, counts=counts)
-            key = (str(rubric_measure), None) if changed is None else (str(changed), min_rating)
-            measure_indices.setdefault(key, measure_index)
-    # Of those that need no labels of their own all are computed in one pass over the runs.
-    passes = {
-        (name, rating): rating if _relabelled(name, counts=counts) else None
-        for name, rating in measure_indices
-    }
-    values_at = {
-        at: rubric_values(
-            track,
-            list(dict.fromkeys(name for name, rating in measure_indices if passes[name, rating] == at)),
-            min_rating=at,
-        )
-        for at in dict.fromkeys(passes.values())
-    }
+            at = None if changed is None else min_rating
+            indices_at.setdefault(at, {}).setdefault(str(changed or rubric_measure), index)
     variants: list[list[_Variant]] = [[] for _ in compared]
-    for (name, rating), measure_index in measure_indices.items():
-        if name in values_at[passes[name, rating]].failures:
-            continue
-        variants[measure_index].append(_Variant(name, rating, values_at[passes[name, rating]]))
+    for at, indices in indices_at.items():
+        values = rubric_values(track, list(indices), min_rating=at)
+        for name, index in indices.items():
+            if name not in values.failures:
+                variants[index].append(_Variant(name, at, values))
     return variants
-
-
-def _relabelled(name: str, *, counts: bool) -> bool:
-    """Whether min_rating makes other labels, or subtopics, for this measure to be computed on."""
-    kind = measure(name).NAME
-    return kind in DIVERSITY or (counts and kind not in COVER)
 
 
 def _compared(track: TrackInputs, n_runs: int) -> str:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trecexam.features.correlation.paired_scores import PairedScores
-from trecexam.scores.correlation import Correlation
+from trecexam.features.correlation.paired_scores import PairedScores, paired_scores
+from trecexam.line.assessment import Assessment
+from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.leaderboard import interval, score
 from trecexam.scores.rank_correlation.ranks import Floats, find_outliers
+from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.plots.labels import DotName, name_dots
 from trecexam.tables.plots.limits import end_at_one, keep_within, mark_at_edge, squeezing
 from trecexam.tables.plots.model import Plot, Size
@@ -28,6 +30,19 @@ _BEYOND = 6
 #: Of no more runs than this all are named.
 _FEW = 10
 _COLUMNS = ("run", "rubric", "rubric.low", "rubric.high", "official", "official.low", "official.high")
+
+
+def scatter_of(track: Assessment, measure: str | None = None, official_measure: str | None = None) -> Plot:
+    """Return the plot "scatter" by these measures.
+
+    Raises:
+        TrecexamError: there is nothing to compare.
+        ValueError: a measure cannot be computed.
+    """
+    rubric, official = (None if name is None else [name] for name in (measure, official_measure))
+    scores = paired_scores(track, rubric, official, first=True)[0]
+    draws, ranks = QueryDraws(), scores.of_ranks
+    return scatter_plot(scores, correlate(scores.rubric, scores.official, draws=draws, ranks=ranks))
 
 
 def scatter_plot(scores: PairedScores, correlation: Correlation | None) -> Plot:

@@ -261,7 +261,7 @@ def differences(
     note: tuple[str, ...] = ()
     if names is None and baseline is None and not pairs:
         note = () if official else first_measure_note(track)
-        names = [_first_computed(official_values(track) if official else rubric_values(track))]
+        names = [(official_values(track) if official else rubric_values(track)).measures[0]]
     values = official_values(track, names) if official else rubric_values(track, names)
     why = why_no_scores(track, official=True) if official else None
     if why is not None:
@@ -303,11 +303,6 @@ def _differences(
         for measure in values.measures
     )
     return Differences(baseline, test, correction, alpha, drawn, compared)
-
-
-def _first_computed(values: MeasureValues) -> str:
-    """Return the first measure; one whose provider failed only where all failed."""
-    return values.measures[0]
 
 
 @memoized
