@@ -48,11 +48,7 @@ class JointOutputs:
         self._made: tuple[LoadedTrack, Leaderboard] | None = None
 
     def write_leaderboard(self, name: str, track: Assessment) -> None:
-        """Write the leaderboard, and the manifest, after a grader's outputs were written.
-
-        Raises:
-            TrecexamError: a file cannot be written.
-        """
+        """Write the leaderboard, and the manifest, after a grader's outputs were written."""
         self._tracks[name] = track
         loaded, board = self._leaderboard()
         self._tracks.update(loaded.assessments)
@@ -66,9 +62,6 @@ class JointOutputs:
             update: of all graders.
             doing: called before they are written.
             stopped: the report is left unchanged.
-
-        Raises:
-            TrecexamError: a file cannot be written.
         """
         folder, outputs = self._loaders.folder, self._outputs
         seen = json.dumps([[*self._loaders], {name: str(error) for name, error in self._errors.items()}])

@@ -97,14 +97,7 @@ class Outputs:
         *,
         complete: bool,
     ) -> None:
-        """Write what was rejected, the report and the manifest, and remove what there is no more.
-
-        Args:
-            rejected, usage, complete: as of `write`.
-
-        Raises:
-            TrecexamError: a file cannot be written.
-        """
+        """Write what was rejected, the report and the manifest, and remove what there is no more."""
         table = rejected_table(rejected)
         if not self.folder.is_one_of_several:
             self.put(REJECTED, to_tsv(table).encode())
@@ -144,11 +137,7 @@ class Outputs:
         self.put_manifest(manifest | self._added())
 
     def put(self, name: str, content: Result | bytes | None) -> None:
-        """Write a file where it differs from the one that is there; None writes nothing.
-
-        Raises:
-            TrecexamError: it cannot be written.
-        """
+        """Write a file where it differs from the one that is there; None writes nothing."""
         if isinstance(content, Result):
             content = (content.to_json() if name.endswith(".json") else content.to_tsv()).encode()
         if content is not None:
@@ -158,14 +147,7 @@ class Outputs:
                 self.changed.append(path)
 
     def put_manifest(self, manifest: Mapping[str, Any], *, remove: bool = True) -> None:
-        """Write the manifest, and remove what only the earlier one names.
-
-        Args:
-            remove: False leaves all files.
-
-        Raises:
-            TrecexamError: it cannot be written.
-        """
+        """Write the manifest and, with `remove`, remove what only the earlier one names."""
         path = self.folder.manifest_path
         earlier = read_object(path)
         if files.replace(path, to_json(manifest).encode(), into_special=False):
@@ -174,11 +156,7 @@ class Outputs:
             remove_gone(self.folder, earlier, manifest)
 
     def renew_manifest(self) -> None:
-        """Have the manifest say what features add to it now; without one, the next update does.
-
-        Raises:
-            TrecexamError: it cannot be written.
-        """
+        """Have the manifest say what features add to it now; without one, the next update does."""
         manifest = read_object(self.folder.manifest_path)
         if manifest:
             self.put_manifest(manifest | self._added())
@@ -200,19 +178,11 @@ class Outputs:
         return facts if facts.get("seen") == seen and facts["outputs"] == self._stamps() else None
 
     def remember(self, seen: str, **facts: Any) -> None:
-        """Keep facts of an update that is complete.
-
-        Raises:
-            TrecexamError: they cannot be written.
-        """
+        """Keep facts of an update that is complete."""
         self._keep({"seen": seen, "outputs": self._stamps(), **facts})
 
     def forget(self) -> None:
-        """Forget the last update: the next one looks at everything again.
-
-        Raises:
-            TrecexamError: the file cannot be written.
-        """
+        """Forget the last update: the next one looks at everything again."""
         self._keep({})
 
     def _keep(self, facts: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ from trecexam.scores.paired_tests import (
     paired_t,
     randomisation_p,
 )
-from trecexam.scores.values import TIE_DECIMALS, MeasureValues
+from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.notes import METHOD, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value
@@ -272,37 +272,24 @@ def differences(
         raise TrecexamError(without_score_note([str(baseline)]), path=track.folder.root)
     if np.isnan(values.array).any():
         raise TrecexamError("; ".join(values.failure_notes), path=track.folder.root)
-    compared = _differences(values, baseline, test, correction, alpha, permutations, seed)
-    board = leaderboard(track, measures, official=official)
-    return replace(
-        compared, board=board, pairs=pairs, notes=(Note(compared.words, METHOD), *note, *board.notes)
-    )
-
-
-def _differences(
-    values: MeasureValues,
-    baseline: str | None,
-    test: Test,
-    correction: Correction,
-    alpha: float,
-    permutations: int | None,
-    seed: int,
-    most: int | None = None,
-) -> Differences:
-    """Arguments as of `differences` and `compare`."""
     if baseline is not None and baseline not in values.runs:
         run_names = shorten_list(sorted(values.runs), 5, dots=True) or "none"
         raise TrecexamError(f"no run '{baseline}' to compare with; the runs are {run_names}")
-    n = len(values.runs)
-    comparisons = n * (n - 1) // 2 if baseline is None else n - 1
+    n_comparisons = _n_comparisons(len(values.runs), baseline)
     drawn = None
     if test == "randomisation":
-        drawn = permutations or max(_LEAST_PERMUTATIONS, _PERMUTATIONS * comparisons)
-    compared = tuple(
-        compare(measure, values.runs, values.matrix(measure), baseline, drawn, seed, correction, alpha, most)
+        drawn = permutations or max(_LEAST_PERMUTATIONS, _PERMUTATIONS * n_comparisons)
+    by_measure = tuple(
+        compare(measure, values.runs, values.matrix(measure), baseline, drawn, seed, correction, alpha)
         for measure in values.measures
     )
-    return Differences(baseline, test, correction, alpha, drawn, compared)
+    board = leaderboard(track, measures, official=official)
+    compared = Differences(baseline, test, correction, alpha, drawn, by_measure, board, pairs)
+    return compared.with_notes(Note(compared.words, METHOD), *note, *board.notes)
+
+
+def _n_comparisons(n_runs: int, baseline: str | None) -> int:
+    return n_runs * (n_runs - 1) // 2 if baseline is None else n_runs - 1
 
 
 @memoized
@@ -313,8 +300,8 @@ def own_differences(track: Assessment) -> Differences:
     # No two runs without scores differ, and none are alike.
     unscored = track.runs.keys() if first in values.failures else runs_without_score(track)
     values = values.of_runs([run for run in values.runs if run not in unscored])
-    values = replace(values, measures=(first,), array=values.array[:, :, :1])
-    return _differences(values, None, "t", "holm", ALPHA, None, 0, MOST_RUNS)
+    compared = compare(first, values.runs, values.matrix(first), most=MOST_RUNS)
+    return Differences(None, "t", "holm", ALPHA, None, (compared,))
 
 
 def compare(
@@ -346,7 +333,7 @@ def compare(
     order = sorted(range(len(names)), key=lambda run: (keys[run], names[run]))
     runs, values = tuple(names[run] for run in order), matrix[order]
     n_compared = len(runs) if most is None else min(most, len(runs))
-    n_comparisons = len(runs) * (len(runs) - 1) // 2 if baseline is None else len(runs) - 1
+    n_comparisons = _n_comparisons(len(runs), baseline)
     if baseline is None:
         first, second = np.triu_indices(n_compared, k=1)
     else:
