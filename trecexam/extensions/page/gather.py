@@ -37,7 +37,13 @@ from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest
 from trecexam.line.assessment import Assessment
 from trecexam.line.cited import responses_by_query
-from trecexam.line.evaluation import leaderboard, official_values, values_of_runs, why_no_scores
+from trecexam.line.evaluation import (
+    leaderboard,
+    official_values,
+    own_leaderboard,
+    values_of_runs,
+    why_no_scores,
+)
 from trecexam.line.kinds.support import statements_of
 from trecexam.line.official import Official, no_overlap, official_judgments, track_judgments
 from trecexam.line.rejected import rejected_rows
@@ -246,7 +252,7 @@ def _view(
 ) -> View:
     config, folder = track.config, track.folder
     scores = config.scores
-    board, compared = leaderboard(track), own_differences(track)
+    board, compared = own_leaderboard(track), own_differences(track)
     why = why_no_scores(track) if track.runs else None
     notes = notes if why is None else (why, *notes)
     official_board = values_on_official = None
