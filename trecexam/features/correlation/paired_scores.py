@@ -67,6 +67,12 @@ class PairedScores:
         """Whether only ranks are known on the official side."""
         return self.official_measure == LEADERBOARD
 
+    @property
+    def sides(self) -> tuple[tuple[str, Floats], tuple[str, Floats]]:
+        """What people call each side, and its values."""
+        at = "" if self.min_rating is None else f" at min_rating {self.min_rating}"
+        return (f"{self.measure}{at}", self.rubric), (f"{self.official_measure} (official)", self.official)
+
 
 @dataclass(frozen=True)
 class _Variant:
@@ -202,53 +208,42 @@ def nothing_to_compare(track: Assessment) -> NothingToCompareError:
     return NothingToCompareError(reason, path=folder.root)
 
 
-def _failed(
-    track: Assessment,
-    pairs: Sequence[PairedScores],
-    measures: Sequence[MeasureLike] | None,
-    official_measures: Sequence[MeasureLike] | None,
-) -> dict[str, None]:
-    """Return a line on each measure that is not compared since its provider failed."""
-    lines: dict[str, None] = {}
-    rubric_names = track.measures if measures is None else measures
-    own = {scores.measure for scores in pairs}
-    if not any(scores.min_rating for scores in pairs) and not own.issuperset(
-        map(str, map(measure, rubric_names))
-    ):
-        lines |= dict.fromkeys(rubric_values(track, names_of(measures)).failure_notes)
-    names = official_measures_of(track) if official_measures is None else official_measures
-    compared = {scores.official_measure for scores in pairs}
-    judged = [str(name) for name in names if not of_leaderboard(str(name))]
-    missing = [name for name in judged if str(measure(name)) not in compared]
-    if missing and compared.intersection(map(str, map(measure, judged))):
-        lines |= dict.fromkeys(official_values(track, missing, set(common_queries(track))).failure_notes)
-    return lines
-
-
 def comparison_notes(
     track: Assessment,
     pairs: Sequence[PairedScores],
     measures: Sequence[MeasureLike] | None = None,
     official_measures: Sequence[MeasureLike] | None = None,
 ) -> tuple[str, ...]:
-    """What of a comparison is not in its table, in lines for people: what was compared, and what was not.
+    """Return what of a comparison is not in its table: what was compared, and what was not.
 
     Args:
         measures, official_measures: as they were given; None for the track's own.
     """
+    rubric_names = track.measures if measures is None else measures
+    official_names = official_measures_of(track) if official_measures is None else official_measures
+    on_judgments = [name for name in map(str, official_names) if not of_leaderboard(name)]
+    official_sides = {scores.official_measure for scores in pairs}
+    not_compared = [name for name in on_judgments if str(measure(name)) not in official_sides]
     lines: list[str] = []
-    if track.official is not None and any(not of_leaderboard(scores.official_measure) for scores in pairs):
+    if track.official is not None and not all(map(of_leaderboard, official_sides)):
         lines.append(Note(_compared(track, len(pairs[0].runs)), METHOD))
-        compared, runs = pairs[0].query_ids, pairs[0].runs
-        answered = {run: sum(query in track.runs[run] for query in compared) for run in runs}
-        lines += skipping_cautions(answered, len(compared))
+        queries, runs = pairs[0].query_ids, pairs[0].runs
+        answered = {run: sum(query in track.runs[run] for query in queries) for run in runs}
+        lines += skipping_cautions(answered, len(queries))
         lines += official_of(track).warnings()
         lines += _never_judged(track, pairs)
         judged = official_of(track).judged
         common = {query_id: judged[query_id] for query_id in common_queries(track)}
         lines += unjudged_note(track.runs, common)
     lines += [*left_out_runs(track), *order_cautions(track.runs)]
-    lines += _failed(track, pairs, measures, official_measures)
+    failed: list[str] = []
+    at_ratings = any(scores.min_rating for scores in pairs)
+    rubric_sides = {scores.measure for scores in pairs}
+    if not at_ratings and not rubric_sides.issuperset(map(str, map(measure, rubric_names))):
+        failed += rubric_values(track, names_of(measures)).failure_notes
+    if 0 < len(not_compared) < len(on_judgments):
+        failed += official_values(track, not_compared, set(common_queries(track))).failure_notes
+    lines += dict.fromkeys(failed)
     unscored = runs_without_score(track).difference(*(scores.runs for scores in pairs))
     if unscored:
         lines.append(without_score_note([run for run in track.runs if run in unscored]))
@@ -256,38 +251,20 @@ def comparison_notes(
     lines += _unmatched_judgments(track)
     ranked = _ranked(track)
     out = [run for run in track.runs if run not in ranked and run not in unscored]
-    if out and any(of_leaderboard(scores.official_measure) for scores in pairs):
+    if out and any(map(of_leaderboard, official_sides)):
         lines.append(f"not in the official leaderboard, and so not compared with it: {shorten_list(out)}")
     if any(len(scores.runs) == 1 for scores in pairs):
         lines.append("a single run has no correlation: there is nothing to order")
-    tied: dict[str, None] = {}
-    for scores in pairs:
-        if len(scores.runs) > 1:
-            rubric = scores.measure, scores.rubric
-            official = f"{scores.official_measure} (official)", scores.official
-            tied.update((name, None) for name, values in (rubric, official) if _flat(values))
+    several = [scores for scores in pairs if len(scores.runs) > 1]
+    tied = dict.fromkeys(name for each in several for name, values in each.sides if _flat(values))
     if tied:
         line = f"no correlation where all runs are tied: on {shorten_list(list(tied), 6, quote='')}"
         lines.append(Note(line, CHANGES))
-    return (*lines, *_thresholds(track, pairs, measures, official_measures))
-
-
-def _thresholds(
-    track: Assessment,
-    pairs: Sequence[PairedScores],
-    measures: Sequence[MeasureLike] | None,
-    official_measures: Sequence[MeasureLike] | None,
-) -> Iterator[str]:
-    """Lines on measures that count from another label on than the track, but at a given min_rating."""
-    rubric = {scores.measure for scores in pairs if scores.min_rating is None}
-    judged = {scores.official_measure for scores in pairs}
-    official = official_measures_of(track) if official_measures is None else official_measures
-    on_judgments = [name for name in official if not of_leaderboard(str(name))]
-    rubric_measures = [
-        name for name in (track.measures if measures is None else measures) if str(measure(name)) in rubric
-    ]
-    yield from rating_cautions(track.config, rubric_measures)
-    yield from judgment_cautions(track, [name for name in on_judgments if str(measure(name)) in judged])
+    # At a given min_rating, no measure counts from another label on than the track.
+    own = {scores.measure for scores in pairs if scores.min_rating is None}
+    lines += rating_cautions(track.config, [name for name in rubric_names if str(measure(name)) in own])
+    lines += judgment_cautions(track, [name for name in on_judgments if name not in not_compared])
+    return tuple(lines)
 
 
 def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
@@ -296,25 +273,18 @@ def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
         return (f"no intervals: they need at least {MIN_QUERIES} queries",)
     if any(len(scores.runs) > MOST_RUNS for scores in pairs):
         return (f"no intervals: they are computed for at most {MOST_RUNS} runs",)
-    few: dict[str, int] = {}
-    for scores in pairs:
-        at = "" if scores.min_rating is None else f" at min_rating {scores.min_rating}"
-        rubric = f"{scores.measure}{at}", scores.rubric
-        official = f"{scores.official_measure} (official)", scores.official
-        for name, values in (rubric, official):
-            n = n_distinct(values)
-            # A single one means that there is no correlation at all, which `remarks` say.
-            if 1 < n < MIN_DISTINCT:
-                few[name] = n
+    sides = [side for scores in pairs for side in scores.sides]
+    # A single one means that there is no correlation at all, which `comparison_notes` say.
+    few = {name: n for name, values in sides if 1 < (n := n_distinct(values)) < MIN_DISTINCT}
     lines: list[str] = []
     if few:
         n_runs = max(len(scores.runs) for scores in pairs)
-        distinct = [f"{name} {n}" for name, n in few.items()]
-        name, n = next(iter(few.items()))
-        sides = shorten_list([f"{name} has {n} distinct values", *distinct[1:]], 6, quote="")
+        (name, n), *others = few.items()
+        other_sides = (f"{name} {n}" for name, n in others)
+        listed = shorten_list([f"{name} has {n} distinct values", *other_sides], 6, quote="")
         lines.append(
             f"no interval where the runs have fewer than {MIN_DISTINCT} distinct values on a side, as the "
-            f"coefficient can then take only a few values: of {plural(n_runs, 'run')}, {sides}"
+            f"coefficient can then take only a few values: of {plural(n_runs, 'run')}, {listed}"
         )
     tops: dict[str, None] = {}
     for scores in pairs:
