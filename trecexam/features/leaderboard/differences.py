@@ -45,7 +45,9 @@ ALPHA = 0.05
 #: Exchanges that a randomisation test draws: so many, and for each comparison so many that a corrected p
 #: value can be as small as 0.02.
 _LEAST_PERMUTATIONS, _PERMUTATIONS = 10_000, 50
-#: Columns beside a measure, in the order in which a terminal has room for them.
+#: Columns of a run that is compared with the baseline, as pt.Experiment has them but for the first two.
+_OF_BASELINE = ("difference", "effect size", "+", "-", "p-value", "reject", "p-value corrected")
+#: The same in the order in which a terminal has room for them.
 _SHOWN = ("difference", "p-value corrected", "reject", "+", "-", "p-value", "effect size")
 _CORRECTIONS: Mapping[Correction, str] = {
     "holm": "Holm",
@@ -82,18 +84,11 @@ class MeasureDifferences:
 
     def of_baseline(self) -> dict[str, dict[str, Any]]:
         """Run -> what pt.Experiment has of it and the baseline, by its names; difference and effect size."""
-        columns = {
-            "difference": self.tests.difference,
-            "effect size": self.tests.effect_size,
-            "+": self.tests.better,
-            "-": self.tests.worse,
-            "p-value": self.tests.p,
-            "reject": self.reject,
-            "p-value corrected": self.p_corrected,
-        }
-        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        of, more = self.tests, (self.reject, self.p_corrected)
+        columns = (of.difference, of.effect_size, of.better, of.worse, of.p, *more)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
         runs = (self.runs[run_index] for run_index in self.first.tolist())
-        return {run: dict(zip(columns, row, strict=True)) for run, row in zip(runs, rows, strict=True)}
+        return {run: dict(zip(_OF_BASELINE, row, strict=True)) for run, row in zip(runs, rows, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -207,12 +202,10 @@ class Differences(Result):
         return Table(("run", "measure", "group"), tuple(rows))
 
     def _joined_to(self, board: Table) -> Table:
-        """The leaderboard's table with facts about each run.
+        """Return the leaderboard's table with facts about each run.
 
-        Of all pairs that is `group`, after `run`; of a baseline, after all others, of each measure what
-        pt.Experiment(baseline=...) shows, after the difference and the effect size: `MEASURE +`, `MEASURE -`
-        (queries on which the run is better, worse), `MEASURE p-value`, `MEASURE reject`, `MEASURE p-value
-        corrected`. They are empty for the baseline itself.
+        Of all pairs that is `group`, after `run`; of a baseline the columns `MEASURE difference` ... after
+        all others, which are empty for the baseline itself.
         """
         if self.baseline is None:
             rows = [(row[0], self.groups.get(str(row[0])), *row[1:]) for row in board.rows]
@@ -222,7 +215,7 @@ class Differences(Result):
         columns: list[dict[str, Value]] = []
         for of in self.measures:
             by_run = of.of_baseline()
-            for name in ("difference", "effect size", "+", "-", "p-value", "reject", "p-value corrected"):
+            for name in _OF_BASELINE:
                 header.append(f"{of.measure} {name}")
                 columns.append({run: values[name] for run, values in by_run.items()})
         rows = [(*row, *(column.get(str(row[0])) for column in columns)) for row in board.rows]

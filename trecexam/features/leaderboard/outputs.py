@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,25 +15,11 @@ from trecexam.line.diagnostics import NO_RUNS, unread_answers
 from trecexam.line.evaluation import own_leaderboard, values_of_runs, why_no_scores
 from trecexam.line.feature import Feature
 from trecexam.scores.leaderboard import Leaderboard, interval
-from trecexam.scores.values import MeasureValues
 from trecexam.tables.excerpt import shown
 from trecexam.tables.page.page import Page
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table, Value, to_tsv
 from trecexam.tables.text import sentence
-
-
-def per_query_table(
-    values: MeasureValues, measures: Sequence[str], runs: Sequence[str] | None = None
-) -> Table:
-    """`run query_id measure value`, sorted by run (None for all), then query, then the measures' order."""
-    runs, query_ids = sorted(values.runs if runs is None else runs), sorted(values.query_ids)
-    stacked = np.stack([values.matrix(name, runs, query_ids) for name in measures], axis=2)
-    keys = itertools.product(runs, query_ids, measures)
-    rows: list[tuple[Value, ...]] = [
-        (*key, value) for key, value in zip(keys, stacked.ravel().tolist(), strict=True)
-    ]
-    return Table(("run", "query_id", "measure", "value"), tuple(rows))
 
 
 def reported_table(board: Leaderboard, compared: Differences | None, baseline: Differences | None) -> Table:
@@ -79,11 +65,16 @@ def _board(track: Assessment) -> Leaderboard:
 
 
 def _per_query(track: Assessment) -> bytes:
-    values = values_of_runs(track)
+    """Return `run query_id measure value`, sorted by run, then query, then the measures' order."""
+    values, header = values_of_runs(track), ("run", "query_id", "measure", "value")
+    query_ids, parts = sorted(values.query_ids), [to_tsv(Table(header, ()))]
     # A run at a time: the rows of all of them take five times as much as the file.
-    runs = ((), *((run,) for run in sorted(values.runs)))
-    header, *rows = (to_tsv(per_query_table(values, values.measures, part)) for part in runs)
-    return "".join([header, *(text[len(header) :] for text in rows)]).encode()
+    for run in sorted(values.runs):
+        matrix = np.stack([values.matrix(name, (run,), query_ids)[0] for name in values.measures], axis=1)
+        keys = itertools.product((run,), query_ids, values.measures)
+        rows = tuple((*key, value) for key, value in zip(keys, matrix.ravel().tolist(), strict=True))
+        parts.append(to_tsv(Table(header, rows))[len(parts[0]) :])
+    return "".join(parts).encode()
 
 
 def _groups(track: Assessment) -> Tables:
