@@ -1,4 +1,4 @@
-"""What a feature declares: its files in out/, its sections of the report, and its plots."""
+"""Declaration of a feature: files in out/, sections of the report, plots."""
 
 from __future__ import annotations
 

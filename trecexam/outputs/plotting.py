@@ -1,4 +1,4 @@
-"""One plot of a track, at the size that a paper has for it."""
+"""Plots of a track at the size that a paper has for them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SHORTEST, LONGEST = 1.0, 40.0
 
 
 def inches(length: str | float) -> float:
-    """A length in inches; a number is inches already.
+    """Return a length in inches; a number is inches already.
 
     Raises:
         ValueError: it is no length, or not one of a figure.

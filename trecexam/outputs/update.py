@@ -1,4 +1,4 @@
-"""One update of a track: its graders one after the other, then the files of all of them."""
+"""Update of a track: its graders one after the other, then the files of all graders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far leaderboards agree: a grader's with the official one, and those of several graders."""
+"""Rank correlation of a grader's leaderboard with the official one, and of several graders' leaderboards."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class LeaderboardComparison(Result):
     rejected: tuple[str, ...] = ()
 
     def _declare(self) -> dict[str, Table]:
-        """One row a pair."""
+        """Declare the table with a row for each pair."""
         return {"correlations": correlation_table(self.pairs, self.keys)}
 
     def _for_people(self) -> tuple[Table, ...]:
@@ -94,7 +94,7 @@ class LeaderboardComparison(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How many queries, RBO's p, and how much of the grades people gave."""
+        """Return the number of queries, RBO's p, and how many grades people gave."""
         human = dict(self.human_ratings)
         return {"n_queries": self.n_queries, "rbo_p": self.rbo_p, "human_ratings": human}
 

@@ -1,4 +1,4 @@
-"""How the automatic leaderboard agrees with the official one, in out/ and in the report."""
+"""Files and report section on the agreement of the automatic leaderboard with the official one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compared with what: the same runs' values on the rubric labels and on the official side."""
+"""Pairs of values to compare: the runs' values on the rubric labels and on the official side."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class NothingToCompareError(TrecexamError):
 
 @dataclass(frozen=True, eq=False)
 class PairedScores:
-    """The same runs under a rubric measure and under an official one.
+    """Values of runs under a rubric measure and under an official one.
 
     Attributes:
         min_rating: what the rubric measure was computed at; None where it was not asked for, or has no
@@ -64,12 +64,12 @@ class PairedScores:
 
     @property
     def of_ranks(self) -> bool:
-        """Whether only ranks are known on the official side."""
+        """True if only ranks are known on the official side."""
         return self.official_measure == LEADERBOARD
 
     @property
     def sides(self) -> tuple[tuple[str, Floats], tuple[str, Floats]]:
-        """What people call each side, and its values."""
+        """Return the name and the values of each side."""
         at = "" if self.min_rating is None else f" at min_rating {self.min_rating}"
         return (f"{self.measure}{at}", self.rubric), (f"{self.official_measure} (official)", self.official)
 
@@ -91,10 +91,9 @@ def paired_scores(
     *,
     first: bool = False,
 ) -> tuple[PairedScores, ...]:
-    """Every rubric measure with every official one, over the runs and queries that both sides have.
+    """Pair every rubric measure with every official one, over the runs and queries that both sides have.
 
     Args:
-        track: a loaded one.
         measures: None for the track's own.
         official_measures: None for the track's own and, where there is one, the official leaderboard; its
             name among them is `official_leaderboard`.
@@ -163,7 +162,7 @@ def _pair(
 def _asked_sides(
     track: Assessment, official_measures: Sequence[str] | None
 ) -> dict[str, Mapping[str, float]]:
-    """What the official leaderboard says, of the measures that are requested.
+    """Return the requested measures of the official leaderboard: name -> run -> value.
 
     Raises:
         TrecexamError: there is none, or it lacks a measure that is requested.
@@ -185,12 +184,12 @@ def _asked_sides(
 
 
 def common_queries(track: TrackInputs) -> list[str]:
-    """The bank's queries that have official judgments."""
+    """Return the bank's queries that have official judgments."""
     return [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
 
 
 def nothing_to_compare(track: Assessment) -> NothingToCompareError:
-    """Why nothing can be compared with an official side, and what to do."""
+    """Return why nothing can be compared with an official side, and what to do."""
     folder = track.folder
     if not track.runs:
         reason = next(iter(left_out_runs(track)), "no runs to compare yet: drop some in here")
@@ -268,7 +267,7 @@ def comparison_notes(
 
 
 def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
-    """Why correlations of these have no intervals, in lines for people; none where all have."""
+    """Return why correlations have no intervals, one per line; nothing if all have intervals."""
     if any(0 < len(scores.query_ids) < MIN_QUERIES for scores in pairs):
         return (f"no intervals: they need at least {MIN_QUERIES} queries",)
     if any(len(scores.runs) > MOST_RUNS for scores in pairs):
@@ -344,7 +343,7 @@ def _compared(track: TrackInputs, n_runs: int) -> str:
 
 
 def _refused(track: Assessment) -> Iterator[TrecexamError]:
-    """Why official judgments or an official leaderboard that are there were rejected."""
+    """Yield why official judgments or an official leaderboard were rejected."""
     if track.official is None and track.folder.qrels() is not None:
         try:
             official_of(track)
@@ -359,7 +358,7 @@ def _refused(track: Assessment) -> Iterator[TrecexamError]:
 
 
 def _unmatched_judgments(track: Assessment) -> Iterator[str]:
-    """Official judgments and leaderboards that have nothing in common with what is here."""
+    """Yield which official judgments and leaderboards have nothing in common with the track."""
     if track.official is not None:
         reason = why_unjudged(track)
         if reason:
@@ -379,7 +378,7 @@ def _unmatched_judgments(track: Assessment) -> Iterator[str]:
 
 
 def _never_judged(track: Assessment, pairs: Sequence[PairedScores]) -> Iterator[str]:
-    """A line on runs of which nothing is judged, so that their official values are 0."""
+    """Yield a line on runs of which nothing is judged, so that their official values are 0."""
     on_judgments = [scores for scores in pairs if not of_leaderboard(scores.official_measure)]
     runs = on_judgments[0].runs
     # Few runs have 0 throughout; only the passages of these are looked up.

@@ -1,4 +1,4 @@
-"""The same runs on both leaderboards, the automatic one against the official one."""
+"""Plot of runs: automatic against official leaderboard."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ CORRELATION_COLUMNS = (
 
 
 def correlation_table(pairs: Iterable[tuple[tuple[Value, ...], Correlation]], keys: tuple[str, ...]) -> Table:
-    """One row a comparison: what is compared (`keys`), then the coefficients."""
+    """Return a row for each comparison: what is compared (`keys`), then the coefficients."""
     rows: Iterable[tuple[Value, ...]] = (
         (*key, *(_value(c, column) for column in CORRELATION_COLUMNS)) for key, c in pairs
     )

@@ -48,7 +48,7 @@ def thresholds_of(track: Assessment, measure: str | None = None, official_measur
 
 
 def thresholds_plot(points: Sequence[ThresholdPoint], min_rating: int) -> Plot:
-    """A line for each measure.
+    """Return the plot with a line for each measure.
 
     Args:
         points: by line, then rising min_rating.
@@ -124,7 +124,7 @@ def _points(track: Assessment, named: str | None, official_measure: str | None) 
 
 
 def _lines(track: Assessment, names: Sequence[str]) -> list[tuple[str, str]]:
-    """The first of the measures on labels and the first on items on which min_rating has a bearing.
+    """Return the first measure on labels and the first on items on which min_rating has a bearing.
 
     Returns:
         (the measure, what it is called where its rating is left open).

@@ -1,4 +1,4 @@
-"""Which runs of a leaderboard differ significantly: all pairs with groups, or all runs against a baseline."""
+"""Significance tests on a leaderboard: all pairs of runs with groups, or all runs against a baseline."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class MeasureDifferences:
 
 @dataclass(frozen=True)
 class Differences(Result):
-    """What tells runs apart.
+    """Tests of differences between runs.
 
     The table `leaderboard` has facts about each run; `differences` a row a comparison; `groups`, where
     all pairs are compared, the letters of each run. Runs that share a letter do not differ significantly.
@@ -126,7 +126,7 @@ class Differences(Result):
 
     @property
     def words(self) -> str:
-        """The test, in words."""
+        """Describe the test in words."""
         name = (
             "t test"
             if self.test == "t"
@@ -149,7 +149,7 @@ class Differences(Result):
         return tables if self.baseline else {**tables, "groups": self._groups()}
 
     def _for_people(self) -> tuple[Table, ...]:
-        """With a baseline, one table for each measure that was asked for, the verdict before its grounds."""
+        """Return the first table; with a baseline a table for each requested measure, the verdict first."""
         table = self.table
         if self.baseline is None or self.pairs:
             return (table,)
@@ -170,7 +170,7 @@ class Differences(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How the means were made, and the differences tested."""
+        """Return how means were computed and differences tested."""
         return {
             **({} if self.board is None else self.board.facts),
             "baseline": self.baseline,
@@ -241,7 +241,7 @@ def differences(
     seed: int = 0,
     pairs: bool = False,
 ) -> Differences:
-    """Which runs differ significantly, by a paired test over queries."""
+    """Test which runs differ significantly, by a paired test over queries."""
     if test not in get_args(Test):
         raise ValueError(f"unknown test '{test}'; there are {', '.join(get_args(Test))}")
     if not 0 < alpha < 1:
@@ -287,7 +287,7 @@ def _n_comparisons(n_runs: int, baseline: str | None) -> int:
 
 @memoized
 def own_differences(track: Assessment) -> Differences:
-    """All pairs of runs by the track's first measure; of more than `MOST_RUNS` runs, of the best of them."""
+    """Compare all pairs of runs by the track's first measure; of many runs, the best `MOST_RUNS`."""
     values = rubric_values(track)
     first = values.measures[0]
     # No two runs without scores differ, and none are alike.
@@ -308,7 +308,7 @@ def compare(
     alpha: float = ALPHA,
     most: int | None = None,
 ) -> MeasureDifferences:
-    """The comparisons by one measure.
+    """Compare runs by one measure.
 
     Args:
         names: of the runs; `baseline` is among them.

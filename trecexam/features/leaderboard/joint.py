@@ -39,7 +39,7 @@ class JointLeaderboard(Leaderboard):
 
     @property
     def _notes_on_all(self) -> tuple[str, ...]:
-        """The notes on all columns."""
+        """Return the notes on all columns."""
         return (*self.notes, *self._more_notes)
 
     def _declare(self) -> dict[str, Table]:
@@ -50,7 +50,7 @@ class JointLeaderboard(Leaderboard):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How means were made, and what each grader is."""
+        """Return how means were computed, and facts about each grader."""
         graders = {name: dict(each) for name, each in self.graders.items()}
         return {"measures": list(self.measures), "average": self.average, "graders": graders}
 
@@ -137,7 +137,7 @@ def track_leaderboard(
 
 
 def boards_of(track: LoadedTrack, measures: Measures | None) -> Mapping[str, Leaderboard]:
-    """Name -> the leaderboard of all that the grader has, or of those of these measures that are its own."""
+    """Return each grader's leaderboard, by all its measures or by those of these measures that it has."""
     if measures is None:
         return {name: _own(each) for name, each in track.assessments.items()}
     return {
@@ -152,7 +152,7 @@ def _printed(track: Assessment, board: Leaderboard) -> tuple[str, ...]:
 
 @memoized
 def _own(track: Assessment) -> Leaderboard:
-    """A grader's leaderboard, with the columns of its kind; missing ones are made now."""
+    """Return a grader's leaderboard with all columns of its kind."""
     board = own_leaderboard(track)
     missing = [name for name in _printed(track, board) if name not in board.measures]
     if not missing:
@@ -166,7 +166,7 @@ def _own(track: Assessment) -> Leaderboard:
 
 
 def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
-    """Why runs are below others that have less in some column.
+    """Yield why runs are below others that have less in some column.
 
     Args:
         names: the columns that are shown first.
@@ -185,7 +185,7 @@ def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
 def _missing_runs(
     track: LoadedTrack, boards: Mapping[str, Leaderboard], runs: Collection[str]
 ) -> Iterator[str]:
-    """Which runs a grader does not have, unless its notes say how many it leaves out, and why."""
+    """Yield runs that a grader does not have, unless its notes say how many it leaves out, and why."""
     for name, board in boards.items():
         missing = sorted(set(runs).difference(row.run for row in board.rows))
         if len(missing) > track[name].left_out_runs:
@@ -193,6 +193,6 @@ def _missing_runs(
 
 
 def _notes(track: LoadedTrack, of_boards: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """What one must know to read each grader's columns, and of whom there are none."""
+    """Return notes on each grader's columns, and on graders without columns."""
     lines_by_grader = {name: (*grades_notes(track[name]), *notes) for name, notes in of_boards.items()}
     return (*each_once(lines_by_grader, of_grader), *track.unable_notes)

@@ -23,7 +23,7 @@ from trecexam.tables.text import sentence
 
 
 def reported_table(board: Leaderboard, compared: Differences | None, baseline: Differences | None) -> Table:
-    """A row a run: its group, of each measure the mean and its 95% interval, and the queries it answered.
+    """Return a row for each run: group, mean and 95% interval of each measure, answered queries.
 
     Args:
         compared: all pairs of runs; None for no groups.
@@ -47,7 +47,7 @@ def reported_table(board: Leaderboard, compared: Differences | None, baseline: D
 
 
 def _against(baseline: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Run -> its difference from the baseline, with p value and sign."""
+    """Return run -> its difference from the baseline, with p value and sign."""
     signs = {run: "▲" if of["difference"] > 0 else "▼" for run, of in baseline.items() if of["reject"]}
     p = {run: shown(of["p-value corrected"]) or "–" for run, of in baseline.items()}  # noqa: RUF001
     return {
