@@ -34,7 +34,7 @@ class Feature:
         joint_plots: plots of all graders: the function takes a `LoadedTrack`.
         manifest: returns what is added to the manifest; it may read files of out/.
         updated: called after each update that is whole; returns the files that it changed, and notes.
-    early: its sections stand before those on people's ratings and on holes; else after them.
+        early: its sections stand before those on people's ratings and on holes; else after them.
         of_any_kind: it needs no labels of documents that runs rank, see `Kind.ranks`.
     """
 
