@@ -54,7 +54,7 @@ def plot(
     from trecexam.outputs.plotting import declared_plot, plots_table
 
     if name is None:
-        show.table(plots_table(), as_json=False)
+        show.table(plots_table())
         return
     declared_plot(name)
     if output is None or output.suffix.lower() not in KINDS:

@@ -8,21 +8,22 @@ from dataclasses import asdict
 from pathlib import Path, PurePath
 from typing import Any
 
+from converters.installed import version
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.folder import OF_ALL, TrackFolder
 from trecexam.line.assessment import Assessment
 from trecexam.line.evaluation import own_leaderboard
-from trecexam.line.versions import package_version, versions
 from trecexam.outputs.earlier_files import remove_gone
 from trecexam.outputs.features import features
 from trecexam.outputs.history import HISTORY, MovedRun, log_moved_runs
 from trecexam.outputs.report import PAGE, report
-from trecexam.tables.plots.drawings import FOLDER as PLOTS
-from trecexam.tables.plots.drawings import KINDS
+from trecexam.tables.plots.canvas import FOLDER as PLOTS
+from trecexam.tables.plots.canvas import KINDS
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_json, to_tsv
+from trecexam.version import versions
 
 REJECTED = "rejected.tsv"
 MANIFEST = "manifest.json"
@@ -214,4 +215,4 @@ def rejected_table(rows: Sequence[Rejected]) -> Table:
 
 def _versions() -> dict[str, str | None]:
     """Return what the manifest names: pictures depend on what draws them, too."""
-    return versions() | {"matplotlib": package_version("matplotlib")}
+    return versions() | {"matplotlib": version("matplotlib")}

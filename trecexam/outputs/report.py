@@ -13,7 +13,7 @@ from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.files.kept import read_object
 from trecexam.graders.base import identity_digest
 from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import POLICY, is_graded, unread_answers, without_label
+from trecexam.line.diagnostics import POLICY, unread_answers, without_label
 from trecexam.line.feature import Feature
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.track_graders import usable_folders
@@ -21,7 +21,7 @@ from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.notes import each_once, of_grader
 from trecexam.tables.page.page import Page
-from trecexam.tables.plots.drawings import Drawings
+from trecexam.tables.plots.canvas import Drawings
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Table, Value, to_json
 from trecexam.tables.terminal import cut
@@ -191,7 +191,7 @@ def _cautions(track: Assessment, *, complete: bool) -> Iterator[str]:
     elif unlabelled := without_label(track):
         yield sentence(unlabelled)
     elif counts.missing:
-        meaning = "; they count as not relevant" if is_graded(track) else ""
+        meaning = "; they count as not relevant" if track.counts.is_graded else ""
         yield f"The grader left {counts.missing:,} of {counts.cells:,} cells without a grade{meaning}."
     yield from map(sentence, unread_answers(track))
     if counts.no_text:

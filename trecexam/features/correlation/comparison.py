@@ -23,12 +23,12 @@ from trecexam.features.correlation.paired_scores import (
 )
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import grades_notes, nothing_graded
+from trecexam.line.diagnostics import grades_notes, nothing_graded, without_score_note
 from trecexam.line.evaluation import rubric_values, scored_values, why_no_scores
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import Measures, listed, names_of
 from trecexam.line.official_leaderboard import LEADERBOARD, of_leaderboard
-from trecexam.line.run_grades import runs_without_score, without_score_note
+from trecexam.line.run_grades import runs_without_score
 from trecexam.line.track_graders import own_measures
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.leaderboard import NOBODY

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.notes import ranked
-from trecexam.tables.plots.canvas import draw
-from trecexam.tables.plots.drawings import FOLDER, Drawings, plot_files
+from trecexam.tables.plots.canvas import FOLDER, Drawings, draw, plot_files
 from trecexam.tables.plots.model import Drawing, Plot
 from trecexam.tables.plots.style import WIDTH
 from trecexam.tables.result import Result
