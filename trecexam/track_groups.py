@@ -361,9 +361,12 @@ class Verify(Group):
         Raises:
             TrecexamError: as `missing`.
         """
+        from trecexam.extensions.exams.rubric import discriminations
+
         graded = self.track.graded(documents=True)
         result = verification.spurious(
             graded,
+            discriminations,
             query_ids=query_ids,
             item_ids=item_ids,
             min_rating=min_rating,
