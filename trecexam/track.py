@@ -650,9 +650,9 @@ class Track:
                 or it has no room in this size.
             ValueError: a measure cannot be computed, or a length or font size is wrong.
         """
-        from trecexam.outputs.plotting import find_plot, has_plot, plot
+        from trecexam.outputs.plotting import has_plot, is_joint, plot
 
-        of_all = self.is_joint and find_plot(name).joint is not None
+        of_all = is_joint(name)
         track = self if of_all else self.of_measures(measure)
         graded = self.loaded() if of_all else track.graded(lambda each: has_plot(each, name))
         figure = plot(
