@@ -20,7 +20,7 @@ from trecexam.version import __version__
 #: The commands that `--help` explains, and the groups of all others. Commands of extensions name their group.
 FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve", "config")
 GROUPS = {
-    "look closer": (*("compare", "agreement", "verify", "plot"),),
+    "look closer": ("compare", "agreement", "verify", "plot"),
     "holes": ("holes", "fill"),
     "people": ("override",),
     "banks and exams": (),
