@@ -55,7 +55,9 @@ def tables_text(tables: Iterable[Table], below: Sequence[str] = (), *, wide: boo
 def write(text: str, output: Path | None = None) -> None:
     """Write a text to stdout, or to a file that it replaces."""
     if output is None:
-        click.echo(text, nl=False)
+        # click would write UTF-8 into an ASCII terminal.
+        sys.stdout.write(text)
+        sys.stdout.flush()
         return
     atomic.replace(output, text.encode())
 
@@ -79,7 +81,7 @@ def width() -> int:
 def lines(texts: Iterable[str]) -> None:
     """Print lines as they come."""
     for line in texts:
-        click.echo(line)
+        write(f"{line}\n")
 
 
 def human(track: Track) -> None:
