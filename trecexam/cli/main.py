@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import io
 import os
 import sys
 import textwrap
@@ -150,9 +149,6 @@ def main(args: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line and return the exit status."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # Characters that stdout's encoding does not have are escaped.
-        sys.stdout.reconfigure(errors="backslashreplace")
     debug = "--debug" in arguments
     trust = ["--trust-code"] if "--trust-code" in arguments else []
     args = [*trust, *(a for a in arguments if a not in {"--debug", "--trust-code"})]

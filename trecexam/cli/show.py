@@ -55,9 +55,9 @@ def tables_text(tables: Iterable[Table], below: Sequence[str] = (), *, wide: boo
 def write(text: str, output: Path | None = None) -> None:
     """Write a text to stdout, or to a file that it replaces."""
     if output is None:
-        # click would write UTF-8 into an ASCII terminal.
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        # Characters that stdout's encoding does not have are escaped.
+        encoding = sys.stdout.encoding or "utf-8"
+        click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)
         return
     atomic.replace(output, text.encode())
 
