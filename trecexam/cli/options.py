@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+import converters
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
@@ -170,7 +171,6 @@ def _reads(path: Path, output: Path) -> bool:
     if path.is_file():
         return output.samefile(path)
     # Imports pydantic, and all formats.
-    import converters
     from trecexam.config import CONFIG_NAME
     from trecexam.line.protected import input_files
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from converters.errors import ConversionError
 from trecexam.cli import bars, show
 from trecexam.cli.signals import signals
 from trecexam.errors import TrecexamError, cannot_go_on
@@ -19,7 +20,7 @@ from trecexam.tables.text import plural
 if TYPE_CHECKING:
     from converters.errors import ConversionError
     from trecexam.graders.base import Estimate
-    from trecexam.graders.sampling import MeasuredTime
+    from trecexam.graders.meter import MeasuredTime
     from trecexam.graders.writing.asking import AskingResult
     from trecexam.line.grading import Progress
 
@@ -121,7 +122,6 @@ def show_estimates(
         doing: the work, as "asking"; `what` is the noun of a unit: prompt, passage.
     """
     # Imports all formats, and pydantic.
-    from converters.errors import ConversionError
     from trecexam.graders.base import Estimate as Estimated
 
     is_one = len(estimates) + len(banks) == 1

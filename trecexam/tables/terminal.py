@@ -11,19 +11,16 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from converters.errors import CONTROLS, escaped
+
 
 def printable(text: str) -> str:
     """Return one line: white space becomes one blank, characters that steer a terminal become escapes."""
-    # Here, as all formats come with it, which no --help needs.
-    from converters.errors import escaped
-
     return escaped(" ".join(text.split()))
 
 
 def printable_json(text: str) -> str:
     """Return JSON with such characters as JSON escapes; a parser reads the same values."""
-    from converters.errors import CONTROLS
-
     return CONTROLS.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
