@@ -56,6 +56,7 @@ PERMITTED = {
         "trecexam.line.dropped_runs",
     },
     "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init", "trecexam.cli.working"},
+    "numpy": {"trecexam.extensions.check.cli"},
     "pydantic": {
         "trecexam",
         "trecexam.cli.convert",

@@ -16,7 +16,6 @@ from trecexam.errors import plain_reason, quoted
 from trecexam.extension import named
 from trecexam.files.stamps import sniffed
 from trecexam.line.input_files import read_bank_file
-from trecexam.line.sources import provenance_file, provenance_notes
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -131,6 +130,7 @@ def init(track: Path, **values: Any) -> None:
     # Imports pydantic, which --help must not load.
     from trecexam.folder import TrackFolder
     from trecexam.line.lacking import lacking
+    from trecexam.line.sources import provenance_notes
     from trecexam.line.track_graders import folder_of, grader_names
     from trecexam.scaffold import make_track, not_runs, unreadable, without_records
 
@@ -234,6 +234,7 @@ def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:
         TrackError: no file there is of use.
     """
     from trecexam.folder_roles import ONE, look_at, told
+    from trecexam.line.sources import provenance_file
 
     files = look_at(folder, but=track)
     beside = {provenance_file(each.path) for each in files if each.role == "qrels"}
@@ -295,6 +296,7 @@ def _sources(options: InitOptions) -> Sources:
         GraderError: the prompt cannot be used.
     """
     from trecexam.graders import available
+    from trecexam.line.sources import provenance_file
     from trecexam.scaffold import Sources
 
     if options.rag:
