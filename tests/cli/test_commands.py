@@ -539,19 +539,6 @@ def test_init_accepts_matching_files_and_files_of_ambiguous_format(
             assert "looks like" not in err(capsys, "init", made, f"--{option}", path, status=0)
 
 
-def test_init_reports_the_file_in_a_runs_folder_that_is_not_a_run(
-    init_files: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    folder = init_files["runs"].parent
-    (folder / "nist.txt").write_bytes(init_files["qrels"].read_bytes())
-    text = err(capsys, "init", tmp_path / "made", "--runs", folder, status=0)
-    assert (
-        f"note: {folder / 'nist.txt'}: looks like qrels, and was given as --runs; is --qrels meant?" in text
-    )
-    assert text.count("looks like") == 1
-    assert (tmp_path / "made" / "runs" / "nist.txt").exists()
-
-
 @pytest.mark.parametrize("group", [(), ("export",), ("exam",)])
 def test_a_command_group_alone_prints_its_help_on_one_screen(
     group: tuple[str, ...], capsys: pytest.CaptureFixture[str]

@@ -170,7 +170,7 @@ def test_with_average_answered_means_are_over_answered_queries(
     }
     note = (
         "means are over the queries that each run answered (`average` in [scores]), which flatters runs that "
-        "skip some; 1 of 4 runs skips queries"
+        "skip queries: 1 of 4 runs"
     )
     with trecexam.open_track(root, grader=hash_grader) as track:
         assert note in track.leaderboard().notes

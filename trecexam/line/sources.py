@@ -104,11 +104,6 @@ def read_provenance(qrels: Path) -> Provenance | None:
         return None
 
 
-def provenance_file(qrels: Path | None) -> Path | None:
-    """Return the file beside qrels that says whose labels they are; None where there is none."""
-    return None if qrels is None or read_provenance(qrels) is None else provenance_beside(qrels)
-
-
 def provenance_notes(qrels: Path, shown: Path | str | None = None) -> tuple[str, ...]:
     """Say whose labels a qrels file holds, in a line; () where no file beside it says so.
 

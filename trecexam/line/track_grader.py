@@ -61,8 +61,8 @@ class TrackGrader:
         Raises:
             ConfigError: they do not go with that scale.
         """
-        config = self._folder.config.suited(self.grader.score_settings)
-        return config.on_scale(*self.grader.scale, self._folder.config_path)
+        folder, grader = self._folder, self.grader
+        return folder.config.suited(grader.score_settings, *grader.scale, folder.config_path)
 
     @cached_property
     def grader(self) -> Grader:

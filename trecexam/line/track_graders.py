@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trecexam.config import TrackConfig, effective, line_of_setting
 from trecexam.errors import ConfigError, LackingError, TrackError, did_you_mean
 from trecexam.folder import PROMPT_SUFFIXES, TrackFolder
-from trecexam.graders.prompts.custom import load_prompt
-from trecexam.graders.prompts.model import Prompt
-from trecexam.graders.prompts.published import published
 from trecexam.line.kind import Kind
-from trecexam.line.kinds import available, kind_of_items
+from trecexam.line.kinds import KINDS, kind_of_items
 from trecexam.line.measure_names import MeasureLike, Measures, listed
+
+if TYPE_CHECKING:
+    from trecexam.graders.prompts.model import Prompt
 
 #: The one grader of a track that names none, and the one whose ratings by people are in overrides.tsv.
 ONLY = "rubric"
@@ -181,7 +181,7 @@ def _kind(config: TrackConfig, name: str, root: Path, path: Path) -> Kind:
     Raises:
         ConfigError: it says none.
     """
-    kinds, grader_section = available(), config.graders[name]
+    kinds, grader_section = KINDS, config.graders[name]
     if grader_section.kind is not None:
         if grader_section.kind in kinds:
             return kinds[grader_section.kind]
@@ -198,6 +198,8 @@ def _kind(config: TrackConfig, name: str, root: Path, path: Path) -> Kind:
         and grader_section.prompt is not None
         and Path(grader_section.prompt).suffix.lower() in PROMPT_SUFFIXES
     ):
+        from trecexam.graders.prompts.custom import load_prompt
+
         prompt = load_prompt(root / grader_section.prompt)
     if prompt is None:
         raise ConfigError(
@@ -212,6 +214,8 @@ def _kind(config: TrackConfig, name: str, root: Path, path: Path) -> Kind:
 
 def _prompt_named(name: str) -> Prompt | None:
     """The published prompt of this name, whatever its letters' case."""
+    from trecexam.graders.prompts.published import published
+
     return {prompt_name.lower(): prompt for prompt_name, prompt in published().items()}.get(name.lower())
 
 

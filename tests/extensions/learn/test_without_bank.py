@@ -170,7 +170,6 @@ def test_init_suggests_learning_if_there_are_judgments_and_no_bank(
     watch = f"trecexam watch {root} --once"
     for more, following in (
         (["--qrels", str(inputs / "qrels.txt")], f"{learn}; with a test bank: {watch}"),
-        (["--qrels", str(inputs / "qrels.txt"), "--rag"], f"{watch}; or, {learn}"),
         ([], f"put a test bank into {root}, then: {watch}"),
     ):
         assert run(["init", str(root), *files, *more]) == 0
