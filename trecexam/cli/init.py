@@ -20,7 +20,7 @@ from trecexam.line.sources import provenance_notes
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.folder import PACKED, TrackFolder
+    from trecexam.folder import TrackFolder
     from trecexam.scaffold import Sources
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
