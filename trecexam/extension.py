@@ -45,7 +45,6 @@ class Extension:
             of the live page, plots.
         graders: each a `trecexam.graders.Factory`, by the name that `name` in [grader] has for it.
         settings: sections of trecexam.toml, each a subclass of `trecexam.config.Section`, by name.
-        kinds: each a `trecexam.line.kind.Kind`, by the name that `kind` in [graders.NAME] has for it.
         item_values: facts about items beside their grades ("discrimination"): each a function of an
             `Assessment` and a min_rating or None, which gives (query_id, item_id) -> value.
         teacher: fills holes by what judgments teach: see `trecexam.features.fill.teaching.Teacher`.
@@ -60,7 +59,6 @@ class Extension:
     features: tuple[str, ...] = ()
     graders: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
-    kinds: Mapping[str, str] = field(default_factory=dict)
     item_values: Mapping[str, str] = field(default_factory=dict)
     teacher: str | None = None
     elsewhere: str | None = None
@@ -77,7 +75,6 @@ class Extension:
         yield from self.features
         yield from self.graders.values()
         yield from self.settings.values()
-        yield from self.kinds.values()
         yield from self.item_values.values()
         single = (self.teacher, self.elsewhere, self.models, self.answers, self.bank_writer)
         yield from (address for address in single if address is not None)
@@ -100,7 +97,7 @@ def extensions() -> tuple[Extension, ...]:
                 f"pip uninstall {package}"
             )
     loaded = tuple(_load(name, at) for name, at in addresses.items())
-    for kind in ("commands", "graders", "settings", "kinds"):
+    for kind in ("commands", "graders", "settings"):
         names: dict[str, str] = {}
         for extension in loaded:
             for name in getattr(extension, kind):

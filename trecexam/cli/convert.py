@@ -107,7 +107,7 @@ def _format_of_name(target: Path) -> str:
 
 
 def _counted(records: Iterable[Any]) -> Iterable[Any]:
-    """The records, with a count on a terminal while there are many."""
+    """Yield the records, with a count on a terminal while there are many."""
     for number, record in enumerate(records, 1):
         if number % 100_000 == 0 and sys.stderr.isatty():
             click.echo(f"\r{number:,} records", err=True, nl=False)

@@ -19,7 +19,7 @@ from trecexam.errors import LackingError, TrackError
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
 from trecexam.folder import TrackFolder
 from trecexam.line.dropped_files import judges_answers
-from trecexam.line.dropped_runs import IN_BANK, IN_GRADER, DroppedRuns, Lacking
+from trecexam.line.dropped_runs import DroppedRuns
 from trecexam.line.input_files import (
     read_bank_file,
     read_overrides_file,
@@ -186,7 +186,6 @@ class InputReader:
         rejected: list[Rejected] = []
         files = self.folder.bank(optional=True) if bank_files is None else bank_files
         whole, bank_queries = self._bank(files, rejected)
-        bank_query_ids = whole.items.keys()
         if self._bankless:
             whole = self._of_the_track(whole)
         texts = dict(bank_queries)
@@ -202,8 +201,7 @@ class InputReader:
         else:
             bank = Bank(dict.fromkeys(self._known_queries(whole, texts), ()), whole.retired)
         board = self._optional(self.folder.official_leaderboard(), "ranks", read_leaderboard_file, rejected)
-        lacking = self._lacking(bank_query_ids if files else None)
-        dropped = self._dropped.read(bank, texts, hold, rejected, lacking)
+        dropped = self._dropped.read(bank, texts, hold, rejected)
         asked_about = Asked(bank)
         if self._items is not None:
             sources = ItemSources(whole, texts, dropped.responses, self.folder.config)
@@ -229,27 +227,6 @@ class InputReader:
             human=(),
             judged=(),
         )
-
-    def _lacking(self, bank_query_ids: Collection[str] | None) -> Callable[[str], Lacking]:
-        """Says where a query is missing that is not graded: in the bank, or in the file of labels.
-
-        Args:
-            bank_query_ids: None where there is no bank.
-        """
-        known, file = self.known, self.folder.recorded()
-        in_labels = None
-        if known is not None and file is not None:
-            name = self.folder.shown(file)
-            in_labels = Lacking(f"has a label in {name}", f"have no label in {name}")
-
-        def lacking(query_id: str) -> Lacking:
-            if bank_query_ids is not None and query_id not in bank_query_ids:
-                return IN_BANK
-            if in_labels is not None and query_id not in (known or ()):
-                return in_labels
-            return IN_GRADER
-
-        return lacking
 
     def _of_the_track(self, bank: Bank) -> Bank:
         """The bank without queries that the track's file of queries does not have, where there is one.

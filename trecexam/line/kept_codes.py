@@ -31,7 +31,7 @@ class KeptCodes:
         self._reader = json.dumps(reader)
 
     def read(self, store: Stamp | None) -> Mapping[bytes, Codes]:
-        """`SheetShape.token` -> codes; {} where the store changed since, or its answers are read otherwise.
+        """`Sheet.token` -> codes; {} where the store changed since, or its answers are read otherwise.
 
         Args:
             store: see `GradeStore.at_rest`.

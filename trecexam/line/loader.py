@@ -237,9 +237,7 @@ class TrackLoader:
         judging, bank_and_pool = self.config.judging, (inputs.bank, pool.doc_ids, pool.keys)
         file_name, best = self.folder.shown(self.folder.overrides()), self.grader.scale.max_rating
         cited = inputs.asked.cited_by({row.query_id for _, row in inputs.human})
-        overrides = resolve(
-            inputs.human, file_name, *bank_and_pool, best, judging.rule, cited=cited, absent=self.kind.absent
-        )
+        overrides = resolve(inputs.human, file_name, *bank_and_pool, best, judging.rule, cited=cited)
         file_name = self.folder.shown(self.folder.judgments())
         scale = judging_scale(self.config, inputs.official)
         judgments = (

@@ -13,7 +13,7 @@ from trecexam.config import TrackConfig, effective, line_of_setting
 from trecexam.errors import ConfigError, LackingError, TrackError, did_you_mean
 from trecexam.folder import PROMPT_SUFFIXES, TrackFolder
 from trecexam.line.kind import Kind
-from trecexam.line.kinds import available, kind_of_items
+from trecexam.line.kinds import KINDS, kind_of_items
 from trecexam.line.measure_names import MeasureLike, Measures, listed
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _kind(config: TrackConfig, name: str, root: Path, path: Path) -> Kind:
     Raises:
         ConfigError: it says none.
     """
-    kinds, grader_section = available(), config.graders[name]
+    kinds, grader_section = KINDS, config.graders[name]
     if grader_section.kind is not None:
         if grader_section.kind in kinds:
             return kinds[grader_section.kind]

@@ -19,8 +19,8 @@ from trecexam.outputs.features import features
 from trecexam.outputs.history import HISTORY, MovedRun, log_moved_runs
 from trecexam.outputs.last_update import LastUpdate
 from trecexam.outputs.report.contents import UpdateFacts, report_files
-from trecexam.tables.plots.drawings import FOLDER as PLOTS
-from trecexam.tables.plots.drawings import KINDS
+from trecexam.tables.plots.canvas import FOLDER as PLOTS
+from trecexam.tables.plots.canvas import KINDS
 from trecexam.tables.section import ExtraFiles
 from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.version import versions

@@ -106,7 +106,7 @@ def test_learning_on_a_track_with_several_graders_needs_no_bank(
 def test_holes_are_filled_by_learned_labels_without_a_grader(
     bankless: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    output = bankless / "filled.qrels"
+    output = bankless.parent / "filled.qrels"
     _, err = run_command(capsys, bankless, "fill", "-o", str(output), status=2)
     assert "no test bank" in err
     assert "`--by learned` fills without one" in err

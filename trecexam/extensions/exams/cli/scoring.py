@@ -89,7 +89,6 @@ def scoring(
     from trecexam.extensions.exams import scoring as stage
     from trecexam.extensions.exams.matrices import FILES, write_examinees
     from trecexam.extensions.exams.models import estimate_taking, examinee
-    from trecexam.graders.writing.asking import Job
     from trecexam.line.protected import refuse_folder
 
     refuse_folder(output, (exam, passages, *map(Path, named)), FILES, always=FILES)
@@ -114,7 +113,7 @@ def scoring(
     examinees = None
     with working("answering", "questions") as work:
         for setup in todo:
-            took = Job(stage.taking(source, setup)).ask(work.steps, work.stop)
+            took = stage.taking_job(source, setup).ask(work.steps, work.stop)
             examinees = write_examinees([took], questions, output)
             notes |= dict.fromkeys(examinees.notes)
             for note in took.notes:
