@@ -23,15 +23,10 @@ def entry_points(group: str) -> Iterator[tuple[str, str, str]]:
 
 def version(package: str) -> str | None:
     """Return the version of an installed package, or None."""
-    for folder in _packages(tuple(sys.path)):
-        name, _, rest = folder.rpartition(".")[0].partition("-")
-        if rest and _normal(name) == _normal(package):
-            return rest.split("-")[0]
-    return None
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "_", name).lower()
+    name = re.sub(r"[-_.]+", "[-_.]+", package)
+    pattern = re.compile(rf"{name}-([^-]+?)(?:-.*)?\.(?:dist|egg)-info", re.IGNORECASE)
+    matches = map(pattern.fullmatch, _packages(tuple(sys.path)))
+    return next((match[1] for match in matches if match), None)
 
 
 @cache
