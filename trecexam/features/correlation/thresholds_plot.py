@@ -16,9 +16,8 @@ from trecexam.scores import measures as of_measures
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.measures import COVER, at_min_rating
 from trecexam.scores.rank_correlation.resampling import QueryDraws
-from trecexam.tables.plots.limits import end_at_one
 from trecexam.tables.plots.model import Plot, Size
-from trecexam.tables.plots.style import BLUE, MUTED, ORANGE, WIDTH, grid
+from trecexam.tables.plots.style import BLUE, MUTED, ORANGE, WIDTH, end_at_one, grid
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from trecexam.line.diagnostics import NO_RUNS, nothing_graded
 from trecexam.line.evaluation import why_no_scores
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.scores.leaderboard import Leaderboard, first_column, interval
-from trecexam.tables.plots.limits import squeezing
 from trecexam.tables.plots.model import Plot, Size
-from trecexam.tables.plots.rows import EDGE, draw_rows
+from trecexam.tables.plots.rows import draw_rows
 from trecexam.tables.plots.style import NAMED, WIDTH, letters
 from trecexam.tables.table import Table, Value
 from trecexam.tables.terminal import cut
@@ -74,8 +73,6 @@ def leaderboard_plot(board: Leaderboard, boards: Mapping[str, Leaderboard] = Map
     best = board.rows[0]
     # Of the columns that are drawn, the one that orders the runs.
     first = min(first_column(best), len(columns) - 1)
-    means = np.array([row[len(header) :: 4] for row in rows], float)
-    edge = EDGE if any(squeezing(values[np.isfinite(values)]).any() for values in means.T) else ""
     ranked = "; the numbers at the side are ranks" if len(rows) > NAMED else ""
     apart = "Intervals that overlap do not say that two runs are equally good: runs answer the same queries."
     if boards:
@@ -95,7 +92,7 @@ def leaderboard_plot(board: Leaderboard, boards: Mapping[str, Leaderboard] = Map
     return Plot(
         "leaderboard",
         title,
-        f"Mean over {over}. {apart}{edge}",
+        f"Mean over {over}. {apart}",
         summary,
         Table((*header, *(f"{column}{of}" for column in columns for of in _OF_EACH)), tuple(rows)),
         _draw,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,31 +26,24 @@ _COVERED = 15.0
 _DOT, _ROOM, _STEPS = 2.5, 1.5, 12
 
 
-class DotName(NamedTuple):
-    """The name of a dot at (x, y), in the axes' data."""
-
-    text: str
-    x: float
-    y: float
-
-
-def name_dots(axes: Axes, names: Sequence[DotName], dots: Floats) -> None:
-    """Write names into axes whose limits and size are settled, those that matter most first.
+def name_dots(axes: Axes, names: Sequence[str], dots: Floats, named: Sequence[int]) -> None:
+    """Write names into axes whose limits and size are settled, the most important first.
 
     A name lies within the axes, upon no other name and upon no line to one, and upon as few dots as it can.
     Where there is no such place it is left out.
 
     Args:
         dots: all dots of the axes, shape (n, 2), in the axes' data.
+        named: the index of each name's dot.
     """
     points = axes.figure.dpi / 72
     frame = np.array(axes.bbox.extents) / points
     centres = axes.transData.transform(dots) / points
     crowd = _around(centres, _DOT)
     covered: Floats = np.empty((0, 4))
-    for name in names:
-        position = axes.transData.transform((name.x, name.y)) / points
-        size = _size(axes, name.text) / points
+    for name, dot in zip(names, named, strict=True):
+        position = centres[dot]
+        size = _size(axes, name) / points
         offsets = _offsets(position, size, frame)
         boxes = _around(position + offsets, size / 2)
         # From the dot to each place: shape (places, steps, 4).
@@ -69,8 +62,8 @@ def name_dots(axes: Axes, names: Sequence[DotName], dots: Floats) -> None:
         best = int(np.where(free, cost.round(2), np.inf).argmin())
         tied = away[best] >= _TIED
         annotation = axes.annotate(
-            name.text,
-            (name.x, name.y),
+            name,
+            tuple(dots[dot]),
             xytext=tuple(offsets[best]),
             textcoords="offset points",
             ha="center",

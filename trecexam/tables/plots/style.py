@@ -6,7 +6,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from trecexam.tables.terminal import cut, cut_apart
 
@@ -78,6 +78,18 @@ def grid(axes: Axes, axis: Any = "both") -> None:
     """Draw thin lines behind everything."""
     axes.set_axisbelow(True)
     axes.grid(visible=True, axis=axis)
+
+
+def end_at_one(axes: Axes, axis: Literal["x", "y"]) -> None:
+    """End an axis at 1 if no value is above 1, and draw marks at the end whole."""
+    end, highest = (
+        (axes.get_xlim()[1], axes.dataLim.x1) if axis == "x" else (axes.get_ylim()[1], axes.dataLim.y1)
+    )
+    if highest <= 1 < end:
+        axes.set(**{f"{axis}lim": (None, 1)})
+    for line in axes.lines:
+        # A line without a mark has no extent, which a layout could not do with.
+        line.set_clip_on(len(line.get_xdata()) == 0)
 
 
 def label_rows(axes: Axes, names: Sequence[str]) -> None:
