@@ -16,8 +16,7 @@ from trecexam.line.evaluation import why_no_scores
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.scores.leaderboard import Leaderboard, first_column, interval
 from trecexam.tables.plots.model import Plot, Size
-from trecexam.tables.plots.rows import draw_rows
-from trecexam.tables.plots.style import NAMED, WIDTH, letters
+from trecexam.tables.plots.style import NAMED, WIDTH, draw_rows, letters
 from trecexam.tables.table import Table, Value
 from trecexam.tables.terminal import cut
 from trecexam.tables.text import plural

@@ -55,9 +55,9 @@ def plot_files(plot: Plot, drawing: Drawing) -> Iterator[tuple[str, bytes]]:
 
 
 def _pdf(plot: Plot) -> bytes:
-    from trecexam.tables.plots.paper import paper_figure
+    from trecexam.tables.plots.paper import PaperFigure
 
-    return paper_figure(plot).file("pdf")
+    return PaperFigure(plot).file("pdf")
 
 
 def _drawn(plot: Plot) -> Drawing:

@@ -8,11 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trecexam.tables.terminal import cut, cut_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Floats = NDArray[np.float64]
 
 INK, MUTED, GRID = "#1b1f24", "#57606a", "#d8dee4"
 #: Okabe & Ito's palette, which is made for all kinds of colour vision.
@@ -42,7 +46,6 @@ RC: dict[str, Any] = {
     "grid.color": GRID,
     "grid.linewidth": 0.6,
     "image.composite_image": False,
-    "legend.fontsize": 8.5,
     # Text in a PDF stays text, in fonts that are embedded; journals refuse the default, Type 3.
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
@@ -103,6 +106,22 @@ def label_rows(axes: Axes, names: Sequence[str]) -> None:
         axes.set_yticks(row_indices, [str(row_index + 1) for row_index in row_indices])
         axes.set_ylabel("rank")
     axes.tick_params(axis="y", length=0)
+
+
+def draw_rows(axes: Axes, names: Sequence[str], values: Floats, low: Floats, high: Floats) -> None:
+    """Draw a dot and its interval in each row.
+
+    Args:
+        values: a row each; NaN for none.
+        low, high: the ends of their intervals; NaN for none.
+    """
+    row_indices, few = np.arange(len(names)), len(names) <= NAMED
+    axes.hlines(row_indices, low, high, color=MUTED, linewidth=1.0 if few else 0.6)
+    axes.plot(values, row_indices, "o", color=BLUE, markersize=4 if few else 2.5)
+    end_at_one(axes, "x")
+    label_rows(axes, names)
+    axes.spines["left"].set_visible(False)
+    grid(axes, "x")
 
 
 #: The settings are the process's: two threads must not draw at once. To save a figure draws it, too.
