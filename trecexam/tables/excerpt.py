@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from trecexam.tables.terminal import cut
-from trecexam.tables.text import number
 from trecexam.tables.view import NO_VALUE, Rows, Value, by_column, view
 
 #: Letters in a cell: of a text that is read, of a code, of a name; and of a text that is not cut.
@@ -109,8 +108,3 @@ def _spread(ends: tuple[str, ...]) -> str:
 
 def _exists(value: Value) -> bool:
     return value is not None and value != "" and not (isinstance(value, float) and not math.isfinite(value))
-
-
-def shown(value: float) -> str:
-    """Return a number as people read it; "" for NaN."""
-    return number(value) if math.isfinite(value) else ""
