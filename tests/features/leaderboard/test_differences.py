@@ -254,7 +254,8 @@ def test_the_report_compares_with_the_baseline_of_the_settings(graded: Path) -> 
     assert compared.words in page
     for row in compared.tables["differences"]:
         assert f"<bdi>{row['run_a']}</bdi>" in page
-        assert f">{text.number(row['difference'])}<" in page
+        difference = text.number(row["difference"])
+        assert f">{difference}<" in page
     config.write_text(settings.replace("write = false", 'baseline = "<gone>"'))
     assert run(["watch", str(graded), "--once"]) == 0
     page = (graded / "out" / "report.html").read_text()

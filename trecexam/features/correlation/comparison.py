@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -72,25 +71,6 @@ class LeaderboardComparison(Result):
     def _declare(self) -> dict[str, Table]:
         """Declare the table with a row for each pair."""
         return {"correlations": correlation_table(self.pairs, self.keys)}
-
-    def _for_people(self) -> tuple[Table, ...]:
-        """Return the table, without rows over one run if there are others, and say so above it.
-
-        Without any correlation it has no rows: a note says why.
-        """
-        if all(math.isnan(value.kendall_tau.value) for _, value in self.pairs):
-            return (replace(self.table, rows=()),)
-        pairs = [pair for pair in self.pairs if pair[1].n_runs > 1]
-        if len(pairs) == len(self.pairs):
-            return (self.table,)
-        n_one = plural(len(self.pairs) - len(pairs), "row")
-        caption = f"{n_one} over one run, which has no correlation"
-        table = correlation_table(pairs, self.keys)
-        return (replace(table, caption=f"left out: {caption}"),)
-
-    def _all_for_people(self) -> tuple[Table, ...]:
-        """Return the table with all pairs."""
-        return (self.table,)
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -278,29 +278,23 @@ def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
         return (f"no intervals: they need at least {MIN_QUERIES} queries",)
     if any(len(scores.runs) > MOST_RUNS for scores in pairs):
         return (f"no intervals: they are computed for at most {MOST_RUNS} runs",)
-    sides = [side for scores in pairs for side in scores.sides]
-    # A single one means that there is no correlation at all, which `comparison_notes` say.
-    few = {name: n for name, values in sides if 1 < (n := n_distinct(values)) < MIN_DISTINCT}
-    lines: list[str] = []
-    if few:
-        n_runs = max(len(scores.runs) for scores in pairs)
-        (name, n), *others = few.items()
-        other_sides = (f"{name} {n}" for name, n in others)
-        listed = shorten_list([f"{name} has {n} distinct values", *other_sides], 6, quote="")
-        lines.append(
-            f"no interval where the runs have fewer than {MIN_DISTINCT} distinct values on a side, as the "
-            f"coefficient can then take only a few values: of {plural(n_runs, 'run')}, {listed}"
-        )
-    tops: dict[str, None] = {}
-    for scores in pairs:
-        for k in tops_without_interval(scores.rubric, scores.official):
-            tops[f"kendall@{k} of {scores.measure} with {scores.official_measure}"] = None
-    if tops:
-        lines.append(
-            f"no interval where the best runs alone have fewer than {MIN_DISTINCT} distinct values on a "
-            f"side: {shorten_list(list(tops), 4, quote='')}"
-        )
-    return tuple(lines)
+    # A single value means that there is no correlation at all, which `comparison_notes` say.
+    few = {
+        f"{name} has {n}": None
+        for scores in pairs
+        for name, values in scores.sides
+        if 1 < (n := n_distinct(values)) < MIN_DISTINCT
+    } | {
+        f"kendall@{k} of {scores.measure} with {scores.official_measure}": None
+        for scores in pairs
+        for k in tops_without_interval(scores.rubric, scores.official)
+    }
+    if not few:
+        return ()
+    return (
+        f"no interval where the runs (of kendall@k: the best k) have fewer than {MIN_DISTINCT} distinct "
+        f"values on a side: {shorten_list(list(few), 6, quote='')}",
+    )
 
 
 def _variants(
@@ -370,13 +364,6 @@ def _unmatched_judgments(track: Assessment) -> Iterator[str]:
         if reason:
             yield reason
     if track.official_ranks is not None and not _ranked(track):
-        file = track.folder.official_leaderboard()
-        if file is not None and list(track.official_ranks) == [file.stem]:
-            yield (
-                "the official leaderboard names no run: a file in the format `trec_eval` is of one run, and "
-                "cannot be the leaderboard; use a format with a column for the run, see `trecexam formats`"
-            )
-            return
         yield (
             "the official leaderboard names none of the runs here: it has "
             f"{shorten_list(list(track.official_ranks))}, and here are {shorten_list(list(track.runs))}"
