@@ -16,7 +16,7 @@ from trecexam.scores import measures as of_measures
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.plots.model import Plot, Size
-from trecexam.tables.plots.style import BLUE, MUTED, WIDTH, end_at_one, grid
+from trecexam.tables.plots.style import BLUE, GRID, WIDTH, end_at_one, grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,7 +68,7 @@ def thresholds_plot(points: Sequence[ThresholdPoint], min_rating: int) -> Plot:
         f"Rank correlation by rating threshold: {measures} against {official}",
         "Kendall's tau between the automatic and the official leaderboard where ratings count from 1, 2, ... "
         "on, with 95% intervals over queries (none where a side has fewer than five distinct values). The "
-        "dashed line is the track's min_rating. Choosing the threshold that looks best here is fitting it to "
+        "shaded rating is the track's min_rating. Choosing the threshold that looks best here is fitting it to "
         "these judgments.",
         f"The highest tau is {best[1].kendall_tau.value:.2f}, of {best[0][0]}, at min_rating {best[0][2]}; "
         f"the track has min_rating {min_rating}.",
@@ -85,9 +85,8 @@ def _draw(figure: Figure, plot: Plot) -> None:
     ratings, tau, low, high = (np.array([row[name] for row in plot.table], float) for name in columns)
     axes.vlines(ratings, low, high, color=BLUE, linewidth=1.2, alpha=0.6)
     axes.plot(ratings, tau, marker="o", color=BLUE, markersize=5, linewidth=1.2)
-    axes.axvline(
-        float(plot.settings["min_rating"] or 0), color=MUTED, linewidth=0.8, linestyle="--", zorder=0
-    )
+    at = float(plot.settings["min_rating"] or 0)
+    axes.axvspan(at - 0.2, at + 0.2, color=GRID, linewidth=0, zorder=0)
     axes.set_xticks(ratings, [f"{rating:.0f}" for rating in ratings])
     axes.set_xlim(ratings[0] - 0.4, ratings[-1] + 0.4)
     end_at_one(axes, "y")
