@@ -68,8 +68,8 @@ def thresholds_plot(points: Sequence[ThresholdPoint], min_rating: int) -> Plot:
         f"Rank correlation by rating threshold: {measures} against {official}",
         "Kendall's tau between the automatic and the official leaderboard where ratings count from 1, 2, ... "
         "on, with 95% intervals over queries (none where a side has fewer than five distinct values). The "
-        "shaded rating is the track's min_rating. Choosing the threshold that looks best here is fitting it to "
-        "these judgments.",
+        "track's min_rating is shaded. Choosing the threshold that looks best here is fitting it to these "
+        "judgments.",
         f"The highest tau is {best[1].kendall_tau.value:.2f}, of {best[0][0]}, at min_rating {best[0][2]}; "
         f"the track has min_rating {min_rating}.",
         correlation_table(points, _KEYS),
