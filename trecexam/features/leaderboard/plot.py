@@ -110,6 +110,10 @@ def _draw(figure: Figure, plot: Plot) -> None:
             continue
         axes.set_xlabel(_label(columns[n]), fontsize=letters(7))
         most = max(2, int(_PLOTTED * figure.get_figwidth() / len(columns) / _TICK))
-        axes.xaxis.set_major_locator(MaxNLocator(most - 1, min_n_ticks=1))
+        low_end, high_end = axes.get_xlim()
+        ticks = MaxNLocator(most, min_n_ticks=2).tick_values(low_end, high_end)
+        ticks = [tick for tick in ticks if low_end <= tick <= high_end]
+        # Numbers need room beside each other.
+        axes.set_xticks(ticks if len(ticks) <= most else ticks[:: len(ticks) - 1])
         axes.tick_params(axis="x", labelsize=letters(7))
         axes.label_outer()
