@@ -38,7 +38,7 @@ from trecexam.scores.values import MeasureValues
 from trecexam.tables.notes import CHANGES, METHOD, Note, each_once, of_grader
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
-from trecexam.tables.text import plural
+from trecexam.tables.text import plural, shorten_list
 
 #: What stands before a measure on the official judgments, where others have a grader's name.
 OFFICIAL = "official"
@@ -257,14 +257,11 @@ def _official(
 
 def _nothing(track: LoadedTrack, columns: Sequence[str]) -> NothingToCompareError:
     """Return why several graders have nothing to compare, and what to do."""
-    if track.unable:
-        reason = "; ".join(("nothing to compare: no two columns have runs in common", *track.unable_notes))
-    elif not columns:
+    if not columns:
         reason = nothing_graded(track.first)
-    elif len(columns) == 1:
-        reason = (
-            f"nothing to compare {columns[0]} with: its grader has no official side; name a second measure"
-        )
+    elif track.unable or len(columns) == 1:
+        why = f"nothing to compare: of {shorten_list(columns, 6, quote='')} no two have runs in common"
+        reason = "; ".join((why, *track.unable_notes))
     else:
         return nothing_to_compare(track.of_documents)
     return NothingToCompareError(reason, path=track.folder.root)

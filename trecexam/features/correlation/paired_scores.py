@@ -316,19 +316,20 @@ def _variants(
                 path=track.folder.config_path,
             )
     counts = track.config.scores.label == "count"
-    # Two measures that differ in nothing but `rel` are the same at a min_rating.
-    indices_at: dict[int | None, dict[str, int]] = {}
-    for index, rubric_measure in enumerate(compared):
+    variants: list[list[_Variant]] = []
+    seen: set[tuple[str, int | None]] = set()
+    for rubric_measure in compared:
+        variants.append([])
         for min_rating in min_ratings:
             changed = at_min_rating(rubric_measure, min_rating, counts=counts)
-            at = None if changed is None else min_rating
-            indices_at.setdefault(at, {}).setdefault(str(changed or rubric_measure), index)
-    variants: list[list[_Variant]] = [[] for _ in compared]
-    for at, indices in indices_at.items():
-        values = rubric_values(track, list(indices), min_rating=at)
-        for name, index in indices.items():
+            name, at = str(changed or rubric_measure), None if changed is None else min_rating
+            # Two measures that differ in nothing but `rel` are the same at a min_rating.
+            if (name, at) in seen:
+                continue
+            seen.add((name, at))
+            values = rubric_values(track, [name], min_rating=at)
             if name not in values.failures:
-                variants[index].append(_Variant(name, at, values))
+                variants[-1].append(_Variant(name, at, values))
     return variants
 
 
