@@ -129,6 +129,26 @@ def test_a_plot_shows_the_requested_measures(run_command: Talk, track: Path, tmp
     assert {text.get_text() for text in figure.axes[0].get_yticklabels()} == {row.run for row in board.rows}
 
 
+def test_the_scatter_plot_of_an_official_leaderboard_has_its_means_or_ranks(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track")
+    (root / "qrels.txt").unlink()
+    means = {"run0": 0.5, "run1": 0.6, "run2": 0.1}
+    for lines, label, official in (
+        (
+            [f"{name}\tnDCG@10\tall\t{mean}" for name, mean in means.items()],
+            "official_leaderboard:nDCG@10",
+            means,
+        ),
+        (["run0\t2", "run1\t1", "run2\t3"], "official rank", {"run0": 2, "run1": 1, "run2": 3}),
+    ):
+        (root / "official_leaderboard.txt").write_text("\n".join(lines) + "\n")
+        with trecexam.open_track(root, grader=HashGrader()) as opened:
+            opened.update()
+            figure = opened.plot("scatter")
+        assert figure.axes[0].get_xlabel() == label
+        assert {row["run"]: row["official"] for row in figure.plot.table} == official
+
+
 def test_the_thresholds_of_a_measure_equal_those_of_correlate(track: Path) -> None:
     with trecexam.open_track(track) as opened:
         figure = opened.plot("thresholds", measure="P(rel=4)@5", official_measure="P(rel=2)@5")

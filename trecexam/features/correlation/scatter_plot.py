@@ -9,6 +9,7 @@ import numpy as np
 
 from trecexam.features.correlation.paired_scores import PairedScores, paired_scores
 from trecexam.line.assessment import Assessment
+from trecexam.line.official_leaderboard import of_leaderboard
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.leaderboard import interval, score
 from trecexam.scores.rank_correlation.ranks import Floats, find_outliers
@@ -48,40 +49,38 @@ def scatter_plot(scores: PairedScores, correlation: Correlation | None) -> Plot:
     Args:
         correlation: of the two sides, where there is one.
     """
-    measure, official_measure, official = scores.measure, scores.official_measure, scores.official
-    outliers = find_outliers(scores.runs, scores.rubric, official)
-    row_of_run = {run: row for row, run in enumerate(scores.runs)}
+    measure, official, ranks = scores.measure, scores.official_measure, scores.of_ranks
+    label = official if of_leaderboard(official) else f"{official} on official judgments"
+    if ranks:
+        label = official = "official rank"
+    sign = -1 if ranks else 1
+    outliers = find_outliers(scores.runs, scores.rubric, scores.official)
+    values = dict(zip(scores.runs, zip(scores.rubric, scores.official, strict=True), strict=True))
     rows: list[tuple[str | float, ...]] = []
     for outlier in outliers:
-        row = row_of_run[outlier.run]
-        ends: list[str | float] = [outlier.run, *_mean(measure, scores.rubric[row])]
-        if official.ndim == 2:
-            ends += _mean(official_measure, official[row])
-        else:
-            ends += (-float(official[row]), math.nan, math.nan)
-        rows.append((*ends, outlier.rubric_rank, outlier.official_rank, outlier.difference))
-    ranks = official.ndim == 1
-    coefficient = ""
-    if correlation is not None and not math.isnan(correlation.kendall_tau.value):
-        coefficient = _tau_line(correlation)
-    far = outliers[0] if outliers else None
+        mine, theirs = values[outlier.run]
+        # An official leaderboard has no values per query.
+        mean = _mean(official, theirs) if theirs.ndim else (sign * float(theirs), math.nan, math.nan)
+        far = outlier.rubric_rank, outlier.official_rank, outlier.difference
+        rows.append((outlier.run, *_mean(measure, mine), *mean, *far))
+    coefficient = furthest = ""
+    if correlation is not None and not math.isnan((tau := correlation.kendall_tau).value):
+        ends = "" if math.isnan(tau.low) else f" (95% interval {tau.low:.2f} to {tau.high:.2f})"
+        coefficient = f" Kendall's tau {tau.value:.2f}{ends}."
+    if outliers and outliers[0].difference:
+        name, apart = cut(outliers[0].run, 60), abs(outliers[0].difference)
+        furthest = f" The run furthest from the diagonal is {name}, {apart:g} ranks apart."
     orange = any(abs(outlier.difference) >= _FAR for outlier in outliers)
-    named = " Orange runs are the furthest from the diagonal, by rank."
-    apart = (
-        f" The run furthest from the diagonal is {cut(far.run, 60)}, {abs(far.difference):g} ranks apart."
-        if far is not None and far.difference
-        else ""
-    )
+    named = " Orange runs are the furthest from the diagonal, by rank." * orange
     return Plot(
         "scatter",
-        f"Automatic against official: {measure} and {'official rank' if ranks else official_measure}",
-        f"Each dot is a run; lines are 95% intervals over queries. {coefficient}{named * orange}",
-        f"{len(rows)} runs. {coefficient}{apart}",
+        f"Automatic against official: {measure} and {official}",
+        f"Each dot is a run; lines are 95% intervals over queries.{coefficient}{named}",
+        f"{len(rows)} runs.{coefficient}{furthest}",
         Table((*_COLUMNS, "rubric_rank", "official_rank", "difference"), tuple(rows)),
         _draw,
         Size(WIDTH, 3.8),
-        {"x": "official rank" if ranks else f"{official_measure} on official judgments", "y": measure}
-        | {"ranks": int(ranks)},
+        {"x": label, "y": measure, "ranks": ranks},
     )
 
 
@@ -89,13 +88,6 @@ def _mean(measure: str, values: Floats) -> tuple[float, float, float]:
     """Return the mean of a run's values and the ends of its 95% interval."""
     of_run = score(values.tolist())
     return (of_run.mean, *interval(of_run, len(values), measure=measure))
-
-
-def _tau_line(correlation: Correlation) -> str:
-    line = f"Kendall's tau {correlation.kendall_tau.value:.2f}"
-    if not math.isnan(correlation.kendall_tau.low):
-        line += f" (95% interval {correlation.kendall_tau.low:.2f} to {correlation.kendall_tau.high:.2f})"
-    return line + "."
 
 
 def _draw(figure: Figure, plot: Plot) -> None:

@@ -92,7 +92,7 @@ def end_at_one(axes: Axes, axis: Literal["x", "y"]) -> None:
         axes.set(**{f"{axis}lim": (None, 1)})
     for line in axes.lines:
         # A line without a mark has no extent, which a layout could not do with.
-        line.set_clip_on(len(line.get_xdata()) == 0)
+        line.set_clip_on(np.size(line.get_xdata()) == 0)
 
 
 def label_rows(axes: Axes, names: Sequence[str]) -> None:
