@@ -29,25 +29,25 @@ from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.kind import Kind
-from trecexam.line.loaded_track import has_bank, of_each
+from trecexam.line.loaded_track import has_bank
 from trecexam.line.lost_grades import lost_grades
 from trecexam.line.measure_names import Measures
 from trecexam.line.missing_banks import estimate_missing_banks, forget_unread_answers
 from trecexam.line.official import official_judgments
 from trecexam.line.rejected import all_rejected
+from trecexam.line.selection import Selection
 from trecexam.line.sheets import Counts
 from trecexam.scores.labels import LabelRule, subtopic_qrels
 from trecexam.tables.frames import Library
 from trecexam.tables.result import Tables
-from trecexam.track import Track
 
 
 class Group:
     """Calls of a track under one name. `repr` names them."""
 
-    def __init__(self, track: Track) -> None:
+    def __init__(self, track: Selection) -> None:
         """Args: track: the track that the calls are about."""
-        self.track = track
+        self._track = track
 
     def __repr__(self) -> str:
         about = (type(self).__doc__ or "").partition("\n")[0]
@@ -55,7 +55,7 @@ class Group:
         calls = [f".{name}" + "()" * callable(getattr(type(self), name)) for name in names]
         calls = ["()"] * callable(self) + calls
         name = type(self).__name__.removesuffix("Accessor").lower()
-        return f"<track.{name} of {self.track.name!r}: {about} It has {', '.join(calls)}>"
+        return f"<track.{name} of {self._track.name!r}: {about} It has {', '.join(calls)}>"
 
 
 class Grading(Group):
@@ -74,12 +74,12 @@ class Grading(Group):
         """
         from trecexam.outputs.update import grade
 
-        with TrackLock(self.track.folder.lock_path):
-            return grade(self.track.loaders, self.track.selected, progress, stop)
+        with TrackLock(self._track.folder.lock_path):
+            return grade(self._track.loaders, self._track.names, progress, stop)
 
     def lost(self) -> int:
         """How many cells a grader that costs had graded, where the store has no grade any more; else 0."""
-        return sum(of_each(self.track.loaders, self.track.selected, lost_grades))
+        return sum(self._track.each(lost_grades))
 
     def forget_errors(self) -> int:
         """Drops stored answers that are errors, so that the next update asks again; returns how many.
@@ -91,12 +91,12 @@ class Grading(Group):
         """
         from trecexam.outputs.outputs import Outputs
 
-        track = self.track
+        track = self._track
         with TrackLock(track.folder.lock_path):
-            loaders = [track.loaders[name] for name in track.selected]
+            loaders = [track.loaders[name] for name in track.names]
             for loader in loaders:
                 Outputs(loader.folder).forget()
-                loader.open_to_write()
+                loader.track.open_to_write()
             n_unread = forget_unread_answers(track.loaders, [loader.name for loader in loaders])
             return n_unread + sum(loader.forget_errors() for loader in loaders)
 
@@ -109,24 +109,24 @@ class Grading(Group):
         Raises:
             TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
         """
-        return measure_time(self.track.loader())
+        return measure_time(self._track.loader())
 
     def estimate_banks(self) -> dict[str, Estimate]:
         """What `update` would take to write the test banks that are missing, by grader; asks nobody."""
-        return estimate_missing_banks(self.track.loaders, self.track.selected)
+        return estimate_missing_banks(self._track.loaders, self._track.names)
 
     @property
     def kind(self) -> Kind:
         """What the grader grades."""
-        return self.track.loader().kind
+        return self._track.loader().kind
 
     def counts(self) -> Counts:
         """The cells of the pool by what became of them."""
-        return self.track.graded().counts
+        return self._track.graded().counts
 
     def thresholds(self) -> tuple[int, ...]:
         """Every min_rating that the grader's scale has."""
-        return tuple(range(1, self.track.loader().grader.scale.max_rating + 1))
+        return tuple(range(1, self._track.loader().grader.scale.max_rating + 1))
 
 
 class Files(Group):
@@ -138,15 +138,15 @@ class Files(Group):
         Makes no grader. Without a bank all queries with a text count. Passages without a text are counted. It
         is 0 where no run has a judged passage at any rank: the judgments are then of other documents.
         """
-        return count_judged_outside(self.track.folder)
+        return count_judged_outside(self._track.folder)
 
     def rejected(self) -> tuple[Rejected, ...]:
         """What of the track's inputs was rejected, and what has no grade, with file, line and reason."""
-        return all_rejected(self.track.loaded())
+        return all_rejected(self._track.loaded())
 
     def runs(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""
-        return self.track.graded().run_files
+        return self._track.graded().inputs.dropped.run_files
 
 
 class Correlate(Group):
@@ -180,7 +180,7 @@ class Correlate(Group):
             ValueError: a measure cannot be computed.
         """
         sides = (measures, official_measures)
-        track = self.track.loaded()
+        track = self._track.loaded()
         return compare_all(track, *sides, min_ratings=min_ratings, per_query=per_query, rbo_p=rbo_p)
 
 
@@ -217,8 +217,8 @@ class Fill(Group):
         path = None if qrels is None else Path(qrels)
         rule = "thresholds" if cuts and rule is None else rule
         request = FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged, by)
-        loader = self.track.loader(documents=True, bank_needed=False)
-        return self.track.with_grader_note(filling.find_holes(loader, request), loader.name)
+        loader = self._track.loader(documents=True, bank_needed=False)
+        return self._track.with_grader_note(filling.find_holes(loader, request), loader.name)
 
     def __call__(
         self,
@@ -246,9 +246,9 @@ class Fill(Group):
             TrecexamError: `output` or `sources` is an input, or cannot be written; the grader cannot run; or
                 nothing can be learned from the judgments.
         """
-        loader = self.track.loader(documents=True, bank_needed=False)
+        loader = self._track.loader(documents=True, bank_needed=False)
         result = filling.fill(loader, to_fill, output=output, sources=sources, progress=progress)
-        return self.track.with_grader_note(result, loader.name)
+        return self._track.with_grader_note(result, loader.name)
 
 
 class Verify(Group):
@@ -274,11 +274,11 @@ class Verify(Group):
         Raises:
             TrecexamError: nothing is graded yet, or an id is not in the track.
         """
-        graded = self.track.graded()
+        graded = self._track.graded()
         result = verification.grading(
             graded, query_ids=query_ids, item_ids=item_ids, doc_ids=doc_ids, statuses=statuses, top=top
         )
-        return self.track.with_grade_notes(result, graded)
+        return self._track.with_grade_notes(result, graded)
 
     def grid(
         self,
@@ -304,11 +304,11 @@ class Verify(Group):
             TrecexamError: nothing is graded yet, an id is not in the track, no grade can reach the
                 min_rating, or the grader grades an item only with the passages that cite it.
         """
-        graded = self.track.graded(lambda each: each.asked.citing is None)
+        graded = self._track.graded(lambda each: each.asked.citing is None)
         result = verification.grid(
             graded, query_ids=query_ids, item_ids=item_ids, doc_ids=doc_ids, min_rating=min_rating, top=top
         )
-        return self.track.with_grade_notes(result, graded)
+        return self._track.with_grade_notes(result, graded)
 
     def missing(
         self,
@@ -333,7 +333,7 @@ class Verify(Group):
             TrecexamError: no official judgments of these queries or this pool; nothing is graded yet; an id
                 is not in the track; or no grade can reach the min_rating.
         """
-        graded = self.track.graded(documents=True)
+        graded = self._track.graded(documents=True)
         result = verification.missing(
             graded,
             query_ids=query_ids,
@@ -342,7 +342,7 @@ class Verify(Group):
             per_query=per_query,
             top=top,
         )
-        return self.track.with_grade_notes(result, graded)
+        return self._track.with_grade_notes(result, graded)
 
     def spurious(
         self,
@@ -365,7 +365,7 @@ class Verify(Group):
         Raises:
             TrecexamError: as `missing`.
         """
-        graded = self.track.graded(documents=True)
+        graded = self._track.graded(documents=True)
         result = verification.spurious(
             graded,
             query_ids=query_ids,
@@ -375,7 +375,7 @@ class Verify(Group):
             order=order,
             top=top,
         )
-        return self.track.with_grade_notes(result, graded)
+        return self._track.with_grade_notes(result, graded)
 
 
 class Override(Group):
@@ -414,7 +414,7 @@ class Override(Group):
             TrecexamError: the query, passage or item is not in the track, or the rating not on the scale; a
                 name or a reason is missing, too long (200 and 500 characters), or has a control character.
         """
-        graded = self.track.graded(lambda each: overriding.has_cell(each, query_id, doc_id, item))
+        graded = self._track.graded(lambda each: overriding.has_cell(each, query_id, doc_id, item))
         return overriding.override(graded, query_id, doc_id, rating, item=item, who=who, why=why, seen=seen)
 
     def ratings(self) -> Tables:
@@ -422,11 +422,11 @@ class Override(Group):
 
         Ratings that cannot count are rejected, with reasons.
         """
-        return overriding.human_ratings(self.track.loaded())
+        return overriding.human_ratings(self._track.loaded())
 
     def summary(self) -> dict[str, Any]:
         """How many cells and passages people rated in place of the grader, and who did."""
-        return self.track.graded().override_summary()
+        return self._track.graded().override_summary()
 
 
 class Export(Group):
@@ -452,7 +452,7 @@ class Export(Group):
             TrecexamError, ValueError: as `Track.qrels`; or a file is not ours, or cannot be written.
         """
         return exports.write_qrels(
-            self.track.graded(documents=True),
+            self._track.graded(documents=True),
             output,
             label=label,
             min_rating=min_rating,
@@ -470,7 +470,7 @@ class Export(Group):
         Args:
             min_rating: in place of the track's.
         """
-        graded = self.track.graded()
+        graded = self._track.graded()
         threshold = graded.config.scores.min_rating if min_rating is None else min_rating
         return (row for query in graded.ratings() for row in subtopic_qrels(query, threshold))
 
@@ -485,7 +485,7 @@ class Export(Group):
         Raises:
             TrecexamError: there is no such run.
         """
-        return exports.runs(self.track.graded(has_bank, bank_needed=False), runs)
+        return exports.runs(self._track.graded(has_bank, bank_needed=False), runs)
 
     def responses(self, run: str, measures: Measures | None = None) -> Iterator[dict[str, Any]]:
         """Yield each accepted line of a file of generated responses as it was dropped, with its value by
@@ -501,7 +501,7 @@ class Export(Group):
             TrecexamError: there is no such run, or it is a ranking.
             ValueError: a measure cannot be computed.
         """
-        return exports.responses(self.track.of_measures(measures).graded(), run, measures)
+        return exports.responses(self._track.of_measures(measures).graded(), run, measures)
 
     def official_qrels(self) -> Iterator[Qrel]:
         """The official judgments, whatever they came from.
@@ -509,7 +509,7 @@ class Export(Group):
         Raises:
             TrecexamError: the track has none.
         """
-        graded = self.track.graded(has_bank, documents=True, bank_needed=False)
+        graded = self._track.graded(has_bank, documents=True, bank_needed=False)
         return iter(official_judgments(graded).rows)
 
     def leaderboard_values(self, first: Sequence[str] = ()) -> Iterator[MeasureValue]:
@@ -526,11 +526,11 @@ class Export(Group):
         Raises:
             TrecexamError: there are no scores; or as `Track.leaderboard`.
         """
-        return exports.leaderboard_values(self.track.loaded(), first)
+        return exports.leaderboard_values(self._track.loaded(), first)
 
     def items_without_facet(self) -> int:
         """How many items have no facet, and are in no labels by facet."""
-        items_by_query = self.track.graded().bank.items.values()
+        items_by_query = self._track.graded().bank.items.values()
         return sum(not item.facet_id for items in items_by_query for item in items)
 
     def pool(self) -> Iterator[PooledPassage]:
@@ -539,7 +539,7 @@ class Export(Group):
         Ranks count from 1 in trec_eval's order. Cells without a grade are left out; a passage without a text
         has "", as the workbench takes none without.
         """
-        return pooled_passages(self.track.graded())
+        return pooled_passages(self._track.graded())
 
     def qrels_frame(
         self,
@@ -573,7 +573,7 @@ class Export(Group):
         from trecexam.extensions.libraries.frames import qrels_frame
 
         return qrels_frame(
-            self.track.graded(documents=True),
+            self._track.graded(documents=True),
             label=label,
             min_rating=min_rating,
             min_answers=min_answers,
@@ -597,7 +597,7 @@ class Export(Group):
         """
         from trecexam.extensions.libraries.frames import grades_frame
 
-        return grades_frame(self.track.graded(), library=library)
+        return grades_frame(self._track.graded(), library=library)
 
     def pack(self, output: Path | str) -> str:
         """Write inputs, settings, grades and the digests of out/ to one .tar.gz, and say how large it is.
@@ -607,4 +607,4 @@ class Export(Group):
         """
         from trecexam.extensions.pack.packing import pack
 
-        return pack(self.track.loaders, output)
+        return pack(self._track.loaders, output)

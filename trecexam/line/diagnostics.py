@@ -55,7 +55,7 @@ def without_text(
         if lost:
             query_id, doc_id = lost[0]
             yield Rejected(
-                folder.shown(inputs.run_files[name]),
+                folder.shown(inputs.dropped.run_files[name]),
                 None,
                 f"{len(lost):,} of its {len(pooled):,} pooled passages have no text and count as not "
                 f"relevant, '{doc_id}' of query '{query_id}' among them"

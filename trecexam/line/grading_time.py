@@ -50,5 +50,5 @@ def _runs_here(loader: TrackLoader) -> bool:
     if isinstance(loader.grader, WritingGrader):
         return loader.grader.writer.is_here
     settings = loader.config
-    is_builtin = loader.track_grader.is_own and is_standard(settings.grader.name)
+    is_builtin = loader.is_own and is_standard(settings.grader.name)
     return is_builtin and settings.ray.address is None

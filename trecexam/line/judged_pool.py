@@ -9,7 +9,7 @@ from converters.records import judgment
 from trecexam.bank.model import QUERY
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
-from trecexam.line.inputs import InputReader
+from trecexam.line.inputs import Needs, read_inputs
 from trecexam.line.pool import PooledQuery, pool_with_ranks
 from trecexam.line.track_inputs import TrackInputs
 
@@ -65,7 +65,7 @@ def judged_without_text(folder: TrackFolder, outside: Passages, gradable: Passag
 def count_judged_outside(folder: TrackFolder) -> int:
     """Count the judged passages of the bank's queries that no run has in its first `depth` ranks."""
     kinds = ("question", "nugget", GOLD) if folder.bank(optional=True) else (QUERY,)
-    inputs = InputReader(folder, kinds).read()
+    inputs = read_inputs(folder, Needs(frozenset(kinds)))
     runs = tuple(inputs.runs.values())
     track = folder.config.track
     pooled = pool_with_ranks(runs, inputs.bank.query_ids, track.depth)

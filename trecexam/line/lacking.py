@@ -16,7 +16,7 @@ from trecexam.graders.base import ITEM_KINDS
 from trecexam.graders.prompts import DEFAULT, named
 from trecexam.graders.registry import is_standard
 from trecexam.line.input_files import read_bank_file
-from trecexam.line.inputs import InputReader
+from trecexam.line.inputs import query_texts
 from trecexam.line.track_graders import declared_kind, kind_of
 from trecexam.tables.text import plural
 
@@ -72,7 +72,7 @@ def _asked(folder: TrackFolder) -> tuple[frozenset[str], str]:
 def _query_texts(folder: TrackFolder, kinds: frozenset[str], why: str) -> Iterator[str]:
     path = folder.queries()
     try:
-        texts = InputReader(folder, kinds, with_query=True).query_texts().keys()
+        texts = query_texts(folder).keys()
         banks = [read_bank_file(bank)[0] for bank in folder.bank(optional=True)]
     except (ConversionError, TrecexamError):
         # What cannot be read is named when the track is read.

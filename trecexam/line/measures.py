@@ -88,17 +88,17 @@ def without_vital(names: Iterable[str], bank: Bank) -> tuple[str, ...]:
 
 def left_out_runs(track: Assessment) -> tuple[str, ...]:
     """A line on runs that are left out, and the setting that brings them back."""
-    if not track.left_out_runs:
+    if not track.inputs.left_out_runs:
         return ()
     if not track.kind.ranks:
-        return (Note(f"skipped {plural(track.left_out_runs, 'run')} without citations", METHOD),)
+        return (Note(f"skipped {plural(track.inputs.left_out_runs, 'run')} without citations", METHOD),)
     if track.config.track.unit != "response":
         # One of several graders looks at some of the runs alone.
         which = track.folder.whole.graders[track.name].runs
-        runs = plural(track.left_out_runs, "run")
+        runs = plural(track.inputs.left_out_runs, "run")
         return (Note(f'skipped {runs} by `runs = "{which}"` in [graders.{track.name}]', METHOD),)
     section = "track" if track.folder.grader is None else track.folder.section
-    runs = plural(track.left_out_runs, "ranked run")
+    runs = plural(track.inputs.left_out_runs, "ranked run")
     line = f'skipped {runs} by `unit = "response"` in [{section}]; `unit = "passage"` grades ranked runs too'
     return (Note(line, METHOD),)
 
@@ -123,7 +123,7 @@ def order_cautions(runs: Mapping[str, Run]) -> tuple[str, ...]:
 
 def own_cautions(track: Assessment) -> tuple[str, ...]:
     """What one must know to read a leaderboard by the track's own measures, one per line."""
-    generated = track.generated.intersection(track.runs)
+    generated = track.inputs.dropped.generated.intersection(track.runs)
     ranked_by = measure(track.measures[0])
     named = track.config.scores.measures is not None
     suited = named or not track.kind.ranks or ranked_by.NAME in COVER | DIVERSITY

@@ -9,13 +9,13 @@ from typing import NamedTuple, TypeVar
 
 from converters.errors import ConversionError
 from trecexam.errors import LockedError, TrackError, TrecexamError, quoted
+from trecexam.files.cache import FileCache
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.line.bank_writer import WrittenBank, bank_writer
 from trecexam.line.grading import Progress
 from trecexam.line.input_files import read_bank_file
-from trecexam.line.loaded_track import TrackLoaders
-from trecexam.line.shared_inputs import SharedInputs
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.track_graders import declared_kind, folder_of
 from trecexam.tables.text import plural
 
@@ -36,7 +36,7 @@ class BanksWritten(NamedTuple):
     errors: Mapping[str, TrecexamError | ConversionError]
 
 
-def lacks_bank(folder: TrackFolder, shared: SharedInputs) -> bool:
+def lacks_bank(folder: TrackFolder, files: FileCache) -> bool:
     """Whether a grader's bank is to be written: its section says how, and there is nothing to ask about.
 
     A file that a person gave, or edited, is a bank as soon as it has one item, be it retired: it is never
@@ -53,7 +53,7 @@ def lacks_bank(folder: TrackFolder, shared: SharedInputs) -> bool:
         item.kind in kinds
         for path in folder.bank(optional=True)
         if path.stat().st_size
-        for item in shared.files.get("bank", path, read_bank_file)[0]
+        for item in files.get("bank", path, read_bank_file)[0]
     )
 
 
@@ -86,7 +86,7 @@ def write_missing_banks(
 
         try:
             folder = folder_of(loaders.folder, name)
-            if not lacks_bank(folder, loaders.shared):
+            if not lacks_bank(folder, loaders.files):
                 continue
             if not folder.config.has_writer:
                 raise folder.no_bank_yet()
@@ -140,6 +140,6 @@ def _of_missing_banks(
         # Why one cannot go on, an update says.
         with suppress(TrecexamError, ConversionError):
             folder = folder_of(loaders.folder, name)
-            if lacks_bank(folder, loaders.shared) and folder.config.has_writer:
+            if lacks_bank(folder, loaders.files) and folder.config.has_writer:
                 results[name] = call(folder)
     return results

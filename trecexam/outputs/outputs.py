@@ -251,7 +251,7 @@ class Outputs:
                 "items": len(track.bank),
                 "retired_items": track.bank.n_retired,
                 "runs": len(track.runs),
-                **({"left_out_runs": track.left_out_runs} if track.left_out_runs else {}),
+                **({"left_out_runs": track.inputs.left_out_runs} if track.inputs.left_out_runs else {}),
                 "rejected": n_rejected,
                 **asdict(track.counts),
             },

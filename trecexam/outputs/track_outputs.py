@@ -17,7 +17,8 @@ from trecexam.files.kept import read_object
 from trecexam.files.stamps import Rejected
 from trecexam.folder import OF_ALL
 from trecexam.line.assessment import Assessment
-from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
+from trecexam.line.loaded_track import LoadedTrack
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.rejected import all_rejected
 from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.earlier_files import remove_waiting, stale_files

@@ -94,52 +94,52 @@ def compare_graders(
     official_measures: Measures | None = None,
 ) -> GraderComparison:
     """Rank correlations and kappa of several graders with the official side, and kappa of any two."""
-    with compared_graders(loader, graders, recorded) as compared:
-        rows: list[Row] = []
-        remarks: dict[str, None] = {}
-        for grader in compared:
-            remarks.update(dict.fromkeys(grader.remarks()))
-            if not grader.track.counts.ok:
-                continue
-            scale = range(1, grader.max_rating + 1)
-            try:
-                comparison = compare(grader.track, measures, official_measures, min_ratings=scale)
-            except NothingToCompareError as error:
-                if len(compared) == 1:
-                    raise
-                remarks[str(error)] = None
-                continue
-            kappas, n_judged = _kappas(grader)
-            remarks.update(dict.fromkeys(comparison.notes))
-            counts = grader.track.counts
-            for (name, official, min_rating), c in comparison.pairs:
-                assert min_rating is None or isinstance(min_rating, int)
-                of_labels = None if min_rating is None else kappas.get(min_rating)
-                kappa, relevant = of_labels or (None, None)
-                rows.append(
-                    (
-                        *(grader.name, grader.model, grader.prompt, name, official, min_rating, c.n_runs),
-                        *(*c.kendall_tau, *c.spearman_rho, c.tau_ap.value),
-                        *((None, None, None) if kappa is None else (kappa.value, kappa.low, kappa.high)),
-                        None if of_labels is None else n_judged,
-                        *(counts.cells, counts.cells - counts.ok, relevant),
-                    )
+    compared = compared_graders(loader, graders, recorded)
+    rows: list[Row] = []
+    remarks: dict[str, None] = {}
+    for grader in compared:
+        remarks.update(dict.fromkeys(grader.remarks()))
+        if not grader.track.counts.ok:
+            continue
+        scale = range(1, grader.max_rating + 1)
+        try:
+            comparison = compare(grader.track, measures, official_measures, min_ratings=scale)
+        except NothingToCompareError as error:
+            if len(compared) == 1:
+                raise
+            remarks[str(error)] = None
+            continue
+        kappas, n_judged = _kappas(grader)
+        remarks.update(dict.fromkeys(comparison.notes))
+        counts = grader.track.counts
+        for (name, official, min_rating), c in comparison.pairs:
+            assert min_rating is None or isinstance(min_rating, int)
+            of_labels = None if min_rating is None else kappas.get(min_rating)
+            kappa, relevant = of_labels or (None, None)
+            rows.append(
+                (
+                    *(grader.name, grader.model, grader.prompt, name, official, min_rating, c.n_runs),
+                    *(*c.kendall_tau, *c.spearman_rho, c.tau_ap.value),
+                    *((None, None, None) if kappa is None else (kappa.value, kappa.low, kappa.high)),
+                    None if of_labels is None else n_judged,
+                    *(counts.cells, counts.cells - counts.ok, relevant),
                 )
-        pairs: list[Row] = []
-        items: list[Row] = []
-        for first, second in combinations(compared, 2):
-            pair = _Pair(first, second)
-            rated = list(pair.ratings())
-            pairs += pair.over_labels()
-            if rated:
-                pairs += pair.over_ratings("ratings", together([of_item for _, _, of_item in rated]))
-            else:
-                line = f"{first.name} and {second.name} grade different items: they have no ratings in common"
-                remarks[line] = None
-            for query_id, item_id, of_item in rated:
-                items += pair.over_ratings("item", of_item, query_id, item_id)
-        notes = (*remarks, *_left_out(loader, compared))
-        return GraderComparison(tuple(rows), tuple(pairs), tuple(items), notes)
+            )
+    pairs: list[Row] = []
+    items: list[Row] = []
+    for first, second in combinations(compared, 2):
+        pair = _Pair(first, second)
+        rated = list(pair.ratings())
+        pairs += pair.over_labels()
+        if rated:
+            pairs += pair.over_ratings("ratings", together([of_item for _, _, of_item in rated]))
+        else:
+            line = f"{first.name} and {second.name} grade different items: they have no ratings in common"
+            remarks[line] = None
+        for query_id, item_id, of_item in rated:
+            items += pair.over_ratings("item", of_item, query_id, item_id)
+    notes = (*remarks, *_left_out(loader, compared))
+    return GraderComparison(tuple(rows), tuple(pairs), tuple(items), notes)
 
 
 def _kappas(grader: ComparedGrader) -> tuple[Mapping[int, tuple[Kappa, int]], int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -76,10 +75,9 @@ class _Named(NamedTuple):
     if_graded: bool = False
 
 
-@contextmanager
 def compared_graders(
     loader: TrackLoader, graders: Sequence[GraderLike], recorded: Sequence[str | Path]
-) -> Iterator[tuple[ComparedGrader, ...]]:
+) -> tuple[ComparedGrader, ...]:
     """The named graders, in order, with stored grades; grades nothing.
 
     Args:
@@ -92,39 +90,35 @@ def compared_graders(
     Raises:
         TrecexamError, ConversionError: a file or a grader cannot be used, or nobody graded anything.
     """
-    # All graders must have the same pool.
-    loader.shared.several = True
-    with ExitStack() as stack:
-        compared: list[ComparedGrader] = []
-        for named in _distinct(_named(loader, graders, recorded)):
-            if named.own:
-                track = _of_track(loader, named.name, asked_for=bool(graders))
-                if track is None:
-                    continue
-            else:
-                try:
-                    track = stack.enter_context(_loader(loader, named)).load()
-                except (TrecexamError, ConversionError):
-                    if named.if_graded:
-                        continue
-                    raise
-            if named.if_graded and not track.counts.ok:
+    compared: list[ComparedGrader] = []
+    for named in _distinct(_named(loader, graders, recorded)):
+        if named.own:
+            track = _of_track(loader, named.name, asked_for=bool(graders))
+            if track is None:
                 continue
-            track = replace(
-                track, sheets={q: replace(sheet, overrides=None) for q, sheet in track.sheets.items()}
-            )
-            if isinstance(track.grader, RecordedGrader):
-                track = with_recorded_answers(track)
-            items = [item for sheet in track.sheets.values() for item in sheet.items]
-            compared.append(ComparedGrader(named.name, *track.grades.model_and_prompt(items), track))
-        if not any(each.track.counts.ok for each in compared):
-            names = " and ".join(each.name for each in compared)
-            raise TrecexamError(
-                f"no grades of {names} yet: run `trecexam watch`, or give recorded grades with "
-                "`--recorded FILE`",
-                path=loader.folder.root,
-            )
-        yield tuple(compared)
+        else:
+            try:
+                track = _loader(loader, named).load()
+            except (TrecexamError, ConversionError):
+                if named.if_graded:
+                    continue
+                raise
+        if named.if_graded and not track.counts.ok:
+            continue
+        track = replace(
+            track, sheets={q: replace(sheet, overrides=None) for q, sheet in track.sheets.items()}
+        )
+        if isinstance(track.grader, RecordedGrader):
+            track = with_recorded_answers(track)
+        items = [item for sheet in track.sheets.values() for item in sheet.items]
+        compared.append(ComparedGrader(named.name, *track.grades.model_and_prompt(items), track))
+    if not any(each.track.counts.ok for each in compared):
+        names = " and ".join(each.name for each in compared)
+        raise TrecexamError(
+            f"no grades of {names} yet: run `trecexam watch`, or give recorded grades with `--recorded FILE`",
+            path=loader.folder.root,
+        )
+    return tuple(compared)
 
 
 def _of_track(loader: TrackLoader, name: str, *, asked_for: bool) -> Assessment | None:
@@ -132,7 +126,7 @@ def _of_track(loader: TrackLoader, name: str, *, asked_for: bool) -> Assessment 
     things than the loader's, or cannot say anything.
     """
     try:
-        track = loader.graders[name].load()
+        track = loader.track[name].load()
     except (TrecexamError, ConversionError):
         if asked_for or name == loader.name:
             raise
@@ -144,12 +138,12 @@ def _loader(of: TrackLoader, named: _Named) -> TrackLoader:
     """A loader of the track with this grader; leaves out a min_rating beyond the grader's scale."""
     folder = of.folder
     config = folder.config.model_copy(update={"grader": named.settings})
-    loader = TrackLoader(replace(folder, config=config), named.grader, shared=of.shared)
+    loader = TrackLoader(of.track, replace(folder, config=config), named.grader)
     if config.scores.min_rating <= loader.grader.scale.max_rating:
         return loader
     scores = config.scores.model_dump(exclude_unset=True, exclude={"min_rating"})
     config = config.model_copy(update={"scores": ScoresSection(**scores)})
-    return TrackLoader(replace(folder, config=config), loader.grader, shared=of.shared)
+    return TrackLoader(of.track, replace(folder, config=config), loader.grader)
 
 
 def _named(

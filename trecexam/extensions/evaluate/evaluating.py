@@ -22,7 +22,7 @@ from trecexam.extensions.evaluate.runs import add_runs, runs_by_name
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.line.grading import Progress
-from trecexam.line.loaded_track import TrackLoaders
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.measure_names import Measures, names_of
 from trecexam.line.official import why_unjudged
 from trecexam.line.sources import provenance_file
@@ -31,7 +31,7 @@ from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.measures import measure
 from trecexam.tables.frames import Framed, Library
 from trecexam.tables.notes import LOST, PLAIN, Note, ranked
-from trecexam.track import Track
+from trecexam.track import Track, selection
 
 if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import LeaderboardComparison
@@ -189,7 +189,7 @@ def evaluate(
         _remove(None, scratch)
         return Evaluation(board, track)
     # The folder is removed when nothing refers to the track any more.
-    return Evaluation(board, track, weakref.finalize(track, _remove, track.loaders, scratch))
+    return Evaluation(board, track, weakref.finalize(track, _remove, selection(track).loaders, scratch))
 
 
 def _graded(
@@ -213,7 +213,7 @@ def _graded(
     if not done.complete:
         raise TrecexamError(done.why or "grading was stopped", path=track.folder.root)
     board = _leaderboard(track, measures, paths)
-    loaded = track.loaders.first.load()
+    loaded = selection(track).loaders.first.load()
     unjudged = None if loaded.official is None else why_unjudged(loaded)
     notes: Sequence[str] = (
         *board.notes,

@@ -25,9 +25,8 @@ from trecexam.features.leaderboard.joint import track_leaderboard
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
 from trecexam.folder import TrackFolder
-from trecexam.line.inputs import InputReader
-from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loaded_track import LoadedTrack
+from trecexam.line.loader import TrackLoader, TrackLoaders
 from trecexam.line.track_graders import folder_of, grader_names
 from trecexam.watching.settle import Settler
 
@@ -166,7 +165,7 @@ class Reader:
         # The settings may have another first grader now, and it may be another one that can go on.
         loader = loaders.first if self._track is None else loaders[self._track.first.name]
         # Both before anything is read: what is written meanwhile is a change still to come.
-        stamps = {path: value for each in _inputs(loaders) for path, value in _stamps(each).items()}
+        stamps = {path: value for each in _views(loaders) for path, value in _stamps(each).items()}
         changes = self._store_changes(loader)
         self._tell_work(loader)
         runs, first = loader.folder.runs, self._view is None
@@ -202,8 +201,8 @@ class Reader:
         Raises:
             TrecexamError, ConversionError: none can.
         """
-        for inputs in _inputs(loaders):
-            inputs.forget_missing()
+        for view in _views(loaders):
+            view.forget_missing()
         track = loaders.load(tuple(waiting))
         if not track.assessments:
             raise next(iter(track.unable.values()))
@@ -280,20 +279,20 @@ class Reader:
             self._say(Trouble(reason))
 
 
-def _inputs(loaders: TrackLoaders) -> Iterator[InputReader]:
-    """The input files of all graders that can be loaded."""
-    yield loaders.first.inputs
+def _views(loaders: TrackLoaders) -> Iterator[TrackLoader]:
+    """The views of all graders whose settings go together."""
+    yield loaders.first
     for name in list(loaders)[1:]:
         with suppress(TrecexamError, ConversionError):
-            yield loaders[name].inputs
+            yield loaders[name]
 
 
-def _stamps(inputs: InputReader) -> dict[Path, Stamp]:
+def _stamps(view: TrackLoader) -> dict[Path, Stamp]:
     """The stamps of existing files, even without a bank."""
     try:
-        return inputs.stamps()
+        return view.stamps()
     except (TrecexamError, ConversionError):
-        return inputs.stamps(())
+        return view.stamps(bank_files=())
 
 
 def work(root: Path, receive: Callable[[float], Any], say: Callable[[Any], None]) -> None:

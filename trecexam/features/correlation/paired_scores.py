@@ -23,7 +23,6 @@ from trecexam.line.rejected import not_computable
 from trecexam.line.relevance import official_measures as official_measures_of
 from trecexam.line.run_grades import runs_without_score, without_score_note
 from trecexam.line.track_graders import own_measures
-from trecexam.line.track_inputs import TrackInputs
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
@@ -216,9 +215,9 @@ def _with_leaderboard(
                 )
 
 
-def common_queries(track: TrackInputs) -> list[str]:
+def common_queries(track: Assessment) -> list[str]:
     """The bank's queries that have official judgments."""
-    return [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
+    return [query_id for query_id in track.bank.query_ids if query_id in track.inputs.judged_queries]
 
 
 def nothing_to_compare(track: Assessment) -> NothingToCompareError:
@@ -227,7 +226,7 @@ def nothing_to_compare(track: Assessment) -> NothingToCompareError:
     if not track.runs:
         reason = next(iter(left_out_runs(track)), "no runs to compare yet: drop some in here")
         return NothingToCompareError(reason, path=folder.runs)
-    if track.official is None and track.official_ranks is None:
+    if track.official is None and track.inputs.official_ranks is None:
         for refused in _refused(track):
             return NothingToCompareError(refused.reason, path=refused.path, line=refused.line)
         return NothingToCompareError(
@@ -429,14 +428,14 @@ def _relabelled(name: str, *, counts: bool) -> bool:
     return kind in DIVERSITY or (counts and kind not in COVER)
 
 
-def _skipping(track: TrackInputs, scores: PairedScores) -> tuple[str, ...]:
+def _skipping(track: Assessment, scores: PairedScores) -> tuple[str, ...]:
     """Name the runs that answer fewer of the compared queries than others do."""
     answered = {run: sum(query in track.runs[run] for query in scores.query_ids) for run in scores.runs}
     return skipping_cautions(answered, len(scores.query_ids))
 
 
-def _compared(track: TrackInputs, n_runs: int) -> str:
-    queries, judged = common_queries(track), track.judged_queries
+def _compared(track: Assessment, n_runs: int) -> str:
+    queries, judged = common_queries(track), track.inputs.judged_queries
     unjudged = [query_id for query_id in track.bank.query_ids if query_id not in judged]
     line = f"compared over {plural(len(queries), 'query')} and {plural(n_runs, 'run')}"
     if unjudged:
@@ -466,18 +465,16 @@ def _unmatched_judgments(track: Assessment) -> Iterator[str]:
         reason = why_unjudged(track)
         if reason:
             yield reason
-    if track.official_ranks is not None and not _ranked(track):
+    if track.inputs.official_ranks is not None and not _ranked(track):
         file = track.folder.official_leaderboard()
-        if file is not None and list(track.official_ranks) == [file.stem]:
+        if file is not None and list(track.inputs.official_ranks) == [file.stem]:
             yield (
                 "the official leaderboard names no run: a file in the format `trec_eval` is of one run, and "
                 "cannot be the leaderboard; use a format with a column for the run, see `trecexam formats`"
             )
             return
-        yield (
-            "the official leaderboard names none of the runs here: it has "
-            f"{shorten_list(list(track.official_ranks))}, and here are {shorten_list(list(track.runs))}"
-        )
+        ranked, runs = (shorten_list(list(names)) for names in (track.inputs.official_ranks, track.runs))
+        yield f"the official leaderboard names none of the runs here: it has {ranked}, and here are {runs}"
 
 
 def _never_judged(track: Assessment, pairs: Sequence[PairedScores]) -> Iterator[str]:
@@ -493,8 +490,8 @@ def _never_judged(track: Assessment, pairs: Sequence[PairedScores]) -> Iterator[
         yield never_judged_note(without, len(track.runs))
 
 
-def _ranked(track: TrackInputs) -> list[str]:
-    return [run for run in track.runs if run in (track.official_ranks or ())]
+def _ranked(track: Assessment) -> list[str]:
+    return [run for run in track.runs if run in (track.inputs.official_ranks or ())]
 
 
 def _flat(values: Floats) -> bool:

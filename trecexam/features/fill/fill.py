@@ -65,7 +65,7 @@ def fill(
     if to_fill.missing:
         with TrackLock(loader.folder.lock_path):
             refuse_lost_grades(loader)
-            loader.open_to_write()
+            loader.track.open_to_write()
             track = loader.load(depth=to_fill.pool_depth)
             track, outcome = loader.grade(track, progress, only=to_fill.holes)
             if outcome.why:
@@ -155,7 +155,7 @@ def find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
 def _bank_lacking(loader: TrackLoader) -> TrackError | None:
     """Return the error of a track without the bank that its grader needs; None where it has what it needs."""
     try:
-        loader.inputs.check_bank()
+        loader.check_bank()
     except TrackError as error:
         return TrackError(f"{error.reason}; `--by learned` fills without one", path=error.path)
     return None

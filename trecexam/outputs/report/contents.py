@@ -126,7 +126,11 @@ def _provenance(track: Assessment, facts: UpdateFacts) -> dict[str, Any]:
     pooled = f"the first {track.config.track.depth} of each run and query"
     if track.config.track.pool_judged:
         pooled += f", and {track.n_judged_only:,} judged passages that are not among them"
-    judged = f"{len(track.official):,} of {len(track.judged_queries):,} queries" if track.official else "none"
+    judged = (
+        f"{len(track.official):,} of {len(track.inputs.judged_queries):,} queries"
+        if track.official
+        else "none"
+    )
     rows = {
         "Grader": " ".join(str(identity[key]) for key in ("grader", "model") if identity.get(key)),
         "Grader identity, sha256": identity_digest(identity).hex(),
