@@ -17,7 +17,7 @@ from trecexam.extensions.learn.arithmetic.scores import expected_scores
 from trecexam.extensions.learn.learned_pool import gather_data
 from trecexam.extensions.learn.outputs import learned_report
 from trecexam.files.atomic import sha256
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.track_graders import open_folder
 
 MEASURES = "nDCG@10", "AP(rel=2)@12"
@@ -124,7 +124,8 @@ def test_json_has_the_certain_digits_of_the_expected_scores(
 ) -> None:
     value = json.loads(shown(learnable, capsys, "--json")[0])
     assert (value["measures"], value["n_queries"]) == ([*MEASURES], 5)
-    with TrackLoader(open_folder(learnable)) as loader:
+    with TrackLoaders(open_folder(learnable)) as loaders:
+        loader = loaders.first
         loaded = loader.load()
         queries = gather_data(loaded, encoder=WordEncoder()).queries
         scores = expected_scores(fit(queries), queries, 10, 2, fits=False)
@@ -171,7 +172,8 @@ def test_an_unjudged_query_is_scored_from_the_judgments_of_other_queries(learnab
     (learnable / "qrels.txt").write_text("".join(line for line in lines if not line.startswith("q4")))
     board = board_of(learnable)
     assert board.n_queries == 5
-    with TrackLoader(open_folder(learnable)) as loader:
+    with TrackLoaders(open_folder(learnable)) as loaders:
+        loader = loaders.first
         queries = gather_data(loader.load(), encoder=WordEncoder()).queries
     assert (expected_scores(fit(queries), queries, 10, 2, draws=20).values[0, :, 4] > 0).all()
 
@@ -193,7 +195,8 @@ def test_if_learned_labels_mislead_one_note_names_the_better_method_in_every_for
     value = json.loads(printed(capsys, "leaderboard", root, "--labels", "learned", "--json")[0])
     assert value["notes"][0].startswith(DOUBTS)
     assert len(value["leaderboard"]) == 8
-    with TrackLoader(open_folder(root)) as loader:
+    with TrackLoaders(open_folder(root)) as loaders:
+        loader = loaders.first
         (part,) = learned_report(loader.load())
     assert part.result is not None
     assert part.result.notes[0].startswith(DOUBTS)
@@ -277,7 +280,8 @@ def test_a_run_similar_to_the_encoder_is_listed_with_its_rank_without_the_cosine
 ) -> None:
     root = make_of_the_encoder(tmp_path / "track")
     board = board_of(root)
-    with TrackLoader(open_folder(root)) as loader:
+    with TrackLoaders(open_folder(root)) as loaders:
+        loader = loaders.first
         track_ = loader.load()
         queries = gather_data(track_, encoder=WordEncoder()).queries
         names = list(track_.runs)
@@ -312,7 +316,8 @@ def test_learn_writes_the_leaderboard_that_is_printed(
 
 def test_the_report_has_the_section_while_runs_and_judgments_are_unchanged(learnable: Path) -> None:
     def sections() -> list[str]:
-        with TrackLoader(open_folder(learnable)) as loader:
+        with TrackLoaders(open_folder(learnable)) as loaders:
+            loader = loaders.first
             return [part.title for part in learned_report(loader.load())]
 
     assert sections() == []
