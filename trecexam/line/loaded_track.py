@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from converters.errors import ConversionError
-from trecexam.errors import LackingError, TrackError, TrecexamError, cannot_go_on, did_you_mean
+from trecexam.errors import LackingError, TrecexamError, cannot_go_on
 from trecexam.folder import TrackFolder
 from trecexam.line.assessment import Assessment
 from trecexam.line.measure_names import Measures, names_of
-from trecexam.line.track_graders import folder_of, refuse_two_graders
+from trecexam.line.track_graders import folder_of, split_measure
 from trecexam.tables.notes import LOST, Note
 
 
@@ -90,8 +89,8 @@ class LoadedTrack:
         Raises:
             TrackError: there is no such grader.
         """
-        (name, _, rest), whose = measure.partition(":"), self.whose(measure)
-        return (name, rest) if name == whose else (whose or self.first.name, measure)
+        name, rest = split_measure(self.folder, measure)
+        return name or self.whose(measure) or self.first.name, rest
 
     def whose(self, measure: str) -> str | None:
         """Return the grader of `NAME:MEASURE`; without a name the first with such a column, None for none.
@@ -99,15 +98,6 @@ class LoadedTrack:
         Raises:
             TrackError: there is no such grader, or several are named.
         """
-        name, colon, rest = measure.partition(":")
-        names = (*self.assessments, *self.unable)
-        if colon and name in names:
-            refuse_two_graders(self.folder, measure, rest)
-            return name
-        if colon and re.fullmatch(r"[\w-]+", name):
-            hint = did_you_mean(name, names, f"there is {', '.join(names)}")
-            raise TrackError(
-                f"measure '{measure}': no grader '{name}' in this track; {hint}",
-                path=self.first.folder.config_path,
-            )
-        return next((name for name, each in self.assessments.items() if measure in each.columns), None)
+        name, _ = split_measure(self.folder, measure)
+        columns = ((grader, each.columns) for grader, each in self.assessments.items())
+        return name or next((grader for grader, names in columns if measure in names), None)

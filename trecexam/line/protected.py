@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from trecexam.config import CONFIG_NAME
+from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError
-from trecexam.folder import TrackFolder, as_far_as_readable
+from trecexam.folder import TrackFolder
 from trecexam.line.sources import provenance_beside
 from trecexam.line.track_graders import usable_folders
 
@@ -36,9 +36,17 @@ def refuse_protected(path: Path, *tracks: Path, runs: bool = False) -> None:
     around = (root for name in names for root in name.parents)
     for root in dict.fromkeys((*tracks, *around)):
         if (root / CONFIG_NAME).is_file():
-            role = _role(as_far_as_readable(root), names, runs=runs)
+            role = _role(_opened(root), names, runs=runs)
             if role is not None:
                 raise TrecexamError(f"{role}; name another file", path=path)
+
+
+def _opened(root: Path) -> TrackFolder:
+    """Open a track, with the default settings where its own cannot be read."""
+    try:
+        return TrackFolder.open(root)
+    except TrecexamError:
+        return TrackFolder(root, TrackConfig())
 
 
 def refuse_folder(
@@ -59,7 +67,7 @@ def refuse_folder(
     around = _names(folder)
     for root in dict.fromkeys(parent for name in around for parent in (name, *name.parents)):
         if (root / CONFIG_NAME).is_file():
-            role = _folder_role(as_far_as_readable(root), around)
+            role = _folder_role(_opened(root), around)
             if role is not None:
                 raise TrecexamError(f"{role}; name another folder", path=folder)
     files = [path for pattern in names for path in folder.glob(pattern) if path.is_file()]
@@ -96,7 +104,7 @@ def input_files(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         yield path
     elif (path / CONFIG_NAME).is_file():
-        track = as_far_as_readable(path)
+        track = _opened(path)
         yield from (file for file, _ in _files(track))
         yield from track.runs.rglob("*")
     else:
