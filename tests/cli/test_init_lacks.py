@@ -13,8 +13,6 @@ FILES = {
     "queries.tsv": "q1\tcats at night\nq2\tdogs by day\n",
     "bank.jsonl": '{"query_id": "q1", "question": "what do cats do?"}\n'
     '{"query_id": "q2", "question": "and dogs?"}\n',
-    "texts.jsonl": '{"query_id": "q1", "query_text": "cats", '
-    '"questions": [{"question_id": "1", "question_text": "?"}]}\n',
     "passages.jsonl": '{"docid": "d1", "text": "cats sleep"}\n',
     "qrels.txt": "q1 0 d1 1\n",
     "a.run": "q1 Q0 d1 1 2.0 a\nq1 Q0 d2 2 1.0 a\n",
@@ -57,36 +55,6 @@ def test_missing_inputs_of_the_grader_are_a_warning_with_a_remedy(
     assert len(found) == len(lacks), found
     for line, start in zip(found, lacks, strict=True):
         assert line.startswith(f"warning: {start}")
-
-
-ASKS_QUERY = "Query: {query} Question: {question} Passage: {context} Rating:"
-
-
-@pytest.mark.parametrize(
-    ("prompt", "words", "lacks"),
-    [
-        ("own", ["--bank", "bank.jsonl"], "track: 2 queries of the bank have no text, and prompt own asks"),
-        ("own", ["--bank", "bank.jsonl", "--queries", "queries.tsv"], ""),
-        ("own", ["--bank", "bank.jsonl", "--queries", "one.tsv"], "track/queries.tsv: 1 query of the bank"),
-        ("own", ["--bank", "texts.jsonl"], ""),
-        ("UMBRELA", [], "track: the queries have no text, and prompt UMBRELA asks with it"),
-        ("UMBRELA", ["--queries", "queries.tsv"], ""),
-    ],
-)  # fmt: skip
-def test_missing_query_texts_that_the_prompt_needs_are_reported_at_once(
-    here: Path, capsys: pytest.CaptureFixture[str], prompt: str, words: list[str], lacks: str
-) -> None:
-    (here / "own.toml").write_text(f'template = "{ASKS_QUERY}"\n')
-    (here / "one.tsv").write_text("q1\tcats\n")
-    asked = ["--grader", "openai", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--prompt"]
-    named = "own.toml" if prompt == "own" else prompt
-    found = warnings(capsys, *asked, named, *words, "--passages", "passages.jsonl")
-    if not lacks:
-        assert found == []
-        return
-    assert len(found) == 1
-    assert found[0].startswith(f"warning: {lacks}")
-    assert "queries.tsv" in found[0]
 
 
 @pytest.mark.parametrize(
