@@ -10,7 +10,7 @@ import pickle
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -165,7 +165,7 @@ class Reader:
         # The settings may have another first grader now, and it may be another one that can go on.
         loader = loaders.first if self._track is None else loaders[self._track.first.name]
         # Both before anything is read: what is written meanwhile is a change still to come.
-        stamps = {path: value for each in _views(loaders) for path, value in _stamps(each).items()}
+        stamps = _stamps(loaders)
         changes = self._store_changes(loader)
         self._tell_work(loader)
         runs, first = loader.folder.runs, self._view is None
@@ -201,8 +201,9 @@ class Reader:
         Raises:
             TrecexamError, ConversionError: none can.
         """
-        for view in _views(loaders):
-            view.forget_missing()
+        for name in loaders:
+            with suppress(TrecexamError, ConversionError):
+                loaders[name].forget_missing()
         track = loaders.load(tuple(waiting))
         if not track.assessments:
             raise next(iter(track.unable.values()))
@@ -279,20 +280,14 @@ class Reader:
             self._say(Trouble(reason))
 
 
-def _views(loaders: TrackLoaders) -> Iterator[TrackLoader]:
-    """The views of all graders whose settings go together."""
-    yield loaders.first
-    for name in list(loaders)[1:]:
+def _stamps(loaders: TrackLoaders) -> dict[Path, Stamp]:
+    """The stamps of existing input files of all graders, even without a bank."""
+    stamps: dict[Path, Stamp] = {}
+    for name in loaders:
         with suppress(TrecexamError, ConversionError):
-            yield loaders[name]
-
-
-def _stamps(view: TrackLoader) -> dict[Path, Stamp]:
-    """The stamps of existing files, even without a bank."""
-    try:
-        return view.stamps()
-    except (TrecexamError, ConversionError):
-        return view.stamps(bank_files=())
+            stamps |= loaders[name].stamps(bank_files=())
+            stamps |= loaders[name].stamps()
+    return stamps
 
 
 def work(root: Path, receive: Callable[[float], Any], say: Callable[[Any], None]) -> None:
