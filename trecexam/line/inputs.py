@@ -165,7 +165,7 @@ def read_inputs(
     whole, texts, rejected = _read_bank(folder, files, paths)
 
     def optional(path: Path | None, kind: str, read: Callable[[Path], T]) -> T | None:
-        value, reasons = read_optional(folder, files, path, kind, read)
+        value, reasons = _read_optional(folder, files, path, kind, read)
         rejected.extend(reasons)
         return value
 
@@ -228,14 +228,14 @@ def read_people(
     rows, rejected = [], list[Rejected]()
     for path in (folder.overrides(), folder.judgments() if _has_judgments(folder) else None):
         there = path if path is not None and (path.exists() or path.is_symlink()) else None
-        value, reasons = read_optional(folder, files, there, "overrides", read_overrides_file)
+        value, reasons = _read_optional(folder, files, there, "overrides", read_overrides_file)
         accepted, refused = value or ((), [])
         rows.append(accepted)
         rejected += [*reasons, *_refused(folder, there, refused)]
     return rows[0], rows[1], rejected
 
 
-def read_optional(
+def _read_optional(
     folder: TrackFolder, files: FileCache, path: Path | None, kind: str, read: Callable[[Path], T]
 ) -> tuple[T | None, list[Rejected]]:
     """Read a file that a track need not have: its value, or None and the reason.

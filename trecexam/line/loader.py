@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -93,6 +93,7 @@ class TrackLoaders(Mapping[str, "TrackLoader"]):
         folder: paths of the track.
         files: what was made of each file.
         columns: columns of large runs.
+        inputs: needs of graders -> the state of the files, and what was read of them.
         n_closed: how often the store was closed; a track that was loaded before has lost its answers.
         n_graded: digest of a grader's identity -> cells that were graded here. Several sections may name the
             same grader.
@@ -117,6 +118,7 @@ class TrackLoaders(Mapping[str, "TrackLoader"]):
         self.folder = folder
         self.files = FileCache()
         self.columns = RunColumns(folder.shared_state / "runs", write=False)
+        self.inputs: dict[Hashable, tuple[object, TrackInputs]] = {}
         self.n_closed = 0
         self.n_graded: Counter[bytes] = Counter()
         names = grader_names(folder)
@@ -130,7 +132,6 @@ class TrackLoaders(Mapping[str, "TrackLoader"]):
         for name in self._given:
             folder_of(folder, name)
         self._views: dict[str, TrackLoader | None] = dict.fromkeys(names)
-        self._inputs: dict[Hashable, tuple[Hashable, TrackInputs]] = {}
         self._texts: dict[Path | str | None, Texts] = {}
         self._store: GradeStore | None = None
 
@@ -163,23 +164,6 @@ class TrackLoaders(Mapping[str, "TrackLoader"]):
     def first(self) -> TrackLoader:
         """The view of the first grader."""
         return self[next(iter(self))]
-
-    def first_able(self, applies: Callable[[Assessment], bool], *, bank_needed: bool = True) -> TrackLoader:
-        """Return the view of the first grader that can go on and that `applies` to.
-
-        Where `applies` holds for none, it is the first that can go on; where none can, the first of all.
-
-        Args:
-            bank_needed: as of `TrackLoader.load`.
-        """
-        able: TrackLoader | None = None
-        for name in self:
-            with suppress(TrecexamError, ConversionError):
-                track = self[name].load(bank_needed=bank_needed)
-                able = able or self[name]
-                if applies(track):
-                    return self[name]
-        return able or self.first
 
     def load(
         self,
@@ -244,18 +228,6 @@ class TrackLoaders(Mapping[str, "TrackLoader"]):
         if source not in self._texts:
             self._texts[source] = Texts(folder)
         return self._texts[source]
-
-    def inputs(self, key: Hashable, files: Hashable, read: Callable[[], TrackInputs]) -> TrackInputs:
-        """Return the inputs that were read with this key, or read them where files changed.
-
-        Args:
-            files: the state of the files.
-        """
-        if key not in self._inputs or self._inputs[key][0] != files:
-            # Before others are read, so that no two are in memory.
-            self._inputs.pop(key, None)
-            self._inputs[key] = files, read()
-        return self._inputs[key][1]
 
     def gradings(self, purse: str, but: str = "") -> Iterator[Grading]:
         """Yield the gradings that the budget of a section pays for, without the grader `but`."""
@@ -533,20 +505,21 @@ class TrackLoader:
 
     def _read(self, state: _State, hold: Collection[Path]) -> TrackInputs:
         """Read the inputs, or return those of another grader with the same needs."""
-        folder, needs, kind = self.folder, self.needs, self.kind
-        recording = folder.recorded()
-        if needs.known_queries is None and folder.passages() is not None:
-            recording = None
+        folder, needs, known = self.folder, self.needs, self.needs.known_queries
         settings = folder.config.track.model_dump_json(exclude={"depth", "pool_judged", "min_text"})
         key = (
-            *(needs.kinds, needs.query_text, needs.runs, settings, recording, folder.recorded() is None),
-            *(kind.queries, kind.items, kind.items and folder.config.grader.citations, state.bank_files),
+            *(needs.kinds, needs.query_text, needs.runs, self.kind.name, folder.config.grader.citations),
+            *(settings, folder.recorded(), state.bank_files),
         )
-        paths = [*shared_paths(folder, state.bank_files), recording]
-        known = needs.known_queries and frozenset(needs.known_queries)
-        files = (known, *((path, state.stamps.get(path), path in hold) for path in paths if path))
-        read = partial(read_inputs, folder, needs, hold, state.bank_files)
-        return self.track.inputs(key, files, partial(read, files=self.track.files, dropped=self._dropped))
+        paths = [*shared_paths(folder, state.bank_files), folder.recorded()]
+        files = known and frozenset(known), {path: state.stamps.get(path) for path in paths if path}
+        read, cache = self.track.inputs, self.track.files
+        if key not in read or read[key][0] != files:
+            # Before others are read, so that no two are in memory.
+            read.pop(key, None)
+            inputs = read_inputs(folder, needs, hold, state.bank_files, files=cache, dropped=self._dropped)
+            read[key] = files, inputs
+        return read[key][1]
 
     def _pool(self, inputs: TrackInputs, depth: int) -> TrackPool:
         """Return the pool of these inputs, as another grader made it where that is the same."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from converters.errors import ConversionError
@@ -86,14 +87,18 @@ class Selection:
                 reason = f"the grader {loader.name} labels no documents that runs rank{hint}"
                 raise TrecexamError(reason, path=path)
             return loader
-        loader = self.loaders.first_able(
-            lambda each: (each.of_documents or not documents) and applies(each), bank_needed=bank_needed
-        )
-        if documents and not loader.load(bank_needed=bank_needed).of_documents:
+        able: dict[str, Assessment] = {}
+        for name in self.loaders:
+            with suppress(TrecexamError, ConversionError):
+                able[name] = self.loaders[name].load(bank_needed=bank_needed)
+            if name in able and (able[name].of_documents or not documents) and applies(able[name]):
+                return self.loaders[name]
+        name = next(iter(able), self.names[0])
+        if documents and able and not able[name].of_documents:
             unable = "; ".join(f"{name}: {error}" for name, error in self.loaded().unable.items())
             if unable:
                 raise TrecexamError(f"no grader that labels documents can go on; {unable}", path=path)
-        return loader
+        return self.loaders[name]
 
     def graded(
         self,
