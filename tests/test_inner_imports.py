@@ -50,12 +50,16 @@ PERMITTED = {
         "trecexam.cli.scores",
         "trecexam.cli.watch",
         "trecexam.extensions.audit.cli",
-        "trecexam.extensions.campaign.cli.commands",
         "trecexam.extensions.exams.cli.fitting",
         "trecexam.extensions.ragval.cli.commands",
         "trecexam.line.dropped_runs",
     },
-    "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init", "trecexam.cli.working"},
+    "pyarrow": {
+        "trecexam.cli.bars",
+        "trecexam.cli.export",
+        "trecexam.cli.working",
+        "trecexam.extensions.campaign.cli.commands",
+    },
     "pydantic": {
         "trecexam",
         "trecexam.cli.convert",

@@ -336,11 +336,9 @@ class Track:
 
         if labels != "learned":
             raise TrecexamError(f"labels = {labels!r}: give 'learned'")
-        if measures is not None:
-            raise TrecexamError("learned labels give expected nDCG@10 and AP alone: leave out the measures")
-        if official:
+        if measures is not None or official:
             raise TrecexamError(
-                "learned labels are added to the official judgments: ask for `labels` or `official`, not both"
+                "learned labels give expected nDCG@10 and AP alone: leave out the measures and `official`"
             )
         graded = self._selected.graded(documents=True, bank_needed=False)
         return self._selected.with_grader_note(the_teacher().leaderboard(graded, runs), graded.name)

@@ -143,7 +143,7 @@ def _missing(loaders: TrackLoaders, names: Iterable[str]) -> Iterator[tuple[str,
 
 
 def _job(folder: TrackFolder, **options: bool) -> Job[Any]:
-    """Return the prompts of a missing bank, see `trecexam.extensions.banks.generation.calls.bank_job`."""
+    """Return the prompts of a missing bank, as `bank generate` sends them."""
     job: Job[Any] = provided("bank_writer")([folder], **options)
     return job
 
