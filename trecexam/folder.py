@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from dataclasses import dataclass
 from glob import escape
@@ -295,17 +294,9 @@ class TrackFolder:
 
     def _not_there(self, key: str, shared: str, named: str) -> TrackError:
         """Return the error of a file that a setting names and that does not exist."""
-        path = self.root / named
-        try:
-            nearby = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
-        except OSError:
-            nearby = []
-        near = difflib.get_close_matches(path.name, nearby, n=1, cutoff=0.8)
-        hint = f"; did you mean {self.shown(path.with_name(near[0]))}?" if near else ""
-        return TrackError(
-            f"`{key}` in [{self.section_of(key, shared)}] names {named}, which does not exist{hint}",
-            path=self.config_path,
-        )
+        section = self.section_of(key, shared)
+        reason = f"`{key}` in [{section}] names {named}, which does not exist"
+        return TrackError(reason, path=self.config_path)
 
     def _input_file(self, key: str, named: str | None, section: str = "track") -> Path | None:
         """Return the file that the settings name, else the first default that is there.

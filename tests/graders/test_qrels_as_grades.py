@@ -238,13 +238,13 @@ def test_queries_without_a_label_are_not_said_to_be_missing_in_the_bank(
     init(tmp_path / "track", *files, "--bank", tmp_path / "bank.jsonl", status=1)
     said = capsys.readouterr().err
     assert "runs/run0.run:121: 1 of its 5 queries are not in the bank, and were left out: 'q7'" in said
-    assert "of 3 others have no label in umbrela.qrels, and were left out: 'q3'" in said
-    assert "runs/none.run:1: none of its queries has a label in umbrela.qrels: 'q3'" in said
+    assert "of 3 others are not among the grader's queries, and were left out: 'q3'" in said
+    assert "runs/none.run:1: none of its queries is among the grader's queries: 'q3'" in said
     said = all_notes(capsys, "correlate", tmp_path / "track")
     assert "; judged, and not among the grader's queries: 1" in said
     init(tmp_path / "alone", *files, status=1)
     said = capsys.readouterr().err
-    assert "2 of its 5 queries have no label in umbrela.qrels, and were left out: 'q3', 'q7'" in said
+    assert "2 of its 5 queries are not among the grader's queries, and were left out: 'q3', 'q7'" in said
     assert "in the bank" not in said
 
 

@@ -169,7 +169,7 @@ def read_inputs(
         rejected.extend(reasons)
         return value
 
-    in_bank = whole.items.keys() if paths else None
+    in_bank = whole.items.keys()
     queries = optional(folder.queries(), "queries", read_queries_file) or {}
     official = optional(folder.qrels(), "qrels", read_qrels_file)
     if dataset := folder.config.track.dataset:
@@ -191,7 +191,11 @@ def read_inputs(
     bank, reasons = _graded_bank(folder, needs, whole, texts, paths, official)
     rejected += reasons
     board = optional(folder.official_leaderboard(), "ranks", read_leaderboard_file)
-    taken = dropped.read(bank, texts, hold, rejected, _lacking(folder, needs, in_bank))
+
+    def lacking(query_id: str) -> Lacking:
+        return IN_BANK if paths and query_id not in in_bank else IN_GRADER
+
+    taken = dropped.read(bank, texts, hold, rejected, lacking)
     asked_about = Asked(bank)
     if needs.kind is not None and needs.kind.items is not None:
         asked_about = needs.kind.items(ItemSources(whole, texts, taken.responses, folder.config))
@@ -392,24 +396,6 @@ def _nothing_graded(
 
 def _no_query_texts(folder: TrackFolder, reason: str) -> TrackError:
     return TrackError(f"{reason}: put queries.tsv here, `query_id<TAB>text` lines", path=folder.root)
-
-
-def _lacking(folder: TrackFolder, needs: Needs, in_bank: Collection[str] | None) -> Callable[[str], Lacking]:
-    """Return a function that says where a query is missing that is not graded.
-
-    Args:
-        in_bank: None where there is no bank.
-    """
-    known, file = needs.known_queries, folder.recorded()
-    name = "" if file is None else folder.shown(file)
-    in_labels = Lacking(f"has a label in {name}", f"have no label in {name}")
-
-    def lacking(query_id: str) -> Lacking:
-        if in_bank is not None and query_id not in in_bank:
-            return IN_BANK
-        return in_labels if known is not None and name and query_id not in known else IN_GRADER
-
-    return lacking
 
 
 def _refused(folder: TrackFolder, path: Path | None, errors: Sequence[ConversionError]) -> list[Rejected]:
