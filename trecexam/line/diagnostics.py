@@ -17,7 +17,7 @@ from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
-    from trecexam.line.track_inputs import TrackInputs
+    from trecexam.line.inputs import TrackInputs
 
 #: Why there are no scores yet.
 NO_RUNS = "no runs yet: drop some into the track's folder for runs"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from converters.bank import read_bank_queries
 from converters.errors import ConversionError
 from converters.ir_dataset import dataset_qrels, dataset_queries
-from converters.records import HumanRating, Item, Qrel
+from converters.records import HumanRating, Item, Qrel, judgment
+from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.bank.model import QUERY, asked, item_by_query
 from trecexam.errors import LackingError, TrackError
@@ -19,7 +21,7 @@ from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
 from trecexam.folder import TrackFolder
 from trecexam.line.dropped_files import judges_answers
-from trecexam.line.dropped_runs import IN_BANK, IN_GRADER, DroppedRuns, Lacking
+from trecexam.line.dropped_runs import IN_BANK, IN_GRADER, DroppedRuns, Lacking, TakenRuns
 from trecexam.line.input_files import (
     read_bank_file,
     read_overrides_file,
@@ -28,10 +30,9 @@ from trecexam.line.input_files import (
     sha256_of,
 )
 from trecexam.line.kind import Asked, ItemSources, Kind
-from trecexam.line.official_leaderboard import read_leaderboard_file
+from trecexam.line.official_leaderboard import OfficialLeaderboard, read_leaderboard_file
 from trecexam.line.run_columns import RunColumns
 from trecexam.line.sources import provenance_beside, sources_beside
-from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.text import shorten_list
 
 T = TypeVar("T")
@@ -64,6 +65,57 @@ class Needs:
     def whole_answers(self) -> bool:
         """True for a grader of whole answers, which come with their texts."""
         return judges_answers(self.kinds)
+
+
+@dataclass(frozen=True, eq=False)
+class TrackInputs:
+    """All inputs of a track at one moment, but texts of passages and people's ratings.
+
+    Graders with the same needs share one.
+
+    Attributes:
+        dropped: runs and whole answers that are graded and ranked.
+        left_out_runs: the number of runs that the settings `unit` and `runs` leave out.
+        bank_files: files of the bank.
+        query_texts: query_id -> text, as far as it is known.
+        own_queries: queries of the track's file or dataset, as far as it can be read.
+        official: official judgments, None where there are none.
+        official_leaderboard: None where there is none.
+        asked: the items to grade.
+        rejected: inputs that were rejected, sorted.
+        pools: pools that were made of these inputs.
+    """
+
+    dropped: TakenRuns
+    left_out_runs: int
+    bank_files: tuple[Path, ...]
+    query_texts: Mapping[str, str]
+    own_queries: frozenset[str]
+    official: tuple[Qrel, ...] | None
+    official_leaderboard: OfficialLeaderboard | None
+    asked: Asked
+    rejected: tuple[Rejected, ...]
+    pools: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def runs(self) -> Mapping[str, Run]:
+        """Runs by display name, sorted by name."""
+        return self.dropped.runs
+
+    @property
+    def bank(self) -> Bank:
+        """The items to grade."""
+        return self.asked.bank
+
+    @property
+    def official_ranks(self) -> Mapping[str, float] | None:
+        """run -> its official rank, 1 is best; None without an official leaderboard."""
+        return None if self.official_leaderboard is None else self.official_leaderboard.ranks
+
+    @cached_property
+    def judged_queries(self) -> frozenset[str]:
+        """Queries with official judgments."""
+        return frozenset(row.query_id for row in self.official or () if judgment(row.relevance) is not None)
 
 
 def dropped_runs(folder: TrackFolder, needs: Needs, files: FileCache, columns: RunColumns) -> DroppedRuns:

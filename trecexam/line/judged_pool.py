@@ -9,9 +9,8 @@ from converters.records import judgment
 from trecexam.bank.model import QUERY
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
-from trecexam.line.inputs import Needs, read_inputs
+from trecexam.line.inputs import Needs, TrackInputs, read_inputs
 from trecexam.line.pool import PooledQuery, pool_with_ranks
-from trecexam.line.track_inputs import TrackInputs
 
 #: query_id -> doc_ids
 Passages = Mapping[str, Collection[str]]

@@ -37,6 +37,7 @@ from trecexam.line.grading import Graded, Grading, Progress, without_codes, with
 from trecexam.line.input_files import sha256_of
 from trecexam.line.inputs import (
     Needs,
+    TrackInputs,
     dropped_runs,
     input_digests,
     input_stamps,
@@ -58,15 +59,15 @@ from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.stored_sheets import sheets_of, with_new_grades
 from trecexam.line.texts import Texts
 from trecexam.line.track_graders import ONLY, declared_kind, folder_of, grader_names, kind_of
-from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.track_pool import TrackPool, cited_pool, track_pool
 from trecexam.line.value_cache import ValueCache
 from trecexam.version import __version__
 
 #: Settings of a grader that change no answer.
-_NO_ANSWER = frozenset(
-    ("concurrency", "timeout", "retries", "max_batch_tokens", "requests_per_minute", "tokens_per_minute")
-) | {"price_in", "price_out", "budget", "budget_tokens"}
+_NO_ANSWER = {
+    *("concurrency", "timeout", "retries", "max_batch_tokens", "requests_per_minute", "tokens_per_minute"),
+    *("price_in", "price_out", "budget", "budget_tokens"),
+}
 
 
 class _State(NamedTuple):
@@ -596,7 +597,7 @@ class TrackLoader:
     @property
     def _settings(self) -> dict[str, str]:
         """The grader's digest -> a digest of its settings that can change an answer."""
-        settings = self.config.grader.model_dump(mode="json", exclude={*_NO_ANSWER})
+        settings = self.config.grader.model_dump(mode="json", exclude=_NO_ANSWER)
         return {identity_digest(self.grader.identity).hex(): identity_digest(settings).hex()}
 
     def estimate(self, track: Assessment, *, retry_errors: bool = False) -> Estimate:

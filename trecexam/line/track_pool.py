@@ -12,11 +12,11 @@ from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.line.diagnostics import without_text
 from trecexam.line.dropped_files import judges_answers
+from trecexam.line.inputs import TrackInputs
 from trecexam.line.judged_pool import judged_outside, judged_without_text
 from trecexam.line.normal_forms import other_forms
 from trecexam.line.pool import PooledQuery, pool_with_ranks
 from trecexam.line.texts import Texts
-from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.text import plural, shorten_list
 
 
