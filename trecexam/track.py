@@ -73,7 +73,7 @@ def selection(track: Track) -> Selection:
 
 
 class Track:
-    """One track folder. What is read and computed is kept, so asking twice is cheap.
+    """A track folder. Inputs and values are kept, so a second call is cheap.
 
     The methods that read (`leaderboard`, `qrels` ...) use the grades that are in the store and never
     run a grader; `update` does. Of a track with several graders, `track["NAME"]` is what one of them says.
@@ -88,7 +88,7 @@ class Track:
         self._selected = Selection(loaders, grader)
 
     def __getitem__(self, grader: str) -> Track:
-        """The same track as one of its graders sees it.
+        """Return the track as one of its graders sees it.
 
         Raises:
             TrackError: there is no grader of this name, or it is no name.
@@ -99,11 +99,11 @@ class Track:
 
     @property
     def graders(self) -> tuple[str, ...]:
-        """The names of those who grade it, in the order of trecexam.toml."""
+        """The names of the graders, in the order of trecexam.toml."""
         return tuple(self._selected.loaders)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of its graders: `"umbrela" in track`, `for name in track`."""
+        """Yield the names of the graders: `"umbrela" in track`, `for name in track`."""
         return iter(self.graders)
 
     def __enter__(self) -> Track:
@@ -113,7 +113,7 @@ class Track:
         self.close()
 
     def close(self) -> None:
-        """Closes the store; also done at the end of a `with` block."""
+        """Close the store; also done at the end of a `with` block."""
         self._selected.loaders.close()
 
     @property
@@ -159,7 +159,7 @@ class Track:
         doing: Callable[[str], None] = lambda stage: None,
         regrade: bool = False,
     ) -> Update:
-        """Grades what has no grade yet and writes `out/`: what `trecexam watch --once` does.
+        """Grade what has no grade yet and write `out/`, as `trecexam watch --once`.
 
         Args:
             progress: called after each graded batch.
@@ -179,7 +179,8 @@ class Track:
             return update(loaders, progress, stop, only=only, doing=doing, regrade=regrade)
 
     def estimate(self, *, retry_errors: bool = False) -> Estimate:
-        """What `update` would have to grade: cells and, with a server, calls, tokens and money.
+        """Return what `update` would grade: cells and, with a server, calls, tokens and money.
+
         Asks nobody. Of several graders it is the sum of those that can go on.
 
         Args:
@@ -193,35 +194,35 @@ class Track:
         return reduce(Estimate.plus, each)
 
     def status(self) -> Status:
-        """What the track holds, how far grading is, and who grades it now; of each grader, and their sum."""
+        """Return inputs, progress of grading, and the running process; of each grader, and their sum."""
         from trecexam.line.status import track_status
 
         return track_status(self._selected.loaders, self._selected.names)
 
     @property
     def grading(self) -> Grading:
-        """How far grading is, and what it takes: `counts()`, `grade()`, `estimate_time()` ..."""
+        """Progress and costs of grading: `counts()`, `grade()`, `estimate_time()` ..."""
         from trecexam.track_groups import Grading
 
         return Grading(self._selected)
 
     @property
     def files(self) -> Files:
-        """What was read: `runs()`, `rejected()` ..."""
+        """Files that were read: `runs()`, `rejected()` ..."""
         from trecexam.track_groups import Files
 
         return Files(self._selected)
 
     @property
     def export(self) -> Export:
-        """What other tools take: data frames, subtopics, the pool."""
+        """Formats of other tools: data frames, subtopics, the pool."""
         from trecexam.track_groups import Export
 
         return Export(self._selected)
 
     @property
     def correlate(self) -> Correlate:
-        """How far the grades agree with the official side: `correlate()`."""
+        """Correlations of the grades with the official side: `correlate()`."""
         from trecexam.track_groups import Correlate
 
         return Correlate(self._selected)
@@ -235,7 +236,7 @@ class Track:
 
     @property
     def verify(self) -> Verify:
-        """What the scores are made of: `verify.grading()`, `grid()`, `missing()`, `spurious()` ..."""
+        """Views of the grades behind the scores: `verify.grading()`, `grid()`, `missing()` ..."""
         from trecexam.track_groups import Verify
 
         return Verify(self._selected)
@@ -460,7 +461,7 @@ class Track:
         )
 
     def grades(self) -> Iterator[dict[str, Any]]:
-        """Every grade of the pool: ids, rating, status, raw answer, digests.
+        """Yield every grade of the pool: ids, rating, status, raw answer, digests.
 
         Where a person rated the cell, `human_rating`, `who` and `why` are given next to the grader's rating.
         """
@@ -565,7 +566,7 @@ class Track:
     # What extensions add by one call.
 
     def add_run(self, name: str, run: Any, *, replace: bool = False) -> Path:
-        """Puts a run into the track's drop folder, as NAME.run; the next update grades and evaluates it.
+        """Put a run into the track's drop folder, as NAME.run; the next update grades and evaluates it.
 
         Args:
             name: what it is to be called. Its tag in the file is this, whatever it was.

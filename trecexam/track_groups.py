@@ -59,7 +59,7 @@ class Group:
 
 
 class Grading(Group):
-    """How far grading is, and what it takes."""
+    """Progress and costs of grading."""
 
     def grade(
         self,
@@ -67,7 +67,7 @@ class Grading(Group):
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Graded:
-        """Grades what has no grade yet, as `update` does, and writes nothing to `out/`.
+        """Grade what has no grade yet, as `update` does, and write nothing to `out/`.
 
         Raises:
             LockedError: a daemon is running on this track.
@@ -78,11 +78,11 @@ class Grading(Group):
             return grade(self._track.loaders, self._track.names, progress, stop)
 
     def lost(self) -> int:
-        """How many cells a grader that costs had graded, where the store has no grade any more; else 0."""
+        """Count the cells that a grader that costs had graded, where the store has no grade any more."""
         return sum(self._track.each(lost_grades))
 
     def forget_errors(self) -> int:
-        """Drops stored answers that are errors, so that the next update asks again; returns how many.
+        """Drop stored answers that are errors, so that the next update asks again; return their number.
 
         Also answers without items that were to be in a missing test bank.
 
@@ -101,7 +101,7 @@ class Grading(Group):
             return n_unread + sum(loader.forget_errors() for loader in loaders)
 
     def estimate_time(self) -> MeasuredTime | None:
-        """How long `update` would grade on this machine, by a small sample that is graded and not stored.
+        """Estimate how long `update` grades on this machine, by a small sample that is not stored.
 
         None where nothing is to be graded, and of graders that count tokens, are users' own or run on a
         cluster: none of these runs.
@@ -112,25 +112,25 @@ class Grading(Group):
         return measure_time(self._track.loader())
 
     def estimate_banks(self) -> dict[str, Estimate]:
-        """What `update` would take to write the test banks that are missing, by grader; asks nobody."""
+        """Estimate what writing the missing test banks takes, by grader; asks nobody."""
         return estimate_missing_banks(self._track.loaders, self._track.names)
 
     @property
     def kind(self) -> Kind:
-        """What the grader grades."""
+        """The kind of grading."""
         return self._track.loader().kind
 
     def counts(self) -> Counts:
-        """The cells of the pool by what became of them."""
+        """Return the numbers of cells of the pool by status."""
         return self._track.graded().counts
 
     def thresholds(self) -> tuple[int, ...]:
-        """Every min_rating that the grader's scale has."""
+        """Return every min_rating on the grader's scale."""
         return tuple(range(1, self._track.loader().grader.scale.max_rating + 1))
 
 
 class Files(Group):
-    """What was read."""
+    """Files that were read."""
 
     def judged_outside_pool(self) -> int:
         """Count the judged passages of the bank's queries that no run has in its first `depth` ranks.
@@ -141,16 +141,16 @@ class Files(Group):
         return count_judged_outside(self._track.folder)
 
     def rejected(self) -> tuple[Rejected, ...]:
-        """What of the track's inputs was rejected, and what has no grade, with file, line and reason."""
+        """Return rejected inputs, and cells without a grade, with file, line and reason."""
         return all_rejected(self._track.loaded())
 
     def runs(self) -> Mapping[str, Path]:
-        """Display name of each run -> its file."""
+        """Return the file of each run by its display name."""
         return self._track.graded().inputs.dropped.run_files
 
 
 class Correlate(Group):
-    """How far the grades agree with the official side: `track.correlate()`."""
+    """Correlations of the grades with the official side: `track.correlate()`."""
 
     def __call__(
         self,
@@ -252,7 +252,7 @@ class Fill(Group):
 
 
 class Verify(Group):
-    """What the scores are made of: what the grader did, and where the bank lacks items."""
+    """Views of the grades behind the scores, and of items that the bank lacks."""
 
     def grading(
         self,
@@ -425,12 +425,12 @@ class Override(Group):
         return overriding.human_ratings(self._track.loaded())
 
     def summary(self) -> dict[str, Any]:
-        """How many cells and passages people rated in place of the grader, and who did."""
+        """Count the cells and passages that people rated in the grader's place, and name these people."""
         return self._track.graded().override_summary()
 
 
 class Export(Group):
-    """What other tools take."""
+    """Formats of other tools."""
 
     def qrels(
         self,
@@ -529,7 +529,7 @@ class Export(Group):
         return exports.leaderboard_values(self._track.loaded(), first)
 
     def items_without_facet(self) -> int:
-        """How many items have no facet, and are in no labels by facet."""
+        """Count the items without a facet, which are in no labels by facet."""
         items_by_query = self._track.graded().bank.items.values()
         return sum(not item.facet_id for items in items_by_query for item in items)
 

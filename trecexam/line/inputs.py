@@ -124,11 +124,7 @@ def dropped_runs(folder: TrackFolder, needs: Needs, files: FileCache, columns: R
 
 
 def shared_paths(folder: TrackFolder, bank_files: Sequence[Path] | None = None) -> list[Path]:
-    """List the input files that are the same for all graders.
-
-    Args:
-        bank_files: in place of the track's own.
-    """
+    """List the input files that are the same for all graders."""
     optional = (folder.queries(), folder.passages(), folder.qrels(), folder.official_leaderboard())
     return [
         *(folder.bank(optional=True) if bank_files is None else bank_files),
@@ -138,11 +134,7 @@ def shared_paths(folder: TrackFolder, bank_files: Sequence[Path] | None = None) 
 
 
 def input_paths(folder: TrackFolder, bank_files: Sequence[Path] | None = None) -> list[Path]:
-    """List all input files, and trecexam.toml; passages of a dataset are in none.
-
-    Args:
-        bank_files: in place of the track's own.
-    """
+    """List all input files, and trecexam.toml."""
     judgments = folder.judgments() if _has_judgments(folder) else None
     paths = (folder.recorded(), folder.prompt(), folder.metric(), folder.overrides(), judgments)
     return [*shared_paths(folder, bank_files), *(p for p in paths if p is not None), folder.config_path]
@@ -176,8 +168,7 @@ def input_digests(
 ) -> dict[str, str]:
     """Return the sha256 (hex) of every input file by its displayed path.
 
-    Args:
-        hold: files that are being written now: the digest is that of the content that still counts.
+    Of held files it is the digest of the content that still counts.
     """
     digests = {}
     for path in input_paths(folder, bank_files):

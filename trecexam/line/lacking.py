@@ -1,4 +1,4 @@
-"""What a track folder lacks before its grader can grade; no grader is made, as that may fetch a model."""
+"""Missing inputs of a track folder; no grader is made, as that may fetch a model."""
 
 from __future__ import annotations
 
