@@ -334,6 +334,17 @@ def test_a_failing_grader_loses_only_the_current_batch(small_track: Path) -> Non
     assert done.graded == done.counts.cells - 15
 
 
+def test_after_a_failure_the_same_process_asks_only_for_missing_grades(small_track: Path) -> None:
+    grader = HashGrader(batch=5)
+    grader.fail_after = 3
+    with trecexam.open_track(small_track, grader=grader) as track:
+        with pytest.raises(RuntimeError, match="broke"):
+            track.update()
+        grader.fail_after = None
+        done = track.update()
+    assert done.graded == done.counts.cells - 15
+
+
 def test_a_stop_ends_after_the_current_batch_with_consistent_outputs(small_track: Path) -> None:
     with trecexam.open_track(small_track, grader=HashGrader(batch=5)) as track:
         graded: list[object] = []

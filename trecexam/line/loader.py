@@ -96,8 +96,8 @@ class TrackLoaders(Mapping[str, "TrackLoader"]):
         columns: columns of large runs.
         inputs: needs of graders -> the state of the files, and what was read of them.
         n_closed: how often the store was closed; a track that was loaded before has lost its answers.
-        n_graded: digest of a grader's identity -> cells that were graded here. Several sections may name the
-            same grader.
+        n_gradings: digest of a grader's identity -> how often cells were graded here. Several sections may
+            name the same grader.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class TrackLoaders(Mapping[str, "TrackLoader"]):
         self.columns = RunColumns(folder.shared_state / "runs", write=False)
         self.inputs: dict[Hashable, tuple[object, TrackInputs]] = {}
         self.n_closed = 0
-        self.n_graded: Counter[bytes] = Counter()
+        self.n_gradings: Counter[bytes] = Counter()
         names = grader_names(folder)
         if grader is not None and len(names) > 1:
             raise TrackError(
@@ -409,7 +409,7 @@ class TrackLoader:
         return _State(self._grades_state(), self.stamps(hold, bank_files), depth, bank_files)
 
     def _grades_state(self) -> tuple[int, int]:
-        return self.track.n_closed, self.track.n_graded[identity_digest(self.grader.identity)]
+        return self.track.n_closed, self.track.n_gradings[identity_digest(self.grader.identity)]
 
     def load(
         self,
@@ -564,9 +564,11 @@ class TrackLoader:
         The track must be loaded with the store open to write.
         """
         track, section = self.with_new_settings(track), self.folder.section
+        if track.counts.missing:
+            # Before the first: where the grader fails, grades of this track are old all the same.
+            self.track.n_gradings[identity_digest(self.grader.identity)] += 1
         with naming(section):
             outcome = self.grading.run(track, progress, stop, only)
-        self.track.n_graded[identity_digest(self.grader.identity)] += outcome.cells
         if self.purse == section:
             outcome = outcome._replace(why=outcome.why.replace("[grader]", f"[{section}]"))
         track = self.refreshed(track)
