@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.extensions.campaign.dividing import Topic, divided
+from trecexam.extensions.campaign.dividing import divided
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask
 
 NAMES = ("ada", "bob", "eve")
 
 
-def topics(*sizes: int) -> list[Topic]:
-    rows = []
-    for n, size in enumerate(sizes):
-        doc_ids = tuple(f"q{n}-d{place}" for place in range(size))
-        rows.append(Topic(f"q{n}", doc_ids, frozenset(doc_ids)))
-    return rows
+def topics(*sizes: int, without: Iterable[PlannedTask] = ()) -> dict[str, list[str]]:
+    judged = {row[1:3] for row in without}
+    return {
+        f"q{n}": [doc for place in range(size) if (f"q{n}", doc := f"q{n}-d{place}") not in judged]
+        for n, size in enumerate(sizes)
+    }
 
 
 def owners(plan: JudgingPlan) -> dict[str, set[str]]:
@@ -86,20 +86,24 @@ DONE = st.sets(st.integers(0, 80), min_size=1, max_size=40)
 
 
 @given(SIZES, OVERLAP, BUDGET, st.none() | st.integers(1, 4), DONE)
-def test_planning_again_with_the_same_names_changes_nothing(
+def test_planning_again_keeps_what_is_done_and_whose_topic_it_is(
     sizes: list[int], overlap: float, budget: int | None, each: int | None, places: set[int]
 ) -> None:
     arguments = {"topics_each": each, "overlap": overlap, "budget": budget}
     plan = divided(topics(*sizes), NAMES, **arguments)  # type: ignore[arg-type]
-    done = {row for place, row in enumerate(plan.rows) if place in places}
-    judged = {row[1:3] for row in done}
+    done = [row for place, row in enumerate(plan.rows) if place in places]
+    first = [row for row in done if not row.overlap]
     # Judged passages are not candidates any more.
-    left = [
-        topic._replace(doc_ids=tuple(d for d in topic.doc_ids if (topic.query_id, d) not in judged))
-        for topic in topics(*sizes)
-    ]
-    again = divided(left, NAMES, **arguments, earlier=plan, is_done=done.__contains__)  # type: ignore[arg-type]
-    assert again == plan
+    left = topics(*sizes, without=first)
+    again = divided(left, NAMES, **arguments, done=done)  # type: ignore[arg-type]
+    assert {*done} <= {*again.rows}
+    assert {query_id: owners(again)[query_id] for query_id in owners(JudgingPlan(tuple(first)))} == owners(
+        JudgingPlan(tuple(first))
+    )
+    assert Counter(row.overlap for row in again.rows) == Counter(row.overlap for row in plan.rows)
+    if budget is None and each is None:
+        assert {row[1:3] for row in again.rows} == {row[1:3] for row in plan.rows}
+    assert again == divided(left, NAMES, **arguments, done=done)  # type: ignore[arg-type]
 
 
 @given(SIZES, OVERLAP, BUDGET, DONE)
@@ -107,12 +111,10 @@ def test_an_assessor_who_leaves_keeps_done_tasks_and_the_others_get_the_rest(
     sizes: list[int], overlap: float, budget: int | None, places: set[int]
 ) -> None:
     plan = divided(topics(*sizes), NAMES, overlap=overlap, budget=budget)
-    done = {row for place, row in enumerate(plan.rows) if place in places}
-    again = divided(
-        topics(*sizes), ("ada", "bob", "zoe"), overlap=overlap, budget=budget, earlier=plan,
-        is_done=done.__contains__,
-    )  # fmt: skip
-    assert done <= set(again.rows)
+    done = [row for place, row in enumerate(plan.rows) if place in places]
+    left = topics(*sizes, without=[row for row in done if not row.overlap])
+    again = divided(left, ("ada", "bob", "zoe"), overlap=overlap, budget=budget, done=done)
+    assert {*done} <= {*again.rows}
     assert {row for row in again.rows if row.assessor == "eve"} == {
         row for row in done if row.assessor == "eve"
     }
@@ -121,18 +123,8 @@ def test_an_assessor_who_leaves_keeps_done_tasks_and_the_others_get_the_rest(
     assert len({row[1:3] for row in again.rows if not row.overlap}) == sum(
         not row.overlap for row in again.rows
     )
-    if not done:
-        return
-    # Planned tasks of continuing topics stay planned.
     if budget is None:
         assert {row[1:3] for row in again.rows} == {row[1:3] for row in plan.rows}
-
-
-def test_a_plan_without_done_tasks_is_made_again() -> None:
-    plan = divided(topics(4, 4, 4), NAMES)
-    assert divided(topics(4, 4, 4), NAMES, budget=3, earlier=plan) == divided(
-        topics(4, 4, 4), NAMES, budget=3
-    )
 
 
 def test_overlap_tasks_are_between_the_topics_not_at_the_end() -> None:

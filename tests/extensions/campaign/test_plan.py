@@ -178,11 +178,7 @@ def test_an_assessor_who_leaves_is_replaced_and_done_tasks_stay(graded: Path) ->
         record_assessment(track.folder, to_rate(track, done.query_id), done.doc_id, "", 1, who="eve")
         new = track.judging.plan(["ada", "zoe"], overlap=0.2).plan
         assert new.tasks("eve") == ((done.query_id, done.doc_id),)
-        own = {row[1:3] for row in plan.rows if row.assessor == "eve" and not row.overlap}
-        assert set(new.tasks("zoe")) >= own - {(done.query_id, done.doc_id)}
-        assert {row for row in new.rows if row.assessor == "ada" and not row.overlap} == {
-            row for row in plan.rows if row.assessor == "ada" and not row.overlap
-        }
+        assert {row[1:3] for row in new.rows} == {row[1:3] for row in plan.rows}
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ class JudgingAccessor(Group):
         stays with one assessor, and all get about as many tasks. Passages that are judged already are left
         out; of passages with one text one is judged.
 
-        A plan with finished work is kept as far as possible; else it is made anew. The same arguments give
-        the same plan.
+        Planned again, finished tasks stay, and a topic stays with the assessor who began it. The same
+        arguments give the same plan.
 
         Args:
             assessors: their names, at least one.

@@ -4,159 +4,70 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
 
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask
 
 
-class Topic(NamedTuple):
-    """A query with its passages to judge.
-
-    Attributes:
-        doc_ids: what is worth judging and not judged yet, the first to judge first.
-        pooled: everything that may be in a plan.
-    """
-
-    query_id: str
-    doc_ids: tuple[str, ...]
-    pooled: Collection[str]
-
-
 def divided(
-    topics: Sequence[Topic],
+    topics: Mapping[str, Sequence[str]],
     assessors: Sequence[str],
     *,
     topics_each: int | None = None,
     overlap: float = 0.0,
     budget: int | None = None,
-    earlier: JudgingPlan | None = None,
-    is_done: Callable[[PlannedTask], bool] = lambda task: False,
+    done: Sequence[PlannedTask] = (),
 ) -> JudgingPlan:
     """A plan with each topic for one assessor, about equal work for all, and an overlap of tasks.
 
-    Finished work of an earlier plan stays, as far as it still can: what is done always; a topic with
-    its assessor, in its order, as long as she is among `assessors`. So the same arguments give the same plan
-    again. Open tasks of people no longer named go to others.
+    What is done stays, and a topic stays with the assessor who began it, if she is named. The same arguments
+    give the same plan.
 
     Args:
+        topics: query_id -> the passages to judge, the first to judge first; none that is in `done`.
         assessors: at least one; with overlap at least two.
         topics_each: topics of an assessor at the most; None: all topics are divided.
         overlap: the share of tasks that a second person gets, too, drawn at random; 0..1.
         budget: tasks in all, the overlap counted twice, evenly over topics; None: as many as there are.
-        earlier, is_done: the plan so far, and what of it is done.
+        done: finished tasks of an earlier plan.
     """
-    done = frozenset(row for row in (earlier.rows if earlier else ()) if is_done(row))
-    old = earlier.rows if earlier is not None and done else ()
-    most = topics_each or len(topics)
-    owners = _kept_owners(topics, assessors, most, old, done)
-    free = _free_topics(topics, owners, most * len(assessors), old, done)
-    share = None if budget is None else max(1, round(budget / (1 + overlap)))
-    doc_ids = _to_judge(topics, owners, free, old, done, share)
-    _give(owners, free, {query_id: len(ids) for query_id, ids in doc_ids.items()}, assessors, most)
-    owner_tasks = [
-        PlannedTask(owners[query_id], query_id, doc_id)
-        for query_id in doc_ids
-        for doc_id in doc_ids[query_id]
+    most = topics_each or max(len(topics), len(done))
+    own_done = [row for row in done if not row.overlap]
+    begun: dict[str, list[str]] = {}
+    owners: dict[str, str] = {}
+    for name, query_id, doc_id, _ in own_done:
+        if query_id not in owners and name in assessors and Counter(owners.values())[name] < most:
+            owners[query_id] = name
+        if owners.get(query_id) == name:
+            begun.setdefault(query_id, []).append(doc_id)
+    left = {row.query_id for row in own_done}
+    free = [query_id for query_id, doc_ids in topics.items() if doc_ids and query_id not in owners]
+    free.sort(key=lambda query_id: (query_id not in left, _draw(query_id)))
+    free = free[: max(0, most * len(assessors) - len(owners))]
+    ids = [
+        query_id for query_id in dict.fromkeys((*topics, *begun)) if query_id in owners or query_id in free
     ]
-    # Finished tasks of others remain theirs.
-    planned = set(owner_tasks)
-    done_by_others = [row for row in old if row in done and not row.overlap and row not in planned]
-    n_twice = round(overlap * (len(owner_tasks) + len(done_by_others)))
+    doc_ids = {query_id: [*begun.get(query_id, ()), *topics.get(query_id, ())] for query_id in ids}
+    n_begun = {query_id: len(begun.get(query_id, ())) for query_id in ids}
+    by_others = len(own_done) - sum(n_begun.values())
     if budget is not None:
-        n_twice = min(n_twice, budget - len(owner_tasks) - len(done_by_others))
-    twice = _overlap([*owner_tasks, *done_by_others], assessors, n_twice, old, done)
-    return _ordered(owner_tasks, done_by_others, twice, assessors)
+        sizes = {query_id: len(of_topic) for query_id, of_topic in doc_ids.items()}
+        n_of = _filled(sizes, n_begun, max(1, round(budget / (1 + overlap))) - by_others)
+        doc_ids = {query_id: of_topic[: n_of[query_id]] for query_id, of_topic in doc_ids.items()}
+    _give(owners, free, {query_id: len(of_topic) for query_id, of_topic in doc_ids.items()}, assessors, most)
+    tasks = [PlannedTask(owners[q], q, doc_id) for q, of_topic in doc_ids.items() for doc_id in of_topic]
+    planned = set(tasks)
+    done_by_others = [row for row in own_done if row not in planned]
+    n_twice = round(overlap * (len(tasks) + len(done_by_others)))
+    if budget is not None:
+        n_twice = min(n_twice, budget - len(tasks) - len(done_by_others))
+    twice = _overlap([*tasks, *done_by_others], assessors, n_twice, [row for row in done if row.overlap])
+    return _ordered(tasks, done_by_others, twice, assessors)
 
 
 def _draw(*ids: str) -> bytes:
     """A random number that depends only on the ids."""
     return hashlib.sha256("\t".join(("0", *ids)).encode("utf-8", "surrogatepass")).digest()
-
-
-def _kept_owners(
-    topics: Sequence[Topic],
-    assessors: Sequence[str],
-    most: int,
-    old: Sequence[PlannedTask],
-    done: Collection[PlannedTask],
-) -> dict[str, str]:
-    """query_id -> the assessor who continues with it: the owner of open tasks, else of finished ones."""
-    first_tasks = [row for row in old if not row.overlap]
-    holder = {row.query_id: row.assessor for row in first_tasks if row in done}
-    begun = frozenset(holder)
-    holder.update({row.query_id: row.assessor for row in first_tasks if row not in done})
-    current_ids = {topic.query_id for topic in topics}
-    has: Counter[str] = Counter()
-    owners: dict[str, str] = {}
-    for query_id in sorted(holder, key=lambda query_id: query_id not in begun):
-        name = holder[query_id]
-        if query_id in current_ids and name in assessors and has[name] < most:
-            owners[query_id] = name
-            has[name] += 1
-    return owners
-
-
-def _free_topics(
-    topics: Sequence[Topic],
-    owners: Collection[str],
-    most: int,
-    old: Sequence[PlannedTask],
-    done: Collection[PlannedTask],
-) -> list[str]:
-    """The query_ids without an owner: unfinished topics first, then others in random order."""
-    first_tasks = [row for row in old if not row.overlap]
-    left = {row.query_id for row in first_tasks if row not in done}
-    over = {row.query_id for row in first_tasks} - left
-    free = [
-        topic.query_id
-        for topic in topics
-        if topic.query_id not in owners
-        and topic.query_id not in over
-        and (topic.doc_ids or topic.query_id in left)
-    ]
-    free.sort(key=lambda query_id: (query_id not in left, _draw(query_id)))
-    return free[: max(0, most - len(owners))]
-
-
-def _to_judge(
-    topics: Sequence[Topic],
-    owners: Mapping[str, str],
-    free: Collection[str],
-    old: Sequence[PlannedTask],
-    done: Collection[PlannedTask],
-    budget: int | None,
-) -> dict[str, list[str]]:
-    """query_id -> the passages that its owner judges, in order, including finished ones."""
-    tasks_by_topic: dict[str, list[PlannedTask]] = {}
-    n_others = 0
-    for row in old:
-        if not row.overlap:
-            tasks_by_topic.setdefault(row.query_id, []).append(row)
-            n_others += row in done and row.assessor != owners.get(row.query_id)
-    lists: dict[str, list[str]] = {}
-    mine: dict[str, set[str]] = {}
-    for topic in topics:
-        query_id = topic.query_id
-        if query_id not in owners and query_id not in free:
-            continue
-        of_topic = tasks_by_topic.get(query_id, [])
-        by = {row.doc_id: row.assessor for row in of_topic if row in done}
-        mine[query_id] = {doc_id for doc_id, name in by.items() if name == owners.get(query_id)}
-        lists[query_id] = [
-            doc_id
-            for doc_id in dict.fromkeys((*(row.doc_id for row in of_topic), *topic.doc_ids))
-            if doc_id in mine[query_id] or (doc_id not in by and doc_id in topic.pooled)
-        ]
-    if budget is None:
-        return lists
-    n_mine = {query_id: len(doc_ids) for query_id, doc_ids in mine.items()}
-    counts = _filled({q: len(doc_ids) for q, doc_ids in lists.items()}, n_mine, budget - n_others)
-    for query_id, doc_ids in lists.items():
-        is_open = [doc_id for doc_id in doc_ids if doc_id not in mine[query_id]]
-        chosen = {*mine[query_id], *is_open[: counts[query_id] - n_mine[query_id]]}
-        lists[query_id] = [doc_id for doc_id in doc_ids if doc_id in chosen]
-    return lists
 
 
 def _give(
@@ -192,21 +103,10 @@ def _overlap(
     first_tasks: Sequence[PlannedTask],
     assessors: Sequence[str],
     n_wanted: int,
-    old: Sequence[PlannedTask],
-    done: Collection[PlannedTask],
+    done: Sequence[PlannedTask],
 ) -> list[PlannedTask]:
-    """The passages to judge twice, by their second assessor."""
-    first = {row[1:3]: row.assessor for row in first_tasks}
-    twice = [row for row in old if row.overlap and row in done]
-    is_open = [
-        row
-        for row in old
-        if row.overlap
-        and row not in done
-        and row.assessor in assessors
-        and first.get(row[1:3], row.assessor) != row.assessor
-    ]
-    twice += is_open[: max(0, n_wanted - len(twice))]
+    """The passages to judge twice, by their second assessor: those that are done, and others drawn."""
+    twice = [*done]
     drawn = {row[1:3] for row in twice}
     work = Counter(row.assessor for row in (*first_tasks, *twice))
     for row in sorted(first_tasks, key=lambda row: _draw("overlap", *row[1:3])):
@@ -216,8 +116,7 @@ def _overlap(
             name = min((name for name in assessors if name != row.assessor), key=lambda name: work[name])
             work[name] += 1
             twice.append(PlannedTask(name, row.query_id, row.doc_id, overlap=True))
-    index_of = {row: at for at, row in enumerate(old)}
-    return sorted(twice, key=lambda row: index_of.get(row, len(index_of)))
+    return twice
 
 
 def _ordered(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from converters.records import judgment
 from trecexam.errors import TrecexamError, quoted
 from trecexam.extensions.campaign.assessments import asked_items, is_done, opinions_of
-from trecexam.extensions.campaign.dividing import Topic, divided
+from trecexam.extensions.campaign.dividing import divided
 from trecexam.extensions.campaign.judge_next.search import Search
 from trecexam.extensions.campaign.listed import read_columns
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
@@ -63,6 +63,7 @@ def plan_judging(
         return is_done(of_person, task.query_id, task.doc_id, items_by_query.get(task.query_id, ("",)))
 
     earlier = read_plan(track.folder)
+    done_tasks = [task for task in (earlier.rows if earlier else ()) if done(task)]
     notes: tuple[str, ...] = ()
     if passages is None:
         search = Search(track, with_judged=True)
@@ -73,18 +74,15 @@ def plan_judging(
             notes = (f"ordered by the runs alone: {search.why}",)
     else:
         ranked = _listed(track, Path(passages))
-    topics = _topics(track, items_by_query, ranked)
-    plan = divided(
-        topics, names,
-        topics_each=topics_each, overlap=overlap, budget=budget, earlier=earlier, is_done=done,
-    )  # fmt: skip
+    topics = _topics(track, items_by_query, ranked, {task[1:3] for task in done_tasks if not task.overlap})
+    plan = divided(topics, names, topics_each=topics_each, overlap=overlap, budget=budget, done=done_tasks)
     if not plan.rows:
         notes = (*notes, "no passage is left to judge (passages with official judgments are not planned)")
     planned_pairs = {row[1:3] for row in plan.rows}
     left_out = sum(
-        (topic.query_id, doc_id) not in planned_pairs for topic in topics for doc_id in topic.doc_ids
+        (query_id, doc_id) not in planned_pairs for query_id, doc_ids in topics.items() for doc_id in doc_ids
     )
-    n_rows, n_done = len(plan.rows), sum(map(done, plan.rows))
+    n_rows, n_done = len(plan.rows), len(done_tasks)
     n_passages, n_shared = len(planned_pairs), len(plan.shared)
     shared = "each" if n_shared == n_passages else f"{n_shared:,} of them"
     summary = (
@@ -137,9 +135,12 @@ def _listed(track: Assessment, path: Path) -> Sequence[tuple[str, ...]]:
 
 
 def _topics(
-    track: Assessment, items_by_query: Mapping[str, Sequence[str]], ranked: Sequence[tuple[str, ...]]
-) -> list[Topic]:
-    """Return the queries with the ranked passages that people have not judged yet."""
+    track: Assessment,
+    items_by_query: Mapping[str, Sequence[str]],
+    ranked: Sequence[tuple[str, ...]],
+    done: Collection[tuple[str, str]],
+) -> dict[str, list[str]]:
+    """Return query_id -> the ranked passages that people have not judged yet, and that are not done."""
     by_query: dict[str, dict[str, None]] = {query_id: {} for query_id in track.bank.query_ids}
     for query_id, doc_id in ranked:
         by_query.get(query_id, {})[doc_id] = None
@@ -149,7 +150,7 @@ def _topics(
             officially.setdefault(row.query_id, set()).add(row.doc_id)
     counting = {**track.overrides.ratings, **track.judgments.ratings}
     has_texts = _has_texts(track)
-    topics = []
+    topics: dict[str, list[str]] = {}
     for query_id, ranked_ids in by_query.items():
         sheet, items = track.sheets[query_id], items_by_query[query_id]
         skipped = officially.get(query_id, set()) if "" in items else set()
@@ -158,12 +159,12 @@ def _topics(
         for doc_id in (*ranked_ids, *track.pool[query_id].doc_ids):
             of_text.setdefault(sheet.text_of(doc_id) or ("" if has_texts else doc_id), doc_id)
         of_text.pop("", None)
-        usable = [doc_id for doc_id in of_text.values() if doc_id not in skipped]
-        unjudged = tuple(
+        topics[query_id] = [
             doc_id
-            for doc_id in usable
-            if doc_id in ranked_ids and not all((query_id, doc_id, item_id) in counting for item_id in items)
-        )
-        if usable:
-            topics.append(Topic(query_id, unjudged, frozenset(usable)))
+            for doc_id in of_text.values()
+            if doc_id in ranked_ids
+            and doc_id not in skipped
+            and (query_id, doc_id) not in done
+            and not all((query_id, doc_id, item_id) in counting for item_id in items)
+        ]
     return topics

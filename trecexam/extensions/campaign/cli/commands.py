@@ -84,8 +84,7 @@ def plan(
     """Divide the passages of TRACK among assessors, each topic to one, with equal work for all.
 
     Writes TRACK/judging.tsv, one passage per line, which you may edit. Run it again to change the plan:
-    finished work stays, and topics stay with who began them. Open topics of assessors that you no longer
-    name go to others.
+    finished tasks stay, and topics stay with who began them. Other topics are divided anew.
     """
     names = [name.strip() for name in assessors.split(",")]
     with bars.progress("ordering", "queries") as bar:
