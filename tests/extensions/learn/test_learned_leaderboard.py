@@ -157,7 +157,7 @@ def test_arguments_that_learned_labels_do_not_take_are_refused(
 ) -> None:
     command = ["leaderboard", learnable, "--labels", "learned"]
     assert "leave out the measures" in printed(capsys, *command, "-m", "P@5", status=2)[1]
-    assert "`labels` or `official`, not both" in printed(capsys, *command, "--official", status=2)[1]
+    assert "leave out the measures and `official`" in printed(capsys, *command, "--official", status=2)[1]
     with trecexam.open_track(learnable) as track:
         with pytest.raises(TrecexamError, match="give 'learned'"):
             track.leaderboard(labels="people")  # type: ignore[arg-type]
