@@ -216,13 +216,11 @@ def read_inputs(
     queries = optional(folder.queries(), "queries", read_queries_file) or {}
     official = optional(folder.qrels(), "qrels", read_qrels_file)
     if dataset := folder.config.track.dataset:
-        # Nothing of a dataset changes while the settings are unchanged.
-        settings = folder.config_path
         try:
             if folder.queries() is None:
-                queries = files.get(f"queries of {dataset}", settings, lambda _: _texts_of(dataset))
+                queries = _read_dataset(folder, files, "queries", lambda: _texts_of(dataset))
             if folder.qrels() is None:
-                rows = files.get(f"qrels of {dataset}", settings, lambda _: tuple(dataset_qrels(dataset)))
+                rows = _read_dataset(folder, files, "qrels", lambda: tuple(dataset_qrels(dataset)))
                 official = rows or None
         except ConversionError as error:
             rejected.append(Rejected(error.path, error.line, error.reason, "file"))
@@ -326,6 +324,16 @@ def query_texts(folder: TrackFolder) -> dict[str, str]:
             for query in read_bank_queries(bank):
                 texts.setdefault(*query)
     return texts
+
+
+def _read_dataset(folder: TrackFolder, files: FileCache, kind: str, read: Callable[[], T]) -> T:
+    """Read a part of the dataset, which does not change while the settings are unchanged.
+
+    Raises:
+        ConversionError: the dataset cannot be read; the next call tries again.
+    """
+    files.forget(f"dataset {kind}", lambda value: not isinstance(value, ConversionError))
+    return files.get(f"dataset {kind}", folder.config_path, lambda _: read())
 
 
 def _texts_of(dataset: str) -> dict[str, str]:
