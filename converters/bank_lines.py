@@ -32,7 +32,7 @@ from converters.nuggets import (
     rubric_items,
 )
 from converters.records import Item
-from converters.registry import LineForm, formats
+from converters.registry import LineForm, formats_of_others
 
 #: By kind, which keys hold an item's id and text; the first one that has a value counts.
 ID_KEYS = {"question": ("question_id", "item_id", "id"), "nugget": ("nugget_id", "item_id", "id")}
@@ -54,7 +54,7 @@ GOLDEN = LineForm(is_gold, gold_query, gold_items, forgiving=True)
 @cache
 def declared_forms() -> tuple[LineForm, ...]:
     """The forms of lines that formats declare."""
-    return tuple(file_format.bank_lines for file_format in formats() if file_format.bank_lines is not None)
+    return tuple(each.bank_lines for each in formats_of_others() if each.bank_lines is not None)
 
 
 def _form(row: Mapping[str, Any]) -> LineForm | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
+from converters.installed import entry_points
 from converters.lines import Head, head
 from converters.records import Item
 from converters.unpacking import open_write
@@ -103,23 +104,30 @@ def never(_: Head) -> bool:
 
 
 @cache
-def _by_name() -> Mapping[str, Format]:
-    # As slow to import as all formats together.
-    from importlib.metadata import entry_points
+def _load(at: str) -> Format:
+    """Import the format at "module:attribute", or a module's `FORMAT`."""
+    module, _, attribute = at.partition(":")
+    file_format: Format = getattr(import_module(module), attribute or "FORMAT")
+    return file_format
 
-    by_name: dict[str, Format] = {}
-    for name, address in BUILT_IN.items():
-        module, _, attribute = address.partition(":")
-        by_name[name] = getattr(import_module(module), attribute or "FORMAT")
-    for entry in entry_points(group="converters.formats"):
-        if entry.name not in by_name:
-            by_name[entry.name] = entry.load()
-    return by_name
+
+@cache
+def _places() -> Mapping[str, str]:
+    """Return "module:attribute" of each format by name, in the order of detection."""
+    places = dict(BUILT_IN)
+    for each in entry_points("converters.formats"):
+        places.setdefault(each.name, each.at)
+    return places
 
 
 def formats() -> tuple[Format, ...]:
     """All formats, in the order of detection."""
-    return tuple(_by_name().values())
+    return tuple(map(_load, _places().values()))
+
+
+def formats_of_others() -> tuple[Format, ...]:
+    """Return the formats that other packages declare."""
+    return tuple(_load(at) for name, at in _places().items() if name not in BUILT_IN)
 
 
 def sniff(path: str | os.PathLike[str]) -> str:
@@ -129,11 +137,10 @@ def sniff(path: str | os.PathLike[str]) -> str:
         ConversionError: it looks like none, or cannot be read.
     """
     start = head(path)
-    for file_format in formats():
-        if file_format.sniff(start):
-            return file_format.name
-    names = ", ".join(file_format.name for file_format in formats())
-    raise ConversionError(path, 1, f"in none of the supported formats ({names})")
+    name = next((name for name, at in _places().items() if _load(at).sniff(start)), None)
+    if name is None:
+        raise ConversionError(path, 1, f"in none of the supported formats ({', '.join(_places())})")
+    return name
 
 
 def read(path: str | os.PathLike[str], format: str | None = None) -> Any:  # noqa: A002 - the field's word
@@ -163,9 +170,9 @@ def write(records: Iterable[Any], path: str | os.PathLike[str], format: str) -> 
 
 
 def _format(name: str, path: str | os.PathLike[str]) -> Format:
-    by_name = _by_name()
-    if name not in by_name:
-        near = difflib.get_close_matches(name, by_name, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"the formats are {', '.join(by_name)}"
+    places = _places()
+    if name not in places:
+        near = difflib.get_close_matches(name, places, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"the formats are {', '.join(places)}"
         raise ConversionError(path, None, f"no format '{name}'; {hint}")
-    return by_name[name]
+    return _load(places[name])

@@ -31,10 +31,10 @@ def track(folder: Path) -> Iterator[trecexam.Track]:
 
 def test_a_leaderboard_can_be_indexed_by_run_and_measure(track: trecexam.Track) -> None:
     board = track.leaderboard()
-    assert board["bm25"].run == "bm25"
-    assert board["bm25"]["nDCG@10"] == pytest.approx(0.487, abs=1e-3)
+    assert board["bm25"]["run"] == "bm25"
+    assert board["bm25"]["rubric:nDCG@10"] == pytest.approx(0.487, abs=1e-3)
     assert board["nDCG@10"] == [row.scores["nDCG@10"].mean for row in board.rows]
-    assert [row.run for row in board] == [row.run for row in board.rows]
+    assert [row["run"] for row in board] == [row.run for row in board.rows]
 
 
 def test_one_measure_needs_no_list(track: trecexam.Track) -> None:
@@ -131,7 +131,6 @@ def test_the_in_operator_finds_runs_columns_and_facts(track: trecexam.Track) -> 
     assert "bm25" in board
     assert "nDCG@10" in board
     assert "bm26" not in board
-    assert board["bm25"] in board.table
     assert "bm25" in track["rubric"].leaderboard().table
     assert "kendall_tau" in track.correlate()
     assert "cells" in track["rubric"].status()

@@ -7,6 +7,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from pathlib import Path
 
 from converters.errors import ConversionError
@@ -30,69 +32,55 @@ from trecexam.watching.settle import Settler
 RETRY = 60.0
 
 
+@dataclass(eq=False)
 class Daemon:
     """Keeps one track's outputs up to date until it is told to stop.
 
-    Args:
+    Attributes:
         root: the track folder.
+        log: takes one line for each thing worth saying.
         poll: True to look every few seconds only, without the operating system's file events.
         settle: seconds a file must be still; None for the track's setting.
-        log: takes one line for each thing worth saying.
-        progress: as in `trecexam.outputs.update.updated`.
-        regrade: as in `trecexam.outputs.update.updated`, for the first update that is done.
+        progress, regrade: as of `trecexam.outputs.update.update`; `regrade` for the first update done.
         grader: the only grader that grades; None for all.
         look_ended: called after each look with why it cannot go on, or ended early; "" where all is done.
+        updates: how many updates found something to do.
+        doing: the stage, in words that follow "finishing"; "" while waiting. Safe in a signal handler.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        *,
-        poll: bool = False,
-        settle: float | None = None,
-        log: Callable[[str], None],
-        progress: Callable[[Progress], None] | None = None,
-        regrade: bool = False,
-        grader: str | None = None,
-        look_ended: Callable[[str], None] | None = None,
-    ) -> None:
-        self.root = root
-        self.poll = poll
-        self.settle = settle
-        self.log = log
-        self.progress = progress
-        self.regrade = regrade
-        self.look_ended = look_ended or (lambda reason: None)
-        self.updates = 0
-        self._only = grader
-        self._stop = threading.Event()
-        self._wake = Wake()
-        self._loaders: TrackLoaders | None = None
-        self._config_stamp: object = None
-        self._settler: Settler | None = None
-        self._reported: frozenset[Rejected] = frozenset()
-        self._noted: frozenset[str] = frozenset()
-        self._failure: tuple[object, float] | None = None
-        self._why = ""
-        self._warm = False
-        self._doing = ""
+    root: Path
+    _: KW_ONLY
+    log: Callable[[str], None]
+    poll: bool = False
+    settle: float | None = None
+    progress: Callable[[Progress], None] | None = None
+    regrade: bool = False
+    grader: str | None = None
+    look_ended: Callable[[str], None] = lambda reason: None
+    updates: int = field(default=0, init=False)
+    doing: str = field(default="", init=False)
+    _stop: threading.Event = field(default_factory=threading.Event, init=False)
+    _wake: Wake = field(default_factory=Wake, init=False)
+    _loaders: TrackLoaders | None = field(default=None, init=False)
+    _config_stamp: object = field(default=None, init=False)
+    _settler: Settler | None = field(default=None, init=False)
+    _reported: frozenset[Rejected] = field(default=frozenset(), init=False)
+    _noted: frozenset[str] = field(default=frozenset(), init=False)
+    _failure: tuple[object, float] | None = field(default=None, init=False)
+    _why: str = field(default="", init=False)
+    _warm: bool = field(default=False, init=False)
 
     def stop(self) -> None:
-        """Asks it to finish the batch in hand, write the outputs and return. Safe in a signal handler."""
+        """Ask the daemon to finish its batch, write the outputs and return. Safe in a signal handler."""
         self._stop.set()
         self._wake.set()
 
-    @property
-    def doing(self) -> str:
-        """What it is at, in words that follow "finishing"; "" where it waits. Safe in a signal handler."""
-        return self._doing
-
     def look(self) -> None:
-        """Asks it to look at the folder now. Safe in another thread."""
+        """Ask the daemon to look at the folder now. Safe in another thread."""
         self._wake.set()
 
     def run(self) -> None:
-        """Watches until `stop` is called.
+        """Watch until `stop` is called.
 
         Raises:
             LockedError: another process grades this track.
@@ -102,11 +90,9 @@ class Daemon:
         with TrackLock(folder.lock_path):
             folder.runs.mkdir(parents=True, exist_ok=True)
             hints = Hints(self._wake)
-            if self.poll:
+            events = watching(self.root, folder.runs, hints, self.log)
+            with contextlib.nullcontext() if self.poll else events:
                 self._loop(folder, hints)
-            else:
-                with watching(self.root, folder.runs, hints, self.log):
-                    self._loop(folder, hints)
 
     def _loop(self, folder: TrackFolder, hints: Hints) -> None:
         self._open()
@@ -123,7 +109,7 @@ class Daemon:
                 self._loaders.close()
 
     def _open(self) -> None:
-        """Takes the settings as they are now.
+        """Take the settings as they are now.
 
         Raises:
             TrecexamError: they are wrong.
@@ -143,16 +129,15 @@ class Daemon:
             self._settler = Settler(patience)
 
     def _step(self, hints: Hints) -> float:
-        """One look at the folder; returns the seconds until the next one is due."""
+        """Look at the folder once; return the seconds until the next look is due."""
         assert self._loaders is not None
         assert self._settler is not None
-        loaders = self._loaders
-        poll = loaders.folder.config.watch.poll
+        poll = self._loaders.folder.config.watch.poll
         try:
-            if _settings(loaders.folder) != self._config_stamp:
+            if _settings(self._loaders.folder) != self._config_stamp:
                 self._open()
-                loaders = self._loaders
                 self.log("settings changed")
+            loaders = self._loaders
             # What is told of before the look is there when it is looked at.
             arrived = hints.take()
             stamps = _stamps(loaders)
@@ -167,37 +152,35 @@ class Daemon:
         key = (tuple(sorted(stamps.items())), tuple(sorted(waiting)))
         if self._failure is None or self._failure[0] != key or time.monotonic() > self._failure[1] + RETRY:
             try:
-                hold = tuple(waiting)
-                done = update(
-                    loaders,
-                    self.progress,
-                    self._stop.is_set,
-                    hold,
-                    only=self._only,
-                    doing=self._is_doing,
-                    regrade=self.regrade,
-                )
-                self.regrade = False
-                if not (done.changed or self._warm):
-                    # The first run that is dropped shall not wait for what was there before it.
-                    for loader in loaders.values():
-                        with contextlib.suppress(TrecexamError, ConversionError):
-                            # What is in its way was said.
-                            warm_up(loader, self._stop.is_set, hold)
-                self._warm = True
-                self._report(done)
-                self.look_ended(done.why)
-                self._failure = None
-                if done.why:
-                    # What could not be had now is tried again, but not at every look.
-                    self._failure = (key, time.monotonic())
+                done = self._update(loaders, tuple(waiting))
+                # What could not be had now is tried again, but not at every look.
+                self._failure = (key, time.monotonic()) if done.why else None
             except (TrecexamError, ConversionError) as error:
                 self._fail(key, error)
-            self._doing = ""
+            self.doing = ""
         return min([poll, *waiting.values()])
 
-    def _is_doing(self, stage: str) -> None:
-        self._doing = stage
+    def _update(self, loaders: TrackLoaders, hold: tuple[Path, ...]) -> Update:
+        done = update(
+            loaders,
+            self.progress,
+            self._stop.is_set,
+            hold,
+            only=self.grader,
+            doing=partial(setattr, self, "doing"),
+            regrade=self.regrade,
+        )
+        self.regrade = False
+        if not (done.changed or self._warm):
+            # The first run that is dropped shall not wait for what was there before it.
+            for loader in loaders.values():
+                # What is in its way was said.
+                with contextlib.suppress(TrecexamError, ConversionError):
+                    warm_up(loader, self._stop.is_set, hold)
+        self._warm = True
+        self._report(done)
+        self.look_ended(done.why)
+        return done
 
     def _fail(self, key: object, error: Exception) -> None:
         if self._failure is None or self._failure[0] != key:
@@ -225,14 +208,14 @@ class Daemon:
 
 
 def _settings(folder: TrackFolder) -> tuple[object, object]:
-    """Changes when trecexam.toml, or the file of a prompt or a metric that it names, changes."""
+    """Return another value when trecexam.toml, or a prompt or metric that it names, changes."""
     folders = list(usable_folders(folder).values())
     named_paths = [path for each in folders for path in (each.prompt(), each.metric())]
     return stamp(folder.config_path), tuple(path and stamp(path) for path in named_paths)
 
 
 def _stamps(loaders: TrackLoaders) -> dict[Path, Stamp]:
-    """The stamps of all input files, of the graders that can say which they look at.
+    """Return the stamps of all input files, of the graders that can say which they look at.
 
     Raises:
         TrecexamError: none of them can.
@@ -252,28 +235,21 @@ def _stamps(loaders: TrackLoaders) -> dict[Path, Stamp]:
 def describe(update: Update) -> list[str]:
     """Return lines on what an update did: counts and files, and why it ended early."""
     counts = update.counts
+    lost = lost_in_words(Counter(row.lost for row in update.rejected))
     parts = [
         plural(update.runs, "run"),
-        *([plural(len(update.graders), "grader")] if update.graders else []),
+        plural(len(update.graders), "grader") if update.graders else "",
         f"{plural(update.graded, 'cell')} graded" if update.graded else "nothing to grade",
+        f"{update.cut:,} texts cut at the end to fit the model" if update.cut else "",
+        f"{counts.missing:,} of {counts.cells:,} without a grade" if counts.missing else "",
+        *(f"{n:,} {name}" for name in ("unparsed", "refused", "error") if (n := getattr(counts, name))),
+        f"{counts.no_text:,} pooled passages without a text" if counts.no_text else "",
+        f"rejected: {lost} (out/rejected.tsv)" if lost else "",
+        f"{len(update.written)} files written to out/" if update.written else "outputs unchanged",
+        _moves(update, ""),
+        *(_moves(each, f"{name}:") for name, each in update.graders.items()),
     ]
-    if update.cut:
-        parts.append(f"{update.cut:,} texts cut at the end to fit the model")
-    if counts.missing:
-        parts.append(f"{counts.missing:,} of {counts.cells:,} without a grade")
-    for name in ("unparsed", "refused", "error"):
-        if getattr(counts, name):
-            parts.append(f"{getattr(counts, name):,} {name}")
-    if counts.no_text:
-        parts.append(f"{counts.no_text:,} pooled passages without a text")
-    if update.rejected:
-        lost = lost_in_words(Counter(row.lost for row in update.rejected))
-        parts.append(f"rejected: {lost} (out/rejected.tsv)")
-    parts.append(f"{len(update.written)} files written to out/" if update.written else "outputs unchanged")
-    parts += _moves(update, "")
-    for name, each in update.graders.items():
-        parts += _moves(each, f"{name}:")
-    lines = ["; ".join(parts)]
+    lines = ["; ".join(filter(None, parts))]
     if not update.complete:
         # Of several graders it is said who ended early, and who cannot go on at all.
         early = update.why if update.graders else f"ended early: {update.why}"
@@ -281,11 +257,11 @@ def describe(update: Update) -> list[str]:
     return lines
 
 
-def _moves(update: Update, prefix: str) -> list[str]:
+def _moves(update: Update, prefix: str) -> str:
     """Name the runs that moved, and the measure that ranks them; the first leaderboard moves none."""
     moved = update.moved
     is_first = len(moved) >= update.runs and all(row.rank_before is None for row in moved)
     if not moved or is_first:
-        return []
+        return ""
     names = shorten_list([row.summary for row in moved], quote="")
-    return [f"moved by {prefix}{moved[0].measure}: {names}"]
+    return f"moved by {prefix}{moved[0].measure}: {names}"

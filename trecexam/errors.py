@@ -8,11 +8,7 @@ import re
 import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from converters.records import HumanRating, Item
-
+from typing import Any
 
 #: Letters of a word, or of a text in quotes, that a message has at most, and that it keeps of each end.
 _MOST, _END = 300, 120
@@ -20,9 +16,7 @@ _LONG = re.compile(rf"(?<!\w)'[^']{{{_MOST},}}'(?!\w)|\S{{{_MOST},}}")
 
 
 def shortened(message: str) -> str:
-    """A message whose long words and quoted texts are cut in the middle: somebody may have typed thousands of
-    letters.
-    """
+    """Return a message whose long words and quoted texts are cut in the middle."""
     return _LONG.sub(lambda match: f"{match[0][:_END]}...{match[0][-_END:]}", message)
 
 
@@ -70,40 +64,32 @@ class LockedError(TrecexamError):
 
 
 class ConflictError(TrecexamError):
-    """Somebody else changed what the caller wants to change; nothing was written."""
+    """Somebody else changed what the caller wants to change; nothing was written.
+
+    Attributes:
+        now: the value that counts; None where there is none.
+    """
+
+    def __init__(self, reason: str, now: Any = None, *, path: Path | str | None = None) -> None:
+        super().__init__(reason, path=path)
+        self.now = now
 
 
 class RatingConflictError(ConflictError):
-    """Another rating counts than the one that was seen.
-
-    Attributes:
-        now: the rating that counts; None where there is none.
-    """
-
-    def __init__(self, reason: str, now: HumanRating | None, *, path: Path | str | None = None) -> None:
-        super().__init__(reason, path=path)
-        self.now = now
+    """Another rating counts than the rating that was seen; `now` is a `HumanRating`."""
 
 
 class ItemConflictError(ConflictError):
-    """An item is another one than the one that was seen.
-
-    Attributes:
-        now: the item; None where it is gone.
-    """
-
-    def __init__(self, reason: str, now: Item | None, *, path: Path | str | None = None) -> None:
-        super().__init__(reason, path=path)
-        self.now = now
+    """An item was changed since it was seen; `now` is the `Item`."""
 
 
 def cannot_go_on(name: str, error: Exception) -> str:
-    """The line on one of several graders that cannot go on; the others do."""
+    """Return the line on a grader that cannot go on, while other graders do."""
     return f"{name} cannot go on: {error}"
 
 
 def did_you_mean(name: str, candidates: Collection[str], otherwise: str = "", *, before: str = "") -> str:
-    """A guess at what was meant by a name that is not known; `otherwise` where none of the known is like it.
+    """Return a guess at the known name that was meant; `otherwise` where none is like it.
 
     Args:
         before: stands before the guess.
@@ -117,12 +103,12 @@ def quoted(path: str | os.PathLike[str]) -> str:
     return shlex.quote(os.fspath(path))
 
 
-#: Type of a pydantic error -> what to say of the value.
+#: Beginning of a pydantic error's type -> what to say of the value.
 _PLAIN = {
-    "greater_than": "must be above {gt}",
     "greater_than_equal": "must be {ge} or more",
-    "less_than": "must be below {lt}",
+    "greater_than": "must be above {gt}",
     "less_than_equal": "must be {le} or less",
+    "less_than": "must be below {lt}",
     "finite_number": "must be a finite number",
     "string_type": "must be a text in quotes",
     "list_type": "must be a list",
@@ -130,9 +116,6 @@ _PLAIN = {
     "model_type": "must be a section with settings",
     "extra_forbidden": "no such setting",
     "missing": "is missing",
-}
-#: The same by what a type begins with.
-_PLAIN_KINDS = {
     "bool_": "must be true or false",
     "int_": "must be a whole number",
     "float_": "must be a number",
@@ -140,18 +123,14 @@ _PLAIN_KINDS = {
 
 
 def plain_reason(error: Mapping[str, Any]) -> str:
-    """What is wrong with a value, in plain words, for one of the `errors()` of a pydantic.ValidationError."""
+    """Return what is wrong with a value, for one of the `errors()` of a pydantic.ValidationError."""
     kind, context = error["type"], error.get("ctx", {})
     if kind == "literal_error":
         names = re.findall(r"'([^']*)'", context["expected"])
         value = error.get("input")
-        return f"must be {context['expected']}" + (
-            did_you_mean(value, names, before="; ") if isinstance(value, str) else ""
-        )
-    plain = _PLAIN.get(kind)
-    if plain is not None:
-        return plain.format(**context)
-    for beginning, words in _PLAIN_KINDS.items():
+        guess = did_you_mean(value, names, before="; ") if isinstance(value, str) else ""
+        return f"must be {context['expected']}{guess}"
+    for beginning, words in _PLAIN.items():
         if kind.startswith(beginning):
-            return words
+            return words.format(**context)
     return str(error["msg"]).removeprefix("Value error, ")

@@ -7,16 +7,14 @@ and is imported when it is requested: so `--help` stays quick, and the core impo
 
 from __future__ import annotations
 
-import os
 import pkgutil
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from converters.installed import entry_points
 from trecexam.errors import TrecexamError
 
 GROUP = "trecexam.extensions"
@@ -47,7 +45,6 @@ class Extension:
             of the live page, plots.
         graders: each a `trecexam.graders.Factory`, by the name that `name` in [grader] has for it.
         settings: sections of trecexam.toml, each a subclass of `trecexam.config.Section`, by name.
-        kinds: each a `trecexam.line.kind.Kind`, by the name that `kind` in [graders.NAME] has for it.
         item_values: facts about items beside their grades ("discrimination"): each a function of an
             `Assessment` and a min_rating or None, which gives (query_id, item_id) -> value.
         teacher: fills holes by what judgments teach: see `trecexam.features.fill.teaching.Teacher`.
@@ -62,7 +59,6 @@ class Extension:
     features: tuple[str, ...] = ()
     graders: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
-    kinds: Mapping[str, str] = field(default_factory=dict)
     item_values: Mapping[str, str] = field(default_factory=dict)
     teacher: str | None = None
     elsewhere: str | None = None
@@ -79,7 +75,6 @@ class Extension:
         yield from self.features
         yield from self.graders.values()
         yield from self.settings.values()
-        yield from self.kinds.values()
         yield from self.item_values.values()
         single = (self.teacher, self.elsewhere, self.models, self.answers, self.bank_writer)
         yield from (address for address in single if address is not None)
@@ -95,14 +90,14 @@ def extensions() -> tuple[Extension, ...]:
     ours = import_module(GROUP)
     addresses = {name: f"{GROUP}.{name}:EXTENSION" for _, name, _ in pkgutil.iter_modules(ours.__path__)}
     addresses = dict(sorted(addresses.items()))
-    for name, at, package in sorted(_installed()):
+    for name, at, package in sorted(entry_points(GROUP)):
         if addresses.setdefault(name, at) != at:
             raise TrecexamError(
                 f"two extensions are called '{name}': {addresses[name]} and {at}; uninstall one: "
                 f"pip uninstall {package}"
             )
     loaded = tuple(_load(name, at) for name, at in addresses.items())
-    for kind in ("commands", "graders", "settings", "kinds"):
+    for kind in ("commands", "graders", "settings"):
         names: dict[str, str] = {}
         for extension in loaded:
             for name in getattr(extension, kind):
@@ -136,30 +131,3 @@ def _load(name: str, at: str) -> Extension:
     if not isinstance(extension, Extension):
         raise TrecexamError(f"the extension '{name}' ({at}) is not a trecexam.extension.Extension")
     return extension
-
-
-def _installed() -> Iterator[tuple[str, str, str]]:
-    """Name and place of each entry point of the group, and the name of its package.
-
-    `importlib.metadata` finds the same, and takes as long to import as all of `trecexam --help` otherwise.
-    """
-    for folder in dict.fromkeys(sys.path):
-        try:
-            with os.scandir(folder or ".") as entries:
-                packages = sorted(
-                    entry.path for entry in entries if entry.name.endswith((".dist-info", ".egg-info"))
-                )
-        except OSError:
-            continue
-        for package in packages:
-            try:
-                text = Path(package, "entry_points.txt").read_text(encoding="utf-8")
-            except OSError:
-                continue
-            group = ""
-            for line in map(str.strip, text.splitlines()):
-                if line.startswith("["):
-                    group = line
-                elif group == f"[{GROUP}]" and "=" in line:
-                    name, _, at = line.partition("=")
-                    yield name.strip(), at.strip(), Path(package).stem.split("-")[0]

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from converters.errors import ConversionError
 from converters.lines import open_input
 from trecexam.errors import GraderError, did_you_mean, plain_reason
 
 if TYPE_CHECKING:
     import jinja2
 
-File = TypeVar("File", bound=BaseModel)
 Prompt = TypeVar("Prompt")
 _SLOT = re.compile(r"\{([A-Za-z_]\w*)\}")
 
@@ -68,7 +68,7 @@ def slots(template: str, *, jinja: bool) -> frozenset[str]:
 
 
 @cache
-def compiled(template: str) -> jinja2.Template:
+def _compiled(template: str) -> jinja2.Template:
     """A Jinja template that cannot reach anything but its variables, and knows all it names."""
     import jinja2
     from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -91,26 +91,31 @@ def filled(template: str, values: Mapping[str, str], *, jinja: bool, name: str) 
     if not jinja:
         return _SLOT.sub(lambda slot: values.get(slot[1], slot[0]), template)
     try:
-        return compiled(template).render(values)
+        return _compiled(template).render(values)
     except Exception as error:
         # A template is a program of the user's: it can fail in any way.
         raise GraderError(f"prompt {name} cannot be filled in: {error}") from error
 
 
-def read_prompt_file(path: Path, form: type[File]) -> tuple[File, bool]:
-    """What a `.toml` prompt file says, or a Jinja file as its `template`; and whether it is Jinja.
+def read_own_prompt(
+    path: Path, form: type[OwnFile], slot_names: Sequence[str], needed: Mapping[str, Sequence[str]]
+) -> OwnPrompt[OwnFile]:
+    """Read the prompt in a `.toml` file or a Jinja template.
+
+    Args:
+        slot_names: the slots that there are.
+        needed: what a prompt must have a place for -> the slots that are such a place, the usual one first.
 
     Raises:
         GraderError: the file cannot be read or used; the message says why.
     """
-    try:
-        with io.TextIOWrapper(open_input(path), encoding="utf-8-sig") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise GraderError(f"this prompt cannot be read: {error}", path=path) from None
     jinja = path.suffix.lower() != ".toml"
     try:
-        return form.model_validate({"template": text} if jinja else tomllib.loads(text)), jinja
+        with io.TextIOWrapper(open_input(path), encoding="utf-8-sig") as opened:
+            text = opened.read()
+        file = form.model_validate({"template": text} if jinja else tomllib.loads(text))
+        template = file.template.removesuffix("\n")
+        present = slots(template, jinja=jinja)
     except tomllib.TOMLDecodeError as error:
         line_match = re.search(r"\(at line (\d+)", str(error))
         line = int(line_match[1]) if line_match else len(text.splitlines())
@@ -120,46 +125,21 @@ def read_prompt_file(path: Path, form: type[File]) -> tuple[File, bool]:
         name = ".".join(map(str, first["loc"]))
         field_names = ", ".join(form.model_fields)
         raise GraderError(f"`{name}`: {plain_reason(first)}; a prompt has {field_names}", path=path) from None
-
-
-def checked_slots(template: str, path: Path, slot_names: Sequence[str], *, jinja: bool) -> frozenset[str]:
-    """The slots that a template of the user's has.
-
-    Raises:
-        GraderError: it is not valid, or has a slot that is not among `known`.
-    """
-    try:
-        slots_used = slots(template, jinja=jinja)
+    except (OSError, UnicodeDecodeError, ConversionError) as error:
+        raise GraderError(f"this prompt cannot be read: {error}", path=path) from None
     except Exception as error:
-        line = getattr(error, "lineno", None)
-        raise GraderError(f"this prompt is not valid Jinja: {error}", path=path, line=line) from None
+        # Of Jinja: `slots` imports it late.
+        at = getattr(error, "lineno", None)
+        raise GraderError(f"this prompt is not valid Jinja: {error}", path=path, line=at) from None
     if not jinja and (double := re.search(r"\{\{\s*([A-Za-z_]+)\s*\}\}", template)):
         right = double[1] if double[1] in slot_names else slot_names[-1]
         raise GraderError(f"double braces are Jinja's: write {{{right}}}, or name the file .jinja", path=path)
-    unknown = sorted(slots_used - set(slot_names))
+    unknown = sorted(present - set(slot_names))
     if unknown:
         hint = "" if jinja else " (braces of your own: write the prompt as a .jinja file)"
         raise GraderError(
             f"unknown slot '{unknown[0]}'; a prompt has {', '.join(slot_names)}{hint}", path=path
         )
-    return slots_used
-
-
-def read_own_prompt(
-    path: Path, form: type[OwnFile], slot_names: Sequence[str], needed: Mapping[str, Sequence[str]]
-) -> OwnPrompt[OwnFile]:
-    """The prompt in a `.toml` file or a Jinja template.
-
-    Args:
-        slot_names: the slots that there are.
-        needed: what a prompt must have a place for -> the slots that are such a place, the usual one first.
-
-    Raises:
-        GraderError: the file cannot be read or used; the message says why.
-    """
-    file, jinja = read_prompt_file(path, form)
-    template = file.template.removesuffix("\n")
-    present = checked_slots(template, path, slot_names, jinja=jinja)
     for what, names in needed.items():
         if present.isdisjoint(names):
             slot = f"{{{{ {names[0]} }}}}" if jinja else f"{{{names[0]}}}"

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from trecexam.extensions.learn.accessor import LearnAccessor
     from trecexam.extensions.ragval.accessor import RagvalAccessor
     from trecexam.features.agreement.agreement import Agreements
-    from trecexam.features.agreement.citations import CitationAgreement
-    from trecexam.features.fill.arithmetic.scale_map import RuleName
     from trecexam.features.holes.holes import By, HolesReport
     from trecexam.features.leaderboard.differences import Differences, Test
     from trecexam.graders import Grader
@@ -472,7 +470,7 @@ class Track:
         min_ratings: Sequence[int] = (),
         min_answers: Sequence[int] = (),
         min_relevant: int | None = None,
-    ) -> Agreements | CitationAgreement:
+    ) -> Agreements | Tables:
         """Compare labels with official judgments, or labels of citations with people's.
 
         Args:
@@ -488,7 +486,7 @@ class Track:
         from trecexam.features.agreement.citations import citation_agreement
 
         graded = self._selected.graded(lambda each: each.of_documents)
-        agreement: Agreements | CitationAgreement
+        agreement: Agreements | Tables
         if graded.asked.citing is None:
             agreement = agreements(graded, min_ratings, min_answers, min_relevant)
         elif min_ratings or min_answers or min_relevant:
@@ -663,14 +661,13 @@ class Track:
         judgments: bool = False,
         repeats: int = 10,
         seed: int = 0,
-        rule: RuleName | None = None,
-        cuts: Mapping[int, int] | None = None,
         by: Sequence[str] = (),
         progress: Callable[[Progress], None] | None = None,
     ) -> Tables:
         """Leave out official judgments, fill them, and compare leaderboards with that on all judgments.
 
-        By default the judgments that only one run contributed are left out, for each run in turn.
+        By default the judgments that only one run contributed are left out, for each run in turn. The map
+        from automatic to official labels is fitted in each step on the judgments that remain.
 
         Args:
             official_measures: in place of the track's.
@@ -678,17 +675,12 @@ class Track:
             judgments: remove 10 to 90% of the judgments at random instead.
             repeats: how often judgments are drawn; at least 1.
             seed: of the random numbers.
-            rule: maps automatic to official labels. None or "fitted": fitted in each step on the judgments
-                that remain, else "identity".
-            cuts: automatic label -> official label, of "thresholds", which they imply; None: min_rating ->
-                min_relevant.
             by: other methods for dropped judgments: "learned" (anew in each step), "label:N" (N for all),
                 "label" (each label above 0 in turn), "condensed" (lists without dropped passages).
             progress: called while texts are encoded, then with the number of steps done.
 
         Raises:
-            TrecexamError: no official judgments, a measure that cannot be computed, wrong cuts, teams or
-                methods.
+            TrecexamError: no official judgments, a measure that cannot be computed, wrong teams or methods.
             ConversionError: a file cannot be read.
         """
         from trecexam.extensions.simulation.simulating import simulate
@@ -701,8 +693,6 @@ class Track:
             judgments=judgments,
             repeats=repeats,
             seed=seed,
-            rule=rule,
-            cuts=cuts,
             by=by,
             progress=progress,
         )

@@ -15,7 +15,8 @@ from trecexam.features.exporting import exports
 from trecexam.features.exporting.pool import pooled_passages
 from trecexam.features.fill import fill as filling
 from trecexam.features.fill.arithmetic.scale_map import RuleName
-from trecexam.features.fill.filled import Filled, FillRequest, HolesToFill
+from trecexam.features.fill.filled import Filled, HolesToFill
+from trecexam.features.fill.finding import find_holes
 from trecexam.features.override import overriding
 from trecexam.features.override.overriding import Overridden
 from trecexam.features.verification import verification
@@ -24,10 +25,9 @@ from trecexam.features.verification.verification import View
 from trecexam.files.stamps import Rejected
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
-from trecexam.graders.sampling import MeasuredTime
+from trecexam.graders.meter import MeasuredTime
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_time
-from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.kind import Kind
 from trecexam.line.loaded_track import has_bank
 from trecexam.line.lost_grades import lost_grades
@@ -37,6 +37,7 @@ from trecexam.line.official import official_judgments
 from trecexam.line.rejected import all_rejected
 from trecexam.line.selection import Selection
 from trecexam.line.sheets import Counts
+from trecexam.line.track_pool import count_judged_outside
 from trecexam.scores.labels import LabelRule, subtopic_qrels
 from trecexam.tables.frames import Library
 from trecexam.tables.result import Tables
@@ -191,7 +192,6 @@ class Fill(Group):
         self,
         qrels: Path | str | None = None,
         *,
-        depth: int | None = None,
         rule: RuleName | None = None,
         cuts: Mapping[int, int] | None = None,
         as_unjudged: bool = False,
@@ -201,7 +201,6 @@ class Fill(Group):
 
         Args:
             qrels: official judgments in place of the track's.
-            depth: ranks of each run that are pooled, in place of the track's.
             rule: maps automatic to official labels. None: "fitted" on the passages with both.
             cuts: automatic label -> official label, of "thresholds", which they imply; None: min_rating ->
                 min_relevant.
@@ -216,16 +215,15 @@ class Fill(Group):
         """
         path = None if qrels is None else Path(qrels)
         rule = "thresholds" if cuts and rule is None else rule
-        request = FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged, by)
         loader = self._track.loader(documents=True, bank_needed=False)
-        return self._track.with_grader_note(filling.find_holes(loader, request), loader.name)
+        found = find_holes(loader, path, rule, cuts, as_unjudged=as_unjudged, by=by)
+        return self._track.with_grader_note(found, loader.name)
 
     def __call__(
         self,
         to_fill: HolesToFill | Path | str,
         *,
         output: Path | str | None = None,
-        sources: Path | str | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> Filled:
         """Grade the holes that have no grades yet, and merge their labels into the official judgments.
@@ -236,18 +234,18 @@ class Fill(Group):
         Args:
             to_fill: the result of `find`; or the path of `output`, to fill the track's own judgments by
                 default.
-            output: where the merged qrels are written; None writes nothing.
-            sources: where the source of each line is written; None for `output` with ".sources.tsv" after it.
+            output: where the merged qrels are written, and the source of each line, in `output` with
+                ".sources.tsv" after its name; None writes nothing.
             progress: called with the number of graded cells, or encoded passages, and of how many.
 
         Raises:
             LockedError: another process grades this track.
             StoreError: the store is gone or an older one, and its grades would be paid for again.
-            TrecexamError: `output` or `sources` is an input, or cannot be written; the grader cannot run; or
+            TrecexamError: `output` is an input, or cannot be written; the grader cannot run; or
                 nothing can be learned from the judgments.
         """
         loader = self._track.loader(documents=True, bank_needed=False)
-        result = filling.fill(loader, to_fill, output=output, sources=sources, progress=progress)
+        result = filling.fill(loader, to_fill, output=output, progress=progress)
         return self._track.with_grader_note(result, loader.name)
 
 
@@ -260,7 +258,6 @@ class Verify(Group):
         query_ids: Collection[str] | None = None,
         item_ids: Collection[str] | None = None,
         doc_ids: Collection[str] | None = None,
-        statuses: Collection[str] | None = None,
         top: int | None = None,
     ) -> View:
         """List every cell with its answer and official judgment, item by item, best rating first.
@@ -268,7 +265,7 @@ class Verify(Group):
         The table `items` has the items with their texts, and how often each rating was given.
 
         Args:
-            query_ids, item_ids, doc_ids, statuses: only these; None for all.
+            query_ids, item_ids, doc_ids: only these; None for all.
             top: of each item, only so many passages.
 
         Raises:
@@ -276,7 +273,7 @@ class Verify(Group):
         """
         graded = self._track.graded()
         result = verification.grading(
-            graded, query_ids=query_ids, item_ids=item_ids, doc_ids=doc_ids, statuses=statuses, top=top
+            graded, query_ids=query_ids, item_ids=item_ids, doc_ids=doc_ids, top=top
         )
         return self._track.with_grade_notes(result, graded)
 

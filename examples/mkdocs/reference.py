@@ -22,9 +22,8 @@ from converters.lines import head
 from converters.scored_rows import has_texts
 from trecexam.cli.main import cli
 from trecexam.config.file import toml_value
-from trecexam.config.graders import GraderSection
+from trecexam.config.graders import GraderSection, NamedGrader
 from trecexam.config.language_models import LanguageModelSection
-from trecexam.config.named_grader import NamedGrader
 from trecexam.config.sections import ScoresSection, TrackSection
 from trecexam.config.track_config import config_class
 from trecexam.extension import extensions, named

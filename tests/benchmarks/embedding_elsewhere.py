@@ -27,7 +27,7 @@ import trecexam
 from trecexam.folder import TrackFolder
 from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.line.assessment import Assessment
-from trecexam.line.cautions import encoder_agreements, highest_cosines
+from trecexam.line.diagnostics import encoder_agreements, highest_cosines
 from trecexam.line.evaluation import official_values
 from trecexam.line.loader import TrackLoaders
 from trecexam.scores.encoder_likeness import agreement, runs_like_encoder

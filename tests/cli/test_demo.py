@@ -184,27 +184,6 @@ def test_the_demo_table_is_in_leaderboard_order(demo: Path, capsys: pytest.Captu
     assert orders[0] == orders[1]
 
 
-def test_a_table_ordered_by_another_measure_says_so(
-    rag_demo: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def said() -> str:
-        capsys.readouterr()
-        assert run(["compare", str(rag_demo), "--grader", "rubric"]) == 0
-        return capsys.readouterr().err
-
-    assert "the leaderboard of all graders goes by" not in said()
-    config = rag_demo / "trecexam.toml"
-    first = 'measures = ["Cover(rel=4)@10"]'
-    assert first in config.read_text()
-    both = 'measures = ["P(rel=4)@10", "Cover(rel=4)@10"]'
-    config.write_text(config.read_text().replace(first, both))
-    note = "by P(rel=4)@10, the first measure of [graders.rubric]; the leaderboard of all graders goes by "
-    assert f"{note}Cover(rel=4)@10" in said()
-    for words in (["-m", "Cover(rel=4)@10"], ["-m", "P(rel=4)@10"]):
-        assert run(["compare", str(rag_demo), "--grader", "rubric", *words]) == 0
-        assert "the leaderboard of all graders goes by" not in capsys.readouterr().err
-
-
 def test_a_second_demo_prints_the_same_and_changes_no_file(
     demo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

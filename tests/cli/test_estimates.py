@@ -24,7 +24,7 @@ from trecexam.line.store import GradeStore
 pytest.importorskip("transformers", reason="the extra `models` is not installed")
 from tiny_models import save_llama
 
-from trecexam.graders import sampling
+from trecexam.graders import meter
 
 TIMED = re.compile(
     r"^(?P<doing>\w+) would take about \d+ s: a sample took \d+\.\d s until the first (?P<what>\w+), "
@@ -42,7 +42,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def root(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A track on which each command has work for a model: a tiny model writes and judges."""
     # The samples are the same on a busy machine.
-    monkeypatch.setattr(sampling, "_ENOUGH", 1e9)
+    monkeypatch.setattr(meter, "_ENOUGH", 1e9)
     root = tmp_path / "track"
     root.mkdir()
     (root / "queries.tsv").write_text("q1\twhere does it sit\nq2\twho wrote it\nq3\twhat is it\n")
@@ -121,17 +121,17 @@ def test_if_the_model_cannot_run_counts_are_shown_with_the_reason(
 
 def test_time_is_extrapolated_from_the_last_part_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(sampling.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(meter.time, "monotonic", lambda: now[0])
 
     def work(part: object, load: float = 10.0, each: float = 0.25) -> None:
         now[0] += (load if now[0] == 0 else 0) + each * len(part)  # type: ignore[arg-type]
 
     # Parts of 1, 4 and 16: by then more than three seconds have passed.
-    sample = sampling.measured(work, iter(range(1000)), 2000, lambda _: 2)
+    sample = meter.measured(work, iter(range(1000)), 2000, lambda _: 2)
     assert sample == (10.25 + 2000 / 2 * 0.25, 10.25, 32, 16, 4.0)
     now[0] = 0.0
     # The first part was all the work.
-    assert sampling.measured(work, [7], 1) == (10.25, 10.25, 1, 1, 10.25)
+    assert meter.measured(work, [7], 1) == (10.25, 10.25, 1, 1, 10.25)
 
 
 @pytest.mark.parametrize("words", ["watch SMALL", "erag TRACK --gold TRACK/gold.jsonl"])
@@ -145,7 +145,7 @@ def test_json_has_the_minutes_and_the_number_of_measured_cells(
 ) -> None:
     # The clock advances by a minute per call, so the time of each part is known.
     ticks = itertools.count(0.0, 60.0)
-    monkeypatch.setattr(sampling, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    monkeypatch.setattr(meter, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
     small = make_small_track(tmp_path / "small", queries=1, docs=3, items=2)
     (small / "trecexam.toml").write_text((root / "trecexam.toml").read_text())
     command = words.replace("TRACK", str(root)).replace("SMALL", str(small)).split()
@@ -177,7 +177,7 @@ def test_json_for_a_server_has_no_minutes_and_implies_estimate(
 def test_support_estimates_the_time_of_a_local_model_and_stores_nothing(
     tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampling, "_ENOUGH", 1e9)
+    monkeypatch.setattr(meter, "_ENOUGH", 1e9)
     root = make_cited_track(tmp_path / "cited", "http://127.0.0.1:9")
     words = {"name": "causal", "model": str(model), "device": "cpu", "dtype": "float32"}
     lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())

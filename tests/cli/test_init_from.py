@@ -14,16 +14,15 @@ import converters
 import trecexam
 from trecexam.cli.main import run
 from trecexam.folder import TrackFolder
-from trecexam.folder_roles import look_at
+from trecexam.folder_roles import look_into
 from trecexam.line import run_columns
 
 HEADER = "query-id\tcorpus-id\tscore\n"
+TRAIN = f"{HEADER}q1\td1\t2\n"
 BEIR = {
     "corpus.jsonl": '{"_id": "d1", "title": "Pumps", "text": "They move heat."}\n'
     '{"_id": "d2", "title": "Bees", "text": "They make honey."}\n',
     "queries.jsonl": '{"_id": "q1", "text": "heat pumps"}\n{"_id": "q2", "text": "bees"}\n',
-    # More queries than test.tsv, as in all of BEIR.
-    "qrels/train.tsv": f"{HEADER}q1\td1\t2\nq2\td1\t1\n",
     "qrels/test.tsv": f"{HEADER}q2\td2\t1\n",
     "runs/bm25.tsv": "q1 d1 1\nq1 d2 2\nq2 d2 1\n",
     "runs/other.run": "x Q0 d1 1 2.0 other\n",
@@ -51,20 +50,40 @@ def test_a_beir_folder_becomes_a_track(folder: Path, capsys: pytest.CaptureFixtu
     lines = [
         "left out README.md: in none of the supported formats",
         "took corpus.jsonl as passages",
-        "took qrels/test.tsv as qrels: of 2 such files, since its name says test",
-        "left out qrels/train.tsv: test.tsv is read as qrels, since its name says test; --qrels FILE takes "
-        "another",
+        "took qrels/test.tsv as qrels",
         "took queries.jsonl as queries",
         "took runs/bm25.tsv as runs",
-        "left out runs/other.run: none of the queries at its beginning is in queries.jsonl; --runs takes it "
-        "nevertheless",
+        "took runs/other.run as runs",
     ]
     assert init_messages(capsys, "--from", "beir") == lines
     # A second run changes nothing.
     assert init_messages(capsys, "--from", "beir") == lines
     track = TrackFolder.open(Path("track"))
-    assert [path.name for path in track.run_files()] == ["bm25.tsv"]
+    assert [path.name for path in track.run_files()] == ["bm25.tsv", "other.run"]
     assert track.qrels().read_text() == BEIR["qrels/test.tsv"]  # type: ignore[union-attr]
+
+
+def test_two_files_of_one_role_are_named_and_nothing_is_made(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "qrels" / "train.tsv").write_text(TRAIN)
+    (folder / "more.jsonl").write_text(BEIR["queries.jsonl"])
+    said = []
+    for words in ((), ("--queries", "beir/queries.jsonl")):
+        assert run(["init", "track", "--from", "beir", *words]) == 2
+        said += capsys.readouterr().err.splitlines()
+    assert said == [
+        "trecexam: beir: 2 files can be the queries: more.jsonl, queries.jsonl; choose one: "
+        "--queries beir/more.jsonl",
+        "trecexam: beir: 2 files can be the qrels: qrels/test.tsv, qrels/train.tsv; choose one: "
+        "--qrels beir/qrels/test.tsv",
+    ]
+    assert not Path("track").exists()
+    lines = init_messages(
+        capsys, "--from", "beir", "--queries", "beir/queries.jsonl", "--qrels", "beir/qrels/train.tsv"
+    )
+    assert "left out qrels/test.tsv: --qrels is given" in lines
+    assert Path("track/qrels.txt").read_text() == TRAIN
 
 
 def test_pipes_devices_and_dead_links_are_left_out_by_name(
@@ -77,18 +96,14 @@ def test_pipes_devices_and_dead_links_are_left_out_by_name(
     assert "left out runs/gone.run: a link to a file that is gone" in lines
     assert "left out runs/pipe.run: a pipe or a device" in lines
     assert "left out runs/zero.run: a pipe or a device" in lines
-    assert [path.name for path in TrackFolder.open(Path("track")).run_files()] == ["bm25.tsv"]
+    assert len(TrackFolder.open(Path("track")).run_files()) == 2
 
 
 def test_files_named_by_options_take_precedence_over_the_folder(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = init_messages(
-        capsys, "--from", "beir", "--qrels", "beir/qrels/train.tsv", "--runs", "beir/runs/other.run"
-    )
-    assert "left out qrels/test.tsv: --qrels is given" in lines
+    lines = init_messages(capsys, "--from", "beir", "--runs", "beir/runs/other.run")
     assert "left out runs/bm25.tsv: --runs is given" in lines
-    assert Path("track/qrels.txt").read_text() == BEIR["qrels/train.tsv"]
     assert [path.name for path in Path("track/runs").iterdir()] == ["other.run"]
 
 
@@ -108,29 +123,27 @@ def test_a_track_is_no_source_of_files_and_neither_is_the_out_of_one_inside(
     assert not [line for line in lines if "leaderboard" in line]
 
 
-def test_a_collection_is_told_from_queries_by_its_ids_not_its_name(
+def test_a_collection_is_told_from_queries_by_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "notes.md").write_text("nothing\n")
     assert run(["init", str(tmp_path / "track"), "--from", str(tmp_path)]) == 2
     assert "no file here is in a format that a track takes" in capsys.readouterr().err
-    (tmp_path / "a.tsv").write_text("7\tThey move heat.\n8\tThey make honey.\n")
+    (tmp_path / "collection.tsv").write_text("7\tThey move heat.\n8\tThey make honey.\n")
     (tmp_path / "b.tsv").write_text("q1\theat pumps\nq2\tbees\n")
     (tmp_path / "top.run").write_text("q1 Q0 7 1 2.0 top\nq2 Q0 8 1 2.0 top\n")
-    first, second, *_ = look_at(tmp_path, but=tmp_path / "track")
-    assert (first.role, first.why) == ("passages", "its ids are those of passages in runs and judgments")
-    assert second.role == "queries"
+    roles = {each.path.name: each.role for each in look_into(tmp_path, but=tmp_path / "track")}
+    assert roles == {"b.tsv": "queries", "collection.tsv": "passages", "notes.md": None, "top.run": "runs"}
 
 
 @pytest.mark.parametrize(
-    ("name", "roles"), [("rag24", [None, "queries", "runs"]), ("rag25", ["bank", "queries", "recorded"])]
+    ("name", "roles"), [("rag24", ["runs", "queries", "runs"]), ("rag25", ["bank", "queries", "recorded"])]
 )
 def test_a_downloaded_rag_track_is_set_up_with_its_graders(
     tmp_path: Path, name: str, roles: list[str | None]
 ) -> None:
     download, track = outside(name), tmp_path / "track"
-    # The run of rag24 is of other queries.
-    assert [found.role for found in look_at(download, but=track)] == roles
+    assert [found.role for found in look_into(download, but=track)] == roles
     assert run(["init", str(track), "--from", str(download), "--rag", "--link"]) == 0
     assert list(TrackFolder.open(track).config.graders) == ["nuggets", "support", "umbrela", "rubric"]
 
@@ -205,3 +218,18 @@ def test_run_metadata_is_stored_and_written_again(tmp_path: Path, monkeypatch: p
         annotated.read_text() == "# ir_metadata.start\n# tag: mine\n# ir_metadata.end\n" + plain.read_text()
     )
     assert converters.read(annotated).metadata == "tag: mine"
+
+
+def test_a_broken_bank_line_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bank.jsonl").write_text('{"query_id": "q1", "question": "?"}\n{"query_id": "q1"\n')
+    assert run(["init", "a track", "--bank", "bank.jsonl"]) == 0
+    following = "next: mend a track/bank.jsonl, then: trecexam watch 'a track' --once"
+    assert capsys.readouterr().err.splitlines()[-1] == following
+    assert run(["watch", "a track", "--once"]) == 2
+    said = capsys.readouterr().err
+    assert "a track/bank.jsonl:2: not valid JSON" in said
+    assert "mend the line; `trecexam bank check 'a track/bank.jsonl'` names all such lines" in said
+    assert run(["bank", "check", "a track/bank.jsonl"]) == 1

@@ -82,7 +82,7 @@ def test_a_link_to_an_input_and_an_input_that_is_a_link_are_not_replaced(
     Path("link").symlink_to(track / "bank.questions.jsonl")
     for target in ("t/queries.tsv", "link"):
         assert run(["leaderboard", "t", "-o", target]) == 2
-        assert "is one of the track's own files" in capsys.readouterr().err
+        assert "is a file of a track, which no output replaces" in capsys.readouterr().err
     assert Path("link").is_symlink()
     assert (track / "queries.tsv").is_symlink()
 
@@ -111,10 +111,19 @@ def test_judgments_are_not_exported_into_a_track(track: Path) -> None:
     assert (track / "qrels.txt").read_bytes() == before
 
 
-def test_outputs_beside_the_inputs_of_a_track_are_written_and_replaced(track: Path) -> None:
-    for _ in range(2):
-        assert run(["leaderboard", "t", "-o", "t/mine.tsv"]) == 0
-        assert run(["convert", "t/runs/bm25.run", "t/runs/copy.run", "--to", "run"]) == 0
+def test_outputs_in_the_folder_of_a_track_are_written_and_never_replaced(track: Path) -> None:
+    for status in (0, 2):
+        assert run(["leaderboard", "t", "-o", "t/mine.tsv"]) == status
+        assert run(["convert", "t/runs/bm25.run", "t/runs/copy.run", "--to", "run"]) == status
+
+
+def test_qrels_elsewhere_that_a_track_reads_are_not_replaced(track: Path) -> None:
+    (track / "qrels.txt").rename("people.qrels")
+    (track / "qrels.txt").symlink_to(Path("people.qrels").absolute())
+    before = Path("people.qrels").read_bytes()
+    for command in ("export qrels", "fill"):
+        assert run([*command.split(), "t", "-o", "people.qrels"]) == 2
+        assert Path("people.qrels").read_bytes() == before
 
 
 @pytest.fixture

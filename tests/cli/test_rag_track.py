@@ -293,7 +293,10 @@ def test_an_estimate_has_a_row_for_each_bank_and_sends_no_prompt(
         assert run(["watch", "mytrack", "--estimate"]) == 0
         notes = capsys.readouterr().err.splitlines()
         assert notes[0] == "estimate (nothing is sent, nothing is stored):"
-        assert notes[1] == "the sum lacks grading by nuggets and rubric: known once the bank is written"
+        assert notes[1:3] == [
+            f"the sum lacks grading by {name}: known once the bank is written"
+            for name in ("nuggets", "rubric")
+        ]
         assert run(["watch", "mytrack", "--once"]) == 0
         n_asked = len(server.bodies)
         status = json.loads(printed(capsys, "status", "mytrack", "--json"))
@@ -379,13 +382,12 @@ def test_with_embedding_only_supported_measures_are_scored_and_the_rest_is_repor
         return capsys.readouterr().err
 
     assert run(["init", "mytrack", "--rag", *FILES]) == 0
+    capsys.readouterr()
     lacking = {
         "nuggets": "mytrack: no test bank, and `embedding` cannot write one: put bank.nuggets.jsonl here",
         "umbrela": "mytrack/trecexam.toml: `embedding` cannot grade relevance: name a language model",
         "rubric": "mytrack: no test bank, and `embedding` cannot write one: put bank.questions.jsonl here",
     }
-    said = capsys.readouterr().err
-    assert all(said.count(f"warning: {name}: {reason}") == 1 for name, reason in lacking.items())
     set_up(Path("mytrack"))
     assert run(["watch", "mytrack", "--once"]) == 0
     said = capsys.readouterr().err

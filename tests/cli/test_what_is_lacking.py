@@ -103,4 +103,4 @@ def test_a_missing_grader_package_is_reported_with_a_remedy(
     assert run(["leaderboard", str(root)]) == 2
     said = capsys.readouterr().err
     assert "no grader 'overlap'; " in said
-    assert "one that a package brought needs that package: `pip install` it here again" in said
+    assert "one of another package needs `pip install` of that package" in said

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from trecexam.cli.main import run
-from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement, pair
+from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement
 from trecexam.line.relevance import Thresholds
 from trecexam.scores.labels import labels
+from trecexam.scores.raters import labels_of_both
 from trecexam.scores.ratings import QueryRatings
 
 #: (query_id, doc_id) -> the ratings of a passage and its judgment, both from the workbench's file.
@@ -43,7 +44,7 @@ def ours(graded: Graded, thresholds: Thresholds) -> Agreement:
         ratings = QueryRatings(query_id, tuple(passages), matrix.shape[1], matrix)
         own[query_id] = labels(ratings, "max", min_answers=thresholds.min_answers)
         judged[query_id] = {doc_id: judgment for doc_id, (_, judgment) in passages.items()}
-    return agreement(pair(own, judged), thresholds, range(4))
+    return agreement(labels_of_both(own, judged), thresholds, range(4))
 
 
 def published(

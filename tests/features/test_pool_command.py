@@ -111,6 +111,6 @@ def test_an_export_into_the_runs_folder_is_rejected(
     output = another / "runs" / "deep" / "x"
     output.parent.mkdir()
     assert run(["export", what, str(graded), "-o", str(output)]) == 2
-    assert "would be read as a run" in capsys.readouterr().err
+    assert "is in the drop folder" in capsys.readouterr().err
     assert not output.exists()
     assert run(["export", what, str(graded), "-o", str(another / "x")]) == 0

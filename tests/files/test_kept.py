@@ -59,7 +59,6 @@ def test_no_flipped_bit_and_no_lost_or_added_byte_gives_another_payload(
         sealed("memory.json", b"{}") + b" ",
         # A valid head does not make the rest safe.
         sealed("memory.json", b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
-        sealed("memory.json", b'{"a": ' + b"[" * 200 + b"]" * 200 + b"}"),
         sealed("memory.json", b"\xff"),
     ],
     ids=[
@@ -71,7 +70,6 @@ def test_no_flipped_bit_and_no_lost_or_added_byte_gives_another_payload(
         "another file",
         "longer",
         "too deep",
-        "nested",
         "no text",
     ],
 )
@@ -81,9 +79,7 @@ def test_a_damaged_file_gives_nothing(tmp_path: Path, content: bytes) -> None:
     assert recall(path) == {}
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"[1]", b"{", b"\xff", b"[" * 200_000, b'{"a":' * 900 + b"1" + b"}" * 900]
-)
+@pytest.mark.parametrize("content", [b"", b"[1]", b"{", b"\xff", b"[" * 200_000])
 def test_a_file_without_a_json_object_gives_nothing(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.json").write_bytes(content)
     assert read_object(tmp_path / "a.json") == {}

@@ -13,8 +13,6 @@ from material import toml
 from recorder import Recorder
 from tracks import lay_out_rag
 
-from trecexam.line.kinds import BUILT_IN
-
 pytest.importorskip("httpx2")
 
 BEFORE = json.loads(Path(__file__).with_name("data").joinpath("three-folders.json").read_text())
@@ -25,8 +23,7 @@ def test_one_folder_sends_stores_and_scores_the_same_as_three(tmp_path: Path) ->
         of = Recorder(tmp_path, stack)
         model = {"name": "openai", "model": "tiny", "base_url": of.server(material.answering)}
         lay_out_rag(of)
-        # Until support is a grader, it has a section of its own.
-        support = toml("graders.support") if "support" in BUILT_IN else toml("support", **model)
+        support = toml("graders.support")
         of.write(
             "trecexam.toml",
             toml("grader", **model)
@@ -59,7 +56,7 @@ def test_one_folder_sends_stores_and_scores_the_same_as_three(tmp_path: Path) ->
         assert not missing, name
 
 
-_NAMES = ("nuggets", "umbrela", "rubric", *(("support",) if "support" in BUILT_IN else ()))
+_NAMES = ("nuggets", "umbrela", "rubric", "support")
 
 
 def _counted(rows: list[str]) -> Counter[str]:

@@ -75,4 +75,4 @@ def test_text_before_the_cut_is_read_and_text_after_it_is_not() -> None:
 
 def test_reasoning_text_is_ignored() -> None:
     thoughts = "<think>" + "hm " * MOST_READ + "</think>"
-    assert read_reply(thoughts + "4") == ("4", "")
+    assert read_reply(thoughts + "4") == ("4", False)

@@ -40,7 +40,7 @@ LABELS = [label for label, _ in ASSIGNMENTS]
      "<reasoning>I could say <think> here</reasoning></think>4"],
 )  # fmt: skip
 def test_thoughts_and_invisible_characters_are_no_text(reply: str) -> None:
-    assert read_reply(reply) == ("4", "")
+    assert read_reply(reply) == ("4", False)
 
 
 @pytest.mark.parametrize(
@@ -49,14 +49,13 @@ def test_thoughts_and_invisible_characters_are_no_text(reply: str) -> None:
      "\u25c1think\u25b74", "<|channel|>analysis<|message|>4", "analysisWe need 4"],
 )  # fmt: skip
 def test_a_thought_without_its_end_gives_no_text(reply: str) -> None:
-    assert read_reply(reply) == ("", "inside a thought")
-    assert read_reply(reply).ends_early
+    assert read_reply(reply) == ("", True)
 
 
 def test_the_end_of_a_reply_is_told() -> None:
-    assert read_reply("4", cut=True) == ("4", "ends early")
-    assert read_reply(" \n") == read_reply("<think>4</think>") == ("", "empty")
-    assert read_reply("a <analysis> is a tag") == ("a <analysis> is a tag", "")
+    assert read_reply("4", cut=True) == ("4", True)
+    assert read_reply(" \n") == read_reply("<think>4</think>") == ("", False)
+    assert read_reply("a <analysis> is a tag") == ("a <analysis> is a tag", False)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import pytest
 from converters.records import Item
 from trecexam.graders.base import Answer, Cell, Estimate
 from trecexam.graders.prompts import Reading
-from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText
+from trecexam.graders.replies import Unwritten, WrittenText
+from trecexam.graders.writing.base import Fitted
 from trecexam.graders.written import WritingGrader
 
 

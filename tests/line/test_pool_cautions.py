@@ -126,7 +126,7 @@ def test_queries_that_no_run_answers_are_reported(small_track: Path) -> None:
     config = small_track / "trecexam.toml"
     config.write_text(config.read_text() + '[scores]\naverage = "answered"\n')
     (line,) = cautions(small_track, ["P(rel=4)@8"])
-    assert line.endswith("flatters runs that skip some; 3 of 3 runs skip queries")
+    assert line.endswith("flatters runs that skip queries: 3 of 3 runs")
 
 
 def test_official_judgments_give_no_pool_warning(small_track: Path) -> None:
@@ -233,8 +233,6 @@ def test_the_first_default_measure_does_not_depend_on_the_pool(tmp_path: Path) -
         with trecexam.open_track(root, grader=HashGrader()) as track:
             board = track.leaderboard()
         assert list(board.measures) == names, label
-        says = [line for line in board.notes if "expected" in line]
-        assert bool(says) == (label == "expected")
 
 
 def test_without_official_judgments_the_warning_gives_an_applicable_remedy(small_track: Path) -> None:
@@ -262,7 +260,3 @@ def test_a_cutoff_beyond_all_ranks_and_equal_runs_are_reported(small_track: Path
     assert cautions(small_track, ["P(rel=4)@3"]) == (f"{same}3: ask for nDCG@3",)
     line, _ = cautions(small_track, ["nDCG@3", "P(rel=4)@6"])
     assert line == f"{few}: ask for P(rel=4)@3"
-    for path in others:
-        path.write_text(first.read_text())
-    (line,) = cautions(small_track, ["P(rel=4)@3"])
-    assert line == f"{same}3, as they have the same first 3 ranks"

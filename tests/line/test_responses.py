@@ -147,7 +147,7 @@ def test_unusable_responses_are_reported_and_the_rest_is_used(
     reasons = {row.file: (row.line, row.reason) for row in done.rejected}
     assert set(reasons) == {f"runs/{name}.jsonl" for name in "bde"}
     assert "give these another run id" in reasons["runs/b.jsonl"][1]
-    assert "none of its queries is in the bank" in reasons["runs/d.jsonl"][1]
+    assert "is among the grader's queries" in reasons["runs/d.jsonl"][1]
     assert "make a file for each" in reasons["runs/e.jsonl"][1]
     # A citation without a reference is counted, and its response is accepted.
     assert done.runs == 5
@@ -349,7 +349,7 @@ def test_responses_to_other_queries_are_reported_even_without_passages(
     (small_track / "passages.jsonl").unlink()
     responses(small_track / "runs" / "gen.jsonl", {"x9": "An answer."})
     (row,) = update(small_track, hash_grader).rejected
-    assert "none of its queries is in the bank" in row.reason
+    assert "is among the grader's queries" in row.reason
 
 
 def unit(root: Path, value: str, pool: str = "text") -> None:

@@ -20,7 +20,7 @@ from trecexam.errors import TrecexamError
 from trecexam.graders.base import UngradedError
 
 QUERIES = ("q1", "q2", "q3")
-UNGRADED = "late has no scores: none of its cells has a grade"
+UNGRADED = "no scores, since no cell has a grade: late"
 PARTLY = "partly graded, so scores may be too low; cells with a grade: half 12 of 24"
 SKIPS = "cut answers 1 of 3 queries; the others count as 0"
 

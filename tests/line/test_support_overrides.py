@@ -35,7 +35,6 @@ def test_the_last_label_of_a_citation_counts_wherever_its_text_is_cited(
         TEXTS,
         2,
         cited=cited,
-        absent="not cited",
     )
 
     def group(row: HumanRating) -> tuple[str, str, str]:

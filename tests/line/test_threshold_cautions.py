@@ -18,9 +18,7 @@ from trecexam.cli.main import run
 def cautions(root: Path, measures: list[str | ir_measures.Measure] | None = None, **how: bool) -> list[str]:
     """Only the notes on thresholds."""
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        return [
-            line for line in track.leaderboard(measures, **how).notes if " on; " in line or " on, " in line
-        ]
+        return [line for line in track.leaderboard(measures, **how).notes if " on count in " in line]
 
 
 def configure(root: Path, scores: str) -> None:
@@ -31,7 +29,7 @@ def test_the_warning_names_measures_that_count_from_1_and_those_at_the_threshold
     small_track: Path,
 ) -> None:
     assert cautions(small_track, ["P@5"]) == [
-        "P@5 counts ratings from 1 on; this track's threshold is 4: P(rel=4)@5"
+        "ratings from 1 on count in P@5; this track's threshold is 4: P(rel=4)@5"
     ]
     named: list[str | ir_measures.Measure] = [
         "AP",
@@ -43,8 +41,8 @@ def test_the_warning_names_measures_that_count_from_1_and_those_at_the_threshold
         "Bpref",
     ]
     assert cautions(small_track, named) == [
-        "AP, P@5, RR@8, Bpref count ratings from 1 on; this track's threshold is 4: AP(rel=4), P(rel=4)@5, "
-        "RR(rel=4)@8, Bpref(rel=4)"
+        "ratings from 1 on count in AP, P@5, RR@8, Bpref; this track's threshold is 4: AP(rel=4), "
+        "P(rel=4)@5, RR(rel=4)@8, Bpref(rel=4)"
     ]
 
 
@@ -71,7 +69,7 @@ def test_a_track_with_threshold_1_needs_no_warning(small_track: Path) -> None:
     assert cautions(small_track, ["P@5", "AP"]) == []
     # Cover's default is 4.
     assert cautions(small_track, ["Cover@8", "Cover(rel=4)@8"]) == [
-        "Cover(rel=4)@8 counts ratings from 4 on; this track's threshold is 1: Cover(rel=1)@8"
+        "ratings from 4 on count in Cover(rel=4)@8; this track's threshold is 1: Cover(rel=1)@8"
     ]
 
 
@@ -79,8 +77,8 @@ def test_cover_without_rel_counts_from_4_whatever_the_threshold(small_track: Pat
     assert cautions(small_track, ["Cover@8", "nCover@8"]) == []
     configure(small_track, "min_rating = 3")
     assert cautions(small_track, ["P@8", "Cover@8", "nCover(partial=3)@8"]) == [
-        "P@8 counts ratings from 1 on; this track's threshold is 3: P(rel=3)@8",
-        "Cover(rel=4)@8, nCover(rel=4,partial=3)@8 count ratings from 4 on; this track's threshold is 3: "
+        "ratings from 1 on count in P@8; this track's threshold is 3: P(rel=3)@8",
+        "ratings from 4 on count in Cover(rel=4)@8, nCover(rel=4,partial=3)@8; this track's threshold is 3: "
         "Cover(rel=3)@8, nCover(rel=3)@8",
     ]
 
@@ -88,13 +86,15 @@ def test_cover_without_rel_counts_from_4_whatever_the_threshold(small_track: Pat
 def test_measures_in_the_settings_are_checked_and_defaults_are_at_the_threshold(small_track: Path) -> None:
     assert cautions(small_track) == []
     configure(small_track, 'measures = ["P@8", "alpha_nDCG@8"]')
-    assert cautions(small_track) == ["P@8 counts ratings from 1 on; this track's threshold is 4: P(rel=4)@8"]
+    assert cautions(small_track) == [
+        "ratings from 1 on count in P@8; this track's threshold is 4: P(rel=4)@8"
+    ]
 
 
 def test_judgments_are_counted_from_1_if_min_relevant_is_2(small_track: Path) -> None:
     configure(small_track, "min_relevant = 2")
     assert cautions(small_track, ["nDCG@5", "P@5", RR @ 5, "AP(rel=1)"], official=True) == [
-        "P@5, RR@5 count judgments from 1 on; this track's `min_relevant` is 2: P(rel=2)@5, RR(rel=2)@5"
+        "judgments from 1 on count in P@5, RR@5; this track's `min_relevant` is 2: P(rel=2)@5, RR(rel=2)@5"
     ]
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         board = track.leaderboard(official=True)
@@ -104,7 +104,7 @@ def test_judgments_are_counted_from_1_if_min_relevant_is_2(small_track: Path) ->
 
 def test_if_min_relevant_is_not_set_graded_judgments_give_a_note(small_track: Path) -> None:
     assert cautions(small_track, official=True) == [
-        "AP, P@8 count judgments from 1 on, and labels go up to 3: set `min_relevant` in [scores] to the "
+        "judgments from 1 on count in AP, P@8, and labels go up to 3: set `min_relevant` in [scores] to the "
         "label from which a passage is relevant, 2 in TREC DL"
     ]
     configure(small_track, "min_relevant = 1")
@@ -118,7 +118,7 @@ def test_if_min_relevant_is_not_set_graded_judgments_give_a_note(small_track: Pa
 
 def test_the_live_page_shows_the_warning_for_its_official_columns(graded: Path) -> None:
     with client_of(graded) as client:
-        assert "AP, P@8 count judgments from 1 on, and labels go up to 3: set " in client.get("/").text
+        assert "judgments from 1 on count in AP, P@8, and labels go up to 3: set " in client.get("/").text
 
 
 def test_correlations_show_the_warning_for_both_sides_everywhere(
@@ -126,8 +126,8 @@ def test_correlations_show_the_warning_for_both_sides_everywhere(
 ) -> None:
     toml = graded / "trecexam.toml"
     toml.write_text(toml.read_text() + "\n[scores]\nmin_relevant = 2\n")
-    rubric = "P@8 counts ratings from 1 on; this track's threshold is 4: P(rel=4)@8"
-    official = "AP counts judgments from 1 on; this track's `min_relevant` is 2: AP(rel=2)"
+    rubric = "ratings from 1 on count in P@8; this track's threshold is 4: P(rel=4)@8"
+    official = "judgments from 1 on count in AP; this track's `min_relevant` is 2: AP(rel=2)"
     for command in (
         ("correlate",),
         ("correlate", "--per-query"),

@@ -17,8 +17,8 @@ from support import HashGrader, hashed_rating, make_small_track, write_run
 import trecexam
 from trecexam.line import loader
 from trecexam.line.assessment import Assessment
-from trecexam.line.inputs import TrackInputs
 from trecexam.line.output_files import OutputFiles
+from trecexam.line.track_inputs import TrackInputs
 from trecexam.outputs import outputs
 
 CELLS = {"rubric.qrels", "rubric.subtopics.qrels"}

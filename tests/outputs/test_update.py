@@ -171,7 +171,7 @@ def test_with_average_answered_means_are_over_answered_queries(
     }
     note = (
         "means are over the queries that each run answered (`average` in [scores]), which flatters runs that "
-        "skip some; 1 of 4 runs skips queries"
+        "skip queries: 1 of 4 runs"
     )
     with trecexam.open_track(root, grader=hash_grader) as track:
         assert note in track.leaderboard().notes
@@ -200,8 +200,9 @@ def test_queries_missing_from_the_bank_are_noted_and_left_out(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     write_run(small_track / "runs" / "more.run", {"q1": ["q1-d00"], "q77": ["q1-d00"], "q78": ["q1-d01"]})
+    outside = "are not among the grader's queries, and were left out: "
     assert update(small_track, hash_grader).notes == (
-        "runs/more.run:2: 2 of its 3 queries are not in the bank, and were left out: 'q77', 'q78'",
+        f"runs/more.run:2: 2 of its 3 queries {outside}'q77', 'q78'",
     )
     again = {"q78": ["q1-d02"], "q1": ["q1-d00"], "q77": ["q1-d00"]}
     write_run(small_track / "runs" / "again.run", again)
@@ -209,12 +210,11 @@ def test_queries_missing_from_the_bank_are_noted_and_left_out(
     write_run(small_track / "runs" / "other.run", {"q79": ["q1-d00"]})
     done = update(small_track, hash_grader)
     assert done.notes == (
-        "runs/again.run:1: 2 of its 3 queries are not in the bank, and were left out: 'q78', 'q77'",
-        "runs/more.run:2: 2 queries of this run and of 1 other are not in the bank, and were left out: "
-        "'q77', 'q78'",
+        f"runs/again.run:1: 2 of its 3 queries {outside}'q78', 'q77'",
+        f"runs/more.run:2: 2 queries of this run and of 1 other {outside}'q77', 'q78'",
     )
     assert [(row.file, row.line) for row in done.rejected] == [("runs/other.run", 1)]
-    assert "none of its queries is in the bank" in done.rejected[0].reason
+    assert "is among the grader's queries" in done.rejected[0].reason
     names = {row["run"] for row in tsv_rows(small_track / "out" / "leaderboard.tsv")}
     assert names == {"run0", "run1", "run2", "again", "more", "more2"}
 
@@ -225,7 +225,7 @@ def test_a_file_of_measures_by_run_is_rejected_as_such(small_track: Path, hash_g
     reasons = {row.file: row.reason for row in update(small_track, hash_grader).rejected}
     assert reasons == {
         "runs/scores.json": "values of measures, not a run: drop the run files of 'bm25' instead",
-        "runs/other.json": "none of its queries is in the bank: 'q79'",
+        "runs/other.json": "none of its queries ('q79') is among the grader's queries ('q1', 'q2', ...)",
     }
 
 

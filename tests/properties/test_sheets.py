@@ -23,7 +23,6 @@ from trecexam.line.sheets import (
     MISSING,
     NOT_ASKED,
     Sheet,
-    SheetShape,
     count_cells,
     ungraded_items,
 )
@@ -91,16 +90,18 @@ grades = st.dictionaries(
 
 
 @st.composite
-def shapes(draw: st.DrawFn) -> SheetShape:
-    """All cells of some texts and items."""
+def sheets(draw: st.DrawFn) -> Sheet:
+    """All cells of some texts and items, without grades."""
     texts = draw(st.lists(st.sampled_from(TEXTS), max_size=5))
     items = draw(st.lists(st.sampled_from(ITEMS), max_size=4, unique=True))
-    return SheetShape(tuple(texts), tuple(items))
+    doc_ids = tuple(f"d{row}" for row in range(len(texts)))
+    return Sheet(
+        "q", doc_ids, tuple(texts), tuple(items), np.full((len(texts), len(items)), MISSING, np.int8)
+    )
 
 
-def sheet_of(shape: SheetShape, codes: np.ndarray, people: QueryOverrides | None = None) -> Sheet:
-    doc_ids = tuple(f"d{row}" for row in range(len(shape.texts)))
-    return Sheet("q", doc_ids, tuple(shape.texts), tuple(shape.items), codes, people, shape.cells)
+def with_cells(sheet: Sheet, cells: np.ndarray) -> Sheet:
+    return replace(sheet, codes=np.full(cells.shape, MISSING, np.int8), cells=cells)
 
 
 def store_of(folder: str, stored: Mapping[tuple[str, bytes], Said]) -> GradeStore:
@@ -121,39 +122,37 @@ def code_by_hand(grader: Stored, item: Item, each: Said | None) -> int:
     return CODES[status] if rating is None else rating
 
 
-@given(grades, st.lists(shapes(), max_size=4), st.data(), st.sampled_from([Stored(), Reading()]))
+@given(grades, st.lists(sheets(), max_size=4), st.data(), st.sampled_from([Stored(), Reading()]))
 @settings(deadline=None)
 def test_codes_equal_the_stored_grades_cell_by_cell(
-    stored: dict[tuple[str, bytes], Said], dense: list[SheetShape], data: st.DataObject, grader: Stored
+    stored: dict[tuple[str, bytes], Said], dense: list[Sheet], data: st.DataObject, grader: Stored
 ) -> None:
     some = [
-        shape._replace(
-            cells=np.array(sorted(data.draw(st.sets(st.integers(0, shape.n_cells - 1)))), np.int64)
+        with_cells(
+            sheet, np.array(sorted(data.draw(st.sets(st.integers(0, sheet.codes.size - 1)))), np.int64)
         )
-        for shape in dense
-        if shape.n_cells
+        for sheet in dense
+        if sheet.codes.size
     ]
     with tempfile.TemporaryDirectory() as folder, store_of(folder, stored) as store:
         every = [*dense, *some]
-        for shape, codes in zip(every, StoredGrades(store, grader).codes(every), strict=True):
-            assert codes.shape == shape.size
-            sheet = sheet_of(shape, codes)
-            for row, text in enumerate(shape.texts):
-                for column, item in enumerate(shape.items):
-                    place = sheet.place(row, column)
-                    key = row * len(shape.items) + column
-                    assert (place is None) == (shape.cells is not None and key not in shape.cells)
-                    if place is not None:
+        for sheet, codes in zip(every, StoredGrades(store, grader).codes(every), strict=True):
+            assert codes.shape == sheet.codes.shape
+            graded = replace(sheet, codes=codes)
+            for row, text in enumerate(sheet.texts):
+                for column, item in enumerate(sheet.items):
+                    if sheet.cells is None or row * len(sheet.items) + column in sheet.cells:
                         each = stored.get((text, asked_digest(item))) if text else None
-                        assert sheet.flat()[place] == code_by_hand(grader, item, each)
+                        place = sheet.place_of(f"d{row}", item.item_id)
+                        assert graded.flat()[place] == code_by_hand(grader, item, each)
 
 
-@given(grades, shapes(), st.data(), st.sampled_from([Stored(), Reading()]))
+@given(grades, sheets(), st.data(), st.sampled_from([Stored(), Reading()]))
 @settings(deadline=None)
 def test_a_partial_sheet_equals_the_whole_sheet_without_the_other_cells(
-    stored: dict[tuple[str, bytes], Said], shape: SheetShape, data: st.DataObject, grader: Stored
+    stored: dict[tuple[str, bytes], Said], shape: Sheet, data: st.DataObject, grader: Stored
 ) -> None:
-    n_cells, n_items = shape.n_cells, len(shape.items)
+    n_cells, n_items = shape.codes.size, len(shape.items)
     cells = np.array(sorted(data.draw(st.sets(st.integers(0, n_cells - 1)))) if n_cells else [], np.int64)
     asked = np.zeros(n_cells, bool)
     asked[cells] = True
@@ -161,15 +160,15 @@ def test_a_partial_sheet_equals_the_whole_sheet_without_the_other_cells(
     people = QueryOverrides({(f"d{key // n_items}", shape.items[key % n_items].item_id): 1 for key in chosen})
     with tempfile.TemporaryDirectory() as folder, store_of(folder, stored) as store:
         of_grader = StoredGrades(store, grader)
-        some, every = shape._replace(cells=cells), shape._replace(cells=np.arange(n_cells))
+        kinds = [shape, with_cells(shape, np.arange(n_cells)), with_cells(shape, cells)]
         dense, full, sparse = (
-            sheet_of(each, codes, people)
-            for each, codes in zip((shape, every, some), of_grader.codes([shape, every, some]), strict=True)
+            replace(sheet, codes=codes, overrides=people)
+            for sheet, codes in zip(kinds, of_grader.codes(kinds), strict=True)
         )
         # A sheet with all cells is the dense one.
         assert np.array_equal(full.flat(), dense.flat())
         assert np.array_equal(full.matrix(), dense.matrix())
-        assert full.shape.token != dense.shape.token or not n_cells
+        assert full.token != dense.token or not n_cells
         # A partial sheet has no trace of the others: they are neither 0 nor missing.
         assert np.array_equal(sparse.flat(), dense.flat()[asked])
         assert np.array_equal(sparse.gradable, dense.gradable[asked])

@@ -11,7 +11,7 @@ from headings import column_names
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.tables.fitted import fitted
+from trecexam.tables.printers import fitted
 from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.terminal import cut_apart, printable
 
@@ -33,7 +33,7 @@ def drawn(text: str) -> int:
 
 def test_at_80_columns_a_leaderboard_has_rank_run_and_three_measures_with_their_errors() -> None:
     table = board(["first", "second", "third"])
-    shown = fitted(table, 80, Layout(("run",), most=3, ranks=(1, 2, 2)))
+    shown = fitted(replace(table, layout=Layout(("run",), most=3, ranks=(1, 2, 2))), 80)
     assert shown.tables == (
         (
             ("rank  run      P(rel=4)@20       nDCG@10  Cover(rel=4)@20",),
@@ -50,7 +50,7 @@ def test_at_80_columns_a_leaderboard_has_rank_run_and_three_measures_with_their_
 
 
 def test_columns_without_room_go_to_another_table_if_none_may_be_omitted() -> None:
-    shown = fitted(board(["first", "second"]), 40, Layout(("run",), split=True))
+    shown = fitted(replace(board(["first", "second"]), layout=Layout(("run",), split=True)), 40)
     assert [column_names(heading) for heading, _ in shown.tables] == [
         ["run", "P(rel=4)@20", "nDCG@10"],
         ["run", "Cover(rel=4)@20", "AP(rel=4)"],
@@ -82,7 +82,7 @@ def test_intervals_are_behind_their_values_and_an_unknown_one_is_empty() -> None
 
 def test_columns_are_in_the_order_of_the_layout() -> None:
     table = Table(("key", "a", "b", "c"), (("x", 1, 2, 3),))
-    shown = fitted(table, 80, Layout(first=("c", "nowhere", "b"), without=("a",)))
+    shown = fitted(replace(table, layout=Layout(first=("c", "nowhere", "b"), without=("a",))), 80)
     assert shown.tables[0] == (("key  c  b",), ("x    3  2",))
     assert shown.left_out == ()
 
@@ -101,7 +101,7 @@ def test_columns_are_in_the_order_of_the_layout() -> None:
 )
 def test_lines_fit_the_width_and_run_names_stay_distinct(names: list[str], width: int) -> None:
     ranks = tuple(range(1, len(names) + 1))
-    shown = fitted(board(names), width, Layout(("run",), most=3, ranks=ranks))
+    shown = fitted(replace(board(names), layout=Layout(("run",), most=3, ranks=ranks)), width)
     heading, rows = shown.tables[0]
     assert len(rows) == len(names)
     assert max(map(drawn, (*heading, *rows))) <= width
@@ -115,11 +115,11 @@ def test_lines_fit_the_width_and_run_names_stay_distinct(names: list[str], width
 def test_with_many_measures_each_is_in_one_table_or_listed_as_omitted(width: int) -> None:
     measures = tuple(f"Cover(rel={n % 5},weights=vital)@{n}" for n in range(60))
     table = board([f"{'run' * 30}{n}" for n in range(3)], measures)
-    split = fitted(table, width, Layout(("run",), split=True, ranks=(1, 2, 3)))
+    split = fitted(replace(table, layout=Layout(("run",), split=True, ranks=(1, 2, 3))), width)
     assert max(drawn(line) for table in split.tables for lines in table for line in lines) <= width
     assert [name for heading, _ in split.tables for name in column_names(heading)[2:]] == list(measures)
     assert sum(rows[0].count("±") for _, rows in split.tables) == len(measures)
-    first = fitted(table, width, Layout(("run",), most=3, ranks=(1, 2, 3)))
+    first = fitted(replace(table, layout=Layout(("run",), most=3, ranks=(1, 2, 3))), width)
     n_shown = len(column_names(first.tables[0][0])) - 2
     assert [name for name in first.left_out if name != "standard errors"] == [*measures[n_shown:]]
     assert n_shown == {40: 1, 80: 3, 120: 3}[width]
@@ -162,7 +162,7 @@ def test_every_column_is_shown_or_listed_as_omitted(
     table: tuple[tuple[str, ...], list[tuple[Value, ...]]], split: bool
 ) -> None:
     header, rows = table
-    shown = fitted(Table(header, tuple(rows)), 60, Layout(split=split))
+    shown = fitted(replace(Table(header, tuple(rows)), layout=Layout(split=split)), 60)
     assert all(len(lines) == len(rows) for _, lines in shown.tables)
     assert not split or not shown.left_out
     assert "\x1b" not in "".join(line for table in shown.tables for lines in table for line in lines)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from trecexam.tables.table import Table, to_aligned, to_tsv
+from trecexam.tables.table import Table, to_tsv
 
 
 def test_a_small_p_value_is_not_shown_as_0_unlike_other_small_numbers() -> None:
@@ -13,4 +13,4 @@ def test_a_small_p_value_is_not_shown_as_0_unlike_other_small_numbers() -> None:
         "0.500000\t0.000120",
         "\t",
     ]
-    assert to_aligned(table).splitlines()[1].split() == ["0.000", "4.3e-49"]
+    assert repr(table).splitlines()[1].split() == ["0.000", "4.3e-49"]

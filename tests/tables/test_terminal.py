@@ -6,7 +6,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.tables.table import Table, to_aligned, to_json, to_tsv
+from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.tables.terminal import columns, cut, padded, printable, wrapped
 
 HOSTILE = "\x1b]0;title\x07 \x1b[31mred \x9b2J \u202egnp.exe \ud800 \U000e0041"
@@ -40,13 +40,13 @@ def test_json_keeps_every_value_without_terminal_control_characters(text: str) -
 def test_tables_escape_control_characters_too() -> None:
     table = Table(("run", "n"), (("a\x1b[2J", 1), ("日本", 2)))
     assert to_tsv(table) == "run\tn\na\\x1b[2J\t1\n日本\t2\n"
-    assert to_aligned(table) == "run       n\na\\x1b[2J  1\n日本      2\n"
+    assert repr(table) == "run       n\na\\x1b[2J  1\n日本      2"
 
 
 def test_column_names_are_escaped_and_stay_one_column() -> None:
     table = Table(("theta", "q\t1\u202e"), ((1, 2),))
     assert to_tsv(table) == "theta\tq 1\\u202e\n1\t2\n"
-    assert "\u202e" not in to_aligned(table)
+    assert "\u202e" not in repr(table)
 
 
 def test_negative_zero_is_printed_as_0() -> None:

@@ -13,7 +13,8 @@ from real_trec_eval import Evaluation, TrecEval, damaged_qrels, damaged_run
 
 from converters import ConversionError
 from trecexam.extensions.check.mending import fix_qrels, fix_run
-from trecexam.extensions.check.preflight import Finding, check_qrels, check_run, takes
+from trecexam.extensions.check.preflight import check_qrels, check_run
+from trecexam.extensions.check.trec_eval_rules import Finding, takes
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 FILES = range(400 if THOROUGH else 100)

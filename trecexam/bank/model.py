@@ -133,31 +133,19 @@ def asked(
             have an item, and one without a text its id for it.
         with_query: the grader is told the query's text beside each item; a query without a text has no items.
     """
-    if known_query_ids is not None:
-        query_ids = bank.query_ids or (() if bank.retired else sorted(known_query_ids))
-        return Bank(
-            {
-                # Queries of the same text have different grades: the id is a part of the prompt's key.
-                query_id: (
-                    Item(query_id, query_id, query_texts.get(query_id) or query_id, QUERY)._replace(
-                        query_text=query_id
-                    ),
-                )
-                for query_id in query_ids
-                if query_id in known_query_ids
-            },
-            bank.retired,
-        )
-    if QUERY in kinds:
-        query_ids = bank.query_ids or (() if bank.retired else sorted(query_texts))
-        return Bank(
-            {
-                query_id: (Item(query_id, query_id, query_texts[query_id], QUERY),)
-                for query_id in query_ids
-                if query_texts.get(query_id, "").strip()
-            },
-            bank.retired,
-        )
+    if known_query_ids is not None or QUERY in kinds:
+        with_text = (query_id for query_id, text in query_texts.items() if text.strip())
+        known = frozenset(with_text if known_query_ids is None else known_query_ids)
+        query_ids = bank.query_ids or (() if bank.retired else sorted(known))
+        # Known by their ids, queries of the same text have different grades: the id is a part of the key.
+        items = {
+            query_id: Item(query_id, query_id, query_texts.get(query_id) or query_id, QUERY)._replace(
+                query_text="" if known_query_ids is None else query_id
+            )
+            for query_id in query_ids
+            if query_id in known
+        }
+        return Bank({query_id: (item,) for query_id, item in items.items()}, bank.retired)
     active, retired = (_of_kinds(items, kinds) for items in (bank.items, bank.retired))
     if with_query:
         active = {

@@ -22,7 +22,7 @@ clock = time.monotonic
 
 
 def log(line: str) -> None:
-    """Prints a line with the time of day: `[17:42:48] grading: 3 of 9 cells`."""
+    """Print a line with the time of day: `[17:42:48] grading: 3 of 9 cells`."""
     click.echo(f"[{time.strftime('%H:%M:%S')}] {line}", err=True)
 
 
@@ -58,7 +58,7 @@ def steps(show: Callable[[Progress], None]) -> Callable[[int, int], None]:
 
 
 class _Display:
-    """Shows each stage of some work: its grader, its units, how many are done, and the time left."""
+    """A display of each stage of some work: its grader, its units, how many are done, and the time left."""
 
     def __init__(self, doing: str, what: str) -> None:
         self._doing, self._what = doing, what

@@ -9,12 +9,12 @@ import click
 from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
 from trecexam.cli.scores import bad_measures
+from trecexam.tables.result import Result
 
 if TYPE_CHECKING:
     from trecexam.features.holes.holes import By
     from trecexam.features.leaderboard.differences import Test
     from trecexam.scores.paired_tests import Correction
-    from trecexam.tables.result import Result
     from trecexam.track import Track
 
 

@@ -11,8 +11,12 @@ from typing import Any
 
 import click
 
+import converters
+from converters.convert import converted, targets
+from converters.unpacking import without_ending
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
+from trecexam.files.stamps import sniffed
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table
 
@@ -59,10 +63,6 @@ def convert(
 
     Exit status: 0, or 1 if a line of responses was skipped.
     """
-    # The formats are half of --help's time.
-    import converters
-    from converters.convert import converted
-    from trecexam.files.stamps import sniffed
     from trecexam.line.protected import refuse_protected
 
     if target.exists() and target.samefile(source):
@@ -95,9 +95,6 @@ def convert(
 
 
 def _format_of_name(target: Path) -> str:
-    import converters
-    from converters.unpacking import without_ending
-
     suffix = Path(without_ending(target.name)).suffix
     matching = [
         file_format.name
@@ -110,7 +107,7 @@ def _format_of_name(target: Path) -> str:
 
 
 def _counted(records: Iterable[Any]) -> Iterable[Any]:
-    """The records, with a count on a terminal while there are many."""
+    """Yield the records, with a count on a terminal while there are many."""
     for number, record in enumerate(records, 1):
         if number % 100_000 == 0 and sys.stderr.isatty():
             click.echo(f"\r{number:,} records", err=True, nl=False)
@@ -121,9 +118,6 @@ def _counted(records: Iterable[Any]) -> Iterable[Any]:
 @reading
 def formats() -> Tables:
     """List the file formats: what each is, whether it can be read and written, and an example line."""
-    import converters
-    from converters.convert import targets
-
     rows = tuple(
         (
             file_format.name,

@@ -7,12 +7,16 @@ import gzip
 import io
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from converters.measure_values import write_values
+from converters.trec_qrels import write_qrels
+from converters.trec_run import write_run
+from converters.workbench import write_pool
 from trecexam.cli import show
-from trecexam.cli.lazy import OpenGroup
+from trecexam.cli.lazy import LazyGroup
 from trecexam.cli.options import answering, output_folder_option, output_option, output_path, track_argument
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
@@ -20,13 +24,13 @@ from trecexam.tables.notes import standing_notes
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from converters.records import MeasureValue
     from trecexam.track import Track
 
 
-@click.group(cls=OpenGroup, epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")
+@click.group(cls=LazyGroup, epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")
 def export() -> None:
     """Write qrels, runs and grades of a track for trec_eval, ndeval and other tools."""
 
@@ -64,28 +68,18 @@ min_rating_option = click.option(
     show_default=True,
     help="Write labels per query, or per facet as query/facet, from the facet's items.",
 )
-def qrels(
-    track: Track,
-    output: Path | None,
-    label: Literal["max", "count"] | None,
-    min_rating: int | None,
-    min_answers: int | None,
-    binary: bool,
-    by: Literal["query", "facet"],
-) -> None:
+def qrels(track: Track, output: Path | None, **options: Any) -> None:
     """Write the automatic labels of TRACK as qrels for trec_eval.
 
     With -o, FILE.json beside FILE says whose labels they are: grader, model, prompt, date, version, how many
     lines people gave, and FILE's sha256. Other commands read it where they get FILE.
     """
-    options: dict[str, Any] = {"label": label, "min_rating": min_rating, "min_answers": min_answers}
-    options |= {"binary": binary, "by": by}
     track = answering(track, documents=True)
     if output is None:
         _write_qrels(track.qrels(**options), None)
     else:
         track.export.qrels(output, **options)
-    left_out = track.export.items_without_facet() if by == "facet" else 0
+    left_out = track.export.items_without_facet() if options["by"] == "facet" else 0
     if left_out:
         click.echo(f"left out {plural(left_out, 'item')} without a facet", err=True)
     show.human(track)
@@ -111,7 +105,7 @@ def grades(track: Track, output: Path | None) -> None:
     Ratings are the grader's. If a person rated the cell, the fields `human_rating`, `who` and `why` are
     added.
     """
-    emit(_lines(answering(track).grades()), output)
+    _emit_lines(answering(track).grades(), output)
 
 
 @export.command(epilog="Example: trecexam export runs mytrack -o for-trec-eval")
@@ -130,9 +124,8 @@ def runs(track: Track, output: Path, metadata: bool) -> None:
 
     Each run's tag is its name on the leaderboard. The order is that of trec_eval.
     """
-    from converters.trec_run import write_run
+    from trecexam.line.diagnostics import order_cautions
     from trecexam.line.loaded_track import has_bank
-    from trecexam.line.measures import order_cautions
 
     contents: dict[Path, bytes] = {}
     exported = answering(track, has_bank, bank_needed=False).export.runs()
@@ -142,9 +135,7 @@ def runs(track: Track, output: Path, metadata: bool) -> None:
         path = output / f"{tag}.run"
         if path in contents:
             raise TrecexamError("two runs would be written here; rename a run file", path=path)
-        buffer = io.BytesIO()
-        write_run(run.renamed(tag), buffer, run.metadata if metadata else "")
-        contents[path] = buffer.getvalue()
+        contents[path] = _written(write_run, run.renamed(tag), run.metadata if metadata else "")
     _write_files(contents, output, track)
     for note in order_cautions(exported):
         click.echo(note, err=True)
@@ -159,7 +150,7 @@ def responses(track: Track, run: str, output: Path | None) -> None:
 
     Each line keeps its format (ragas sample, report ...); each measure is added as a field.
     """
-    emit(_lines(answering(track).export.responses(run)), output)
+    _emit_lines(answering(track).export.responses(run), output)
 
 
 @export.command(epilog="Example: trecexam export official mytrack -o official.qrels")
@@ -200,14 +191,12 @@ def leaderboard(track: Track, form: str, output: Path | None) -> None:
 
     `auto-judge-evaluate` of TREC AutoJudge reads all of these formats.
     """
-    rows = list(track.export.leaderboard_values())
-    notes = standing_notes(track.leaderboard()._notes_on_all)
-    for note in notes:
+    for note in standing_notes(track.leaderboard()._notes_on_all):
         click.echo(f"note: {note}", err=True)
     # The names that files have columns for: those of runs in sub-folders may have blanks.
-    rows = [row._replace(run="_".join(row.run.split())) for row in rows]
+    rows = [row._replace(run="_".join(row.run.split())) for row in track.export.leaderboard_values()]
     if form != "trec_eval":
-        emit(_value_lines(rows, form, track), output)
+        _emit(_value_lines(rows, form, track), output)
         return
     if output is None:
         raise click.UsageError("--format trec_eval has a file for each run: name a folder with -o")
@@ -228,19 +217,14 @@ def pool(track: Track, output: Path | None) -> None:
     every pooled passage. End FILE in .gz for the workbench; it reads no other. The `recorded` grader reads
     this file.
     """
-    # The formats are half of --help's time.
-    from converters.workbench import write_pool
-
-    buffer = io.BytesIO()
-    write_pool(answering(track).export.pool(), buffer)
-    content = buffer.getvalue()
+    content = _written(write_pool, answering(track).export.pool())
     if output is not None and output.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
-    emit(content, output)
+    _emit(content, output)
 
 
 def _write_files(contents: Mapping[Path, bytes], folder: Path, track: Track) -> None:
-    """Writes a file per run into a folder, and says so.
+    """Write a file per run into a folder, and say so.
 
     Raises:
         TrecexamError: it is of a track, one would replace a file of the track, or they cannot be written.
@@ -255,32 +239,31 @@ def _write_files(contents: Mapping[Path, bytes], folder: Path, track: Track) -> 
 
 
 def _value_lines(rows: Sequence[MeasureValue], form: str, track: Track) -> bytes:
-    from converters.measure_values import write_values
-
-    buffer = io.BytesIO()
     try:
-        write_values(rows, buffer, form)
+        return _written(write_values, rows, form)
     except ValueError as error:
         raise TrecexamError(f"{error}; --format jsonl can", path=track.folder.root) from None
-    return buffer.getvalue()
-
-
-def _lines(rows: Iterable[dict[str, Any]]) -> bytes:
-    import orjson
-
-    return b"".join(orjson.dumps(row) + b"\n" for row in rows)
 
 
 def _write_qrels(rows: Any, output: Path | None) -> None:
-    from converters.trec_qrels import write_qrels
+    _emit(_written(write_qrels, rows), output)
 
+
+def _emit_lines(rows: Iterable[dict[str, Any]], output: Path | None) -> None:
+    import orjson
+
+    _emit(b"".join(orjson.dumps(row) + b"\n" for row in rows), output)
+
+
+def _written(write: Callable[..., object], rows: Any, *options: Any) -> bytes:
+    """Return what a writer of a format writes."""
     buffer = io.BytesIO()
-    write_qrels(rows, buffer)
-    emit(buffer.getvalue(), output)
+    write(rows, buffer, *options)
+    return buffer.getvalue()
 
 
-def emit(content: bytes, output: Path | None) -> None:
-    """Writes a file, or to standard output.
+def _emit(content: bytes, output: Path | None) -> None:
+    """Write a file, or to standard output.
 
     Raises:
         TrecexamError: the file cannot be written.

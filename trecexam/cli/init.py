@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,50 +16,25 @@ from trecexam.errors import plain_reason, quoted
 from trecexam.extension import named
 from trecexam.files.stamps import sniffed
 from trecexam.line.input_files import read_bank_file
-from trecexam.line.sources import provenance_file, provenance_notes
+from trecexam.line.sources import provenance_notes
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from trecexam.folder import TrackFolder
     from trecexam.scaffold import Sources
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
-LANGUAGE_MODELS = ("seq2seq", "causal", "openai", "erag")
-#: Formats of labels of relevance; qrels are pooled as a whole.
-LABELS = ("qrels", "umbrela")
-#: Graders whose model may be behind a server.
-SERVED = ("openai", "erag", "ragval")
 ANY = click.Path(path_type=Path, exists=True)
-
-
-@dataclass(frozen=True)
-class InitOptions:
-    """What the command line gave; the names are those of the options."""
-
-    queries: Path | None
-    bank: tuple[Path, ...]
-    passages: Path | None
-    qrels: Path | None
-    runs: tuple[Path, ...]
-    dataset: str | None
-    grader: str | None
-    recorded: Path | None
-    model: str | None
-    base_url: str | None
-    prompt: str | None
-    metric: str | None
-    pool_judged: bool
-    rag: bool
-    link: bool
-    folder: Path | None = None
-    leaderboard: Path | None = None
+#: Formats of labels of relevance.
+LABELS = ("qrels", "umbrela")
+#: Options that are settings of [grader], and settings that only some graders read.
+OWN = ("base_url", "metric", "model")
+SETTINGS = ("base_url", "metric", "prompt")
 
 
 @click.command(
     epilog="Example: trecexam init mytrack --queries queries.tsv --bank bank.jsonl --passages passages.jsonl "
-    "--qrels qrels.txt --runs runs/  and  trecexam init mytrack --from downloads/scifact"
+    "--qrels qrels.txt --runs runs/  and  trecexam init mytrack --from downloads/rag25"
 )
 @click.argument("track", type=click.Path(path_type=Path, file_okay=False), metavar="TRACK")
 @click.option(
@@ -126,289 +101,184 @@ class InitOptions:
     "coverage. --recorded then has relevance labels.",
 )
 @click.option("--link", is_flag=True, help="Link the files instead of copying them.")
-def init(track: Path, **values: Any) -> None:
+def init(track: Path, folder: Path | None, **options: Any) -> None:
     """Make the folder TRACK from your files, with a drop folder runs/ and a commented trecexam.toml."""
     # Imports pydantic, which --help must not load.
-    from trecexam.folder import TrackFolder
-    from trecexam.line.lacking import lacking
-    from trecexam.line.track_graders import folder_of, grader_names
-    from trecexam.scaffold import make_track, not_runs, unreadable, without_records
+    from trecexam.folder import PACKED, TrackFolder
+    from trecexam.scaffold import make_track
 
-    options = InitOptions(**values)
-    if options.folder is not None and options.folder.is_file():
-        _init_from_pack(track, options)
+    if folder is not None and folder.is_file():
+        if any(options.values()):
+            raise click.UsageError("--from PACK makes the track as it was: give no other option with it")
+        n_files = named(f"{PACKED}:unpack")(folder, track)
+        _say(f"created {track} ({plural(n_files, 'file')}, with the grades of {folder})")
+        _say(f"next: trecexam watch {quoted(track)} --once")
         return
-    if options.folder is not None:
-        options = _with_found(options, options.folder, track)
-    sources = _sources(options)
+    sources = _sources(track, folder, options)
     made = make_track(track, sources)
-    _say_unused(options)
-    for line in not_runs(sources):
-        click.echo(f"note: {line} It is in {track / 'runs'} now, and will be rejected", err=True)
+    judged = sources.settings["track"].get("pool_judged", False)
     if made:
-        click.echo(
-            f"created {track} ({plural(len(made), 'file')}, settings in {track / 'trecexam.toml'})",
-            err=True,
-        )
-        if not options.pool_judged:
-            click.echo(
-                "note: nDCG, AP and others depend on the pool of these runs; do not compare them with values "
-                "from other pools; `pool_judged = true` in [track] adds the passages of official judgments",
-                err=True,
-            )
+        _say(f"created {track} ({plural(len(made), 'file')}, settings in {track / 'trecexam.toml'})")
     else:
-        click.echo(f"{track} is up to date; nothing to do", err=True)
-    folder = TrackFolder.open(track)
-    official = folder.qrels()
-    for line in () if official is None else provenance_notes(official, folder.shown(official)):
-        click.echo(f"note: {line}", err=True)
-    if options.qrels and not options.pool_judged and not _is_in(options.recorded, "qrels"):
-        _say_judged_outside(track)
-    for line in (*_unset(options, track), *without_records(track, sources), *unreadable(track, sources)):
-        click.echo(f"warning: {line}", err=True)
-    of_graders: dict[str, list[str]] = {}
-    for name in grader_names(folder):
-        for line in lacking(folder_of(folder, name)):
-            of_graders.setdefault(line, []).append(name)
-    for line, names in of_graders.items():
-        click.echo(f"warning: {', '.join(names) + ': ' if options.rag else ''}{line}", err=True)
-    click.echo(f"next: {_next(folder, of_graders)}", err=True)
-
-
-def _init_from_pack(track: Path, options: InitOptions) -> None:
-    """Make the track of a pack.
-
-    Raises:
-        click.UsageError: another option is given.
-    """
-    if any(getattr(options, each.name) for each in fields(options) if each.name != "folder"):
-        raise click.UsageError("--from PACK makes the track as it was: give no other option with it")
-    n_files = named("trecexam.extensions.pack.packing:unpack")(options.folder, track)
-    click.echo(f"created {track} ({plural(n_files, 'file')}, with the grades of {options.folder})", err=True)
-    click.echo(f"next: trecexam watch {quoted(track)} --once", err=True)
-
-
-def _unset(options: InitOptions, track: Path) -> list[str]:
-    """A line if the grader is behind a server and the server or its model is not named."""
-    values = (("base_url", options.base_url), ("model", options.model))
-    names = [f"`{name}`" for name, value in values if value is None]
-    if _grader(options) != "openai" or not names:
-        return []
-    return [f"{track / 'trecexam.toml'}: the grader openai needs {' and '.join(names)}: set in [grader]"]
-
-
-def _next(folder: TrackFolder, lacking: Mapping[str, Collection[str]]) -> str:
-    """Say what to do after `init`; in a track with judgments also what can be done without a bank.
-
-    Args:
-        lacking: what is missing -> the graders that lack it.
-    """
-    from trecexam.line.track_graders import folder_of, grader_names
-
-    root = quoted(folder.root)
-    watch = f"trecexam watch {root} --once"
-    folders = {name: folder_of(folder, name) for name in grader_names(folder)}
-    without: set[str] = set()
-    for name, each in folders.items():
-        try:
-            for path in each.bank():
-                read_bank_file(path)
-        except ConversionError as error:
-            return f"mend {error.path}, then: {watch}"
-        except trecexam.TrecexamError as error:
-            without |= {name} & {*lacking.get(str(error), ())}
-    alone = ""
-    if without and folder.qrels() is not None:
-        has_texts = folder.passages() is not None or folder.config.track.dataset is not None
-        of, command = (", texts", "learn") if has_texts else ("", "holes")
-        alone = f"on runs{of} and judgments alone: trecexam {command} {root}"
-    if len(without) < len(folders):
-        return f"{watch}; or, {alone}" if alone else watch
-    return f"{alone}; with a test bank: {watch}" if alone else f"put a test bank into {root}, then: {watch}"
-
-
-def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:
-    """The options, with the files of a folder where none is named; what they are taken for is printed.
-
-    Raises:
-        TrackError: no file there is of use.
-    """
-    from trecexam.folder_roles import ONE, look_at, told
-
-    files = look_at(folder, but=track)
-    beside = {provenance_file(each.path) for each in files if each.role == "qrels"}
-    files = tuple(each for each in files if each.path not in beside)
-    named = (*ONE[:-1], "bank", "runs")
-    left = {role: f"--{role} is given" for role in named if getattr(options, role)}
-    if options.grader not in (None, "recorded") and not options.rag:
-        left.setdefault("recorded", f"--grader {options.grader} grades")
-    files = tuple(
-        replace(each, role=None, why=left[each.role])
-        if each.role in left
-        else replace(each, role=None, why="--rag takes labels of relevance alone")
-        if options.rag and each.role == "recorded" and not _is_in(each.path, *LABELS)
-        else each
-        for each in files
-    )
-    for line in told(files, folder):
-        click.echo(line, err=True)
-    responses = not options.rag and any(each.format == "responses" and each.role for each in files)
-    bank = options.bank or any(each.role in ("bank", "recorded") for each in files)
-    if responses and (bank or options.grader in ("recorded", "erag", "ragval")):
-        click.echo("note: these are responses: --rag adds graders of nuggets, support and more", err=True)
-    elif responses:
-        click.echo(
-            "note: responses were given without a test bank, so the track has the four graders of --rag",
-            err=True,
+        _say(f"{track} is up to date; nothing to do")
+    if made and not judged:
+        _say(
+            "note: nDCG, AP and others depend on the pool of these runs; do not compare them with values "
+            "from other pools; `pool_judged = true` in [track] adds the passages of official judgments"
         )
-        options = replace(options, rag=True)
-    paths_by_role: dict[str, Any] = {each.role: each.path for each in files if each.role in ONE}
-    for role in ("bank", "runs"):
-        if role not in left:
-            paths_by_role[role] = tuple(each.path for each in files if each.role == role)
-    return replace(options, **paths_by_role)
+    opened = TrackFolder.open(track)
+    official = opened.qrels()
+    for line in () if official is None else provenance_notes(official, opened.shown(official)):
+        _say(f"note: {line}")
+    if sources.qrels and not judged and not _is_in(sources.recorded, "qrels"):
+        _say_judged_outside(track)
+    _say(f"next: {_next(opened)}")
 
 
-def _is_in(recorded: Path | None, *formats: str) -> bool:
-    """Whether the grades are there, and in one of these formats."""
-    return recorded is not None and sniffed(recorded) in formats
+def _say(line: str) -> None:
+    click.echo(line, err=True)
 
 
-def _say_judged_outside(root: Path) -> None:
-    """Says how many judged passages are not pooled, as far as the folder has what tells."""
-    with suppress(trecexam.TrecexamError, ConversionError), trecexam.open_track(root) as track:
-        outside, depth = track.files.judged_outside_pool(), track.folder.config.track.depth
-        if outside:
-            are, them = ("is", "it, if it has") if outside == 1 else ("are", "those with")
-            click.echo(
-                f"{plural(outside, 'judged passage')} {are} outside of the runs' first {depth}; "
-                f"--pool-judged also grades {them} a text",
-                err=True,
-            )
-
-
-def _sources(options: InitOptions) -> Sources:
-    """What goes into the folder.
+def _sources(track: Path, folder: Path | None, options: Mapping[str, Any]) -> Sources:
+    """Return the files and settings of the new track.
 
     Raises:
         click.BadParameter: an option cannot be used.
         GraderError: the prompt cannot be used.
+        TrackError: the files of `folder` cannot be used, or two of them have one role.
     """
-    from trecexam.graders import available
     from trecexam.scaffold import Sources
 
-    if options.rag:
-        _check_rag(options)
-    if options.grader is not None and options.grader not in available():
-        grader_names = ", ".join(available())
-        raise click.BadParameter(f"'{options.grader}'; known here: {grader_names}", param_hint="--grader")
-    settings: dict[str, dict[str, Any]] = {"track": {}, "grader": _grader_settings(options)}
-    if options.pool_judged:
-        settings["track"]["pool_judged"] = True
-    return Sources(
-        options.queries,
-        options.bank,
-        options.passages,
-        options.qrels,
-        provenance_file(options.qrels),
-        options.runs,
-        options.recorded,
-        options.dataset,
-        options.leaderboard,
-        _grader(options),
-        _model(options),
-        _prompt(options),
-        link=options.link,
-        rag=options.rag,
-        settings=settings,
-    )
-
-
-def _check_rag(options: InitOptions) -> None:
-    """Refuses graders and recordings that are not for a RAG track.
-
-    Raises:
-        click.BadParameter: with what it takes.
-    """
-    if options.grader in ("recorded", "erag", "ragval"):
-        raise click.BadParameter(
-            f"'{options.grader}': --rag is for language models and embedding", param_hint="--grader"
-        )
-    if options.recorded is not None and not _is_in(options.recorded, *LABELS):
+    own = {name: options[name] for name in OWN if options[name] is not None}
+    others = {name: value for name, value in options.items() if name not in (*OWN, "pool_judged")}
+    settings = {"track": {"pool_judged": True} if options["pool_judged"] else {}, "grader": own}
+    sources = Sources(**others, settings=settings)
+    if folder is not None:
+        sources = _with_found(sources, folder, track)
+    if sources.rag and sources.recorded is not None and not _is_in(sources.recorded, *LABELS):
         raise click.BadParameter(
             "with --rag these are labels of relevance (qrels) or umbrela's judgments; name another "
             "recording in the section of trecexam.toml whose grades it has",
             param_hint="--recorded",
         )
+    return _with_grader(sources, own)
 
 
-def _grader(options: InitOptions) -> str | None:
-    """The grader: the one that is named, or the only one that a setting is for."""
-    if options.grader is None and options.metric is not None:
-        return "erag"
-    if options.grader is None and options.base_url is not None:
-        return "openai"
-    return options.grader
+def _with_grader(sources: Sources, settings: dict[str, str]) -> Sources:
+    """Check the grader and its settings, and add the grader that a setting implies.
 
+    Args:
+        settings: those of [grader]; a model's folder becomes absolute there.
 
-def _grader_settings(options: InitOptions) -> dict[str, str]:
-    from trecexam.config import GraderSection
-
-    optional = {"base_url": options.base_url, "metric": options.metric}
-    settings = {key: value for key, value in optional.items() if value is not None}
-    _check(GraderSection, settings)
-    return settings
-
-
-def _say_unused(options: InitOptions) -> None:
-    """Says which settings the grader does not look at."""
-    grader = _grader(options) or ("recorded" if options.recorded and not options.rag else "embedding")
-    for name, graders in (("base_url", SERVED), ("metric", ("erag",)), ("prompt", LANGUAGE_MODELS)):
-        if getattr(options, name) is not None and grader not in graders:
-            option = name.replace("_", "-")
-            click.echo(
-                f"note: --{option} changes nothing: it is for --grader {', '.join(graders)}, and this grader "
-                f"is {grader}",
-                err=True,
-            )
-
-
-def _model(options: InitOptions) -> str | None:
-    """The model; a folder is meant from where the command runs, but is read from the track's folder."""
-    model = options.model
-    if model is not None and Path(model).is_dir():
-        return str(Path(model).resolve())
-    served = _grader(options) == "openai" or options.base_url
-    if model is not None and not served and model.startswith(("/", ".", "~")):
-        raise click.BadParameter(f"no such folder: {model}", param_hint="--model")
-    return model
-
-
-def _prompt(options: InitOptions) -> str | Path | None:
-    """The prompt, a path where it is a file; one that cannot be used shows before a folder is made."""
-    from trecexam.folder import PROMPT_SUFFIXES
-    from trecexam.graders import available
-    from trecexam.graders.prompts import named
-
-    prompt = options.prompt
-    if prompt is None:
-        return None
-    grader = _grader(options)
-    check = None if grader is None else available()[grader].check_prompt
-    if check is not None:
-        check(Path(prompt))
-    else:
-        named(prompt, Path())
-    return Path(prompt) if Path(prompt).suffix.lower() in PROMPT_SUFFIXES else prompt
-
-
-def _check(section: type[BaseModel], settings: dict[str, str]) -> None:
-    """Refuses what trecexam.toml could not hold, and does not repeat it: it may be a key."""
+    Raises:
+        click.BadParameter: an option cannot be used.
+        GraderError: the prompt cannot be used.
+    """
     from pydantic import ValidationError
 
+    from trecexam.config import GraderSection
+    from trecexam.folder import PROMPT_SUFFIXES
+    from trecexam.graders import available
+    from trecexam.graders.prompts import named as named_prompt
+
+    factories, grader, prompt = available(), sources.grader, sources.prompt
+    readers = {name: [each for each in factories if name in factories[each].reads] for name in SETTINGS}
     try:
-        section.model_validate(settings)
+        GraderSection.model_validate(settings)
     except ValidationError as error:
+        # The value is not repeated: it may be a key.
         first = error.errors()[0]
         option = "--" + str(first["loc"][0]).replace("_", "-")
         raise click.BadParameter(plain_reason(first), param_hint=option) from None
+    if grader is None and "metric" in settings:
+        grader = readers["metric"][0]
+    elif grader is None and "base_url" in settings:
+        grader = "openai"
+    used = grader or ("recorded" if sources.recorded and not sources.rag else "embedding")
+    if used not in factories:
+        raise click.BadParameter(f"'{used}'; known here: {', '.join(factories)}", param_hint="--grader")
+    if sources.rag and (used == "recorded" or not factories[used].standard):
+        raise click.BadParameter(
+            f"'{used}': --rag is for language models and embedding", param_hint="--grader"
+        )
+    model = settings.get("model")
+    if model is not None and Path(model).is_dir():
+        # The track reads it from its own folder.
+        settings["model"] = str(Path(model).resolve())
+    elif used != "openai" and "base_url" not in settings and (model or "").startswith(("/", ".", "~")):
+        raise click.BadParameter(f"no such folder: {model}", param_hint="--model")
+    if prompt is not None:
+        # One that cannot be used shows before a folder is made.
+        check = factories[used].check_prompt
+        check(Path(prompt)) if check is not None else named_prompt(str(prompt), Path())
+        prompt = Path(prompt) if Path(prompt).suffix.lower() in PROMPT_SUFFIXES else prompt
+    for name in (*settings, *(() if prompt is None else ("prompt",))):
+        if name in readers and used not in readers[name]:
+            option, graders = name.replace("_", "-"), ", ".join(readers[name])
+            _say(f"note: --{option} changes nothing: it is for --grader {graders}, and this grader is {used}")
+    return replace(sources, grader=grader, prompt=prompt)
+
+
+def _with_found(sources: Sources, folder: Path, track: Path) -> Sources:
+    """Add the files of a folder to the named ones, and print what each is.
+
+    Raises:
+        TrackError: no file there is of use, or two files have a role of which a track has one.
+    """
+    from trecexam.folder_roles import SINGLE, described, look_into, refuse_two
+
+    roles = (*SINGLE, "bank", "runs")
+    left = {role: f"--{role} is given" for role in roles if getattr(sources, role)}
+    if sources.grader not in (None, "recorded") and not sources.rag:
+        left.setdefault("recorded", f"--grader {sources.grader} grades")
+    files = []
+    for each in look_into(folder, but=track):
+        why = left.get(each.role or "")
+        if why is None and sources.rag and each.role == "recorded" and each.format not in LABELS:
+            why = "--rag takes labels of relevance alone"
+        files.append(each if why is None else each._replace(role=None, why=why))
+    refuse_two(files, folder)
+    for line in described(files, folder):
+        _say(line)
+    if not sources.rag and any(each.format == "responses" and each.role for each in files):
+        _say("note: these are responses: --rag adds graders of nuggets, support and more")
+    added: dict[str, Any] = {each.role: each.path for each in files if each.role in SINGLE}
+    for role in ("bank", "runs"):
+        added[role] = getattr(sources, role) or [each.path for each in files if each.role == role]
+    return replace(sources, **added)
+
+
+def _is_in(recorded: Path | None, *formats: str) -> bool:
+    """Return True if there are grades, in one of these formats."""
+    return recorded is not None and sniffed(recorded) in formats
+
+
+def _say_judged_outside(root: Path) -> None:
+    """Print how many judged passages are not pooled, as far as the folder has what tells."""
+    with suppress(trecexam.TrecexamError, ConversionError), trecexam.open_track(root) as track:
+        outside, depth = track.files.judged_outside_pool(), track.folder.config.track.depth
+        if outside:
+            are, them = ("is", "it, if it has") if outside == 1 else ("are", "those with")
+            _say(
+                f"{plural(outside, 'judged passage')} {are} outside of the runs' first {depth}; "
+                f"--pool-judged also grades {them} a text"
+            )
+
+
+def _next(folder: TrackFolder) -> str:
+    """Return what to do after `init`; in a track with judgments also what can be done without a bank."""
+    root, grader = quoted(folder.root), folder.config.grader
+    watch = f"trecexam watch {root} --once"
+    banks = folder.bank(optional=True)
+    try:
+        for path in banks:
+            read_bank_file(path)
+    except ConversionError as error:
+        return f"mend {error.path}, then: {watch}"
+    if banks or folder.config.graders or grader.prompt is not None or grader.name == "recorded":
+        return watch
+    if folder.qrels() is None:
+        return f"put a test bank into {root}, then: {watch}"
+    has_texts = folder.passages() is not None or folder.config.track.dataset is not None
+    of, command = (", texts", "learn") if has_texts else ("", "holes")
+    return f"on runs{of} and judgments alone: trecexam {command} {root}; with a test bank: {watch}"

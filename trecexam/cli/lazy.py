@@ -1,22 +1,41 @@
-"""Groups of commands: they name the nearest command, and may import theirs when these are called."""
+"""Groups of commands that import a command when it is called, and name the nearest one."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 import click
 
 from trecexam.extension import extensions, named
 
+#: Command -> (module, function, help line).
 CommandsAt = Mapping[str, tuple[str, str, str]]
 
 
-class SuggestingGroup(click.Group):
-    """A group that names the nearest command where there is none of a name; not all versions of click do."""
+class LazyGroup(click.Group):
+    """A group of commands, some of extensions; those in `commands_at` are imported when they are called."""
+
+    def __init__(self, *args: Any, commands_at: CommandsAt | None = None, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._given = commands_at or {}
+
+    @cached_property
+    def commands_at(self) -> CommandsAt:
+        """The commands that are imported when they are called."""
+        return {**self._given} | extension_commands(f"{self.name} ")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*self.commands, *self.commands_at}) if self.commands else list(self.commands_at)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.commands_at:
+            return super().get_command(ctx, cmd_name)
+        module, function, _ = self.commands_at[cmd_name]
+        command: click.Command = named(f"{module}:{function}")
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -31,59 +50,21 @@ class SuggestingGroup(click.Group):
             ctx.fail(f"No such command '{name}'{hint}")
         return super().resolve_command(ctx, args)
 
-
-class OpenGroup(SuggestingGroup):
-    """A group that extensions add commands to."""
-
-    @cached_property
-    def _added(self) -> dict[str, str]:
-        """Command -> "module:function"."""
-        prefix = f"{self.name} "
-        return {
-            name.removeprefix(prefix): command.at
-            for extension in extensions()
-            for name, command in extension.commands.items()
-            if name.startswith(prefix)
-        }
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*super().list_commands(ctx), *self._added})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        own_command = super().get_command(ctx, cmd_name)
-        if own_command is not None or cmd_name not in self._added:
-            return own_command
-        command: click.Command = named(self._added[cmd_name])
-        return command
-
-
-class LazyGroup(SuggestingGroup):
-    """A group whose `--help` imports none of its commands.
-
-    Args:
-        commands_at: command -> (module, function, help line); or what gives that when it is first asked for.
-    """
-
-    def __init__(
-        self, *args: Any, commands_at: CommandsAt | Callable[[], CommandsAt], **settings: Any
-    ) -> None:
-        super().__init__(*args, **settings)
-        self._given = commands_at
-
-    @cached_property
-    def _commands_at(self) -> CommandsAt:
-        return self._given() if callable(self._given) else self._given
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._commands_at)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self._commands_at:
-            return None
-        module, function, _ = self._commands_at[cmd_name]
-        command: click.Command = getattr(import_module(module), function)
-        return command
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.commands:
+            super().format_commands(ctx, formatter)
+            return
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in self._commands_at.items()])
+            formatter.write_dl([(name, line) for name, (_, _, line) in self.commands_at.items()])
+
+
+def extension_commands(prefix: str) -> dict[str, tuple[str, str, str]]:
+    """Return the commands of extensions whose names have a prefix, by the rest of their names."""
+    commands = {}
+    for extension in extensions():
+        for full_name, command in extension.commands.items():
+            name = full_name.removeprefix(prefix)
+            if full_name.startswith(prefix) and " " not in name:
+                module, _, function = command.at.partition(":")
+                commands[name] = (module, function, command.line)
+    return commands

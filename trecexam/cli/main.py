@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import errno
 import gc
+import io
 import os
 import sys
 import textwrap
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import click
 
-from trecexam.cli.lazy import LazyGroup
+from converters.errors import ConversionError
+from trecexam.cli.lazy import LazyGroup, extension_commands
 from trecexam.errors import TrecexamError, shortened
 from trecexam.extension import extensions
 from trecexam.version import __version__
+
+# Plugins of pydantic would have the metadata of every installed package read.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 #: The commands that `--help` explains, and the groups of all others. Commands of extensions name their group.
 FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve", "config")
@@ -59,28 +63,20 @@ COMMANDS = {
 
 
 def commands() -> dict[str, tuple[str, str, str]]:
-    """All commands, the extensions' too, as in `COMMANDS`.
+    """Return all commands, the extensions' too, as in `COMMANDS`.
 
     Raises:
         TrecexamError: an extension cannot be loaded, or has a command of a name in use.
     """
-    by_name = dict(COMMANDS)
     for extension in extensions():
-        for name, command in extension.commands.items():
-            if " " in name:
-                continue
-            if name in COMMANDS:
-                raise TrecexamError(
-                    f"the extension '{extension.name}' has a command '{name}', as trecexam has"
-                )
-            module, _, function = command.at.partition(":")
-            by_name[name] = (module, function, command.line)
-    return by_name
+        for name in COMMANDS.keys() & extension.commands.keys():
+            raise TrecexamError(f"the extension '{extension.name}' has a command '{name}', as trecexam has")
+    return COMMANDS | extension_commands("")
 
 
 def grouped() -> dict[str, list[str]]:
-    """Heading -> its commands: the first ones, then each group with those that extensions add."""
-    by_group = {"Commands": list(FIRST), **{name: list(names) for name, names in GROUPS.items()}}
+    """Return the commands behind the first ones by their headings, each group with those of extensions."""
+    by_group = {name: list(names) for name, names in GROUPS.items()}
     for extension in extensions():
         for name, command in extension.commands.items():
             if name not in FIRST and " " not in name:
@@ -89,15 +85,17 @@ def grouped() -> dict[str, list[str]]:
 
 
 class _CommandGroup(LazyGroup):
+    commands_at = cached_property(lambda self: commands())
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The first commands with their help lines, and the names of all others by group: one screen."""
-        help_lines = {name: line for name, (_, _, line) in commands().items()}
-        first, *groups = grouped().items()
-        with formatter.section(first[0]):
-            formatter.write_dl([(name, help_lines[name]) for name in first[1] if name in help_lines])
+        """Write the first commands with their help lines, and the names of all others: one screen."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, self.commands_at[name][2]) for name in FIRST if name in self.commands_at]
+            )
         with formatter.section("More commands (`trecexam COMMAND --help` explains each)"):
             indent = " " * formatter.current_indent
-            for heading, names in groups:
+            for heading, names in grouped().items():
                 lines = textwrap.wrap(", ".join(names), formatter.width - 24, break_on_hyphens=False)
                 for label, line in zip((heading, *[""] * len(lines)), lines, strict=False):
                     formatter.write(f"{indent}{label:<22}{line}\n")
@@ -114,7 +112,6 @@ class _CommandGroup(LazyGroup):
 
 @click.group(
     cls=_CommandGroup,
-    commands_at=commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Example: trecexam demo mytrack, then trecexam leaderboard mytrack",
 )
@@ -138,7 +135,7 @@ def cli(ctx: click.Context, debug: bool, trust_code: bool) -> None:
 
 
 def _restore(variable: str, value: str | None) -> None:
-    """Sets a variable of the environment to what it was."""
+    """Restore a variable of the environment."""
     if value is None:
         os.environ.pop(variable, None)
     else:
@@ -146,7 +143,7 @@ def _restore(variable: str, value: str | None) -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Runs the command line and exits: 0 success, 1 something was rejected, 2 an error, 130 Ctrl-C."""
+    """Run the command line and exit: 0 success, 1 something was rejected, 2 an error, 130 Ctrl-C."""
     # Commands make many records and few cycles: to look for these seldom, and not again at the end, is a
     # twentieth of the time of those that only read.
     gc.set_threshold(50_000)
@@ -156,15 +153,16 @@ def main(args: list[str] | None = None) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Runs the command line and returns the exit status."""
+    """Run the command line and return the exit status."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Characters that stdout's encoding does not have are escaped.
+        sys.stdout.reconfigure(errors="backslashreplace")
     debug = "--debug" in arguments
     trust = ["--trust-code"] if "--trust-code" in arguments else []
     args = [*trust, *(a for a in arguments if a not in {"--debug", "--trust-code"})]
     try:
         status: Any = cli.main(args=args, prog_name="trecexam", standalone_mode=False)
-    except click.Abort:
-        return 130
-    except KeyboardInterrupt:
+    except (click.Abort, KeyboardInterrupt):
         return 130
     except click.ClickException as error:
         if type(error).__name__ == "NoArgsIsHelpError":
@@ -178,25 +176,17 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except OSError as error:
-        if error.errno == errno.ENAMETOOLONG and not debug:
-            click.echo(f"trecexam: {shortened(str(error.filename))}: no file has such a long name", err=True)
-            return 2
-        if debug or error.filename is not None:
+        if debug:
             raise
-        # A full disk behind a redirection; Python would try to flush there again at its end.
-        sys.stdout = None
-        click.echo(f"trecexam: the output cannot be written: {error.strerror}", err=True)
+        what = "the output cannot be written" if error.filename is None else shortened(str(error.filename))
+        if error.filename is None:
+            # A full disk behind a redirection; Python would try to flush there again at its end.
+            sys.stdout = None
+        click.echo(f"trecexam: {what}: {error.strerror or error}", err=True)
         return 2
     except Exception as error:
-        if debug or not _is_user_error(error):
+        if debug or not isinstance(error, TrecexamError | ConversionError):
             raise
         click.echo(f"trecexam: {shortened(str(error))}", err=True)
         return 2
     return status if isinstance(status, int) else 0
-
-
-def _is_user_error(error: Exception) -> bool:
-    # All formats come with it, and half of --help's time.
-    from converters.errors import ConversionError
-
-    return isinstance(error, TrecexamError | ConversionError)

@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+import converters
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
@@ -104,18 +105,16 @@ measure_option = click.option(
 )
 
 
-class Map(NamedTuple):
-    """How automatic labels become official ones: a rule, and its cuts where they are named."""
-
-    rule: RuleName
-    cuts: dict[int, int]
+#: How automatic labels become official ones: a rule, and its cuts where they are named.
+Map = tuple["RuleName", dict[int, int]]
+_RULES: tuple[RuleName, ...] = ("fitted", "identity", "thresholds")
 
 
 class FloatRange(click.FloatRange):
     """A number in a range; nan is in none."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number.
+        """Return the number.
 
         Raises:
             click.BadParameter: it is outside the range.
@@ -126,37 +125,29 @@ class FloatRange(click.FloatRange):
         return number
 
 
-class MapType(click.ParamType[Map]):
-    """`fitted`, `identity`, `thresholds`, or the thresholds themselves."""
-
-    name = "map"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Map:
-        """The rule, and its cuts.
-
-        Raises:
-            click.BadParameter: it cannot be read.
-        """
-        if isinstance(value, Map):
-            return value
-        if value in ("fitted", "identity", "thresholds"):
-            return Map(value, {})
-        pairs = [re.fullmatch(r"\s*(\d{1,9})\s*=\s*(\d{1,9})\s*", part) for part in value.split(",")]
-        cuts = {int(pair[1]): int(pair[2]) for pair in pairs if pair}
-        if len(cuts) != len(pairs):
-            self.fail(
-                f"'{value}': give fitted, identity, thresholds, or LABEL=OFFICIAL,... with each label once, "
-                "as 4=1,5=2",
-                param,
-                ctx,
-            )
-        return Map("thresholds", cuts)
+def _map(ctx: click.Context, param: click.Parameter, value: str | None) -> Map | None:
+    """Return the rule of `--map`, and its cuts."""
+    if value is None:
+        return None
+    for rule in _RULES:
+        if value == rule:
+            return rule, {}
+    pairs = [re.fullmatch(r"\s*(\d{1,9})\s*=\s*(\d{1,9})\s*", part) for part in value.split(",")]
+    cuts = {int(pair[1]): int(pair[2]) for pair in pairs if pair}
+    if len(cuts) == len(pairs):
+        return "thresholds", cuts
+    raise click.BadParameter(
+        f"'{value}': give fitted, identity, thresholds, or LABEL=OFFICIAL,... with each label once, as "
+        "4=1,5=2",
+        ctx,
+        param,
+    )
 
 
 map_option = click.option(
     "--map",
     "mapped",
-    type=MapType(),
+    callback=_map,
     metavar="fitted|identity|thresholds|LABEL=OFFICIAL,...",
     help="Map automatic to official labels. 4=1,5=2: labels from 4 on become 1, from 5 on 2, lower ones 0; "
     "thresholds: the track's min_rating=min_relevant [default: fitted, on passages that have both].",
@@ -164,7 +155,7 @@ map_option = click.option(
 
 
 def refuse_inputs(output: Path, values: Iterable[object]) -> None:
-    """Refuses an output that is one of the command's own inputs.
+    """Refuse an output that is one of the command's own inputs.
 
     Args:
         values: the values of its other parameters; the paths among them, in tuples too, are inputs. Of a
@@ -180,33 +171,27 @@ def refuse_inputs(output: Path, values: Iterable[object]) -> None:
 
 
 def _reads(path: Path, output: Path) -> bool:
-    """Whether a command that is given this file or folder reads the output."""
+    """Return True where a command that is given this file or folder reads the output."""
     if path.is_file():
         return output.samefile(path)
-    # Imports pydantic.
+    # Imports pydantic, and all formats.
     from trecexam.config import CONFIG_NAME
     from trecexam.line.protected import input_files
 
-    if (path / CONFIG_NAME).is_file():
-        # What is a track's own is refused as such.
+    # A track's own files are refused as such.
+    if (path / CONFIG_NAME).is_file() or not any(
+        file.is_file() and output.samefile(file) for file in input_files(path)
+    ):
         return False
-    inside = any(file.is_file() and output.samefile(file) for file in input_files(path))
-    return inside and _has_format(output)
-
-
-def _has_format(path: Path) -> bool:
-    """Whether it is run, qrels ...: what a command reads of a folder."""
-    import converters
-
     try:
-        converters.sniff(path)
+        converters.sniff(output)
     except converters.ConversionError:
         return False
     return True
 
 
 def output_path(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """The path of an output; what cannot be written, or must not be replaced, is reported before the work.
+    """Return the path of an output; refuse, before any work, a file that must not be replaced.
 
     Raises:
         click.UsageError: its folder does not exist.
@@ -225,7 +210,7 @@ def output_path(ctx: click.Context, param: click.Parameter, path: Path | None) -
 
 
 def output_option(text: str, *, required: bool = False) -> Callable[[Command], Command]:
-    """The option -o for a file; `text` is its help."""
+    """Return the option -o for a file; `text` is its help."""
     path = click.Path(path_type=Path, dir_okay=False)
     return click.option(
         "-o", "--output", type=path, required=required, metavar="FILE", callback=output_path, help=text
@@ -235,6 +220,6 @@ def output_option(text: str, *, required: bool = False) -> Callable[[Command], C
 def output_folder_option(
     text: str, *, required: bool = True, metavar: str = "DIR"
 ) -> Callable[[Command], Command]:
-    """The option -o for a folder; `text` is its help."""
+    """Return the option -o for a folder; `text` is its help."""
     path = click.Path(path_type=Path, file_okay=False)
     return click.option("-o", "--output", type=path, required=required, metavar=metavar, help=text)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from trecexam.cli.options import answering, track_argument
-from trecexam.cli.reading import reading
+from trecexam.cli.reading import reading, say
 from trecexam.errors import quoted
 from trecexam.files.track_lock import holder
-from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
+    from trecexam.features.override.overriding import Overridden
     from trecexam.tables.result import Result
     from trecexam.track import Track
-
-#: Which of several people's ratings counts, by the rule.
-COUNTING = {"latest": "the last", "majority": "the majority", "adjudicated": "what was adjudicated"}
 
 
 @click.command(
@@ -78,26 +76,8 @@ def override(
         if query_id or doc_id or item or rating is not None or withdraw or why:
             raise click.UsageError("--list rates nothing: leave out the other options")
         return track.override.ratings()
-    _rate(track, query_id, doc_id, item, rating, withdraw, who, why)
-    return None
-
-
-def _rate(
-    track: Track,
-    query_id: str | None,
-    doc_id: str | None,
-    item: str,
-    rating: str | None,
-    withdraw: bool,
-    who: str | None,
-    why: str | None,
-) -> None:
-    """Store a rating, and print what counts now."""
-    missing = [
-        option
-        for option, value in (("--query", query_id), ("--doc", doc_id), ("--who", who), ("--why", why))
-        if not value
-    ]
+    given = {"--query": query_id, "--doc": doc_id, "--who": who, "--why": why}
+    missing = [option for option, value in given.items() if not value]
     if (rating is None) != withdraw:
         missing.append("either --rating or --withdraw")
     if missing:
@@ -110,46 +90,45 @@ def _rate(
     from trecexam.features.override.overriding import has_cell
 
     track = answering(track, partial(has_cell, query_id=query_id, doc_id=doc_id, item=item))
-    done = track.override(query_id, doc_id, rating, item=item, who=who, why=why)
-    root, lock = track.folder.root, track.folder.lock_path
-    rule = track.folder.config.judging.rule
-    # Item ids come from the bank, and the other person's words from a shared file.
-    what = printable(f"{query_id} {doc_id}" + (f" {done.row.item_id}" if done.row.item_id else ""))
+    say(_lines(track, track.override(query_id, doc_id, rating, item=item, who=who, why=why)))
+    return None
 
-    def rating_text(rating: int | None) -> str:
+
+def _lines(track: Track, done: Overridden) -> Iterator[str]:
+    """Yield what counts now, and what comes next."""
+    row, before, after = done.row, done.before, done.after
+    what = f"{row.query_id} {row.doc_id} {row.item_id}".rstrip()
+    if not done.written:
+        yield f"{what}: {row.who} said so already"
+        return
+
+    def word(rating: int | None) -> str:
         if rating is None:
             return "withdrawn"
-        return done.words[rating] if done.words and not done.row.scale else str(rating)
+        return done.words[rating] if done.words and not row.scale else str(rating)
 
-    machine = "no rating" if done.machine is None else rating_text(done.machine)
-    if not done.written:
-        click.echo(f"{what}: {who} said so already", err=True)
-        return
-    judged = bool(done.row.scale)
-    if done.after is None:
-        remaining = (
-            ""
-            if done.row.rating is None
-            else f"{rating_text(done.row.rating)} ({done.row.who}) is kept, people differ: "
+    machine = "no rating" if done.machine is None else word(done.machine)
+    if after is None:
+        now = "no judgment counts" if row.scale else f"back to the grader's {machine}"
+        if row.rating is not None:
+            now = f"{word(row.rating)} ({row.who}) is kept, people differ: {now}"
+    elif done.official is not None:
+        now = (
+            f"{word(after.rating)} ({after.who}) is kept; the official judgment {done.official} counts, "
+            "until its file is edited"
         )
-        now = remaining + ("no judgment counts" if judged else f"back to the grader's {machine}")
     else:
-        now = f"{rating_text(done.after.rating)} ({printable(done.after.who)})"
-        if done.official is not None:
-            now += f" is kept; the official judgment {done.official} counts, until its file is edited"
-        else:
-            now += " is the judgment" if judged else f" in place of the grader's {machine}"
-    click.echo(f"{what}: {now}", err=True)
-    if done.before is not None and done.after is not None and done.before.who != done.after.who:
-        click.echo(
-            printable(f"{done.before.who} had said {rating_text(done.before.rating)}: {done.before.why}")
-            + f"; both are kept in {'judgments' if judged else 'overrides'}.tsv, {COUNTING[rule]} counts",
-            err=True,
+        now = f"{word(after.rating)} ({after.who})"
+        now += " is the judgment" if row.scale else f" in place of the grader's {machine}"
+    yield f"{what}: {now}"
+    if before is not None and after is not None and before.who != after.who:
+        file, rule = "judgments" if row.scale else "overrides", track.folder.config.judging.rule
+        yield (
+            f"{before.who} had said {word(before.rating)}: {before.why}; both are kept in {file}.tsv, and "
+            f"the rule `{rule}` decides which counts"
         )
-    pid = holder(lock)
-    click.echo(
-        f"next: trecexam watch {quoted(root)} --once"
-        if pid is None
-        else f"the running `trecexam watch` (process {pid}) will apply it",
-        err=True,
-    )
+    pid = holder(track.folder.lock_path)
+    if pid is None:
+        yield f"next: trecexam watch {quoted(track.folder.root)} --once"
+    else:
+        yield f"the running `trecexam watch` (process {pid}) will apply it"

@@ -54,7 +54,7 @@ def plot(
     from trecexam.outputs.plotting import find_plot, plots_table
 
     if name is None:
-        show.table(plots_table(), as_json=False)
+        show.table(plots_table())
         return
     find_plot(name)
     if output is None or output.suffix.lower() not in KINDS:

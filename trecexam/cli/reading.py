@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from trecexam.cli import show
 from trecexam.cli.options import estimate_option, output_option, refuse_inputs
-from trecexam.tables.notes import first_notes, standing_notes
+from trecexam.tables.notes import first_notes, without_standing
+from trecexam.tables.result import Result
 from trecexam.tables.terminal import printable
 
-if TYPE_CHECKING:
-    from trecexam.tables.result import Result
-
-_FORMS = (
-    click.option("--json", "as_json", is_flag=True, help="Print JSON, with the notes."),
-    click.option(
-        "--wide", is_flag=True, help="Print all columns and whole names, whatever the terminal's width."
-    ),
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, with the notes.")
+_wide_option = click.option(
+    "--wide", is_flag=True, help="Print all columns and whole names, whatever the terminal's width."
 )
-_OUTPUT = output_option("Write to this file; an existing file is replaced.")
+_output_option = output_option("Write to this file; an existing file is replaced.")
 
 
 def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
@@ -43,13 +39,18 @@ def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
         answer(result, as_json=as_json, wide=wide, output=output)
         return 1 if result.rejected else 0
 
-    return _with_options(command, (*_FORMS, _OUTPUT))
+    return _json_option(_wide_option(_output_option(command)))
 
 
-def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
-    """As `reading`, of a command that writes files, shows a `Result` at its end, and has an exit status.
+def writing(
+    function: Callable[..., tuple[Result | None, int]], *, told: tuple[str, ...] = ()
+) -> Callable[..., int]:
+    """As `reading`, of a command that writes files, and returns a `Result` or None, and its exit status.
 
     Where the files go is for the command to say: the result has no -o.
+
+    Args:
+        told: "as_json", for a command that has this parameter.
     """
 
     @wraps(function)
@@ -57,35 +58,17 @@ def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
         output = options.get("output")
         if isinstance(output, Path):
             refuse_inputs(output, (value for name, value in options.items() if name != "output"))
-        result, status = function(**options)
-        answer(result, as_json=as_json, wide=wide)
-        return status
-
-    return _with_options(command, _FORMS)
-
-
-def writing_or_estimating(function: Callable[..., tuple[Result | None, int]]) -> Callable[..., int]:
-    """As `writing`, of a command that has --estimate, too, and is told `as_json`: whether it is to be JSON.
-
-    Where it showed an estimate, or has nothing to show, its result is None.
-    """
-
-    @wraps(function)
-    def command(as_json: bool, wide: bool, **options: Any) -> int:
-        result, status = function(as_json=as_json, **options)
+        result, status = function(**options, **dict.fromkeys(told, as_json))
         if result is not None:
             answer(result, as_json=as_json, wide=wide)
         return status
 
-    return _with_options(command, (estimate_option, *_FORMS))
+    return _json_option(_wide_option(command))
 
 
-def _with_options(
-    command: Callable[..., int], options: Sequence[Callable[[Callable[..., int]], Callable[..., int]]]
-) -> Callable[..., int]:
-    for option in reversed(options):
-        command = option(command)
-    return command
+def writing_or_estimating(function: Callable[..., tuple[Result | None, int]]) -> Callable[..., int]:
+    """As `writing`, of a command that has --estimate, too, and the parameter `as_json`."""
+    return estimate_option(writing(function, told=("as_json",)))
 
 
 def say(notes: Iterable[str]) -> None:
@@ -116,10 +99,9 @@ def answer(
         if result.notes:
             # The notes say it without headings that stand above nothing.
             tables = tuple(table for table in tables if table.rows)
-        standing = standing_notes(notes) if tables else []
-        notes = [note for note in notes if note not in standing]
-        below = [note.partition(";")[0] for note in standing]
-        text = "".join(f"{line}\n" for line in show.table_lines(tables, below, wide=wide))
+        below, others = without_standing(notes)
+        notes = others if tables else notes
+        text = show.tables_text(tables, below, wide=wide)
     else:
         text = result.to_json() if as_json else result.to_tsv()
     show.write(text, output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -10,9 +11,9 @@ import click
 from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
+from trecexam.tables.result import Result
 
 if TYPE_CHECKING:
-    from trecexam.tables.result import Result
     from trecexam.track import Track
 
 
@@ -61,11 +62,12 @@ def _without_runs(track: Track, *, official: bool) -> Iterator[str]:
     yield from rejected_notes(rejected, 5)
 
 
-class bad_measures:  # noqa: N801 - reads as a block, not as a class
-    """Turns a measure that cannot be computed into a one-line error."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if type(error) is ValueError:
-            raise TrecexamError(str(error)) from None
+@contextmanager
+def bad_measures() -> Iterator[None]:
+    """Turn a measure that cannot be computed into a one-line error."""
+    try:
+        yield
+    except ValueError as error:
+        if type(error) is not ValueError:
+            raise
+        raise TrecexamError(str(error)) from None

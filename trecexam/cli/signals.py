@@ -18,7 +18,7 @@ SAME = 0.3
 def signals(
     stop: Callable[[], object], finishing: Callable[[], str] = lambda: "what is in hand"
 ) -> Iterator[list[int]]:
-    """Calls `stop` on SIGINT and SIGTERM; a second one ends all at once. Yields the signals caught.
+    """Call `stop` on SIGINT and SIGTERM; a second signal ends all at once. Yield the signals caught.
 
     Args:
         finishing: what is done before the command ends; the first signal prints it ("": prints nothing).
@@ -47,7 +47,7 @@ def signals(
 
 
 def _say(finishing: str) -> None:
-    """Written past Python's buffers, which may be in use where the signal came."""
+    """Write past Python's buffers, which may be in use where the signal came."""
     if finishing:
         start = "\n" if sys.stderr.isatty() else ""
         with contextlib.suppress(OSError):
@@ -55,5 +55,5 @@ def _say(finishing: str) -> None:
 
 
 def exit_status(caught: Sequence[int], status: int) -> int:
-    """The exit status of a command: as a shell has it of the first signal that stopped it, else `status`."""
+    """Return the exit status of a command: a shell's for the first signal that stopped it, else `status`."""
     return 128 + caught[0] if caught else status

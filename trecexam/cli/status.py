@@ -11,12 +11,11 @@ from trecexam.cli import show
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
 from trecexam.extension import provided
-from trecexam.tables.result import Tables
+from trecexam.tables.result import Result, Tables
 from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
     from trecexam.graders.prompts import Prompt
-    from trecexam.tables.result import Result
     from trecexam.track import Track
 
 
@@ -76,7 +75,7 @@ def _asked(prompt: Prompt) -> str:
 
 
 def _ratings(prompt: Prompt) -> str:
-    """The scale, or the ratings on it that there are."""
+    """Return the scale of a prompt, or the ratings that it uses."""
     ratings = sorted({rating for _, rating in prompt.answers})
     every = len(ratings) in {0, prompt.max_rating + 1}
     return f"0..{prompt.max_rating}" if every else ", ".join(map(str, ratings))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from trecexam.cli.lazy import OpenGroup
-from trecexam.cli.options import track_argument
+from trecexam.cli.export import min_rating_option
+from trecexam.cli.lazy import LazyGroup
+from trecexam.cli.options import Command, track_argument
 from trecexam.cli.reading import reading
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from trecexam.track import Track
 
 
-@click.group(cls=OpenGroup, epilog="Example: trecexam verify missing mytrack --min-relevant 2")
+@click.group(cls=LazyGroup, epilog="Example: trecexam verify missing mytrack --min-relevant 2")
 def verify() -> None:
     """Inspect the grades behind the scores.
 
@@ -25,26 +26,16 @@ def verify() -> None:
     """
 
 
-query_option = click.option(
-    "-q",
-    "--query",
-    "query_ids",
-    multiple=True,
-    metavar="QUERY_ID",
-    help="Show only this query; may be repeated.",
-)
-item_option = click.option(
-    "--item", "item_ids", multiple=True, metavar="ITEM_ID", help="Show only this item; may be repeated."
-)
-doc_option = click.option(
-    "--doc", "doc_ids", multiple=True, metavar="DOC_ID", help="Show only this passage; may be repeated."
-)
-min_rating_option = click.option(
-    "--min-rating",
-    type=click.IntRange(1, 5),
-    metavar="N",
-    help="Count a passage as reaching an item from this rating on [default: the track's, 4].",
-)
+def only_option(name: str, metavar: str, noun: str) -> Callable[[Command], Command]:
+    return click.option(
+        *name.split(), f"{metavar.lower()}s", multiple=True, metavar=metavar,
+        help=f"Show only this {noun}; may be repeated.",
+    )  # fmt: skip
+
+
+query_option = only_option("-q --query", "QUERY_ID", "query")
+item_option = only_option("--item", "ITEM_ID", "item")
+doc_option = only_option("--doc", "DOC_ID", "passage")
 min_relevant_option = click.option(
     "--min-relevant",
     type=click.IntRange(min=1),
@@ -54,7 +45,7 @@ min_relevant_option = click.option(
 )
 
 
-def top_option(what: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def top_option(what: str) -> Callable[[Command], Command]:
     return click.option(
         "--top", type=click.IntRange(min=1), metavar="N", help=f"Show only the first N {what} [default: all]."
     )
@@ -67,13 +58,13 @@ def top_option(what: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
 @doc_option
 @top_option("passages of each item")
 @reading
-def grading(track: Track, top: int | None, **chosen: tuple[str, ...]) -> Result:
+def grading(track: Track, **options: Any) -> Result:
     """Show answers and ratings by item, best rated passages first.
 
     `rating` is the one that counts in the scores. `status` is ok, unparsed, refused or error; missing if
     there is no answer, no_text if the passage has no text to grade.
     """
-    return track.verify.grading(**_all_or(chosen), top=top)
+    return track.verify.grading(**_all_or(options))
 
 
 @verify.command(epilog="Example: trecexam verify grid mytrack -q q1")
@@ -84,13 +75,13 @@ def grading(track: Track, top: int | None, **chosen: tuple[str, ...]) -> Result:
 @min_rating_option
 @top_option("passages of each query")
 @reading
-def grid(track: Track, min_rating: int | None, top: int | None, **chosen: tuple[str, ...]) -> Result:
+def grid(track: Track, **options: Any) -> Result:
     """Show a grid of ratings: passages (rows) by items (columns).
 
     Passages are sorted by official judgment, then by label. `reached` counts the items with --min-rating or
     better. In TSV, column item.N is the N-th item of the query, so queries share their columns.
     """
-    return track.verify.grid(**_all_or(chosen), min_rating=min_rating, top=top)
+    return track.verify.grid(**_all_or(options))
 
 
 @verify.command(epilog="Example: trecexam verify missing mytrack --min-relevant 2 --min-rating 5")
@@ -103,22 +94,13 @@ def grid(track: Track, min_rating: int | None, top: int | None, **chosen: tuple[
 )
 @top_option("passages of each query")
 @reading
-def missing(
-    track: Track,
-    min_rating: int | None,
-    min_relevant: int | None,
-    per_query: bool,
-    top: int | None,
-    **chosen: tuple[str, ...],
-) -> Result:
+def missing(track: Track, **options: Any) -> Result:
     """List officially relevant passages that reach no item: the bank may lack one.
 
     Relevant passages without a rating, without text or outside the pool are counted separately. Needs
     official judgments.
     """
-    return track.verify.missing(
-        **_all_or(chosen), min_rating=min_rating, min_relevant=min_relevant, per_query=per_query, top=top
-    )
+    return track.verify.missing(**_all_or(options))
 
 
 @verify.command(epilog="Example: trecexam verify spurious mytrack --min-relevant 2 --top 20")
@@ -138,25 +120,16 @@ def missing(
 )
 @top_option("items")
 @reading
-def spurious(
-    track: Track,
-    min_rating: int | None,
-    min_relevant: int | None,
-    order: Literal["phi", "nonrelevant", "precision", "discrimination"],
-    top: int | None,
-    **chosen: tuple[str, ...],
-) -> Result:
+def spurious(track: Track, **options: Any) -> Result:
     """Rank items by how badly they tell relevant from non-relevant passages, worst first.
 
     phi, -1 to 1, correlates reaching the item with being officially relevant. Near 0 the item says nothing;
     below 0 it favours non-relevant passages. discrimination is the item's a from `exam fit`: how well it
     separates good from bad runs, whatever the judgments are. Needs official judgments.
     """
-    return track.verify.spurious(
-        **_all_or(chosen), min_rating=min_rating, min_relevant=min_relevant, order=order, top=top
-    )
+    return track.verify.spurious(**_all_or(options))
 
 
-def _all_or(chosen: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    """The ids asked for; None where none are, for all."""
-    return {name: ids or None for name, ids in chosen.items()}
+def _all_or(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options, with None, for all, in place of no ids."""
+    return {name: None if value == () else value for name, value in options.items()}

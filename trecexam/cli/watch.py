@@ -19,7 +19,7 @@ from trecexam.cli.options import (
     whole_track_argument,
 )
 from trecexam.cli.signals import exit_status, signals
-from trecexam.cli.working import show_estimate, show_several_estimates
+from trecexam.cli.working import show_estimates
 from trecexam.extension import named
 
 if TYPE_CHECKING:
@@ -88,18 +88,18 @@ def watch(
     # Imports the whole of trecexam, which --help must not load.
     from trecexam.daemon import Daemon
 
-    if estimate or as_json:
-        _estimate(track, grader, as_json=as_json, retry_errors=retry_errors)
-        return 0
-    if retry_errors:
-        with open_chosen(track, grader) as opened:
-            click.echo(
-                f"{opened.grading.forget_errors():,} answers forgotten; these will be asked for again",
-                err=True,
-            )
-    regrade = regrade or _may_regrade(track, grader)
-    if once:
-        return _once(track, grader, regrade=regrade)
+    with open_chosen(track, grader) as opened:
+        if estimate or as_json:
+            names = opened.graders if grader is None else (grader,)
+            estimates = {name: partial(_of_grader, opened, name, retry_errors) for name in names}
+            show_estimates(estimates, opened.grading.estimate_banks(), as_json=as_json)
+            return 0
+        if retry_errors:
+            forgotten = opened.grading.forget_errors()
+            click.echo(f"{forgotten:,} answers forgotten; these will be asked for again", err=True)
+        regrade = regrade or _may_regrade(opened)
+        if once:
+            return _once(opened, regrade=regrade)
     with bars.progress() as progress:
         daemon = Daemon(
             track, poll=poll, settle=settle, log=bars.log, progress=progress, regrade=regrade, grader=grader
@@ -110,39 +110,23 @@ def watch(
     return 130 if signal.SIGINT in caught else 0
 
 
-def _estimate(root: Path, grader: str | None, *, as_json: bool, retry_errors: bool) -> None:
-    with open_chosen(root, grader) as track:
-        names = track.graders if grader is None else (grader,)
-        banks = track.grading.estimate_banks()
-        if banks or len(names) > 1:
-            graders = {name: partial(_of_grader, track, name, retry_errors) for name in names}
-            show_several_estimates(graders, banks, as_json=as_json)
-            return
-        of_track = partial(_of_grader, track, None, retry_errors)
-        show_estimate(of_track, as_json=as_json, doing="grading", what="passage")
-
-
-def _of_grader(track: Track, name: str | None, retry_errors: bool, *, timed: bool = False) -> Estimate:
-    grader = track if name is None else track[name]
+def _of_grader(track: Track, name: str, retry_errors: bool, *, timed: bool = False) -> Estimate:
+    grader = track[name]
     estimated = grader.estimate(retry_errors=retry_errors)
     return estimated._replace(time=grader.grading.estimate_time()) if timed else estimated
 
 
-def _may_regrade(root: Path, grader: str | None) -> bool:
-    """What a person at a terminal says to grading again what was graded once, where that costs."""
-    if not sys.stdin.isatty():
-        return False
-    with open_chosen(root, grader) as track:
-        lost = track.grading.lost()
+def _may_regrade(track: Track) -> bool:
+    """Ask a person at a terminal whether to grade, and pay, again for lost grades."""
+    lost = track.grading.lost() if sys.stdin.isatty() else 0
     return bool(lost) and click.confirm(
         f"The store of grades is missing or older. Grade {lost:,} cells again, and pay for them again?",
         err=True,
     )
 
 
-def _once(root: Path, grader: str | None, *, regrade: bool) -> int:
-    with open_chosen(root, grader) as track:
-        update, caught = update_once(track, regrade=regrade)
+def _once(track: Track, *, regrade: bool) -> int:
+    update, caught = update_once(track, regrade=regrade)
     status = print_update(track, update, caught)
     # Imports pydantic, which --help must not load.
     from trecexam.folder import PACK, PACKED

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from converters.errors import ConversionError
 from trecexam.cli import bars, show
 from trecexam.cli.signals import signals
 from trecexam.errors import TrecexamError, cannot_go_on
-from trecexam.tables.table import Table, Value
+from trecexam.tables.table import Table, Value, to_json
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from converters.errors import ConversionError
     from trecexam.graders.base import Estimate
-    from trecexam.graders.meter import Usage
-    from trecexam.graders.sampling import MeasuredTime
+    from trecexam.graders.meter import MeasuredTime
     from trecexam.graders.writing.asking import AskingResult
     from trecexam.line.grading import Progress
 
@@ -30,12 +30,12 @@ _NAMED = 20
 
 
 class Working(NamedTuple):
-    """What a command gives to what it starts.
+    """Callbacks for long work of a command.
 
     Attributes:
-        progress: to be told how far it is; `steps`, how many of how many prompts are answered.
-        stop: whether it is to stop.
-        caught: the signals that said so.
+        progress: shows how far the work is; `steps` takes (prompts answered, prompts in all).
+        stop: True when the work is to stop.
+        caught: the signals that stop it.
     """
 
     progress: Callable[[Progress], None]
@@ -46,7 +46,7 @@ class Working(NamedTuple):
 
 @contextmanager
 def working(doing: str = "asking", what: str = "prompts") -> Iterator[Working]:
-    """Shows how far asking is, and stops it on SIGINT and SIGTERM."""
+    """Show how far the work is, and stop it on SIGINT and SIGTERM."""
     # Imports numpy.
     from trecexam.line.grading import Progress
 
@@ -64,10 +64,10 @@ def ask(
     as_json: bool,
     **options: object,
 ) -> tuple[Made | None, list[int]]:
-    """What asking came to, and the signals that stopped it; None where only an estimate is shown.
+    """Return the result of `do`, and the signals that stopped it; None where only an estimate is shown.
 
     Args:
-        do, estimate: calls with the same arguments, which are `args` and `given`.
+        do, estimate: calls with the same arguments: `args` and `options`.
     """
     if only_estimate or as_json:
         show_estimate(partial(estimate, *args, **options), as_json=as_json)
@@ -78,7 +78,7 @@ def ask(
 
 
 def told(made: AskingResult[Any], what: str = "") -> None:
-    """Says what has no answer, why asking ended early, and what it took.
+    """Print what has no answer, why asking ended early, and what it took.
 
     Args:
         what: is named where it has no answer; "" where that is said elsewhere.
@@ -87,7 +87,8 @@ def told(made: AskingResult[Any], what: str = "") -> None:
         click.echo(printable(f"{what} {key}: {reason}"), err=True)
     if made.why:
         click.echo(f"ended early: {made.why}", err=True)
-    used(made.used, made.cost)
+    if made.used.requests:
+        click.echo(made.used.line(made.cost), err=True)
 
 
 def show_estimate(
@@ -97,84 +98,74 @@ def show_estimate(
     doing: str = "asking",
     what: str = "prompt",
 ) -> int:
-    """Print an estimate, then the time, which takes seconds to measure; return the exit status.
+    """Print the estimate of one piece of work, see `show_estimates`; return the exit status."""
+    show_estimates({"": estimate}, {}, as_json=as_json, doing=doing, what=what)
+    return 0
+
+
+def show_estimates(
+    estimates: Mapping[str, Callable[..., Estimate]],
+    banks: Mapping[str, Estimate],
+    *,
+    as_json: bool,
+    doing: str = "grading",
+    what: str = "passage",
+) -> None:
+    """Print estimates, of several a row each and a sum; then the times, which take seconds to measure.
 
     In JSON, `minutes` is the time and `measured` the cells or prompts of the sample behind it; both are null
     where the time is not known.
 
     Args:
-        estimate: returns the estimate; with `timed` it measures the time, too.
-        doing: the work, as "asking"; `what` is the noun of a unit: prompt, passage.
-    """
-    estimated = estimate()
-    columns = estimated.columns()
-    if what == "prompt":
-        columns = {"prompts": columns.pop("cells"), **columns}
-    if not as_json:
-        _show_estimates([columns])
-    sample = _time_of(estimate, estimated, doing, what)
-    _unpriced(estimated)
-    if as_json:
-        minutes = None if sample is None else round(sample.seconds / 60, 2)
-        row = {**columns, "minutes": minutes, "measured": None if sample is None else sample.cells}
-        show.table(_table([row]), as_json=True, json_value=[row])
-    return 0
-
-
-def show_several_estimates(
-    estimates: Mapping[str, Callable[..., Estimate]],
-    banks: Mapping[str, Estimate],
-    *,
-    as_json: bool,
-) -> None:
-    """Print an estimate of grading a track with several graders: a row for each, and a sum.
-
-    Args:
         estimates: name -> returns the grader's estimate; with `timed` it measures the time, too.
         banks: name -> the estimate of writing the grader's test bank, where it has none.
+        doing: the work, as "asking"; `what` is the noun of a unit: prompt, passage.
     """
     # Imports all formats, and pydantic.
-    from converters.errors import ConversionError
     from trecexam.graders.base import Estimate as Estimated
 
+    is_one = len(estimates) + len(banks) == 1
     estimate_of = {f"bank of {name}": estimated for name, estimated in banks.items()}
     without: dict[str, Exception] = {}
     for name, ask in estimates.items():
         try:
             estimate_of[name] = ask()
         except (TrecexamError, ConversionError) as error:
+            if is_one:
+                raise
             without[name] = error
     if not estimate_of:
         for name, reason in without.items():
             click.echo(cannot_go_on(name, reason), err=True)
         raise TrecexamError("no grader of this track can run")
-    # Nobody must take a part of the work for the bill.
-    lacks = f" without grading by {' and '.join(without)}" if without else ""
-    total = estimate_of[f"sum{lacks}"] = reduce(Estimated.plus, estimate_of.values())
-    keys = list(dict.fromkeys(key for each in estimate_of.values() for key in each.columns()))
-    rows: list[dict[str, Value]] = [
-        {"grader": name, **dict.fromkeys(keys), **each.columns()} for name, each in estimate_of.items()
-    ]
+    total = reduce(Estimated.plus, estimate_of.values())
+    if not is_one:
+        # Nobody must take a part of the work for the bill.
+        estimate_of["sum" + (f" without grading by {' and '.join(without)}" if without else "")] = total
+    keys = dict.fromkeys(key for each in estimate_of.values() for key in each.columns())
+    heading = {"cells": "prompts" if what == "prompt" else "cells"}
+    rows: list[dict[str, Value]] = [{} if is_one else {"grader": name} for name in estimate_of]
+    for row, each in zip(rows, estimate_of.values(), strict=True):
+        row |= {heading.get(key, key): each.columns().get(key) for key in keys}
     if not as_json:
         _show_estimates(rows)
-    if no_bank := [name for name in without if name in banks]:
-        names = " and ".join(no_bank)
-        click.echo(f"the sum lacks grading by {names}: known once the bank is written", err=True)
     for name, reason in without.items():
-        if name not in banks:
-            click.echo(f"the sum lacks grading by {name}: {reason}", err=True)
-    for name, row in zip(estimate_of, rows, strict=True):
-        row["minutes"] = None
-        if name not in estimates:
-            continue
-        sample = _time_of(estimates[name], estimate_of[name], f"grading by {name}", "passage")
+        why = "known once the bank is written" if name in banks else reason
+        click.echo(f"the sum lacks grading by {name}: {why}", err=True)
+    for (name, each), row in zip(estimate_of.items(), rows, strict=True):
+        of = doing if is_one else f"{doing} by {name}"
+        sample = _time_of(estimates[name], each, of, what) if name in estimates else None
         row["minutes"] = None if sample is None else round(sample.seconds / 60, 2)
-    _unpriced(total)
+        if is_one:
+            row["measured"] = None if sample is None else sample.cells
+    if total.tokens_in and total.cost is None:
+        click.echo("cost: set `price_in` and `price_out` beside `model` in trecexam.toml", err=True)
     if as_json:
-        minutes = [row["minutes"] for row in rows[:-1] if isinstance(row["minutes"], float)]
-        rows[-1]["minutes"] = sum(minutes) if minutes else None
-        rows[-1] |= {"without": ", ".join(without)} if without else {}
-        show.table(_table(rows), as_json=True, json_value=rows)
+        if not is_one:
+            minutes = [row["minutes"] for row in rows if isinstance(row["minutes"], float)]
+            rows[-1]["minutes"] = sum(minutes) if minutes else None
+            rows[-1] |= {"without": ", ".join(without)} if without else {}
+        show.write(to_json(rows))
 
 
 def _show_estimates(rows: Sequence[Mapping[str, Value]]) -> None:
@@ -182,19 +173,8 @@ def _show_estimates(rows: Sequence[Mapping[str, Value]]) -> None:
     is_work = any(value for row in rows for value in row.values() if isinstance(value, int))
     heading = "nothing is sent, nothing is stored" if is_work else "nothing is left to do"
     click.echo(f"estimate ({heading}):", err=True)
-    if show.on_terminal():
-        used = [key for key in rows[0] if any(row[key] is not None for row in rows)]
-        rows = [{key: row[key] for key in used} for row in rows]
-    show.table(_table(rows))
-
-
-def _table(rows: Sequence[Mapping[str, Value]]) -> Table:
-    return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
-
-
-def _unpriced(estimated: Estimate) -> None:
-    if estimated.tokens_in and estimated.cost is None:
-        click.echo("cost: set `price_in` and `price_out` beside `model` in trecexam.toml", err=True)
+    used = [key for key in rows[0] if not show.on_terminal() or any(row[key] is not None for row in rows)]
+    show.table(Table(tuple(used), tuple(tuple(row[key] for key in used) for row in rows)))
 
 
 def _time_of(
@@ -224,14 +204,8 @@ def _time_of(
 
 
 def not_taken(errors: Sequence[ConversionError]) -> None:
-    """Names the lines that were rejected; of many the first."""
+    """Print the lines that were rejected; of many the first."""
     for error in errors[:_NAMED]:
         click.echo(printable(f"rejected: {error}"), err=True)
     if len(errors) > _NAMED:
         click.echo(f"rejected: {len(errors) - _NAMED:,} more lines", err=True)
-
-
-def used(usage: Usage, cost: float | None) -> None:
-    """Says what asking took, where that is counted."""
-    if usage.requests:
-        click.echo(usage.line(cost), err=True)

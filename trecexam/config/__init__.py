@@ -1,12 +1,10 @@
 """trecexam.toml -> `TrackConfig`: every setting with its unit and default."""
 
 from trecexam.config.file import line_of_setting, load_config, render_config, toml_value
-from trecexam.config.graders import GraderSection
+from trecexam.config.graders import GraderSection, NamedGrader
 from trecexam.config.language_models import GeneratorSection, LanguageModelSection, Section
-from trecexam.config.named_grader import NamedGrader
 from trecexam.config.sections import RaySection, ScoresSection, TrackSection, UnparsedPolicy
-from trecexam.config.several import effective, purse_of
-from trecexam.config.track_config import CONFIG_NAME, TrackConfig
+from trecexam.config.track_config import CONFIG_NAME, TrackConfig, effective, purse_of
 
 __all__ = [
     "CONFIG_NAME",

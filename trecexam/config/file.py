@@ -16,11 +16,9 @@ from pydantic import BaseModel, ValidationError
 
 from converters.errors import ConversionError
 from converters.lines import open_input
-from trecexam.config.graders import GraderSection
+from trecexam.config.graders import GraderSection, NamedGrader
 from trecexam.config.language_models import LanguageModelSection
-from trecexam.config.named_grader import NamedGrader
 from trecexam.config.sections import ScoresSection, TrackSection
-from trecexam.config.several import check_several
 from trecexam.config.track_config import CONFIG_NAME, TrackConfig, config_class
 from trecexam.errors import ConfigError, plain_reason
 
@@ -34,6 +32,18 @@ _FIRST = {
 _FIRST_OF_SEVERAL = _FIRST | {"grader": ("name", "budget"), "scores": ("min_relevant",)}
 #: Characters of a line of a comment.
 _WIDTH = 100
+_GRADER_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+#: Folders in out/ that are no grader's, and what stands before official measures where others have a name.
+_RESERVED = {
+    "plots": "out/plots/ is in use",
+    "official": "is the people's",
+}
+#: What is of one grader alone: in a section that all of them share nobody could tell whose it is.
+_OF_ONE = {
+    "track": ("unit", "pool"),
+    "grader": ("prompt", "recorded", "metric", "cut_points", "soft_cuts", "citations"),
+    "scores": ("min_rating", "label", "measures"),
+}
 _MAY_HOLD_A_KEY = frozenset({"base_url", "key_env", "extra", "headers", "query"})
 
 
@@ -53,13 +63,8 @@ def load_config(path: Path) -> TrackConfig:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         position = re.search(r"\(at line (\d+)", str(error))
-        twice = re.search(r"Cannot declare \('(\w+)',\) twice", str(error))
-        reason = (
-            f"a second [{twice[1]}]: put its settings into the one that is there"
-            if twice
-            else f"not valid TOML: {error}"
-        )
-        raise ConfigError(reason, path=path, line=int(position[1]) if position else None) from None
+        line = int(position[1]) if position else None
+        raise ConfigError(f"not valid TOML: {error}", path=path, line=line) from None
     except RecursionError:
         raise ConfigError("not valid: nested too deeply", path=path) from None
     except OSError as error:
@@ -70,10 +75,26 @@ def load_config(path: Path) -> TrackConfig:
         config = config_class().model_validate(data)
     except ValidationError as error:
         raise _explain(error, path, text) from None
-    if wrong := check_several(config):
-        location, reason = wrong
+    for location, reason in _wrong_graders(config):
         raise ConfigError(reason, path=path, line=_line_of(text, location))
     return config
+
+
+def _wrong_graders(config: TrackConfig) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield wrong names of graders, and shared settings that belong to one grader: section, key, reason."""
+    for name in config.graders:
+        if not _GRADER_NAME.fullmatch(name):
+            reason = "use small letters, digits and -, at most 32, beginning with a letter"
+            yield ("graders", name), f"`[graders.{name}]`: {reason}"
+        if name in _RESERVED:
+            yield ("graders", name), f"`[graders.{name}]`: {_RESERVED[name]}; give it another name"
+    for section, keys in _OF_ONE.items() if config.graders else ():
+        for key in (key for key in keys if key in getattr(config, section).model_fields_set):
+            yield (
+                (section, key),
+                f"`{section}.{key}` belongs to one grader, and this track has several: put it into "
+                f"[graders.{next(iter(config.graders))}], or into another of them",
+            )
 
 
 def line_of_setting(path: Path, *location: str) -> int | None:
@@ -93,16 +114,11 @@ def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
     line = _line_of(text, location)
     name = ".".join(location)
     if first["type"] == "extra_forbidden":
-        setting_names = list(_section(location).model_fields)
-        near = difflib.get_close_matches(location[-1], setting_names, n=1, cutoff=0.5)
-        what = "section" if len(location) == 1 else "setting"
-        hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(setting_names)}"
-        setting = first["input"]
-        # An empty section with nearly the name of another is that one, misspelled.
-        misspelled = difflib.get_close_matches(location[-1], setting_names, n=1, cutoff=0.75) and not setting
-        of_grader = isinstance(setting, dict) and setting.keys() <= NamedGrader.model_fields.keys()
-        of_grader = of_grader and not misspelled
-        if len(location) == 1 and of_grader:
+        names = list(_section(location).model_fields)
+        what, cutoff = ("section", 0.75) if len(location) == 1 else ("setting", 0.5)
+        near = difflib.get_close_matches(location[-1], names, n=1, cutoff=cutoff)
+        hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(names)}"
+        if what == "section" and not near:
             hint = f"that of a grader is [graders.{name}]; {hint}"
         return ConfigError(f"unknown {what} `{name}`; {hint}", path=path, line=line)
     # Where a key may have been written by mistake, what was written is not repeated.

@@ -1,4 +1,4 @@
-"""Settings of who grades: [grader]."""
+"""Settings of who grades: [grader], and [graders.NAME] of one of several."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, ValidationInfo, field_validator, model_serializer
 
-from trecexam.config.language_models import LanguageModelSection, without_usual
+from trecexam.config.language_models import LanguageModelSection, Section, without_usual
+from trecexam.config.sections import ScoresSection, TrackSection
+
+_TRACK: Any = TrackSection.model_fields
 
 
 class GraderSection(LanguageModelSection):
@@ -129,3 +132,43 @@ class GraderSection(LanguageModelSection):
             of_support = "" if info.field_name == "soft_cuts" else "; for support two, for partial and full"
             raise ValueError(f"give five cosines in rising order, for the ratings 1, 2, 3, 4, 5{of_support}")
         return value
+
+
+class NamedGrader(GraderSection, ScoresSection):
+    """One of several graders: what it does otherwise than [track], [grader] and [scores] say."""
+
+    kind: str | None = Field(
+        None,
+        examples=["rubric"],
+        description="What is graded: rubric, nuggets, relevance, support. Unset: what the section's name, or "
+        "its prompt, says.",
+    )
+    people: str | None = Field(
+        None,
+        examples=["rubric"],
+        description="Take people's ratings from the grader of this name, which asks about the same. Unset: "
+        "overrides.NAME.tsv; of the one named rubric overrides.tsv.",
+    )
+    runs: Literal["all", "responses", "ranked"] = Field(
+        "all",
+        description='Which runs it looks at: "all", generated "responses" alone, or "ranked" lists alone.',
+    )
+    write_bank: str | None = Field(
+        None,
+        examples=["nuggetizer"],
+        description="`watch` has the language model write the bank where there is none, as `bank generate` "
+        "does with this prompt: nuggetizer, questions, nuggets or another. Unset: it writes none.",
+    )
+    bank: list[str] | None = _TRACK["bank"]
+    qrels: str | None = _TRACK["qrels"]
+    official_leaderboard: str | None = _TRACK["official_leaderboard"]
+    depth: int = _TRACK["depth"]
+    pool: Literal["text", "citations", "both"] = _TRACK["pool"]
+    unit: Literal["passage", "response"] = _TRACK["unit"]
+    pool_judged: bool = _TRACK["pool_judged"]
+
+    def given(self, section: type[Section]) -> dict[str, Any]:
+        """The settings of a section that are set here."""
+        # The drop folder is shared, and is no setting of a grader.
+        keys = self.model_fields_set & section.model_fields.keys() - {"runs"}
+        return {key: getattr(self, key) for key in self.__class__.model_fields if key in keys}

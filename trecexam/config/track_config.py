@@ -1,4 +1,4 @@
-"""trecexam.toml as a whole."""
+"""trecexam.toml as a whole, and the settings that hold for one of several graders."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import Field, SerializerFunctionWrapHandler, create_model, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, create_model, model_serializer
 
-from trecexam.config.graders import GraderSection
+from trecexam.config.graders import GraderSection, NamedGrader
 from trecexam.config.language_models import GeneratorSection, Section
-from trecexam.config.named_grader import NamedGrader
 from trecexam.config.sections import (
     CellsSection,
     JudgingSection,
@@ -21,13 +20,15 @@ from trecexam.config.sections import (
     TrackSection,
     WatchSection,
 )
-from trecexam.errors import ConfigError
+from trecexam.errors import ConfigError, plain_reason
 from trecexam.extension import extensions, named
 
 CONFIG_NAME = "trecexam.toml"
 S = TypeVar("S", bound=Section)
 #: Graders whose model can write, too.
 LANGUAGE_MODELS = ("openai", "causal", "seq2seq")
+#: What a model costs and which of its versions it is go with the model.
+_OF_THE_MODEL = ("revision", "price_in", "price_out")
 
 
 #: Of a section that trecexam.toml does not have: its defaults are filled in when the whole is read.
@@ -78,27 +79,27 @@ class TrackConfig(Section):
         """Whether there is a section [judging], be it empty."""
         return "judging" in self.model_fields_set
 
-    def suited(self, scores: Mapping[str, Any]) -> TrackConfig:
-        """With these settings of [scores], but for those that trecexam.toml sets."""
-        new = {key: value for key, value in scores.items() if key not in self.scores.model_fields_set}
-        return self.model_copy(update={"scores": self.scores.model_copy(update=new)}) if new else self
+    def suited(self, scores: Mapping[str, Any], max_rating: int, min_rating: int, path: Path) -> TrackConfig:
+        """Fill in the settings of [scores] that trecexam.toml does not set.
 
-    def on_scale(self, max_rating: int, min_rating: int, path: Path) -> TrackConfig:
-        """These settings for grades of 0..`max_rating`; `min_rating` is the default on that scale.
+        Args:
+            scores: a grader's settings.
+            max_rating: the grader's scale is 0..`max_rating`.
+            min_rating: the default on that scale.
 
         Raises:
             ConfigError: a min_rating is set that no grade can reach.
         """
-        if "min_rating" not in self.scores.model_fields_set:
-            scores = self.scores.model_copy(update={"min_rating": min_rating})
-            return self.model_copy(update={"scores": scores})
-        if self.scores.min_rating > max_rating:
+        defaults = {"min_rating": min_rating, **scores}
+        unset = defaults.keys() - self.scores.model_fields_set
+        suited = self.scores.model_copy(update={key: defaults[key] for key in unset})
+        if suited.min_rating > max_rating:
             raise ConfigError(
-                f"`scores.min_rating` = {self.scores.min_rating}: the grader's prompt rates 0..{max_rating}; "
+                f"`scores.min_rating` = {suited.min_rating}: the grader's prompt rates 0..{max_rating}; "
                 f"set {min_rating}, or leave it out",
                 path=path,
             )
-        return self
+        return self.model_copy(update={"scores": suited})
 
     def measures(self) -> list[str]:
         """The rubric measures, in leaderboard order."""
@@ -129,6 +130,66 @@ class TrackConfig(Section):
         least = self.scores.min_relevant if threshold is None else threshold
         rel = f"(rel={least})" if least > 1 or "min_relevant" in self.scores.model_fields_set else ""
         return ["nDCG@10", f"AP{rel}", f"P{rel}@{self.track.depth}"]
+
+
+def effective(
+    config: TrackConfig, name: str, defaults: Mapping[str, Mapping[str, Any]], path: Path
+) -> TrackConfig:
+    """The settings that hold for one of several graders, as a track would have them with it alone.
+
+    What its section sets comes first, then what the shared section sets, then `defaults`, then what holds
+    where nobody says anything. A section with its own `name` takes nothing of [grader]; one with a
+    its own `model` takes neither prices nor revision of another one.
+
+    Args:
+        defaults: section -> key -> value: those of what is graded.
+        path: of trecexam.toml, for errors.
+
+    Raises:
+        ConfigError: settings that do not go together.
+    """
+    grader_section = config.graders[name]
+    shared = _set(config.grader)
+    if "model" in grader_section.model_fields_set:
+        shared = {key: value for key, value in shared.items() if key not in _OF_THE_MODEL}
+    if "name" in grader_section.model_fields_set:
+        shared = {}
+
+    def made(section: type[S], which: str, of_all: Mapping[str, Any]) -> S:
+        values = {**defaults.get(which, {}), **of_all, **grader_section.given(section)}
+        try:
+            return section.model_validate(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(map(str, first["loc"]))
+            raise ConfigError(f"`{key}` in [graders.{name}]: {plain_reason(first)}", path=path) from None
+
+    return config.model_copy(
+        update={
+            "track": made(TrackSection, "track", _set(config.track)),
+            "grader": made(GraderSection, "grader", shared),
+            "scores": made(ScoresSection, "scores", _set(config.scores)),
+            "graders": {},
+        }
+    )
+
+
+def purse_of(config: TrackConfig, name: str | None) -> str:
+    """The section whose budget pays for what a grader uses, and for what is written by its model.
+
+    Args:
+        name: the grader's; None for the one of a track that names none.
+    """
+    if name is None or not config.graders:
+        return "grader"
+    fields_set = config.graders[name].model_fields_set
+    return f"graders.{name}" if fields_set & {"name", "budget", "budget_tokens"} else "grader"
+
+
+def _set(section: Section) -> dict[str, Any]:
+    return {
+        key: getattr(section, key) for key in type(section).model_fields if key in section.model_fields_set
+    }
 
 
 @cache

@@ -127,7 +127,7 @@ def append(path: Path, content: bytes) -> None:
 
 
 def _is_special(path: Path) -> bool:
-    """Whether it is a device or a pipe, as /dev/stdout is: these are written to, and never replaced."""
+    """Return True for a device or a pipe, as /dev/stdout: it is written to, and never replaced."""
     return path.exists() and (path.parent == Path("/dev") or not (path.is_file() or path.is_dir()))
 
 

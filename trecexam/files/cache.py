@@ -36,13 +36,13 @@ def memoized(compute: Callable[[V], T]) -> Callable[[V], T]:
 
 
 class FileCache:
-    """What was made of each file, for each kind of reading, with the file's stamp."""
+    """Results of reading files, by kind of reading, with the stamps of the files."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, Path], tuple[Stamp | None, Any]] = {}
 
     def get(self, kind: str, path: Path, read: Callable[[Path], T], *, frozen: bool = False) -> T:
-        """What `read` made of the file, or the error it raised, until the file's stamp changes.
+        """Return what `read` made of the file, or raise its error, until the file's stamp changes.
 
         Args:
             frozen: the stored result counts, though the file changed.
@@ -61,19 +61,19 @@ class FileCache:
         return result
 
     def has(self, kind: str, path: Path) -> bool:
-        """Whether something is known of the file."""
+        """Return True where something is known of the file."""
         return (kind, path) in self._known
 
     def stamp_of(self, kind: str, path: Path) -> Stamp | None:
-        """The stamp of the file when it was read; None where it was not there."""
+        """Return the stamp of the file when it was read; None where it was not there."""
         return self._known[kind, path][0]
 
-    def forget(self, kind: str, unless: Callable[[Any], bool]) -> None:
-        """Drops the results of a kind of reading, but for the values that `unless` keeps."""
-        for key in [key for key, (_, value) in self._known.items() if key[0] == kind and not unless(value)]:
+    def forget(self, kind: str) -> None:
+        """Drop the results of a kind of reading."""
+        for key in [key for key in self._known if key[0] == kind]:
             del self._known[key]
 
     def forget_missing(self) -> None:
-        """Drops facts about files that are gone."""
+        """Drop facts about files that are gone."""
         for key in [key for key in self._known if not key[1].exists()]:
             del self._known[key]

@@ -1,4 +1,4 @@
-"""What `.trecexam/` keeps from one call to the next. Missing or damaged, it is made again.
+"""Files that `.trecexam/` keeps from one call to the next. Missing or damaged, they are made again.
 
 Each kept file is a head of 128 bytes, which has the length and the sha256 of the rest, and the rest.
 """
@@ -19,13 +19,13 @@ from trecexam.files.atomic import replace
 
 #: Bytes of a head; what follows is aligned for mapping.
 HEAD = 128
-#: The largest file of the track that is read as a whole, in bytes, and the deepest JSON in one.
-LARGEST, DEEPEST = 2**31, 64
+#: The largest file of the track that is read as a whole, in bytes.
+LARGEST = 2**31
 _HEAD = re.compile(rb"trecexam-kept (\d{1,15}) [0-9a-f]{64} *\n")
 
 
 def read_regular(path: Path, largest: int = LARGEST) -> bytes:
-    """The content of a file; a pipe, a socket or a device is neither waited for nor read.
+    """Read a file; a pipe, a socket or a device is neither waited for nor read.
 
     Args:
         largest: bytes that it may have.
@@ -43,7 +43,7 @@ def read_regular(path: Path, largest: int = LARGEST) -> bytes:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in a file of the track; empty where there is none, or it cannot be read."""
+    """Read the JSON object in a file of the track; empty where there is none, or it cannot be read."""
     try:
         return _object(read_regular(path))
     except OSError:
@@ -53,23 +53,13 @@ def read_object(path: Path) -> dict[str, Any]:
 def _object(content: bytes) -> dict[str, Any]:
     with contextlib.suppress(ValueError, RecursionError):
         value = json.loads(content)
-        if isinstance(value, dict) and _is_shallow(value):
+        if isinstance(value, dict):
             return value
     return {}
 
 
-def _is_shallow(value: Any) -> bool:
-    level = [value]
-    for _ in range(DEEPEST):
-        nested = (each.values() if isinstance(each, dict) else each for each in level)
-        level = [each for values in nested for each in values if isinstance(each, dict | list)]
-        if not level:
-            return True
-    return False
-
-
 def sealed(name: str, payload: bytes, version: int = 1) -> bytes:
-    """The payload with its head.
+    """Return the payload with its head.
 
     Args:
         name: of the file, or of its part: under another name, the head does not fit.
@@ -79,14 +69,14 @@ def sealed(name: str, payload: bytes, version: int = 1) -> bytes:
 
 
 def unsealed(name: str, content: memoryview, version: int = 1) -> memoryview | None:
-    """The payload that `sealed` put at the start of the content; None where it is damaged or another one."""
+    """Return the payload that `sealed` put at the start of the content; None where it is damaged."""
     head = bytes(content[:HEAD])
     payload = content[HEAD : HEAD + _length(head)]
     return payload if head == _head(name, payload, version) else None
 
 
 def write_kept(path: Path, payload: bytes, version: int = 1, *, mode: int = 0o666) -> None:
-    """Keeps a payload, in place of whatever is there.
+    """Keep a payload, in place of whatever is there.
 
     Args:
         mode: who may open a new file, less the process's mask.
@@ -98,26 +88,22 @@ def write_kept(path: Path, payload: bytes, version: int = 1, *, mode: int = 0o66
 
 
 def read_kept(path: Path, version: int = 1) -> bytes | None:
-    """What `write_kept` wrote; None where it is missing, damaged, another file or of another version."""
+    """Read what `write_kept` wrote; None where it is missing, damaged, another file or of another version."""
     try:
-        with open_input(path) as file:
-            head = file.read(HEAD)
-            length = _length(head)
-            if length > LARGEST or os.fstat(file.fileno()).st_size != HEAD + length:
-                return None
-            payload = file.read()
-    except (OSError, ConversionError):
+        content = read_regular(path, HEAD + LARGEST)
+    except OSError:
         return None
-    return payload if head == _head(path.name, payload, version) else None
+    payload = unsealed(path.name, memoryview(content), version)
+    return bytes(payload) if payload is not None and HEAD + len(payload) == len(content) else None
 
 
 def recall(path: Path) -> dict[str, Any]:
-    """The JSON object that `remember` kept; empty where it is missing or damaged."""
+    """Read the JSON object that `remember` kept; empty where it is missing or damaged."""
     return _object(read_kept(path) or b"")
 
 
 def remember(path: Path, value: dict[str, Any]) -> None:
-    """Keeps a JSON object.
+    """Keep a JSON object.
 
     Raises:
         TrecexamError: it cannot be written; the old file is as it was.
@@ -132,6 +118,6 @@ def _head(name: str, payload: bytes | memoryview, version: int) -> bytes:
 
 
 def _length(head: bytes) -> int:
-    """The length of the payload that a head is of; 0 where it is none."""
+    """Read the length of a payload in its head; 0 where it is none."""
     match = _HEAD.fullmatch(head)
     return int(match[1]) if match else 0

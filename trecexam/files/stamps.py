@@ -12,7 +12,7 @@ from converters.errors import ConversionError, Lost, escaped
 
 
 class Stamp(NamedTuple):
-    """What tells a changed file from an unchanged one without reading it.
+    """Facts that tell a changed file from an unchanged one without reading it.
 
     Times of content can be set back, as copying does (`cp -p`, `rsync -t`); `ctime_ns` cannot.
     """
@@ -39,13 +39,13 @@ class Rejected(NamedTuple):
 
 
 def located(file: str, line: int | None, reason: str) -> str:
-    """FILE:LINE: REASON, on one line."""
+    """Return FILE:LINE: REASON, on one line."""
     where = file if line is None else f"{file}:{line}"
     return escaped(f"{where}: {reason}").replace("\n", "\\n")
 
 
 def stamp(path: Path) -> Stamp | None:
-    """The stamp of a file, or None where there is none (any more); of a link to nothing, its own."""
+    """Return the stamp of a file, or None where there is none; of a link to nothing, its own."""
     try:
         status = path.stat()
     except OSError:
@@ -57,14 +57,14 @@ def stamp(path: Path) -> Stamp | None:
 
 
 def dangling_link(path: Path) -> str:
-    """What is to be said of a link to a file that is not there; "" of all else."""
+    """Describe a link to a file that is not there; "" for all else."""
     if not path.is_symlink() or path.exists():
         return ""
     return f"is a link to a file that is not there: {path.readlink()}"
 
 
 def sniffed(path: Path) -> str | None:
-    """The format, or None where it looks like none: then reading it as what it should be names the line."""
+    """Return the format, or None: then reading the file as what it should be names the line."""
     try:
         return converters.sniff(path)
     except ConversionError:
@@ -72,5 +72,5 @@ def sniffed(path: Path) -> str | None:
 
 
 def fingerprint(stamps: Mapping[Path, Stamp]) -> list[list[Any]]:
-    """Stamps as sorted, JSON-ready rows: equal exactly when no input changed."""
+    """Return stamps as sorted, JSON-ready rows: equal exactly when no input changed."""
     return sorted([os.fspath(path), *value] for path, value in stamps.items())

@@ -1,4 +1,4 @@
-"""One writer per track: a lock that dies with its process and names its holder."""
+"""Locks that die with their process and name their holder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trecexam.errors import LockedError, TrecexamError
 
 @contextmanager
 def exclusive_lock(path: Path) -> Iterator[None]:
-    """Waits until nobody else writes; what two people say must not overwrite each other.
+    """Wait until nobody else writes; what two people say must not overwrite each other.
 
     Args:
         path: of the lock.
@@ -32,7 +32,7 @@ def exclusive_lock(path: Path) -> Iterator[None]:
 
 
 def open_lock_file(path: Path, mode: int) -> int:
-    """The descriptor of a lock's file, which is made where there is none.
+    """Open a lock's file, which is made where there is none; return the descriptor.
 
     Args:
         mode: who may open it, where it is made.
@@ -52,7 +52,7 @@ def open_lock_file(path: Path, mode: int) -> int:
 
 
 class TrackLock:
-    """Holds a track for one process, for as long as the `with` block runs.
+    """A track held by one process, for as long as the `with` block runs.
 
     It is an advisory lock of the kernel, so `kill -9` frees it too. The file stays and holds the pid.
 
@@ -103,7 +103,7 @@ class TrackLock:
 
 
 def holder(path: Path) -> int | None:
-    """The pid of the process that holds the lock now, or None."""
+    """Return the pid of the process that holds the lock now, or None."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

@@ -16,8 +16,7 @@ from typing import Any, Literal, NamedTuple
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.meter import Meter
-from trecexam.graders.sampling import MeasuredTime
+from trecexam.graders.meter import MeasuredTime, Meter
 
 #: Seconds that requests on their way to a server get, where grading is to stop.
 LAST_ANSWERS = 5.0
@@ -28,11 +27,11 @@ ITEM_KINDS = frozenset({"question", "nugget"})
 
 
 class Stopwatch:
-    """Whether work is to stop; what is on its way to a server then gets `LAST_ANSWERS` seconds.
+    """Tells when work is to stop; what is on its way to a server then gets `LAST_ANSWERS` seconds.
 
     Args:
-        stop: asked again and again; None for never.
-        paid: answers on their way may have to be paid for, wanted or not, and would be asked again.
+        stop: called again and again; None for never.
+        paid: answers on their way may have to be paid for, wanted or not.
     """
 
     def __init__(self, stop: Callable[[], bool] | None, *, paid: bool) -> None:
@@ -40,13 +39,13 @@ class Stopwatch:
         self._grace, self._ends = (LAST_ANSWERS if paid else 0.0), math.inf
 
     def stopped(self) -> bool:
-        """Whether it was ever said to stop."""
+        """Return True once it was said to stop."""
         if self._ends == math.inf and self._stop():
             self._ends = time.monotonic() + self._grace
         return self._ends < math.inf
 
     def is_over(self) -> bool:
-        """Whether nothing is waited for any more."""
+        """Return True where nothing is waited for any more."""
         return self.stopped() and time.monotonic() >= self._ends
 
 
@@ -82,9 +81,8 @@ class Answer(NamedTuple):
 class Estimate(NamedTuple):
     """What grading would take: cells, tokens as expected and at most, and money (None: no prices are set).
 
-    `time` is None unless it was asked for, and where the model runs elsewhere. `calls` are the requests to a
+    `time` is None unless it was asked for, and where the model runs elsewhere. `calls` are requests to a
     server where each answer can be read; `calls_at_most` also has those that are sent again where it cannot.
-    Both are None without a server, and where each of the `cells` is one request.
     """
 
     cells: int
@@ -98,7 +96,7 @@ class Estimate(NamedTuple):
     calls_at_most: int | None = None
 
     def plus(self, other: Estimate) -> Estimate:
-        """What both take together. Tokens, money and calls are those of the one that counts them."""
+        """Return what both take together. Tokens, money and calls are those of the one that counts them."""
         if not self.cells or not other.cells:
             return self if self.cells else other
         cells = self.cells + other.cells
@@ -108,12 +106,10 @@ class Estimate(NamedTuple):
         return Estimate._make(None if None in column else sum(column) for column in columns)
 
     def columns(self) -> dict[str, int | float | None]:
-        """What a table shows: all but the time, and calls where they are counted."""
-        return {
-            key: value
-            for key, value in self._asdict().items()
-            if key != "time" and (not key.startswith("calls") or value is not None)
-        }
+        """Return what a table shows: all but the time, and calls where they are counted."""
+        columns = self._asdict()
+        del columns["time"]
+        return {key: value for key, value in columns.items() if key[:5] != "calls" or value is not None}
 
 
 class Scale(NamedTuple):
@@ -124,14 +120,12 @@ class Scale(NamedTuple):
 
     @classmethod
     def up_to(cls, max_rating: int) -> Scale:
-        """The scale 0..`max_rating`, of 1 to 5: what counts is one below its best, but for the shortest."""
+        """Return the scale 0..`max_rating`, of 1 to 5; what counts is one below its best, if there is."""
         return cls(max_rating, max(1, max_rating - 1))
 
 
 class Grader(ABC):
-    """Answers cells.
-
-    What has a default here says something of the grader that others need not say.
+    """Answers cells. What has a default here need not be said.
 
     Attributes:
         item_kinds: the kinds of items that it grades; {"query"} grades a passage's relevance to the query
@@ -139,19 +133,16 @@ class Grader(ABC):
         needs_query_text: it is told the query's text beside each item.
         scale: of its ratings.
         score_settings: settings of [scores] that suit it, where the track does not say otherwise.
-        model_and_prompt: what people know them as, where the identity names neither; None for what has no
-            name.
+        model_and_prompt: what people know them as, where the identity names neither; None for no name.
         meter: where tokens are paid for; with it comes `estimate`.
-        read: the rating that a raw answer means, and its status; (item, answer, whether the model was stopped
-            at the most tokens of a reply) -> both.
+        read: (item, raw answer, True where `reply_limit` ended it) -> the rating that it means, its status.
         reply_limit: the most tokens of a reply, where that is not in the identity: a cell whose answer was
             cut off at fewer is graded again.
-        free_text: `read` counts, as what is stored is a model's own words: another way of reading runs no
-            model; None where it does not say.
-        probabilities: those of the ratings 0..5 that raw answers mean, shape (answers, 6), NaN where one
-            means none; None where the grader stores what it knows of them.
-        cosines: those that raw answers are, NaN where one is none; None where they are something else.
-        label: a label between 0 and 1, finer than a rating, that a raw answer means.
+        free_text: what is stored is a model's own words, and `read` counts; None where it does not say.
+        probabilities: raw answers -> those of the ratings 0..5, (answers, 6), NaN where one means none; None
+            where the grader stores what it knows of them.
+        cosines: raw answers -> the cosines that they are, NaN where one is none; None if they are not.
+        label: (item, raw answer) -> a label between 0 and 1, finer than a rating.
         prompt: the prompt of a cell, and whether its text was cut for it.
         cut: how many texts were too long for its model, since it was made.
         known_passages: query_id -> doc_ids that it has grades of, where it goes by ids. It needs no texts
@@ -181,9 +172,9 @@ class Grader(ABC):
     @property
     @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """Everything that can change an answer (model, prompt, decoding ...) and nothing that cannot.
+        """Everything that can change an answer (model, prompt, decoding ...), but not batch size and device.
 
-        Batch size and device cannot. It is known before any model is loaded.
+        It is known before any model is loaded.
         """
 
     @abstractmethod
@@ -221,9 +212,10 @@ class Factory:
         summary: one line for `trecexam graders`.
         missing: "" where the grader can run here, else what is missing and how to get it.
         create: (settings, track root) -> Grader; loads no model.
-        standard: it asks about questions, nuggets or queries by the prompts of `trecexam.graders.prompts` or
-            by none, and reads answers as these do; so what it needs is known before it is made.
+        standard: its prompts are of `trecexam.graders.prompts`, or none, and its answers are read as theirs;
+            so what it needs is known before it is made.
         runs_model: False where it has nothing to compute that a cluster could do.
+        reads: those of the settings `base_url`, `metric` and `prompt` that change something for it.
         check_prompt: refuses a prompt file that it cannot use; None where it asks one of the published ones.
         reading: how its stored answers are read, without its model: those of `read`, `label`, `probabilities`
             and `cosines` that do it, by name. None: ratings are what they were when stored.
@@ -234,15 +226,16 @@ class Factory:
     create: Callable[[GraderSection, Path], Grader]
     standard: bool = False
     runs_model: bool = True
+    reads: tuple[str, ...] = ()
     check_prompt: Callable[[Path], object] | None = None
     reading: Callable[[GraderSection, Path], Mapping[str, Any]] | None = None
 
 
 def identity_json(identity: Mapping[str, Any]) -> str:
-    """An identity as canonical JSON: sorted keys, no white space."""
+    """Return an identity as canonical JSON: sorted keys, no white space."""
     return json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def identity_digest(identity: Mapping[str, Any]) -> bytes:
-    """sha256 of the canonical JSON of an identity."""
+    """Return the sha256 of an identity's canonical JSON."""
     return hashlib.sha256(identity_json(identity).encode()).digest()

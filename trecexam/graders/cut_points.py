@@ -41,12 +41,12 @@ SOFT_CUTS = SoftCuts((0.84, 0.90, 0.96, 1.03, 1.31), 0.16)
 
 
 def rating(cosine: float, cut_points: Sequence[float] = CUT_POINTS) -> int:
-    """How many cut points the cosine reaches: 0..5, monotone in the cosine."""
+    """Return how many cut points the cosine reaches: 0..5."""
     return bisect_right(cut_points, cosine)
 
 
 def probabilities(cosines: NDArray[np.float64], cuts: SoftCuts = SOFT_CUTS) -> NDArray[np.float64]:
-    """The probabilities of the ratings 0..5, shape (..., 6); NaN where the cosine is."""
+    """Return the probabilities of the ratings 0..5, shape (..., 6); NaN where the cosine is."""
     inner = reached(cosines, np.array(cuts.points), cuts.width)
     edges = np.where(np.isnan(cosines), np.nan, 1.0)[..., None]
     at_least = np.concatenate([edges, inner, 0 * edges], axis=-1)
@@ -55,7 +55,7 @@ def probabilities(cosines: NDArray[np.float64], cuts: SoftCuts = SOFT_CUTS) -> N
 
 
 def reached(cosines: NDArray[np.float64], points: NDArray[np.float64], width: float) -> NDArray[np.float64]:
-    """P(rating >= r | cosine) for each point, shape (..., n_points)."""
+    """Return P(rating >= r | cosine) for each point, shape (..., n_points)."""
     from scipy.special import expit
 
     values: NDArray[np.float64] = expit((cosines[..., None] - points) / width)

@@ -3,12 +3,12 @@
 Runs that rank by the same encoder come out too high, and the cut points were fitted on TREC DL 2019:
 tests/benchmarks/results/embedding-elsewhere.md has its figures on other collections.
 
-A passage is embedded once and an item once, so a cell costs one dot product. Vectors are kept with the track:
-a new item embeds itself alone.
+Each passage and item is embedded once, and its vector kept with the track: a cell costs one dot product.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from trecexam.config import GraderSection, LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory, Grader
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities, rating
-from trecexam.graders.environment import check_device, environment_of, environment_on, shared_model
+from trecexam.graders.environment import check_device, environment_on, shared_model
 from trecexam.graders.kept_vectors import FILE, KeptVectors
 from trecexam.graders.weights import (
     HOW_TO_GET,
@@ -37,10 +37,8 @@ from trecexam.graders.weights import (
 from trecexam.packages import missing_packages
 
 T = TypeVar("T")
-#: Item embeddings kept between batches: 20,000 x 384 float32 is 30 MB.
+#: Vectors of items in memory: 20,000 x 384 float32 is 30 MB.
 KEPT_ITEMS = 20_000
-#: Passages that are read ahead and sorted by their length.
-READ_AHEAD = 2048
 #: Characters of a batch on a CPU, which gains nothing from more, and on another device.
 BATCH_ON_CPU, BATCH = 2**11, 2**18
 #: Characters and passages whose cells are stored together, on a CPU and on another device: progress moves
@@ -53,8 +51,8 @@ class EmbeddingGrader(Grader):
 
     #: The cut points where the settings have none.
     cuts: ClassVar[Sequence[float]] = CUT_POINTS
-    #: Cells of a batch, at most.
-    most_cells: ClassVar[int | None] = None
+    #: Cells that are read ahead, whose passages are sorted by their length.
+    read_ahead: ClassVar[int] = 2**14
 
     def __init__(
         self,
@@ -67,12 +65,11 @@ class EmbeddingGrader(Grader):
         dtype: str = "float32",
         vectors_path: Path | None = None,
     ) -> None:
-        """A grader with the model in `folder`.
+        """Make a grader with the model in `folder`.
 
         Args:
             model: what people call it; the folder's name if None.
-            soft_cuts: from cosines to probabilities; None for none. They are read from the stored cosines, so
-                they are no part of the identity.
+            soft_cuts: from stored cosines to probabilities, so not in the identity; None for none.
             dtype: of the model's numbers: "float32" or "bfloat16".
             vectors_path: where vectors are kept, see `KeptVectors`; None for nowhere.
         """
@@ -80,20 +77,13 @@ class EmbeddingGrader(Grader):
         self.cut_points = tuple(cut_points)
         self.model = model or folder.name
         self.model_and_prompt = self.model, ""
-        #: Of stored cosines the probabilities of the ratings 0..5: (answers, 6), NaN where one is none.
         self.probabilities = None if soft_cuts is None else partial(_probabilities, cuts=soft_cuts)
-        #: Of stored answers the cosines, NaN where one is none.
         self.cosines = _cosines
         self._vectors_path = vectors_path
         self._items: dict[str, NDArray[np.float32]] = {}
 
     @classmethod
     def create(cls, settings: GraderSection, root: Path) -> Self:
-        """Make a grader of its settings; the model is not loaded yet.
-
-        Raises:
-            GraderError: there are no weights, or the settings have another number of cut points.
-        """
         n_cut_points = len(settings.cut_points or ())
         if n_cut_points not in (0, len(cls.cuts)):
             raise GraderError(
@@ -123,9 +113,6 @@ class EmbeddingGrader(Grader):
     @property
     def environment(self) -> Mapping[str, str]:
         """What the model runs on, or would: where all vectors were kept, they were made on the same."""
-        loaded = self.__dict__.get("_model")
-        if loaded is not None:
-            return environment_of(loaded)
         _check_installed()
         import torch
         from sentence_transformers.util import get_device_name
@@ -134,7 +121,6 @@ class EmbeddingGrader(Grader):
 
     @property
     def model_to_load(self) -> str:
-        """The model's name; empty once the model is loaded."""
         return "" if "_model" in self.__dict__ else self.model
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -154,8 +140,12 @@ class EmbeddingGrader(Grader):
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         stored = STORED_ON_CPU if self.environment["device"] == "cpu" else STORED
-        for cells_of in self._by_passage(cells):
-            self._embed_items(cell.item.text for of_text in cells_of.values() for cell in of_text)
+        rest = iter(cells)
+        while batch := list(itertools.islice(rest, self.read_ahead)):
+            self._embed_items(cell.item.text for cell in batch)
+            cells_of: dict[str, list[Cell]] = {}
+            for cell in batch:
+                cells_of.setdefault(cell.text, []).append(cell)
             for part in spread([*_parts(sorted(cells_of, key=len), *stored)]):
                 windows = {text: self.windows(text) for text in part}
                 vectors = self._vectors([*dict.fromkeys(each for of in windows.values() for each in of)])
@@ -165,19 +155,6 @@ class EmbeddingGrader(Grader):
                     for of_text in [np.array([vectors[window] for window in windows[text]])]
                     for cell in cells_of[text]
                 ]
-
-    def _by_passage(self, cells: Iterable[Cell]) -> Iterator[dict[str, list[Cell]]]:
-        """Yield batches, text -> its cells: of `READ_AHEAD` texts and `most_cells` cells at most."""
-        batch: dict[str, list[Cell]] = {}
-        number = 0
-        for cell in cells:
-            if (cell.text not in batch and len(batch) == READ_AHEAD) or number == self.most_cells:
-                yield batch
-                batch, number = {}, 0
-            batch.setdefault(cell.text, []).append(cell)
-            number += 1
-        if batch:
-            yield batch
 
     def windows(self, text: str) -> Sequence[str]:
         """Return the parts of a passage that an item is compared with."""
@@ -196,30 +173,23 @@ class EmbeddingGrader(Grader):
         self._items |= self._vectors(new)
 
     def _vectors(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Vectors of different texts: those that are kept, and the others embedded."""
-        vectors = {} if self._kept is None else self._kept.get(texts)
+        kept = None if self._vectors_path is None else KeptVectors(self._vectors_path, self.maker)
+        vectors = {} if kept is None else kept.get(texts)
         new = [text for text in texts if text not in vectors]
-        if new:
-            made = dict(zip(new, self.embed(new), strict=True))
-            if self._kept is not None:
-                self._kept.add(made)
-            vectors.update(made)
-        return vectors
-
-    @cached_property
-    def _kept(self) -> KeptVectors | None:
-        return None if self._vectors_path is None else KeptVectors(self._vectors_path, self.maker)
+        made = dict(zip(new, self.embed(new), strict=True)) if new else {}
+        if kept is not None:
+            kept.add(made)
+        return vectors | made
 
     @cached_property
     def maker(self) -> Mapping[str, Any]:
         """Model and environment of a vector, the cache's key beside the text."""
-        environment = self.environment
         import sentence_transformers
 
         return {
             "weights": weights_digest(self.folder),
             "config": config_digest(self.folder),
-            **environment,
+            **self.environment,
             "sentence_transformers": sentence_transformers.__version__,
         }
 
@@ -234,10 +204,10 @@ def _probabilities(answers: Sequence[str], cuts: SoftCuts) -> NDArray[np.float64
 
 
 def _cosines(answers: Sequence[str]) -> NDArray[np.float64]:
-    try:
+    """Return the cosines that stored answers are, NaN where one is none."""
+    with suppress(ValueError):
         return np.array(answers, np.float64)
-    except ValueError:
-        cosines = np.full(len(answers), np.nan)
+    cosines = np.full(len(answers), np.nan)
     for row, answer in enumerate(answers):
         with suppress(ValueError):
             cosines[row] = float(answer)
@@ -253,12 +223,8 @@ def _check_installed() -> None:
         raise GraderError(f"the `embedding` grader cannot run: {missing}")
 
 
-def load_model(folder: Path, device: str | None, dtype: str | None = None) -> Any:
-    """The sentence-transformers model in a folder.
-
-    Args:
-        device: as torch names it; None for the best one.
-        dtype: of its numbers, as torch names it; None for its own.
+def load_model(folder: Path, device: str | None, dtype: str = "float32") -> Any:
+    """Load the sentence-transformers model in a folder, on the best device if `device` is None.
 
     Raises:
         GraderError: what it takes is not installed, there is no such device here, or it cannot be loaded.
@@ -279,7 +245,7 @@ def load_model(folder: Path, device: str | None, dtype: str | None = None) -> An
             device=device,
             local_files_only=True,
             trust_remote_code=False,
-            model_kwargs={"use_safetensors": True, **({} if dtype is None else {"dtype": dtype})},
+            model_kwargs={"use_safetensors": True, "dtype": dtype},
         )
     except (OSError, ValueError, RuntimeError) as error:
         reason = str(error).split("\n", 1)[0]
@@ -289,11 +255,7 @@ def load_model(folder: Path, device: str | None, dtype: str | None = None) -> An
 
 
 def _refuse_own_modules(folder: Path) -> None:
-    """Refuses a model with own modules: sentence-transformers 5 imports them from a local folder.
-
-    Raises:
-        GraderError: it has one, or its list of modules cannot be read.
-    """
+    """Refuse a model with own modules: sentence-transformers 5 imports them from a local folder."""
     path = folder / "modules.json"
     if not path.exists():
         return
@@ -330,12 +292,12 @@ def spread(parts: Sequence[T]) -> list[T]:
 
 
 def dtype_of(settings: LanguageModelSection) -> str:
-    """That of `embedding`: float32, where the settings do not say otherwise."""
+    """Return the type of the numbers of `embedding`."""
     return "float32" if settings.dtype == "auto" else settings.dtype
 
 
 def _soft_cuts(settings: GraderSection) -> SoftCuts | None:
-    """Those of the settings; the built-in ones go with the built-in cut points alone."""
+    """Return the settings' soft cuts; the built-in ones go with the built-in cut points alone."""
     if settings.cut_points and settings.soft_cuts is None:
         return None
     return SoftCuts(tuple(settings.soft_cuts or SOFT_CUTS.points), settings.soft_width or SOFT_CUTS.width)

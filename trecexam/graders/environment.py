@@ -6,6 +6,7 @@ import os
 import platform
 import re
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 M = TypeVar("M")
-#: Models of this process by what they are made of, as long as a grader or writer has them.
+#: Models of this process, as long as a grader or writer has them.
 _MODELS: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
 #: Of a CPU that multiplies in bfloat16.
 _BFLOAT16 = frozenset({"avx512_bf16", "amx_bf16"})
@@ -38,25 +39,19 @@ def shared_model(of: Hashable, make: Callable[[], M]) -> M:
 
 
 def environment_of(model: torch.nn.Module) -> dict[str, str]:
-    """As `environment_on`, of a loaded model: where its first weights lie, it runs."""
+    """Return the environment of a loaded model; it runs where its first weights lie."""
     weights = next(model.parameters())
-    dtype = str(weights.dtype).removeprefix("torch.")
-    return environment_on(weights.device, dtype)
+    return environment_on(weights.device, str(weights.dtype).removeprefix("torch."))
 
 
 def environment_on(device: torch.device, dtype: str) -> dict[str, str]:
-    """`device` (cpu, cuda ...), `processor` (its name), `dtype`, `torch`, `transformers`.
-
-    Args:
-        dtype: as torch names it.
-    """
+    """Return `device` (cpu, cuda ...), `processor` (its name), `dtype`, `torch`, `transformers`."""
     import torch
     import transformers
 
-    on_cuda = device.type == "cuda"
     return {
         "device": device.type,
-        "processor": torch.cuda.get_device_name(device) if on_cuda else processor_name(),
+        "processor": torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name(),
         "dtype": dtype,
         "torch": str(torch.__version__),
         "transformers": transformers.__version__,
@@ -64,11 +59,7 @@ def environment_on(device: torch.device, dtype: str) -> dict[str, str]:
 
 
 def check_device(name: str) -> None:
-    """Whether torch computes here on the device of this name.
-
-    Raises:
-        GraderError: it does not.
-    """
+    """Raise a GraderError unless torch computes here on the device of this name."""
     import torch
 
     try:
@@ -82,15 +73,12 @@ def check_device(name: str) -> None:
 
 @cache
 def processor_name() -> str:
-    """The CPU's name, as far as the system has one."""
+    """Return the CPU's name, as far as the system has one."""
     return _of_processor("model name") or platform.processor() or platform.machine()
 
 
 def processor_dtype() -> str:
-    """What the CPU computes in, as torch names it: bfloat16 only where it has instructions for that.
-
-    Elsewhere bfloat16 takes four to seven times as long as float32.
-    """
+    """Return "bfloat16" where the CPU has instructions for that; else "float32", which is faster."""
     limit = os.environ.get("ONEDNN_MAX_CPU_ISA", os.environ.get("DNNL_MAX_CPU_ISA", "")).upper()
     if not _WITH_BFLOAT16.fullmatch(limit):
         return "float32"
@@ -99,9 +87,8 @@ def processor_dtype() -> str:
 
 @cache
 def _of_processor(key: str) -> str:
-    """What Linux says of the first CPU; "" where that is not known."""
-    try:
+    """Return what Linux says of the first CPU; "" where that is not known."""
+    lines: list[str] = []
+    with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(key)), "")

@@ -29,19 +29,15 @@ _CHECK = 8
 _DTYPE = "<f4"
 #: Errors of SQLite that say nothing about what the file has in it.
 _NO_DAMAGE = (
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PERM,
-)
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM,
+)  # fmt: skip
 _asleep: ContextVar[bool] = ContextVar("_asleep", default=False)
 
 
 @contextmanager
 def no_kept_vectors() -> Iterator[None]:
-    """Where embedding itself is to be timed, or tried again: nothing is read from kept vectors, nor added."""
+    """Read no kept vectors and add none, where embedding itself is to be timed."""
     token = _asleep.set(True)
     try:
         yield

@@ -1,13 +1,22 @@
-"""What asking a server takes: tokens as it counts them, money by the prices set, and where to stop."""
+"""What work takes: tokens as a server counts them, money by the prices set, and time; and where to stop."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import itertools
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from trecexam.config import LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.tables.text import plural
 
+T = TypeVar("T")
+#: Passages, or prompts, of each part of the sample. The first has the model loaded; the last that is done
+#: gives the pace, as it fills batches best.
+_PARTS = (1, 4, 16, 64)
+#: Seconds of work after which no further part is begun.
+_ENOUGH = 3.0
 #: Tokens of an answer where a prompt has permitted ones and nothing is known of the model yet.
 SHORT = 8
 #: Tokens of an answer in free text, likewise.
@@ -30,7 +39,7 @@ class Usage(NamedTuple):
         return Usage(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
     def line(self, cost: float | None) -> str:
-        """It in words, with its cost where prices are set."""
+        """Return it in words, with its cost where prices are set."""
         money = "" if cost is None else f", cost {cost:.4g}"
         tokens = f"{plural(self.tokens_in, 'token')} in, {self.tokens_out:,} out"
         return f"{plural(self.requests, 'request')}, {tokens}{money}"
@@ -46,7 +55,6 @@ class Spent(NamedTuple):
     cost: float | None = None
 
     def plus(self, other: Spent) -> Spent:
-        """Both together."""
         costs = [cost for cost in (self.cost, other.cost) if cost is not None]
         return Spent(self.tokens + other.tokens, sum(costs) if costs else None)
 
@@ -64,9 +72,6 @@ def reached(limits: str, then: str) -> str:
 
 class Meter:
     """Counts the tokens that are paid for.
-
-    Args:
-        settings: with the prices of a million tokens, in any one currency, and the budgets.
 
     Attributes:
         before: what the grader used earlier on this track; set from outside.
@@ -114,10 +119,9 @@ class Meter:
         self.used = self.used.plus(Usage(1, tokens_in, tokens_out))
 
     def expected_out(self, most: int, *, short: bool, labels: int = 1) -> int:
-        """Return the tokens of an answer, by those there were, else by a guess.
+        """Return the tokens of an answer, `most` at most, by those there were, else by a guess.
 
         Args:
-            most: that an answer may have.
             short: the prompt has permitted answers; so many `labels` are one answer.
         """
         so_far = self.before.plus(self.used)
@@ -127,3 +131,44 @@ class Meter:
 
     def as_json(self, usage: Usage) -> dict[str, Any]:
         return {**usage._asdict(), "cost": self.cost(usage)}
+
+
+class MeasuredTime(NamedTuple):
+    """How long work would take, and what that follows from: a sample of it.
+
+    Attributes:
+        seconds: for all of the work, the start included.
+        start: seconds until the first passage was graded, or prompt answered: the model is loaded, mostly.
+        cells, passages: of the part of the sample that gives the pace, or prompts of both.
+        pace: seconds that part took.
+    """
+
+    seconds: float
+    start: float
+    cells: int
+    passages: int
+    pace: float
+
+
+def measured(
+    work: Callable[[Sequence[T]], object],
+    sample: Iterable[T],
+    total: int,
+    cells: Callable[[T], int] = lambda _: 1,
+) -> MeasuredTime:
+    """Return the time of `work` on `total` cells, tried on the first 85 of a sample, which is not empty."""
+    rest = iter(sample)
+    begun = time.monotonic()
+    parts: list[tuple[list[T], float]] = []
+    for most in _PARTS:
+        part = list(itertools.islice(rest, most))
+        if not part or (parts and time.monotonic() - begun - parts[0][1] > _ENOUGH):
+            break
+        before = time.monotonic()
+        work(part)
+        parts.append((part, time.monotonic() - before))
+    start, (last, pace) = parts[0][1], parts[-1]
+    n_cells = sum(map(cells, last))
+    # A single part has the start in its pace.
+    seconds = total * pace / n_cells + (start if len(parts) > 1 else 0.0)
+    return MeasuredTime(seconds, start, n_cells, len(last), pace)

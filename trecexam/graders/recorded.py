@@ -38,8 +38,8 @@ class RecordedGrader(Grader):
     """Looks cells up in a recording: by (document, item), else by (equal passage text, item).
 
     Of qrels a label is the grade of the passage for the query itself, on the scale from 0 to the highest
-    label there is. A passage that is judged for several subtopics has its best label; a negative one is no
-    grade, as trec_eval has it. umbrela's judgments are labels of 0..3, looked up by both texts.
+    label there is: the best of several subtopics; a negative one is no grade, as trec_eval has it. umbrela's
+    judgments are labels of 0..3, looked up by both texts.
     """
 
     def __init__(self, path: Path, model: str | None = None, prompt: str | None = None) -> None:
@@ -62,11 +62,7 @@ class RecordedGrader(Grader):
         }
 
     def sha256(self) -> str:
-        """Return the digest of the file, unpacked.
-
-        Raises:
-            GraderError: it cannot be read.
-        """
+        """Return the digest of the file, unpacked."""
         try:
             with open_input(self.path) as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
@@ -90,7 +86,6 @@ class RecordedGrader(Grader):
 
     @cached_property
     def model_and_prompt(self) -> tuple[str, str] | None:  # type: ignore[override]
-        """The model and the prompt that the recording names."""
         return self.recording.source
 
     @cached_property
@@ -114,21 +109,19 @@ class RecordedGrader(Grader):
 
     @cached_property
     def recording(self) -> Recording:
+        if self._format == "qrels":
+            return Recording(_labels(self.path), {}, (self.model or _stem(self.path), self.prompt_name or ""))
         by_doc: dict[tuple[str, str], Answer] = {}
         by_text: dict[tuple[bytes, str], Answer] = {}
         sources: set[tuple[str, str]] = set()
-        if self._format == "qrels":
-            return Recording(_labels(self.path), {}, (self.model or _stem(self.path), self.prompt_name or ""))
         digests: dict[str, bytes] = {}
         for grade in _grades(self.path):
-            if (self.model is not None and grade.model != self.model) or (
-                self.prompt_name is not None and grade.prompt != self.prompt_name
-            ):
+            if self.model not in (None, grade.model) or self.prompt_name not in (None, grade.prompt):
                 continue
             sources.add((grade.model, grade.prompt))
             if len(sources) > 1:
                 several = " and ".join(
-                    f"model '{model}' with prompt '{prompt}'" for model, prompt in sorted(sources)
+                    f"model '{name}' with prompt '{what}'" for name, what in sorted(sources)
                 )
                 raise GraderError(
                     f"holds grades of {several}, perhaps more; "
@@ -144,21 +137,14 @@ class RecordedGrader(Grader):
                     digests[grade.doc_id] = _digest(grade.text)
                 by_text.setdefault((digests[grade.doc_id], grade.item_id), answer)
         if not by_doc:
-            asked_for = " and ".join(
-                f"{key} '{value}'"
-                for key, value in (("model", self.model), ("prompt", self.prompt_name))
-                if value
-            )
+            wanted = {"model": self.model, "prompt": self.prompt_name}
+            asked_for = " and ".join(f"{key} '{value}'" for key, value in wanted.items() if value)
             raise GraderError(f"holds no grades{' of ' + asked_for if asked_for else ''}", path=self.path)
         return Recording(by_doc, by_text, sources.pop())
 
 
 def recorded_sources(path: Path) -> tuple[tuple[str, str], ...]:
-    """Each (model, prompt) whose grades a recording holds, sorted; qrels are of one, with their file's name.
-
-    Raises:
-        GraderError, ConversionError: it is no recording, or cannot be read.
-    """
+    """Return each (model, prompt) whose grades a recording holds; of qrels the file's name."""
     if converters.sniff(path) == "qrels":
         return ((_stem(path), ""),)
     return tuple(sorted({(grade.model, grade.prompt) for grade in _grades(path)}))
@@ -184,12 +170,7 @@ def _grades(path: Path) -> Iterator[RecordedGrade]:
 
 
 def _labels(path: Path) -> dict[tuple[str, str], Answer]:
-    """(doc_id, query_id) -> the label of qrels as an answer.
-
-    Raises:
-        GraderError: a label is above the best rating that there is, or none is left.
-        ConversionError: the file cannot be read.
-    """
+    """Return (doc_id, query_id) -> the label of qrels as an answer."""
     best: dict[tuple[str, str], int] = {}
     for qrel in converters.read(path, "qrels"):
         if qrel.relevance > MAX_RATING:
@@ -208,7 +189,7 @@ def _labels(path: Path) -> dict[tuple[str, str], Answer]:
 
 
 def _stem(path: Path) -> str:
-    """The file's name without the endings of qrels."""
+    """Return the file's name without the endings of qrels."""
     name = without_ending(path.name)
     return name.removesuffix(".txt").removesuffix(".qrels") or name
 
@@ -232,4 +213,5 @@ FACTORY = Factory(
     create=_create,
     standard=True,
     runs_model=False,
+    reads=("prompt",),
 )

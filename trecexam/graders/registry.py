@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from converters.installed import version
 from trecexam.config import GraderSection, RaySection
 from trecexam.errors import GraderError, did_you_mean
 from trecexam.extension import extensions, named, provided
@@ -29,7 +29,7 @@ BUILT_IN = {
 
 @cache
 def available() -> Mapping[str, Factory]:
-    """Every grader known here by name, whether it can run or not."""
+    """Return every grader known here by name, also those that cannot run."""
     return {name: named(at) for name, at in sorted(_places().items())}
 
 
@@ -43,21 +43,17 @@ def _places() -> Mapping[str, str]:
 
 
 def is_standard(name: str) -> bool:
-    """Whether this is a grader that says so of itself, see `Factory`."""
-    factory: Factory | None = named(_places()[name]) if name in _places() else None
-    return factory is not None and factory.standard
+    """Return True for a grader that says so of itself, see `Factory`."""
+    return name in _places() and bool(named(_places()[name]).standard)
 
 
 def create(
     settings: GraderSection, root: Path, ray: RaySection | None = None, *, trust_code: bool = False
 ) -> Grader:
-    """The grader that `settings` name; its work is done on the cluster that `ray` names, if it does.
-
-    Args:
-        trust_code: code that the settings name may run.
+    """Make the grader that `settings` name; its work is done on the cluster that `ray` names, if it does.
 
     Raises:
-        TrackError: they name code that is not trusted.
+        TrackError: they name code, and code is not trusted.
         GraderError: no such grader, or it cannot run here; the message says how to get it.
     """
     refuse_code(settings.metric, root, trusted=trust_code)
@@ -67,8 +63,7 @@ def create(
         known = sorted(_places())
         hint = did_you_mean(settings.name, known, f"known here: {', '.join(known)}")
         raise GraderError(
-            f"no grader '{settings.name}'; {hint}; one that a package brought needs that package: "
-            "`pip install` it here again"
+            f"no grader '{settings.name}'; {hint}; one of another package needs `pip install` of that package"
         )
     factory: Factory = named(_places()[settings.name])
     grader = factory.create(settings, root)
@@ -80,7 +75,7 @@ def create(
 
 @cache
 def reading_fingerprint() -> str:
-    """sha256 (hex) of the graders' modules and of the versions of the libraries that they read answers with.
+    """Return the sha256 (hex) of the graders' modules and of the libraries that they read answers with.
 
     Two states of the program that call themselves the same version may still read otherwise.
     """
@@ -91,8 +86,5 @@ def reading_fingerprint() -> str:
     for path in sorted(path for paths in readers for path in paths):
         content.update(path.read_bytes())
     for library in _LIBRARIES:
-        try:
-            content.update(version(library).encode())
-        except PackageNotFoundError:
-            content.update(b"none")
+        content.update((version(library) or "none").encode())
     return content.hexdigest()

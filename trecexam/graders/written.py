@@ -13,24 +13,20 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Grader
 from trecexam.graders.prompts import Reading
-from trecexam.graders.replies import read_reply
+from trecexam.graders.replies import Unwritten, WrittenText, cut_at
 from trecexam.graders.server.model import missing_for_servers
-from trecexam.graders.writing.base import Fitted, Unwritten, Writer, WrittenText, models_here
+from trecexam.graders.writing.base import Fitted, Writer, models_here
 
 
 def refuse(settings: GraderSection, keys: Iterable[str], why: str) -> None:
-    """Refuses settings that are for other graders, so that none is passed over in silence.
-
-    Raises:
-        GraderError: one of them is set.
-    """
+    """Refuse settings that are for other graders, so that none is passed over in silence."""
     for key in keys:
         if getattr(settings, key) is not None:
             raise GraderError(f"`{key}` in [grader] is not for `{settings.name}`, which {why}")
 
 
 def missing_for_writing() -> str:
-    """What is not installed of what a model needs, here or behind a server; "" where either can be asked."""
+    """Return what is not installed of what a model needs; "" where one here or a server can be asked."""
     local, server = models_here().missing(), missing_for_servers()
     return f"{local}; or {server}" if local and server else ""
 
@@ -53,7 +49,7 @@ class WritingGrader(Grader):
 
     @abstractmethod
     def prompt(self, cell: Cell) -> Fitted:
-        """The prompts of the model about a cell."""
+        """Return the model's prompt about a cell."""
 
     @abstractmethod
     def read(self, item: Item, text: str, cut: bool = False) -> Reading:
@@ -61,7 +57,7 @@ class WritingGrader(Grader):
 
     @abstractmethod
     def asked(self) -> Mapping[str, Any]:
-        """What of the prompts enters the identity; `prompts`, with `name` and `asks` of each, is among it."""
+        """Return what enters the identity: `prompts`, with `name` and `asks` of each, and more."""
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
@@ -70,11 +66,9 @@ class WritingGrader(Grader):
 
     @property
     def environment(self) -> Mapping[str, str] | None:
-        """What a model in this process runs on; None before it is loaded, and of others."""
         return self.writer.environment
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
         waiting: dict[str, list[Cell]] = {}
 
         def prompts() -> Iterator[str]:
@@ -99,11 +93,10 @@ class WritingGrader(Grader):
             status = "refused" if response.refused else "error"
             return Answer(None, status, f"was not answered: the model {response.reason}")
         rating, status = self.read(cell.item, response.text, response.cut)
-        cut = read_reply(response.text, cut=response.cut).ends_early
-        return Answer(rating, status, response.text, cut_at=self.writer.new_tokens if cut else None)
+        limit = cut_at(response.text, self.writer.new_tokens, cut=response.cut)
+        return Answer(rating, status, response.text, cut_at=limit)
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
-        """What it would take to grade these; asks nobody."""
         if self.meter is None:
             return super().estimate(cells)
         number, prompts = 0, dict[str, None]()

@@ -14,7 +14,6 @@ from trecexam.config import TrackConfig
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
-from trecexam.line.inputs import TrackInputs
 from trecexam.line.judging_scale import JudgingScale
 from trecexam.line.kind import Asked, Kind, MeasureFacts
 from trecexam.line.official_leaderboard import OfficialLeaderboard
@@ -22,6 +21,7 @@ from trecexam.line.overrides import Overrides
 from trecexam.line.pool import PooledQuery
 from trecexam.line.sheets import Counts, Sheet, count_cells
 from trecexam.line.stored_grades import StoredGrades
+from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.value_cache import ValueCache
 from trecexam.scores.ratings import QueryRatings
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from trecexam.bank.model import asked_digest
 from trecexam.graders.base import Cell
 from trecexam.line.assessment import Assessment
-from trecexam.line.pool import PooledQuery
 from trecexam.line.sheets import MISSING, Sheet
 
 #: Is added to all weights, so that of passages that no run has the most promising items come first, too.
@@ -43,88 +42,73 @@ class MissingRow(NamedTuple):
 def missing_rows(
     track: Assessment, only: Mapping[str, Collection[str]] | None = None
 ) -> Iterator[MissingRow]:
-    """Every cell that has a text and no grade of any kind, a passage at a time; equal cells once.
+    """Yield every cell that has a text and no grade of any kind, a passage at a time; equal cells once.
 
     Where texts are graded on some items only, it is cell by cell, in the items' order.
 
     Args:
         only: query_id -> the doc_ids whose cells are meant; None for all.
     """
-    # How many queries ask an item.
+    # How many queries ask an item: only then is the same asked twice of a text, by other queries.
     uses = Counter(asked_digest(item) for sheet in track.sheets.values() for item in sheet.items)
     queued_cells: set[tuple[str, bytes]] = set()
     for query_id, sheet in track.sheets.items():
         seen: set[str] = set()
         digests = [asked_digest(item) for item in sheet.items]
-        shared = np.array([uses[digest] > 1 for digest in digests], np.bool_)
-        any_shared = bool(shared.any())
-        chosen_ids = None if only is None else frozenset(only.get(query_id, ()))
-        if sheet.cells is not None:
-            rows, of_cells = sheet.where((sheet.flat() == MISSING) & sheet.gradable)
-            for at in np.argsort(of_cells, kind="stable"):
-                row, columns = int(rows[at]), of_cells[at : at + 1]
-                key = sheet.texts[row] or "", digests[columns[0]]
-                if key not in queued_cells and (chosen_ids is None or sheet.doc_ids[row] in chosen_ids):
-                    queued_cells.add(key)
-                    yield MissingRow(sheet, row, columns)
-            continue
-        for row, text in enumerate(sheet.texts):
-            if (
-                text is None
-                or text in seen
-                or (chosen_ids is not None and sheet.doc_ids[row] not in chosen_ids)
-            ):
+        is_shared = sheet.cells is not None or any(uses[digest] > 1 for digest in digests)
+        chosen_ids = frozenset(sheet.doc_ids if only is None else only.get(query_id, ()))
+        for row, columns in _missing_by_row(sheet):
+            text = sheet.texts[row]
+            if text is None or text in seen or sheet.doc_ids[row] not in chosen_ids:
                 continue
-            seen.add(text)
-            columns = (sheet.codes[row] == MISSING).nonzero()[0]
-            # Only items that stand more than once can ask the same thing twice.
-            if any_shared:
+            if sheet.cells is None:
+                seen.add(text)
+            if is_shared:
                 new = []
                 for column in columns.tolist():
-                    if shared[column] and (text, digests[column]) in queued_cells:
-                        continue
-                    new.append(column)
-                    queued_cells.add((text, digests[column]))
+                    if (text, digests[column]) not in queued_cells:
+                        queued_cells.add((text, digests[column]))
+                        new.append(column)
                 columns = np.array(new, np.intp)
             if len(columns):
                 yield MissingRow(sheet, row, columns)
 
 
+def _missing_by_row(sheet: Sheet) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Yield each row and its columns without a grade; cell by cell where these are of some pairs."""
+    if sheet.cells is None:
+        yield from ((row, (codes == MISSING).nonzero()[0]) for row, codes in enumerate(sheet.codes))
+    else:
+        rows, columns = sheet.where(sheet.codes == MISSING)
+        by_item = np.argsort(columns, kind="stable")
+        yield from zip(rows[by_item].tolist(), columns[by_item][:, None], strict=True)
+
+
 def is_useful(track: Assessment) -> bool:
-    """Whether the most useful cells are graded first, and outputs are written along the way."""
-    order = track.config.cells.order
+    """Return True where the most useful cells are graded first, and outputs are written along the way."""
+    # Nothing says that a passage without a rank is more useful than another.
     if not track.kind.ranks:
-        # Nothing says that a passage without a rank is more useful than another.
         return False
+    order = track.config.cells.order
     return track.grader.cells_share is not None if order is None else order == "useful"
 
 
-def ranks_items(track: Assessment) -> bool:
-    """Whether the cells of a passage are put in an order, and may be parted."""
+def cell_scores(track: Assessment, sheet: Sheet) -> NDArray[np.float64]:
+    """Return how useful each cell of a query is, shape (passages, items).
+
+    It is the weight of the passage, see `retrieved_weights`. Where items are ranked it is divided by the
+    place of the item among those of the passage, from 1: first those that share most words with the passage,
+    of which words that few passages have weigh more; equal items keep the bank's order.
+    """
+    pooled, n_items = track.pool[sheet.query_id], len(sheet.items)
+    weights = retrieved_weights(pooled.ranks, len(pooled.doc_ids))
     # Read more than once, the beginning of shared prompts costs more than an order within passages is worth.
-    return is_useful(track) and track.grader.cells_share not in ("prompts", "answer")
-
-
-def cell_scores(track: Assessment) -> Mapping[str, NDArray[np.float64]]:
-    """query_id -> how useful each cell is, shape (passages, items): the weight of the passage, see
-    `retrieved_weights`, divided by the place of the item among those of the passage, counted from 1.
-    """
-    return {
-        query_id: (_weights(track.pool[query_id]) + _LEAST)[:, None] / (ranks + 1)
-        for query_id, ranks in item_places(track).items()
-    }
-
-
-def item_places(track: Assessment) -> Mapping[str, NDArray[np.intp]]:
-    """Rank the items of each passage by the words that both share; arrays of shape (passages, items).
-
-    Words that few passages have weigh more. The first rank is 0; equal items keep the bank's order.
-    """
-    places = {}
-    for query_id, sheet in track.sheets.items():
-        common = _common_words([text or "" for text in sheet.texts], [item.text for item in sheet.items])
-        places[query_id] = np.argsort(np.argsort(-common, axis=1, kind="stable"), axis=1, kind="stable")
-    return places
+    if track.grader.cells_share in ("prompts", "answer"):
+        return np.repeat(weights[:, None], n_items, axis=1)
+    common = _common_words([text or "" for text in sheet.texts], [item.text for item in sheet.items])
+    places = np.argsort(np.argsort(-common, axis=1, kind="stable"), axis=1, kind="stable")
+    scores: NDArray[np.float64] = (weights + _LEAST)[:, None] / (places + 1)
+    return scores
 
 
 def _common_words(passages: Sequence[str], items: Sequence[str]) -> NDArray[np.float64]:
@@ -145,36 +129,20 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
-def useful_cells(
-    track: Assessment,
-    only: Mapping[str, Collection[str]] | None = None,
-) -> Iterator[Cell]:
-    """The missing cells of a track, the most useful ones first.
-
-    They go by `cell_scores`. Cells of a passage that share their prompts or an answer stay together and go by
-    its weight.
+def useful_cells(track: Assessment, only: Mapping[str, Collection[str]] | None = None) -> Iterator[Cell]:
+    """Yield the missing cells of a track, the most useful ones first, see `cell_scores`.
 
     Args:
         only: query_id -> the doc_ids whose cells are meant; None for all.
     """
     rows = list(missing_rows(track, only))
-    lengths = [len(row.columns) for row in rows]
-    #: Of each cell its passage, as a number of `rows`, and its item's column.
-    passage = np.repeat(np.arange(len(rows)), lengths)
+    scores = {query_id: cell_scores(track, sheet) for query_id, sheet in track.sheets.items()}
+    # The row of each cell, as an index of `rows`, and its item's column.
+    passage = np.repeat(np.arange(len(rows)), [len(row.columns) for row in rows])
     column = np.concatenate([np.empty(0, np.intp), *(row.columns for row in rows)])
-    if ranks_items(track):
-        scores = cell_scores(track)
-        of_rows = (scores[row.sheet.query_id][row.row, row.columns] for row in rows)
-        useful = np.concatenate([np.empty(0), *of_rows])
-    else:
-        weights = {query_id: _weights(pooled) for query_id, pooled in track.pool.items()}
-        useful = np.array([weights[row.sheet.query_id][row.row] for row in rows])[passage]
-    for at in np.argsort(-useful, kind="stable").tolist():
+    useful = [scores[row.sheet.query_id][row.row, row.columns] for row in rows]
+    for at in np.argsort(-np.concatenate([np.empty(0), *useful]), kind="stable").tolist():
         yield rows[passage[at]].cell(track, int(column[at]))
-
-
-def _weights(pooled: PooledQuery) -> NDArray[np.float64]:
-    return retrieved_weights(pooled.ranks, len(pooled.doc_ids))
 
 
 def retrieved_weights(ranks: NDArray[np.int32], n: int) -> NDArray[np.float64]:

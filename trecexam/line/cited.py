@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from converters.records import HumanRating, Response
+from trecexam.line.assessment import Assessment
 from trecexam.line.kinds.support import Statement, statements_of
 from trecexam.line.sheets import MISSING, UNPARSED
 from trecexam.scores.support import SUPPORT, WEIGHTS, support_scores
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
 
 #: The code of a citation whose passage has no text.
 NO_TEXT = -5
@@ -38,7 +36,7 @@ class CitedStatement(NamedTuple):
 
 
 def cited_statements(track: Assessment) -> Callable[[str, Response], list[CitedStatement]]:
-    """What gives the sentences of a run's response with their labels; fastest query by query."""
+    """Return a function from a run's response to its sentences with labels; fastest query by query."""
     citations, ratings = track.config.grader.citations, track.overrides.ratings
 
     @lru_cache(maxsize=1)
@@ -76,7 +74,7 @@ def cited_statements(track: Assessment) -> Callable[[str, Response], list[CitedS
 def responses_by_query(
     track: Assessment, runs: Collection[str], query_ids: Sequence[str]
 ) -> Iterator[tuple[str, list[tuple[str, Response]]]]:
-    """Each of these queries with the responses of these runs to it."""
+    """Yield each query with the responses of these runs to it."""
     by_query: dict[str, list[tuple[str, Response]]] = {query_id: [] for query_id in query_ids}
     run_names = frozenset(runs)
     for run, responses in track.responses.items():
@@ -87,7 +85,7 @@ def responses_by_query(
 
 
 def cited_values(track: Assessment, runs: Sequence[str], query_ids: Sequence[str]) -> NDArray[np.float64]:
-    """The measures of `SUPPORT`, shape (runs, queries, 3); 0 where a run has no response to a query."""
+    """Return the measures of `SUPPORT`, shape (runs, queries, 3); 0 where a run has no response."""
     row_of = {run: row for row, run in enumerate(runs)}
     values, cited = np.zeros((len(runs), len(query_ids), len(SUPPORT))), cited_statements(track)
     for column, (_, responses) in enumerate(responses_by_query(track, runs, query_ids)):
@@ -97,7 +95,7 @@ def cited_values(track: Assessment, runs: Sequence[str], query_ids: Sequence[str
 
 
 def count_codes(codes: Collection[int]) -> dict[str, int]:
-    """Labels that there are not, by why: no text, not graded, not read (or refused, or failed)."""
+    """Count missing labels by reason: no text, not graded, not read (or refused, or failed)."""
     return {
         "no_text": sum(code == NO_TEXT for code in codes),
         "ungraded": sum(code == MISSING for code in codes),

@@ -1,14 +1,14 @@
-"""What was dropped: a run, or generated responses, which amount to a run over passages of their own.
+"""Readers of dropped files: runs, and generated responses, which are runs over their own passages.
 
-Answers that nuggetizer judged are responses, too; each stays whole, since as a whole it was judged. So do
-answers that as a whole will be, which an extension reads.
+Answers that nuggetizer judged, or that an extension has judged, are responses, too; each stays whole.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,26 +20,26 @@ from converters.rag_responses import numbered_responses, second_response
 from converters.records import Passage, Response
 from converters.run import Run
 from converters.scored_rows import has_texts, is_ambiguous
-from converters.segment import Pool, Unit, response_passages, response_ranking, safe_name
+from converters.segment import response_passages, response_ranking, safe_name
 from trecexam.bank import Bank
+from trecexam.config import TrackSection
 from trecexam.extension import extensions, named
-from trecexam.files.stamps import Rejected, sniffed
+from trecexam.files.stamps import Rejected, located, sniffed
 
 
 @dataclass(frozen=True)
 class Dropped:
-    """One file of the drop folder.
+    """A dropped file.
 
     Attributes:
-        run: what it ranks.
+        run: its ranking; without entries where nothing of its responses is pooled.
         texts: doc_id -> text of the passages that come with it.
         by_prompt: whether some of its queries were found by their text.
-        answers: where it holds whole answers, these, empty ones too.
-        refused: lines of these that were rejected.
-        responses: where it holds generated responses, these, with the ids of their queries.
+        answers: whole answers, empty ones too.
+        refused: lines that were rejected.
+        responses: generated responses, with the ids of their queries.
         generated: whether a system wrote it as its responses; it is no ranked run.
-        documents: doc_id -> text of the documents that come with it.
-        documents_twice: those of them that come with another text before; the last one counts.
+        documents: documents that come with it, in the order of the file.
     """
 
     run: Run
@@ -49,17 +49,7 @@ class Dropped:
     refused: tuple[ConversionError, ...] = ()
     responses: tuple[Response, ...] = ()
     generated: bool = True
-    documents: Mapping[str, str] = field(default_factory=dict)
-    documents_twice: tuple[str, ...] = ()
-
-
-class NothingPooledError(ConversionError):
-    """Responses without citations, where only what is cited is pooled."""
-
-
-def nothing_pooled(section: str) -> str:
-    """Why responses have no passage in the pool; `section` of trecexam.toml says what is pooled."""
-    return f'no citations in it, and `pool` in [{section}] is "citations"'
+    documents: tuple[Passage, ...] = ()
 
 
 class Answered(Protocol):
@@ -78,11 +68,11 @@ class AnswersReader(Protocol):
     kinds: frozenset[str]
 
     def claims(self, row: Mapping[str, Any]) -> bool:
-        """Whether a file that begins with this object is one of answers, whoever grades the track."""
+        """Return True for the first object of a file of answers, whoever grades the track."""
         ...
 
     def read(self, path: Path, query_texts: Mapping[str, str]) -> Dropped:
-        """Reads such a file.
+        """Read such a file.
 
         Raises:
             ConversionError: there is no answer in it, or it cannot be read.
@@ -90,66 +80,71 @@ class AnswersReader(Protocol):
         ...
 
     def not_judged(self, file: str, answers: Sequence[Any], bank: Bank) -> Iterator[Rejected]:
-        """The answers that are not judged, and why."""
+        """Yield the answers that are not judged, and why."""
         ...
 
 
 @cache
 def answers_reader() -> AnswersReader | None:
-    """The one that is installed."""
+    """Return the installed reader of whole answers."""
     at = next((extension.answers for extension in extensions() if extension.answers is not None), None)
     return None if at is None else named(at)
 
 
 def judges_answers(kinds: Iterable[str]) -> bool:
-    """Whether a grader that asks about items of these kinds judges whole answers."""
+    """Return True for a grader of whole answers, by the kinds of its items."""
     reader = answers_reader()
     return reader is not None and reader.kinds <= frozenset(kinds)
 
 
+#: Line and response of each good line of a file, and the errors of the others.
+Parsed = tuple[Sequence[tuple[int, Response]], Sequence[ConversionError]]
+
+
+def parse_responses(path: Path, file_name: str) -> Parsed:
+    """Parse a file of responses and log its warnings under a name."""
+    refused: list[ConversionError] = []
+
+    def warn(line: int, reason: str) -> None:
+        logging.getLogger("converters").warning("%s", located(file_name, line, reason))
+
+    return list(numbered_responses(path, refused.append, warn)), refused
+
+
 def read_dropped(
     path: Path,
-    pool: Pool,
+    track: TrackSection,
     query_texts: Mapping[str, str],
     *,
-    unit: Unit = "passage",
-    whole: bool = False,
-    words: int | None = None,
-    strict: bool = False,
-    read_run: Callable[[Path], Run] | None = None,
-    warn: Callable[[Path, int, str], None] | None = None,
+    whole: bool,
+    read_run: Callable[[Path], Run],
+    read_responses: Callable[[Path], Parsed],
 ) -> Dropped:
-    """Reads a file of the drop folder.
+    """Read a file of the drop folder.
 
     Args:
-        unit: what of a response's own text is graded as one.
-        whole: the track's grader judges whole answers; then JSON that may be answers is.
-        pool: what of a response is in the pool.
+        track: what of a response is pooled, and how much of it.
         query_texts: query_id -> text; a response that names only its prompt is to one of these.
-        words: of a response that count; None for all.
-        strict: a file of responses with one bad line is rejected.
-        read_run: reads a TREC run; None for `converters.read`.
-        warn: is called with the line and the text of each warning about responses; None: they are logged.
+        whole: the track's grader judges whole answers; then JSON that may be answers is.
+        read_run, read_responses: read TREC runs and responses.
 
     Raises:
         ConversionError: it is neither a run nor responses, or cannot be read.
     """
     kind = sniffed(path)
-    if kind not in {"run", "responses", "grades"}:
-        reader = _answers_reader(path, whole=whole)
-        if reader is not None:
+    if kind not in {"run", "responses", "grades"} and _is_json(path):
+        reader = answers_reader()
+        if reader and (whole or reader.claims(first_object(head(path, nul=True)) or {})):
             return reader.read(path, query_texts)
-    if kind in {"queries", None} and _is_json(path):
-        # Here, a text with a query's id is an answer to it; and JSON is never a run.
-        kind = "responses"
+        if kind in {"queries", None}:
+            # Here, a text with a query's id is an answer to it; and JSON is never a run.
+            kind = "responses"
+    if kind == "responses":
+        return _of_responses(path, read_responses(path), track, query_texts)
+    if kind == "grades" and (judged := _judged_answers(path)):
+        return judged
     if kind == "qrels" and is_ambiguous(head(path)):
         kind = "run"
-    if kind == "responses":
-        return _responses(path, pool, unit, query_texts, words, strict=strict, warn=warn)
-    if kind == "grades":
-        judged = _judged_answers(path)
-        if judged is not None:
-            return judged
     if kind not in {"run", None}:
         raise ConversionError(
             path,
@@ -157,25 +152,22 @@ def read_dropped(
             f"neither a run nor generated responses: this looks like the format '{kind}'; "
             "a run has lines `query_id Q0 doc_id rank score tag`",
         )
-    run = converters.read(path, "run") if read_run is None else read_run(path)
+    run = read_run(path)
     with_texts = kind == "run" and has_texts(head(path))
-    documents, twice = _documents(converters.read(path, "passages") if with_texts else ())
-    return Dropped(run, generated=False, documents=documents, documents_twice=twice)
+    documents = tuple(converters.read(path, "passages")) if with_texts else ()
+    return Dropped(run, generated=False, documents=documents)
 
 
-def _documents(passages: Iterable[Passage]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the texts by id, the last one of each, and the ids that have several."""
-    documents: dict[str, str] = {}
-    twice: dict[str, None] = {}
-    for doc_id, text in passages:
-        if documents.get(doc_id, text) != text:
-            twice[doc_id] = None
-        documents[doc_id] = text
-    return documents, tuple(twice)
+def _is_json(path: Path) -> bool:
+    # The first line may be broken.
+    try:
+        return any(line.lstrip().startswith(b"{") for line in head(path, nul=True).lines)
+    except ConversionError:
+        return False
 
 
 def _judged_answers(path: Path) -> Dropped | None:
-    """Answers with nuggetizer's assignments; None where these grades are of other passages.
+    """Return answers with nuggetizer's assignments; None where these grades are of other passages.
 
     An answer without a text was not given: the run skips the query.
     """
@@ -191,93 +183,52 @@ def _judged_answers(path: Path) -> Dropped | None:
         if response.text:
             rows.append((response.query_id, doc_id, 1.0))
             texts[doc_id] = response.text
-    return Dropped(run_of(path, list(runs), rows), texts)
+    return Dropped(run_of(path, one_run(path, list(runs)), rows), texts)
 
 
-def _answers_reader(path: Path, *, whole: bool) -> AnswersReader | None:
-    """Who reads this file, where it is one of whole answers."""
-    reader = answers_reader()
-    if reader is None or not _is_json(path):
-        return None
-    return reader if whole or reader.claims(first_object(head(path, nul=True)) or {}) else None
-
-
-def _is_json(path: Path) -> bool:
-    # A run has no such line, and the first one may be broken.
-    try:
-        return any(line.lstrip().startswith(b"{") for line in head(path, nul=True).lines)
-    except ConversionError:
-        return False
-
-
-def _responses(
-    path: Path,
-    pool: Pool,
-    unit: Unit,
-    query_texts: Mapping[str, str],
-    words: int | None,
-    *,
-    strict: bool,
-    warn: Callable[[Path, int, str], None] | None,
-) -> Dropped:
-    by_text: dict[str, str] = {}
-    for track_query, text in query_texts.items():
-        by_text.setdefault(text.strip(), track_query)
-    refused: list[ConversionError] = []
-
-    def refuse(error: ConversionError) -> None:
-        if strict:
-            raise error
-        refused.append(error)
-
-    responses = list(numbered_responses(path, refuse, warn and partial(warn, path)))
-    names = list(dict.fromkeys(response.run for _, response in responses))
-    one_run(path, names)
-    by_prompt = any(not response.query_id for _, response in responses)
-    first_lines: dict[str, int] = {}
+def _of_responses(path: Path, parsed: Parsed, track: TrackSection, query_texts: Mapping[str, str]) -> Dropped:
+    by_text = {text.strip(): query_id for query_id, text in reversed(list(query_texts.items()))}
+    responses, refused = parsed[0], list(parsed[1])
+    name = one_run(path, list(dict.fromkeys(response.run for _, response in responses)))
+    accepted: dict[str, Response] = {}
+    lines: dict[str, int] = {}
     rows: list[tuple[str, str, float]] = []
     texts: dict[str, str] = {}
-    accepted: list[Response] = []
-    inline: list[Passage] = []
+    documents: list[Passage] = []
     for number, response in responses:
         query_id = response.query_id or by_text.get(response.query_text.strip())
         if query_id is None:
             reason = f"no query of this track has the text '{response.query_text[:60]}'; add query ids"
-            refuse(ConversionError(path, number, reason, "response"))
+            refused.append(ConversionError(path, number, reason, "response"))
             continue
-        first = first_lines.setdefault(query_id, number)
-        if first != number:
-            refuse(second_response(path, number, response.run, query_id, first))
+        if query_id in accepted:
+            refused.append(second_response(path, number, name, query_id, lines[query_id]))
             continue
-        inline += response.documents
+        documents += response.documents
         response = response._replace(query_id=query_id, documents=())
-        if words is not None:
-            response = response.truncated(words)
-        accepted.append(response)
-        passages = [] if pool == "citations" else response_passages(response, unit=unit)
+        if track.truncate is not None:
+            response = response.truncated(track.truncate)
+        accepted[query_id], lines[query_id] = response, number
+        passages = [] if track.pool == "citations" else response_passages(response, unit=track.unit)
         texts.update(passages)
-        rows += response_ranking(response, pool, unit=unit, passages=passages)
-    if not accepted:
-        raise refused[0] if refused else ConversionError(path, None, "no responses in it")
-    if not rows:
-        raise NothingPooledError(path, None, nothing_pooled("track"))
-    documents, twice = _documents(inline)
+        rows += response_ranking(response, track.pool, unit=track.unit, passages=passages)
+    if refused and (track.strict or not accepted):
+        raise refused[0]
     return Dropped(
-        run_of(path, names, rows),
+        run_of(path, name, rows),
         texts,
-        by_prompt,
+        any(not response.query_id for _, response in responses),
         refused=tuple(refused),
-        responses=tuple(accepted),
-        documents=documents,
-        documents_twice=twice,
+        responses=tuple(accepted.values()),
+        documents=tuple(documents),
     )
 
 
-def one_run(path: Path, names: Sequence[str]) -> None:
-    """Refuses a file with responses of several runs.
+def one_run(path: Path, names: Sequence[str]) -> str:
+    """Return the name of the run whose responses a file has.
 
     Raises:
-        ConversionError: it has.
+        ConversionError: the file has responses of several runs.
     """
     if len(names) > 1:
         raise ConversionError(
@@ -285,16 +236,16 @@ def one_run(path: Path, names: Sequence[str]) -> None:
             None,
             f"responses of {len(names)} runs ('{names[0]}', '{names[1]}', ...): make a file for each",
         )
+    return names[0]
 
 
-def run_of(path: Path, names: Sequence[str], rows: Sequence[tuple[str, str, float]]) -> Run:
-    """The run that a file of responses amounts to; rows are query_id, doc_id, score.
+def run_of(path: Path, name: str, rows: Sequence[tuple[str, str, float]]) -> Run:
+    """Make the run of a file of responses; rows are query_id, doc_id, score.
 
     Raises:
-        ConversionError: it has several runs, or ids that are none.
+        ConversionError: the ids are not those of a run.
     """
-    one_run(path, names)
     try:
-        return Run.from_entries(safe_name(names[0]), rows)
+        return Run.from_entries(safe_name(name), rows)
     except ValueError as error:
         raise ConversionError(path, None, str(error)) from None

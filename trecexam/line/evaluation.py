@@ -12,27 +12,20 @@ from numpy.typing import NDArray
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
-from trecexam.line.cautions import (
+from trecexam.line.cited import cited_values
+from trecexam.line.diagnostics import (
     answered_cautions,
-    depth_cautions,
+    board_notes,
     judgment_cautions,
-    pool_cautions,
-    rating_cautions,
+    left_out_runs,
+    nothing_graded,
+    order_cautions,
     skipped_cautions,
     telling_cautions,
+    without_score_note,
 )
-from trecexam.line.cited import cited_values
-from trecexam.line.diagnostics import is_graded, nothing_graded
 from trecexam.line.measure_names import MeasureLike, Measures, listed, names_of
-from trecexam.line.measures import (
-    above_scale,
-    check_importance,
-    left_out_runs,
-    order_cautions,
-    own_cautions,
-    run_cautions,
-    without_vital,
-)
+from trecexam.line.measures import check_importance
 from trecexam.line.official import (
     never_judged,
     never_judged_note,
@@ -41,14 +34,9 @@ from trecexam.line.official import (
     why_unjudged,
 )
 from trecexam.line.pooled_rows import PooledRows
-from trecexam.line.probable_ratings import needing, probable_ratings, without_probabilities
+from trecexam.line.probable_ratings import needing, probable_ratings
 from trecexam.line.relevance import official_measures
-from trecexam.line.run_grades import (
-    partly_graded,
-    run_grades_notes,
-    runs_without_score,
-    without_score_note,
-)
+from trecexam.line.run_grades import partly_graded, runs_without_score
 from trecexam.line.track_graders import own_measures
 from trecexam.line.value_cache import Stale, ValueCache
 from trecexam.scores.columns.evaluator import Evaluator
@@ -58,7 +46,7 @@ from trecexam.scores.leaderboard import leaderboard as leaderboard_of
 from trecexam.scores.measures import measure, measures_on_qrels
 from trecexam.scores.support import SUPPORT
 from trecexam.scores.values import MeasureValues
-from trecexam.tables.text import plural, shorten_list
+from trecexam.tables.text import shorten_list
 
 #: Measures that people are shown of those that nobody asked for.
 SHOWN = 3
@@ -67,15 +55,28 @@ SHOWN = 3
 def rubric_values(
     track: Assessment, measures: Sequence[str] | None = None, *, min_rating: int | None = None
 ) -> MeasureValues:
-    """The runs' values on the rubric labels, over all queries of the bank.
+    """Return the runs' values on the rubric labels, over all queries of the bank.
 
-    A run without a grade (`runs_without_score`) has NaN.
+    A passage without a label is not relevant. A run without a grade (`runs_without_score`) has NaN.
 
     Args:
         measures: None for the track's own.
         min_rating: in place of the track's setting.
     """
-    return _blank(_computed_values(track, measures, min_rating), runs_without_score(track))
+    names = own_measures(track.folder, track.measures if measures is None else measures)
+    check_importance(map(str, names), track.bank, track.inputs.bank_files)
+    computed = [measure(name) for name in names]
+    _check_kind(track, computed)
+    at = track.config.scores.min_rating if min_rating is None else min_rating
+    key = rubric_values, tuple(map(str, names)), at
+    if key not in track.memo:
+        cache = track.run_values["rubric"] if measures is None and min_rating is None else ValueCache()
+        cites = track.asked.citing is not None
+        track.memo[key] = (
+            _cited_values(track, cache, computed) if cites else _label_values(track, cache, computed, at)
+        )
+    values: MeasureValues = track.memo[key]
+    return _blank(values, runs_without_score(track))
 
 
 def _blank(values: MeasureValues, runs: Collection[str]) -> MeasureValues:
@@ -87,35 +88,12 @@ def _blank(values: MeasureValues, runs: Collection[str]) -> MeasureValues:
 
 
 def scored_values(track: Assessment, values: MeasureValues) -> MeasureValues:
-    """Return the values on rubric labels of the runs that have a score.
-
-    Raises:
-        TrecexamError: no run has; why.
-    """
+    """Return the values of the runs that have a score; TrecexamError with the reason where none has."""
     why = why_no_scores(track)
     if why is not None:
         raise TrecexamError(why, path=track.folder.root)
     unscored = runs_without_score(track)
     return values.of_runs([run for run in values.runs if run not in unscored])
-
-
-def _computed_values(
-    track: Assessment, measures: Sequence[str] | None, min_rating: int | None
-) -> MeasureValues:
-    """Return the runs' values on the labels that there are; a passage without a label is not relevant."""
-    scores = track.config.scores
-    at = scores.min_rating if min_rating is None else min_rating
-    names = own_measures(track.folder, track.measures if measures is None else measures)
-    check_importance(map(str, names), track.bank, track.inputs.bank_files)
-    computed = [measure(name) for name in names]
-    _check_kind(track, computed)
-    key = _computed_values, tuple(map(str, names)), at
-    if key not in track.memo:
-        cache = track.run_values["rubric"] if measures is None and min_rating is None else ValueCache()
-        evaluate = _cited_values if track.asked.citing is not None else _label_values
-        track.memo[key] = evaluate(track, cache, computed, at)
-    values: MeasureValues = track.memo[key]
-    return values
 
 
 def _label_values(
@@ -131,40 +109,36 @@ def _label_values(
 
 
 def _check_kind(track: Assessment, measures: Sequence[Measure]) -> None:
-    """Refuses measures that are of another kind of grader.
-
-    Raises:
-        TrecexamError: what has them.
-    """
+    """Refuse measures of another kind of grader."""
     cites = track.asked.citing is not None
-    wrong = next((str(each) for each in measures if (each.NAME in SUPPORT) != cites), None)
-    if wrong is not None and cites:
-        raise TrecexamError(
-            f"{wrong} needs labels of documents, but the grader {track.name} labels citations: its measures "
-            f"are {', '.join(SUPPORT)}",
-            path=track.folder.config_path,
+    wrong = next((each for each in measures if (each.NAME in SUPPORT) != cites), None)
+    if wrong is None:
+        return
+    if cites:
+        reason = (
+            f"needs labels of documents, but the grader {track.name} labels citations: its measures are "
+            f"{', '.join(SUPPORT)}"
         )
-    if wrong is not None:
-        raise TrecexamError(
-            f"{wrong} is computed from citations, which the grader {track.name} does not grade: add a "
-            f"section [graders.support] to trecexam.toml, and give --grader support",
-            path=track.folder.config_path,
+    else:
+        reason = (
+            f"is computed from citations, which the grader {track.name} does not grade: add a section "
+            "[graders.support] to trecexam.toml, and give --grader support"
         )
+    raise TrecexamError(f"{wrong} {reason}", path=track.folder.config_path)
 
 
-def _cited_values(track: Assessment, cache: ValueCache, measures: Sequence[Measure], _: int) -> MeasureValues:
+def _cited_values(track: Assessment, cache: ValueCache, measures: Sequence[Measure]) -> MeasureValues:
     names = _printed(measures)
-    column_indices = [SUPPORT.index(name) for name in names]
-
+    columns = [SUPPORT.index(name) for name in names]
     stale = cache.stale(track.inputs.dropped.run_contents, names, track.sheets)
-    computed = [(part, cited_values(track, *part)[:, :, column_indices]) for part in stale]
+    computed = [(part, cited_values(track, *part)[:, :, columns]) for part in stale]
     return cache.put(track.inputs.dropped.run_contents, names, track.sheets, computed)
 
 
 def official_values(
     track: Assessment, measures: Sequence[str] | None = None, query_ids: Collection[str] | None = None
 ) -> MeasureValues:
-    """The runs' values on the official judgments.
+    """Return the runs' values on the official judgments.
 
     Args:
         measures: None for the track's own.
@@ -195,11 +169,7 @@ def official_values(
 
 
 def check_runs(track: Assessment, runs: Collection[str] | None) -> None:
-    """Refuses names of runs that the track does not have.
-
-    Raises:
-        TrecexamError: with one of them; or it is a name, not several.
-    """
+    """Refuse names of runs that the track does not have, and a name in place of a list."""
     if isinstance(runs, str):
         raise TrecexamError(f"runs: give a list, as [{runs!r}]")
     for run in () if runs is None else runs:
@@ -215,17 +185,7 @@ def values_of_runs(
     official: bool = False,
     runs: Collection[str] | None = None,
 ) -> MeasureValues:
-    """The values of these runs (None: all) on the rubric labels, or on the official judgments.
-
-    They are NaN where there is nothing that they could be of, see `why_no_scores`, `runs_without_score`.
-
-    Args:
-        measures: None for the track's own.
-
-    Raises:
-        TrecexamError: there is no such run; or as `leaderboard`.
-        ValueError: a measure cannot be computed.
-    """
+    """Return the values that `leaderboard` averages; NaN where there is nothing to score."""
     check_runs(track, runs)
     names = names_of(measures)
     values = official_values(track, names) if official else rubric_values(track, names)
@@ -235,13 +195,13 @@ def values_of_runs(
 
 
 def why_no_scores(track: Assessment, *, official: bool = False) -> str | None:
-    """Why no run has a score: nothing is graded (official: nothing of them is judged); None where they have.
+    """Return why no run has a score, as nothing is graded (official: judged); None where runs have.
 
     Zeros would say that no run found anything good.
     """
     if official:
         return why_unjudged(track)
-    if not is_graded(track):
+    if not track.counts.is_graded:
         return nothing_graded(track)
     unscored = runs_without_score(track)
     # What is graded may be of people, or of judged passages, and of no run.
@@ -255,7 +215,7 @@ def leaderboard(
     official: bool = False,
     runs: Collection[str] | None = None,
 ) -> Leaderboard:
-    """Means and standard errors per run, best first; on the official judgments with `official`.
+    """Return means and standard errors per run, best first; on the official judgments with `official`.
 
     Means are over all queries of the bank (official: of the judgments), as trec_eval -c. Where there is
     nothing to score (`why_no_scores`), they are NaN.
@@ -281,90 +241,44 @@ def leaderboard(
     partly = {} if official else partly_graded(track)
     rows = tuple(replace(row, file=files[row.run], graded=partly.get(row.run)) for row in board.rows)
     board = replace(board, rows=rows, _n_shown=SHOWN if measures is None else None)
-    failed = values.failure_notes
     if official:
-        notes = (
-            *failed,
-            *left_out_runs(track),
-            *order_cautions(track.runs),
-            *_official_notes(track, board, measures),
-        )
-        return replace(board, notes=notes)
-    notes = (*failed, *board_notes(track, board, measures))
+        official_notes = _official_notes(track, board, measures)
+        return replace(board, notes=(*values.failure_notes, *official_notes))
+    notes = (*values.failure_notes, *board_notes(track, board, measures))
     return replace(board, notes=notes, human_ratings=track.override_summary())
 
 
 def _official_notes(
     track: Assessment, board: Leaderboard, measures: Sequence[MeasureLike] | None
-) -> tuple[str, ...]:
-    """What one must know to read a leaderboard on the official judgments."""
+) -> Iterator[str]:
+    """Yield the notes on a leaderboard on the official judgments."""
+    yield from left_out_runs(track)
+    yield from order_cautions(track.runs)
     why = why_no_scores(track, official=True)
     if why is not None:
-        return (why,)
+        yield why
+        return
     # Few runs have 0 throughout; only the passages of these are looked up.
     zero = [row.run for row in board.rows if not any(score.mean for score in row.scores)]
     judged = official_judgments(track).judged
     unjudged = never_judged({name: track.runs[name] for name in zero}, judged, judged)
-    never = (never_judged_note(unjudged, len(board.rows)),) if unjudged else ()
-    skipped = skipped_cautions(track, sorted(judged), "judgments")
-    shown = {row.run: track.runs[row.run] for row in board.rows}
-    holes = unjudged_note(shown, judged)
-    telling = telling_cautions(track, board, official=True)
-    skipping = answered_cautions(board)
-    return (*never, *telling, *skipped, *holes, *skipping, *judgment_cautions(track, measures))
-
-
-def board_notes(
-    track: Assessment, board: Leaderboard, measures: Sequence[MeasureLike] | None = None
-) -> tuple[str, ...]:
-    """What one must know to read a leaderboard on the grades.
-
-    Args:
-        measures: those that were asked for; None for the track's own.
-    """
-    above = above_scale(board.measures, track.config, track.grader.scale.max_rating)
-    specific = own_cautions(track)
-    if measures is not None:
-        names = board.measures
-        specific = (
-            *run_cautions(track),
-            *without_vital(names, track.bank),
-            *without_probabilities(track, names),
-            *depth_cautions(track, names),
-        )
-    thresholds = rating_cautions(track.config, track.measures if measures is None else measures)
-    relative = pool_cautions(track, board.measures)
-    skipped = (*skipped_cautions(track, track.bank.query_ids), *answered_cautions(board))
-    return (
-        *specific,
-        *run_grades_notes(track),
-        *telling_cautions(track, board),
-        *skipped,
-        *above,
-        *_unsupported(track, board),
-        *thresholds,
-        *relative,
-    )
-
-
-def _unsupported(track: Assessment, board: Leaderboard) -> tuple[str, ...]:
-    """A line on runs that are no generated responses, by measures of what these cite."""
-    of_support = [name for name in board.measures if name in SUPPORT]
-    ranked = [row for row in board.rows if row.run not in track.responses]
-    if not of_support or not ranked:
-        return ()
-    some = f"{len(ranked):,} of {plural(len(board.rows), 'run')}"
-    return (f"{some}: no generated responses, so 0 in {', '.join(of_support)}",)
+    if unjudged:
+        yield never_judged_note(unjudged, len(board.rows))
+    yield from telling_cautions(track, board, official=True)
+    yield from skipped_cautions(track, sorted(judged), "judgments")
+    yield from unjudged_note({row.run: track.runs[row.run] for row in board.rows}, judged)
+    yield from answered_cautions(board)
+    yield from judgment_cautions(track, measures)
 
 
 @memoized
 def own_leaderboard(track: Assessment) -> Leaderboard:
-    """The leaderboard by the track's own measures."""
+    """Return the leaderboard by the track's own measures."""
     return leaderboard(track)
 
 
 def _printed(measures: Iterable[Measure]) -> list[str]:
-    """The measures' names; one that was named twice is there once."""
+    """Return the measures' names, each once."""
     return list(dict.fromkeys(map(str, measures)))
 
 
@@ -375,7 +289,7 @@ def _values(
     tokens: Mapping[str, Hashable],
     prepare: Callable[[Sequence[str]], Evaluator],
 ) -> MeasureValues:
-    """The values of all runs, from what is kept of them and what is evaluated now.
+    """Return the values of all runs, kept ones and those that are evaluated now.
 
     Args:
         prepare: makes what evaluates runs on some queries.

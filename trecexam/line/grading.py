@@ -31,10 +31,7 @@ from trecexam.line.store import GradeRow, GradeStore
 
 
 class Graded(NamedTuple):
-    """Cells graded, whether all were asked for, and why not ("" where it was stopped).
-
-    `cut` counts the texts that were too long for the model, as far as the grader counts them.
-    """
+    """Cells graded, whether all were asked for, why not ("" where stopped), and texts that were cut."""
 
     cells: int
     complete: bool = True
@@ -43,7 +40,7 @@ class Graded(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far grading is. `cells` is what this update has to grade; `grader` whose, of several.
+    """Progress of grading: cells graded, of all in this update; the grader, of several.
 
     `what` is counted, where it is not cells. `loading` names the model that is loaded before the first cell.
     """
@@ -56,7 +53,7 @@ class Progress(NamedTuple):
 
 
 def missing_cells(track: Assessment, only: Mapping[str, Collection[str]] | None = None) -> Iterator[Cell]:
-    """Every cell that has a text and no grade of any kind, passage by passage; equal cells once.
+    """Yield every cell that has a text and no grade of any kind, passage by passage; equal cells once.
 
     Args:
         only: query_id -> the doc_ids whose cells are meant; None for all.
@@ -83,18 +80,12 @@ def without_codes(track: Assessment, forgotten: Sequence[int]) -> Assessment:
 
 
 def count_missing(track: Assessment, only: Mapping[str, Collection[str]]) -> int:
-    """How many cells of these passages the grader would be asked about: equal ones once."""
+    """Count the cells of these passages that the grader would be asked about: equal ones once."""
     return sum(len(row.columns) for row in missing_rows(track, only))
 
 
 def with_recorded_answers(track: Assessment) -> Assessment:
-    """The track with what its grader says now of cells without a grade, which is stored nowhere.
-
-    For graders that run no model: what they say is recorded already.
-
-    Raises:
-        GraderError, ConversionError: the recording cannot be read.
-    """
+    """Return the track with what its recording has of cells without a grade, which is stored nowhere."""
     codes_of: dict[tuple[str, bytes], int] = {}
     for batch in track.grader.grade(missing_cells(track)):
         for cell, answer in batch:
@@ -125,9 +116,9 @@ class Grading:
         self,
         grader: Grader,
         store: Callable[[], GradeStore],
-        purse: str = "grader",
-        beside: Callable[[], Iterable[Grader]] = tuple,
-        by_writers: Callable[[], Usage] = Usage,
+        purse: str,
+        beside: Callable[[], Iterable[Grader]],
+        by_writers: Callable[[], Usage],
     ) -> None:
         self.grader = grader
         self._store = store
@@ -141,7 +132,7 @@ class Grading:
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
     ) -> Graded:
-        """Grades the cells that have no grade yet, committing batch by batch.
+        """Grade the cells that have no grade yet, committing batch by batch.
 
         The most useful ones come first where `is_useful` says so. Where none of the first replies can be
         read, no more are asked for, see `FirstReplies`.
@@ -157,31 +148,13 @@ class Grading:
         """
         total = track.counts.missing if only is None else count_missing(track, only)
         # Others than models answer all: a recording is read to its end.
-        replies = FirstReplies(track.counts.ok, track.counts.unparsed) if track.grader.free_text else None
-        if replies is not None and replies.are_unread and total:
-            return Graded(0, complete=False)
-        missing = useful_cells(track, only) if is_useful(track) else missing_cells(track, only)
-        return self.run_cells(missing, total, progress, stop, replies)
-
-    def run_cells(
-        self,
-        missing: Iterable[Cell],
-        total: int,
-        progress: Callable[[Progress], None] | None = None,
-        stop: Callable[[], bool] | None = None,
-        replies: FirstReplies | None = None,
-    ) -> Graded:
-        """As `run`, of these cells, `total` in number.
-
-        Args:
-            replies: those that there are; None to ask on, whatever the replies.
-        """
-        replies = replies or FirstReplies(read=1)
-        graded, complete, why = 0, True, ""
-        cut_before = self.grader.cut
+        is_model, counts = self.grader.free_text, track.counts
+        replies = FirstReplies(counts.ok, counts.unparsed) if is_model else FirstReplies(read=1)
         self._used = Usage()
-        if not total:
-            return Graded(0)
+        if replies.are_unread or not total:
+            return Graded(0, complete=not total)
+        graded, complete, why, cut_before = 0, True, "", self.grader.cut
+        missing = useful_cells(track, only) if is_useful(track) else missing_cells(track, only)
         meter = self._meter()
         watch = Stopwatch(stop, paid=meter is not None)
         if meter is not None:
@@ -211,22 +184,20 @@ class Grading:
         return Graded(graded, complete, why, self.grader.cut - cut_before)
 
     def usage(self) -> dict[str, Any] | None:
-        """What it used in the last run and in all; None where that is not counted."""
+        """Return what the last run used, and what all did; None where that is not counted."""
         meter = self.grader.meter
         if meter is None:
             return None
-        return {"this_update": meter.as_json(self._used), "total": meter.as_json(self._used_before())}
+        return {"this_update": meter.as_json(self._used), "total": meter.as_json(self._used_by(self.grader))}
 
     def estimate(self, track: Assessment) -> Estimate:
-        """What it would take to grade all cells without a grade; asks nobody."""
-        return self.estimate_cells(missing_cells(track), track.counts.missing)
-
-    def estimate_cells(self, missing: Iterable[Cell], total: int) -> Estimate:
-        """As `estimate`, of these cells, `total` in number."""
-        return Estimate(total) if self._meter() is None else self.grader.estimate(missing)
+        """Return what it would take to grade all cells without a grade; asks nobody."""
+        if self._meter() is None:
+            return Estimate(track.counts.missing)
+        return self.grader.estimate(missing_cells(track))
 
     def _record(self, batch: Sequence[tuple[Cell, Answer]]) -> None:
-        """Stores a batch of answers in one transaction."""
+        """Store a batch of answers in one transaction."""
         store = self._store()
         items = list(dict.fromkeys(cell.item for cell, _ in batch))
         texts = list(dict.fromkeys(cell.text for cell, _ in batch))
@@ -239,34 +210,32 @@ class Grading:
         identity = self.grader.identity
         return self._store().add_grader(identity_digest(identity), identity_json(identity))
 
-    def _used_before(self, grader: Grader | None = None) -> Usage:
-        """What a grader (None: this one) used so far, in all."""
-        identity = (grader or self.grader).identity
-        grader_id = self._store().grader_id(identity_digest(identity))
+    def _used_by(self, grader: Grader) -> Usage:
+        """Return what a grader used so far, in all."""
+        grader_id = self._store().grader_id(identity_digest(grader.identity))
         return Usage() if grader_id is None else Usage(*self._store().usage(grader_id))
-
-    def _spent_beside(self) -> Spent:
-        """What the graders used whose budget is the same one, those of extensions, too."""
-        own_digest = identity_digest(self.grader.identity)
-        graders_by_digest = {identity_digest(each.identity): each for each in self._beside()}
-        spent = (self._spent_by(each) for digest, each in graders_by_digest.items() if digest != own_digest)
-        meter = self.grader.meter
-        rest = Usage(*self._store().paid(self._purse, {own_digest, *graders_by_digest}))
-        return reduce(Spent.plus, spent, Spent() if meter is None else meter.spent(rest))
 
     def _spent_by(self, grader: Grader) -> Spent:
         meter = grader.meter
-        return Spent() if meter is None else meter.spent(self._used_before(grader))
+        return Spent() if meter is None else meter.spent(self._used_by(grader))
+
+    def _spent_beside(self) -> Spent:
+        """Return what the other graders with the same budget used, those of extensions, too."""
+        own_digest = identity_digest(self.grader.identity)
+        graders = {identity_digest(each.identity): each for each in self._beside()}
+        meter, rest = self.grader.meter, Usage(*self._store().paid(self._purse, {own_digest, *graders}))
+        spent = (self._spent_by(each) for digest, each in graders.items() if digest != own_digest)
+        return reduce(Spent.plus, spent, Spent() if meter is None else meter.spent(rest))
 
     def spent(self) -> Spent:
-        """What it used so far, and the graders whose budget is the same one."""
+        """Return what the grader used so far, and the graders whose budget is the same one."""
         return self._spent_by(self.grader).plus(self._spent_beside())
 
     def _meter(self) -> Meter | None:
-        """The grader's, told what was used before; None where it has none."""
+        """Return the grader's meter, told what was used before; None where it has none."""
         meter = self.grader.meter
         if meter is not None:
-            meter.before, meter.used = self._used_before(), Usage()
+            meter.before, meter.used = self._used_by(self.grader), Usage()
             meter.beside = self._spent_beside().plus(meter.spent(self._by_writers()))
         return meter
 

@@ -1,14 +1,14 @@
-"""How long grading would take: extrapolated from a sample that is graded, and stored nowhere."""
+"""Time that grading would take: extrapolated from a sample that is graded, and stored nowhere."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from trecexam.graders.base import Cell, Grader
+from trecexam.graders.base import Cell
 from trecexam.graders.kept_vectors import no_kept_vectors
+from trecexam.graders.meter import MeasuredTime, measured
 from trecexam.graders.registry import is_standard
-from trecexam.graders.sampling import MeasuredTime, measured
 from trecexam.graders.written import WritingGrader
 from trecexam.line.assessment import Assessment
 from trecexam.line.grading import missing_cells
@@ -16,7 +16,7 @@ from trecexam.line.loader import TrackLoader
 
 
 def measure_time(loader: TrackLoader, track: Assessment | None = None) -> MeasuredTime | None:
-    """Grades up to 85 passages as they come, and extrapolates; None where that could cost or runs elsewhere.
+    """Grade up to 85 passages as they come, and extrapolate; None where that could cost or runs elsewhere.
 
     Only graders that come with trecexam, count no tokens and run in this process are timed.
 
@@ -26,14 +26,14 @@ def measure_time(loader: TrackLoader, track: Assessment | None = None) -> Measur
     Raises:
         TrecexamError, ConversionError: the track cannot be read, or the grader cannot run.
     """
-    track = track or loader.load()
-    if not _runs_here(loader):
-        return None
-    return _measured_grading(loader.grader, missing_cells(track), track.counts.missing)
-
-
-def _measured_grading(grader: Grader, missing: Iterable[Cell], total: int) -> MeasuredTime | None:
-    if grader.meter is not None or not total:
+    track, grader = track or loader.load(), loader.grader
+    if isinstance(grader, WritingGrader):
+        is_here = grader.writer.is_here
+    else:
+        is_builtin = loader.is_own and is_standard(loader.config.grader.name)
+        is_here = is_builtin and loader.config.ray.address is None
+    total = track.counts.missing
+    if not is_here or grader.meter is not None or not total:
         return None
 
     def grade(passages: Sequence[list[Cell]]) -> None:
@@ -41,14 +41,5 @@ def _measured_grading(grader: Grader, missing: Iterable[Cell], total: int) -> Me
             for _ in grader.grade(list(itertools.chain.from_iterable(passages))):
                 pass
 
-    groups = itertools.groupby(missing, lambda cell: (cell.query_id, cell.text))
+    groups = itertools.groupby(missing_cells(track), lambda cell: (cell.query_id, cell.text))
     return measured(grade, (list(cells) for _, cells in groups), total, len)
-
-
-def _runs_here(loader: TrackLoader) -> bool:
-    """Whether its grader comes with trecexam, and works in this process."""
-    if isinstance(loader.grader, WritingGrader):
-        return loader.grader.writer.is_here
-    settings = loader.config
-    is_builtin = loader.is_own and is_standard(settings.grader.name)
-    return is_builtin and settings.ray.address is None

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from converters.bank import read_bank_queries
 from converters.errors import ConversionError
 from converters.ir_dataset import dataset_qrels, dataset_queries
-from converters.records import HumanRating, Item, Qrel, judgment
-from converters.run import Run
+from converters.records import HumanRating, Item, Qrel
 from trecexam.bank import Bank
 from trecexam.bank.model import QUERY, asked, item_by_query
 from trecexam.errors import LackingError, TrackError
@@ -21,7 +19,7 @@ from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
 from trecexam.folder import TrackFolder
 from trecexam.line.dropped_files import judges_answers
-from trecexam.line.dropped_runs import IN_BANK, IN_GRADER, DroppedRuns, Lacking, TakenRuns
+from trecexam.line.dropped_runs import DroppedRuns
 from trecexam.line.input_files import (
     read_bank_file,
     read_overrides_file,
@@ -30,9 +28,10 @@ from trecexam.line.input_files import (
     sha256_of,
 )
 from trecexam.line.kind import Asked, ItemSources, Kind
-from trecexam.line.official_leaderboard import OfficialLeaderboard, read_leaderboard_file
+from trecexam.line.official_leaderboard import read_leaderboard_file
 from trecexam.line.run_columns import RunColumns
 from trecexam.line.sources import provenance_beside, sources_beside
+from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.text import shorten_list
 
 T = TypeVar("T")
@@ -65,57 +64,6 @@ class Needs:
     def whole_answers(self) -> bool:
         """True for a grader of whole answers, which come with their texts."""
         return judges_answers(self.kinds)
-
-
-@dataclass(frozen=True, eq=False)
-class TrackInputs:
-    """All inputs of a track at one moment, but texts of passages and people's ratings.
-
-    Graders with the same needs share one.
-
-    Attributes:
-        dropped: runs and whole answers that are graded and ranked.
-        left_out_runs: the number of runs that the settings `unit` and `runs` leave out.
-        bank_files: files of the bank.
-        query_texts: query_id -> text, as far as it is known.
-        own_queries: queries of the track's file or dataset, as far as it can be read.
-        official: official judgments, None where there are none.
-        official_leaderboard: None where there is none.
-        asked: the items to grade.
-        rejected: inputs that were rejected, sorted.
-        pools: pools that were made of these inputs.
-    """
-
-    dropped: TakenRuns
-    left_out_runs: int
-    bank_files: tuple[Path, ...]
-    query_texts: Mapping[str, str]
-    own_queries: frozenset[str]
-    official: tuple[Qrel, ...] | None
-    official_leaderboard: OfficialLeaderboard | None
-    asked: Asked
-    rejected: tuple[Rejected, ...]
-    pools: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
-
-    @property
-    def runs(self) -> Mapping[str, Run]:
-        """Runs by display name, sorted by name."""
-        return self.dropped.runs
-
-    @property
-    def bank(self) -> Bank:
-        """The items to grade."""
-        return self.asked.bank
-
-    @property
-    def official_ranks(self) -> Mapping[str, float] | None:
-        """run -> its official rank, 1 is best; None without an official leaderboard."""
-        return None if self.official_leaderboard is None else self.official_leaderboard.ranks
-
-    @cached_property
-    def judged_queries(self) -> frozenset[str]:
-        """Queries with official judgments."""
-        return frozenset(row.query_id for row in self.official or () if judgment(row.relevance) is not None)
 
 
 def dropped_runs(folder: TrackFolder, needs: Needs, files: FileCache, columns: RunColumns) -> DroppedRuns:
@@ -212,7 +160,6 @@ def read_inputs(
         rejected.extend(reasons)
         return value
 
-    in_bank = whole.items.keys()
     queries = optional(folder.queries(), "queries", read_queries_file) or {}
     official = optional(folder.qrels(), "qrels", read_qrels_file)
     if dataset := folder.config.track.dataset:
@@ -232,11 +179,7 @@ def read_inputs(
     bank, reasons = _graded_bank(folder, needs, whole, texts, paths, official)
     rejected += reasons
     board = optional(folder.official_leaderboard(), "ranks", read_leaderboard_file)
-
-    def lacking(query_id: str) -> Lacking:
-        return IN_BANK if paths and query_id not in in_bank else IN_GRADER
-
-    taken = dropped.read(bank, texts, hold, rejected, lacking)
+    taken = dropped.read(bank, texts, hold, rejected)
     asked_about = Asked(bank)
     if needs.kind is not None and needs.kind.items is not None:
         asked_about = needs.kind.items(ItemSources(whole, texts, taken.responses, folder.config))
@@ -332,8 +275,11 @@ def _read_dataset(folder: TrackFolder, files: FileCache, kind: str, read: Callab
     Raises:
         ConversionError: the dataset cannot be read; the next call tries again.
     """
-    files.forget(f"dataset {kind}", lambda value: not isinstance(value, ConversionError))
-    return files.get(f"dataset {kind}", folder.config_path, lambda _: read())
+    try:
+        return files.get(f"dataset {kind}", folder.config_path, lambda _: read())
+    except ConversionError:
+        files.forget(f"dataset {kind}")
+        raise
 
 
 def _texts_of(dataset: str) -> dict[str, str]:

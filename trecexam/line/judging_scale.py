@@ -40,12 +40,7 @@ _RUBRIC = (
 
 @dataclass(frozen=True)
 class JudgingScale:
-    """The scale of people's judgments of whole passages.
-
-    Attributes:
-        names: of the judgments 0, 1, ...
-        source: what sets the scale, for messages.
-    """
+    """The scale of people's judgments of whole passages: names of 0, 1, ..., and what sets it."""
 
     names: tuple[str, ...]
     source: str
@@ -64,9 +59,6 @@ def judging_scale(config: TrackConfig, official: Collection[Qrel] | None) -> Jud
 
     The scale of [judging] comes first. Else it is 0 to the highest official label, or to `min_relevant` if
     that is higher. Tracks of whole responses, and official labels above 5, have no such scale.
-
-    Args:
-        official: the lines of the official judgments.
     """
     if config.judging.scale is not None:
         return JudgingScale(tuple(config.judging.scale), "`scale` in [judging]")

@@ -29,7 +29,7 @@ class KeptCodes:
         self._reader = json.dumps(reader)
 
     def read(self, store: Stamp | None) -> Mapping[bytes, Codes]:
-        """Return codes by `SheetShape.token`; {} where the store or `reader` changed since.
+        """Return codes by `Sheet.token`; {} where the store or `reader` changed since.
 
         Args:
             store: see `GradeStore.at_rest`.

@@ -1,4 +1,4 @@
-"""A kind of grading as a declaration: its items, with which settings, and what is made of it."""
+"""Declaration of a kind of grading: its items, settings and measures."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from converters.records import Item, Response
 from trecexam.bank.model import Bank
 from trecexam.config import TrackConfig
 
-#: Settings by section and key.
-Settings = Mapping[str, Mapping[str, Any]]
-
 
 class ItemSources(NamedTuple):
-    """What items are made of, where they do not be in the bank.
+    """Inputs for kinds whose items are not in the bank.
 
     Attributes:
         bank: the whole one.
@@ -35,10 +32,8 @@ class Asked(NamedTuple):
 
     Attributes:
         bank: these; a query may have none.
-        citing: query_id -> of each of its items the doc_ids that it is graded with; None: each with every
-            pooled text of its query.
-        recorded_as: (query_id, item_id, doc_id) -> the name of the item of a cell in recordings;
-            None: its id.
+        citing: query_id -> the doc_ids that each of its items is graded with; None: every pooled text.
+        recorded_as: (query_id, item_id, doc_id) -> the item's name in recordings; None: its id.
     """
 
     bank: Bank
@@ -46,7 +41,7 @@ class Asked(NamedTuple):
     recorded_as: Callable[[str, str, str], str] | None = None
 
     def cited_by(self, query_ids: Collection[str]) -> frozenset[tuple[str, str, str]] | None:
-        """(query_id, doc_id, item_id) of the cells of these queries; None where every text has every item."""
+        """Return (query_id, doc_id, item_id) of these queries' cells; None for every text with every item."""
         if self.citing is None:
             return None
         return frozenset(
@@ -76,35 +71,33 @@ class MeasureFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of grading.
+    """A kind of grading.
 
     Attributes:
         name: as `kind` in [graders.NAME] has it.
-        item_kinds: what its prompt may ask about; what the grader asks about beside these is left out.
-        settings: those that hold where trecexam.toml says nothing.
+        item_kinds: what its prompt may ask about; the grader's other items are left out.
+        settings: by section and key, where trecexam.toml says nothing.
         measures: on its ratings, in leaderboard order.
-        columns: those of its measures that stand on the leaderboard of several graders.
-        queries: those that means are over, of the whole bank and the queries' texts; None: those with items.
-        items: the items to grade; None: the items of the bank of these kinds, or the queries themselves.
+        columns: the measures that stand on the leaderboard of several graders.
+        queries: the queries that means are over; None: those with items.
+        items: the items to grade; None: the bank's items of these kinds, or the queries themselves.
         graders: "module:name" of what makes its grader, by `name` of [grader], where others have another one.
-        words: what people call the ratings 0, 1, 2 ...; () where they say the number.
-        cell_noun: what one of its cells is called, and several.
+        words: names of the ratings 0, 1, 2 ...; () for the numbers.
+        cell_noun: what one of its cells is called.
         ranks: labels are of documents that runs rank, so that official judgments can be set against them.
-        absent: what becomes of a person's rating of a cell that is not there.
-        item_named: (sources, query_id, a name that people know an item by) -> the item; raises TrecexamError
-            with what is wrong with the name. None: ids and indexes are all names there are.
+        item_named: (sources, query_id, name) -> the item that people know by this name; raises TrecexamError
+            with what is wrong with the name. None: ids and indexes are all names.
     """
 
     name: str
     item_kinds: frozenset[str]
-    settings: Settings
+    settings: Mapping[str, Mapping[str, Any]]
     measures: Callable[[MeasureFacts], tuple[str, ...]]
     columns: Callable[[MeasureFacts], tuple[str, ...]]
     queries: Callable[[Bank, Mapping[str, str]], tuple[str, ...]] | None = None
     items: Callable[[ItemSources], Asked] | None = None
     graders: Mapping[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
-    cell_noun: tuple[str, str] = ("cell", "cells")
+    cell_noun: str = "cell"
     ranks: bool = True
-    absent: str = "not pooled"
     item_named: Callable[[ItemSources, str, str], Item] | None = None

@@ -37,7 +37,6 @@ from trecexam.line.grading import Graded, Grading, Progress, without_codes, with
 from trecexam.line.input_files import sha256_of
 from trecexam.line.inputs import (
     Needs,
-    TrackInputs,
     dropped_runs,
     input_digests,
     input_stamps,
@@ -59,6 +58,7 @@ from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.stored_sheets import sheets_of, with_new_grades
 from trecexam.line.texts import Texts
 from trecexam.line.track_graders import ONLY, declared_kind, folder_of, grader_names, kind_of
+from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.track_pool import TrackPool, cited_pool, track_pool
 from trecexam.line.value_cache import ValueCache
 from trecexam.version import __version__
@@ -327,8 +327,8 @@ class TrackLoader:
         Raises:
             ConfigError: they do not go with that scale.
         """
-        config = self.folder.config.suited(self.grader.score_settings)
-        return config.on_scale(*self.grader.scale, self.folder.config_path)
+        folder, grader = self.folder, self.grader
+        return folder.config.suited(grader.score_settings, *grader.scale, folder.config_path)
 
     @cached_property
     def kind(self) -> Kind:
@@ -470,8 +470,8 @@ class TrackLoader:
         pa.default_memory_pool().release_unused()
         of_pool, rule = (inputs.bank, pool.doc_ids, pool.keys), config.judging.rule
         cited = inputs.asked.cited_by({row.query_id for _, row in human})
-        name, best, absent = folder.shown(folder.overrides()), grader.scale.max_rating, self.kind.absent
-        overrides = resolve(human, name, *of_pool, best, rule, cited=cited, absent=absent)
+        name, best = folder.shown(folder.overrides()), grader.scale.max_rating
+        overrides = resolve(human, name, *of_pool, best, rule, cited=cited)
         name, scale = folder.shown(folder.judgments()), judging_scale(config, inputs.official)
         judgments = Overrides()
         if scale is not None:

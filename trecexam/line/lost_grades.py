@@ -8,7 +8,7 @@ from typing import Any
 from trecexam.errors import StoreError, quoted
 from trecexam.files.kept import read_object, recall
 from trecexam.folder import TrackFolder
-from trecexam.graders.base import Grader, identity_digest, identity_json
+from trecexam.graders.base import identity_digest, identity_json
 from trecexam.line.loader import TrackLoader
 
 
@@ -31,27 +31,26 @@ def refuse_lost_grades(loader: TrackLoader) -> None:
 
 
 def lost_grades(loader: TrackLoader) -> int:
-    """How many cells graders that cost had graded and the store has lost.
+    """Return how many cells a grader that costs had graded and the store has lost.
 
     Of an empty store that is by what is in `out/`, of others by how many it had after the last update.
     """
-    graders, folder = _metered(loader), loader.folder
-    if graders and loader.store.is_empty():
-        return sum(_counted(folder, grader.identity) for grader in graders)
-    stored = stored_grades(loader).items()
-    return sum(max(0, _remembered(folder, digest) - count) for digest, count in stored)
+    if loader.grader.meter is None:
+        return 0
+    if loader.store.is_empty():
+        return _counted(loader.folder, loader.grader.identity)
+    return sum(
+        max(0, _remembered(loader.folder, digest) - count) for digest, count in stored_grades(loader).items()
+    )
 
 
 def stored_grades(loader: TrackLoader) -> dict[str, int]:
-    """The digest of each grader that costs -> how many of its grades the store has."""
-    digests = [identity_digest(grader.identity) for grader in _metered(loader)]
-    rows = {digest.hex(): loader.store.grader_id(digest) for digest in digests}
-    return {digest: 0 if row is None else loader.store.count(row) for digest, row in rows.items()}
-
-
-def _metered(loader: TrackLoader) -> list[Grader]:
-    """The grader, where it costs."""
-    return [loader.grader] if loader.grader.meter is not None else []
+    """Return how many grades the store has, by the digest of the grader; {} of a grader without costs."""
+    if loader.grader.meter is None:
+        return {}
+    digest = identity_digest(loader.grader.identity)
+    row = loader.store.grader_id(digest)
+    return {digest.hex(): 0 if row is None else loader.store.count(row)}
 
 
 def _counted(folder: TrackFolder, identity: Mapping[str, Any]) -> int:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import converters
 from converters.records import NOT_JUDGED, Qrel, judgment
@@ -16,15 +15,13 @@ from converters.run import Run
 from trecexam.errors import TrecexamError
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import located
+from trecexam.folder import TrackFolder
+from trecexam.line.assessment import Assessment
 from trecexam.line.normal_forms import differing_in_form
 from trecexam.line.overrides import NOT_POOLED, REFUSED
 from trecexam.line.sources import provenance_notes, written_by
 from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
-
-if TYPE_CHECKING:
-    from trecexam.folder import TrackFolder
-    from trecexam.line.assessment import Assessment
 
 
 class PeoplesJudgment(NamedTuple):
@@ -64,7 +61,7 @@ class Official:
 
     @property
     def qrels(self) -> tuple[Qrel, ...]:
-        """All judgments: the lines of the file, then those of people."""
+        """The lines of the file, then the judgments of people."""
         return (*self.rows, *(Qrel(*row[:3]) for row in self.people))
 
     @cached_property
@@ -85,80 +82,57 @@ class Official:
         return judged
 
     def warnings(self) -> tuple[str, ...]:
-        """What makes these judgments other than people's judgments of all that they name, one per line."""
+        """Name labels of machines and negative labels, one kind per line."""
         lines = [Note(line, CHANGES) for line in self.provenance]
         if self.written_by and not lines:
-            line = (
-                f"{self.source}: `trecexam {self.written_by}` wrote it, so labels of a machine are among the "
-                "judgments"
-            )
-            lines.append(Note(line, CHANGES))
+            wrote = f"{self.source}: `trecexam {self.written_by}` wrote it"
+            lines.append(Note(f"{wrote}, so labels of a machine are among the judgments", CHANGES))
         not_judged = sum(row.relevance == NOT_JUDGED for row in self.rows)
-        if not_judged:
-            line = (
-                f"{self.source}: {plural(not_judged, 'line')} with the label {NOT_JUDGED}: pooled, not judged"
-            )
-            lines.append(Note(line, METHOD))
         junk = sum(row.relevance < NOT_JUDGED for row in self.rows)
-        if junk:
-            line = (
-                f"{self.source}: {plural(junk, 'line')} with a label below {NOT_JUDGED}: judged, not relevant"
-            )
-            lines.append(Note(line, METHOD))
+        for n, meaning in (
+            (not_judged, f"the label {NOT_JUDGED}: pooled, not judged"),
+            (junk, f"a label below {NOT_JUDGED}: judged, not relevant"),
+        ):
+            if n:
+                lines.append(Note(f"{self.source}: {plural(n, 'line')} with {meaning}", METHOD))
         return tuple(lines)
-
-    def explain_no_overlap(
-        self, pool: Mapping[str, Collection[str]], *, of_responses: bool = False
-    ) -> str | None:
-        """Says in a line why these judgments and this pool have nothing in common; None where they have.
-
-        Args:
-            pool: query_id -> pooled doc_ids.
-            of_responses: whether whole responses are pooled, which no judgment of passages names.
-        """
-        if self.rows and not self.judged:
-            return f"{self.source}: all its labels are {NOT_JUDGED}: pooled, not judged"
-        common = [query_id for query_id in pool if query_id in self.judged]
-        if not common:
-            return (
-                f"{self.source}: none of its {plural(len(self.judged), 'query')} ({_some(self.judged)}) is "
-                f"among the track's ({_some(pool)})"
-                f"{differing_in_form(self.judged, pool) or '; are query ids written in another form?'}"
-            )
-        if any(not self.judged[query_id].keys().isdisjoint(pool[query_id]) for query_id in common):
-            return None
-        pooled = {doc_id for query_id in common for doc_id in pool[query_id]}
-        if not pooled:
-            return None
-        judged = sorted(doc_id for query_id in common for doc_id in self.judged[query_id])
-        if not pooled.isdisjoint(judged):
-            return (
-                f"{self.source}: no passage that it judges for a query is in the pool of that query, only in "
-                "that of another one; are query ids those of another file?"
-            )
-        why = differing_in_form(judged, pooled) or "; are document ids written in another form?"
-        why = ": these are whole responses" if of_responses else why
-        return (
-            f"{self.source}: no passage that it judges ({_some(judged)}) is in the pool "
-            f"({_some(sorted(pooled))}){why}"
-        )
 
 
 def no_overlap(
     track: Assessment, judgments: Official, pool: Mapping[str, Collection[str]] | None = None
 ) -> str | None:
-    """Why these judgments and a pool of the track have nothing in common, in a line; None where they have.
+    """Say in a line why these judgments and a pool of the track have nothing in common; None where they have.
 
     Args:
         pool: query_id -> doc_ids; None for what the runs have in their first ranks.
     """
-    of_responses = track.config.track.unit == "response"
+    source, labels = judgments.source, judgments.judged
     pool = track.ranked_passages() if pool is None else pool
-    return judgments.explain_no_overlap(pool, of_responses=of_responses)
+    if judgments.rows and not labels:
+        return f"{source}: all its labels are {NOT_JUDGED}: pooled, not judged"
+    common = [query_id for query_id in pool if query_id in labels]
+    if not common:
+        why = differing_in_form(labels, pool) or "; are query ids written in another form?"
+        return (
+            f"{source}: none of its {plural(len(labels), 'query')} ({_some(labels)}) is among the track's "
+            f"({_some(pool)}){why}"
+        )
+    pooled = {doc_id for query_id in common for doc_id in pool[query_id]}
+    if not pooled or any(not labels[query_id].keys().isdisjoint(pool[query_id]) for query_id in common):
+        return None
+    judged = sorted(doc_id for query_id in common for doc_id in labels[query_id])
+    why = differing_in_form(judged, pooled) or "; are document ids written in another form?"
+    if not pooled.isdisjoint(judged):
+        why = " of the query that it judges it for; are query ids those of another file?"
+    elif track.config.track.unit == "response":
+        why = ": these are whole responses"
+    return (
+        f"{source}: no passage that it judges ({_some(judged)}) is in the pool ({_some(sorted(pooled))}){why}"
+    )
 
 
 def why_unjudged(track: Assessment) -> str | None:
-    """Why no passage that a run has, at any rank, is officially judged, in a line; None where one is."""
+    """Say why no passage that a run has, at any rank, is officially judged; None where one is."""
     judgments = official_judgments(track)
     for query_id, labels in judgments.judged.items():
         if any(not labels.keys().isdisjoint(run.ranking(query_id)) for run in track.runs.values()):
@@ -169,7 +143,7 @@ def why_unjudged(track: Assessment) -> str | None:
 def never_judged(
     runs: Mapping[str, Run], judged: Mapping[str, Collection[str]], query_ids: Collection[str]
 ) -> list[str]:
-    """The runs that rank no judged passage for any of these queries.
+    """Return the runs that rank no judged passage for any of these queries.
 
     Args:
         judged: query_id -> judged doc_ids.
@@ -183,7 +157,7 @@ def never_judged(
 
 
 def never_judged_note(without: Sequence[str], n_runs: int, values: str = "official values") -> str:
-    """A line on runs that have 0 whatever they say: responses' own passages are in no qrels.
+    """Name runs that have 0 whatever they say: responses' own passages are in no qrels.
 
     Args:
         without: from `never_judged`, one or more.
@@ -232,7 +206,7 @@ def unjudged_note(runs: Mapping[str, Run], judged: Mapping[str, Collection[str]]
 
 
 def read_official(path: Path) -> Official:
-    """The official judgments of a file that is not the track's.
+    """Read the judgments of a file that is not the track's.
 
     Raises:
         ConversionError: it cannot be read; with its line.
@@ -243,7 +217,7 @@ def read_official(path: Path) -> Official:
 
 @memoized
 def official_judgments(track: Assessment) -> Official:
-    """The track's official judgments.
+    """Return the track's official judgments.
 
     Raises:
         TrecexamError: the track has none; with what to do.
@@ -287,55 +261,60 @@ def _own_judgments(track: Assessment) -> Official:
 
 
 def _with_people(track: Assessment, official: Official) -> Official:
-    scale, judgments = track.judging_scale, people_judgments(track)
-    refused = track.judgments.rejected
-    outside = {row[:2] for _, row, state in track.judgments.decisions if state == NOT_POOLED}
-    if scale is None or not (judgments or refused or outside):
-        return official
-    is_beside = [row.doc_id not in official.judged.get(row.query_id, ()) for row in judgments]
-    beside = tuple(compress(judgments, is_beside))
-    differing = [
-        row
-        for row in judgments
-        if official.judged.get(row.query_id, {}).get(row.doc_id, row.label) != row.label
-    ]
-    notes = []
+    judgments = people_judgments(track)
+    beside = [row for row in judgments if row.doc_id not in official.judged.get(row.query_id, ())]
+    notes = tuple(_people_notes(track, official, judgments, beside))
+    return replace(official, people=tuple(beside), people_notes=notes) if beside or notes else official
+
+
+def _people_notes(
+    track: Assessment,
+    official: Official,
+    judgments: Sequence[PeoplesJudgment],
+    beside: Sequence[PeoplesJudgment],
+) -> Iterator[str]:
+    """Yield how many judgments are whose, and which do not count."""
+    decisions, refused, scale = track.judgments.decisions, track.judgments.rejected, track.judging_scale
+    if scale is None:
+        return
     if beside:
         passages = {(row.query_id, row.doc_id) for row in beside}
-        last = {(row.who, *row[:2]): row for _, row, state in track.judgments.decisions if state != REFUSED}
+        last = {(row.who, *row[:2]): row for _, row, state in decisions if state != REFUSED}
         judged = {key for key, row in last.items() if key[1:] in passages and row.rating is not None}
         judged |= {(name, row.query_id, row.doc_id) for row in beside for name in row.who}
-        notes.append(
+        yield (
             f"{plural(len(beside), 'passage')} judged by people of this track "
             f"({_by_whom(name for name, *_ in judged)}) count like those of {official.source}"
         )
-    if outside:
+    if outside := {row[:2] for _, row, state in decisions if state == NOT_POOLED}:
         one = len(outside) == 1
-        notes.append(
+        yield (
             f"{plural(len(outside), 'passage')} that people judged {'does' if one else 'do'} not count: no "
             f"run of this track has {'it' if one else 'them'} in its first {track.config.track.depth} ranks"
         )
+    labels = {
+        (row.query_id, row.doc_id): official.judged.get(row.query_id, {}).get(row.doc_id) for row in judgments
+    }
+    differing = [row for row in judgments if labels[row.query_id, row.doc_id] not in (None, row.label)]
     if differing:
         first, by_whom = differing[0], _by_whom(name for row in differing for name in row.who)
-        notes.append(
+        yield (
             f"people judged {plural(len(differing), 'passage')} ({by_whom}) otherwise than "
             f"{official.source}, whose labels count ({first.query_id} {first.doc_id}: "
-            f"{official.judged[first.query_id][first.doc_id]} there, {first.label} by "
-            f"{', '.join(first.who)})"
+            f"{labels[first.query_id, first.doc_id]} there, {first.label} by {', '.join(first.who)})"
         )
     if refused:
         do = "does" if len(refused) == 1 else "do"
-        notes.append(
+        yield (
             f"{plural(len(refused), 'line')} of judgments.tsv {do} not count: line {refused[0].line}, "
             f"{refused[0].reason}"
         )
     highest = max((row.relevance for row in official.rows), default=0)
     if judgments and scale.best < highest:
-        notes.append(
+        yield (
             f"people judge on {scale}, as {scale.source} says, and {official.source} has labels up to "
             f"{highest}: both count as one scale"
         )
-    return replace(official, people=beside, people_notes=tuple(notes))
 
 
 def people_judgments(track: Assessment) -> tuple[PeoplesJudgment, ...]:
@@ -369,7 +348,7 @@ def _by_whom(names: Iterable[str]) -> str:
 
 
 def shown_error(folder: TrackFolder, error: TrecexamError) -> str:
-    """What is wrong with the official judgments, for what is kept: with no place of this machine in it."""
+    """Say what is wrong with the official judgments, without a place of this machine."""
     if error.path is None or Path(error.path) == folder.root:
         return error.reason
     return located(folder.shown(Path(error.path)), error.line, error.reason)

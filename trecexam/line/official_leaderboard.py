@@ -20,7 +20,7 @@ HOW_TO_ADD = (
 
 
 class OfficialLeaderboard(NamedTuple):
-    """What an official leaderboard says.
+    """An official leaderboard.
 
     Attributes:
         ranks: run -> its rank, 1 is best.
@@ -32,21 +32,19 @@ class OfficialLeaderboard(NamedTuple):
 
     @property
     def sides(self) -> dict[str, Mapping[str, float]]:
-        """What runs are ordered by, as `official_leaderboard:MEASURE`, or `official_leaderboard` of ranks
-        alone, which are negated -> run -> a score, higher is better.
-        """
+        """`official_leaderboard:MEASURE` -> run -> mean; or `official_leaderboard` -> run -> negated rank."""
         if not self.means:
             return {LEADERBOARD: {run: -rank for run, rank in self.ranks.items()}}
         return {f"{LEADERBOARD}:{measure}": scores for measure, scores in self.means.items()}
 
 
 def of_leaderboard(name: str) -> bool:
-    """Whether an official measure is one of the official leaderboard."""
+    """Return True for an official measure of the official leaderboard."""
     return name.partition(":")[0] == LEADERBOARD
 
 
 def read_leaderboard_file(path: Path) -> OfficialLeaderboard:
-    """An official leaderboard.
+    """Read an official leaderboard.
 
     Raises:
         ConversionError: as `converters.leaderboard.read_leaderboard`.

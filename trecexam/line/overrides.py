@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from converters.overrides import ADJUDICATED, UNDONE
@@ -14,19 +15,19 @@ from trecexam.config.sections import Rule
 from trecexam.files.stamps import Rejected
 from trecexam.line.judging_scale import JudgingScale
 
-COUNTS, REPLACED, WITHDRAWN, NOT_POOLED, REFUSED = "counts", "replaced", "withdrawn", "not pooled", "refused"
-RETIRED = "retired"
+COUNTS, REPLACED, WITHDRAWN, REFUSED, RETIRED = "counts", "replaced", "withdrawn", "refused", "retired"
+NOT_POOLED, NOT_CITED = "not pooled", "not cited"
 CANNOT_JUDGE, OVERRULED, UNDECIDED = "cannot judge", "overruled", "not adjudicated"
 
 
 class Decision(NamedTuple):
     """A line of overrides.tsv, and what became of it.
 
-    `state` is "counts"; "replaced" by a later line; "withdrawn", as the person said; "cannot judge", as the
-    person said; "not pooled", where the passage is not in the pool now; "not cited", where no response has
-    the sentence with this citation now; "retired", where the item is, or all
-    items of the query; or "refused", with a row in rejected.tsv. By the rules `majority` and `adjudicated` it
-    may be "overruled" by what other people say, or "not adjudicated", where people differ.
+    `state` is "counts"; "replaced" by a later line; "withdrawn" or "cannot judge", as the person said; "not
+    pooled", where the passage is not in the pool now; "not cited", where no response has the sentence with
+    this citation now; "retired", where the item is, or all items of the query; or "refused", with a row in
+    rejected.tsv. By the rules `majority` and `adjudicated` it may be "overruled" by what other people say, or
+    "not adjudicated", where people differ.
     """
 
     line: int
@@ -36,19 +37,14 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class QueryOverrides:
-    """What people said of one query's pool.
-
-    Attributes:
-        cells: (doc_id, item_id) -> rating.
-        passages: doc_id -> rating of the passage as a whole.
-    """
+    """People's ratings of one query's pool, by (doc_id, item_id), and of passages as a whole."""
 
     cells: Mapping[tuple[str, str], int] = field(default_factory=dict)
     passages: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def token(self) -> tuple[object, ...]:
-        """Equal for two of these exactly when they say the same."""
+        """Key of the ratings."""
         return tuple(sorted(self.cells.items())), tuple(sorted(self.passages.items()))
 
 
@@ -58,19 +54,21 @@ class Overrides:
 
     Attributes:
         queries: query_id -> what counts there.
-        ratings: (query_id, doc_id, item_id or "") -> the rating that counts for it; for passages with the
-            same text too.
-        agreeing: the same keys -> all lines that say it, the one of `ratings` last: by the rules `majority`
-            and `adjudicated` several people say it.
+        agreeing: (query_id, doc_id, item_id or "") -> the lines that count for it, the rating last; several
+            by the rules `majority` and `adjudicated`. Passages with the same text have the same lines.
         decisions: every line that could be read, in the file's order.
         rejected: the lines that were refused, with reasons.
     """
 
     queries: Mapping[str, QueryOverrides] = field(default_factory=dict)
-    ratings: Mapping[tuple[str, str, str], HumanRating] = field(default_factory=dict)
     agreeing: Mapping[tuple[str, str, str], tuple[HumanRating, ...]] = field(default_factory=dict)
     decisions: tuple[Decision, ...] = ()
     rejected: tuple[Rejected, ...] = ()
+
+    @cached_property
+    def ratings(self) -> Mapping[tuple[str, str, str], HumanRating]:
+        """The rating that counts, by the keys of `agreeing`."""
+        return {key: rows[-1] for key, rows in self.agreeing.items()}
 
 
 def resolve(
@@ -84,9 +82,8 @@ def resolve(
     *,
     own_scale: JudgingScale | None = None,
     cited: Collection[tuple[str, str, str]] | None = None,
-    absent: str = NOT_POOLED,
 ) -> Overrides:
-    """Decides which ratings count.
+    """Decide which ratings count.
 
     Of one person the last line for a cell or passage counts; of several people what `rule` says. A line that
     was given on another text than the passage or item has now is refused: it says nothing about this one. A
@@ -104,8 +101,7 @@ def resolve(
         rule: see [judging].
         own_scale: they are judgments of whole passages on this scale, not on the grader's.
         cited: (query_id, doc_id, item_id) of all cells, where items belong to some passages; a line on
-            another one waits.
-        absent: the state of such a line.
+            another one is "not cited".
     """
     decisions: dict[int, Decision] = {}
     rejected: list[Rejected] = []
@@ -113,7 +109,7 @@ def resolve(
     voices: dict[tuple[str, str | None, str, str], dict[tuple[str, bool], int]] = {}
     for line, row in rows:
         if cited is not None and row[:3] not in cited:
-            decisions[line] = Decision(line, row, absent)
+            decisions[line] = Decision(line, row, NOT_CITED)
             continue
         reason = _refused(row, bank, texts, max_rating, own_scale)
         if reason:
@@ -153,35 +149,33 @@ def resolve(
                 decision = decision._replace(state=state)
             decisions[decision.line] = decision
     agreeing: dict[tuple[str, str, str], tuple[HumanRating, ...]] = {}
-    cells: dict[str, dict[tuple[str, str], int]] = {}
-    passages: dict[str, dict[str, int]] = {}
     for decision in decisions.values():
         row = decision.row
         if decision.state == COUNTS and row.rating is not None:
             for doc_id in _alike(row.doc_id, pool[row.query_id], texts):
-                if cited is not None and (row.query_id, doc_id, row.item_id) not in cited:
-                    continue
                 cell = row.query_id, doc_id, row.item_id
-                agreeing[cell] = (*agreeing.get(cell, ()), *agreed.get(decision.line, ()), row)
-                if row.item_id:
-                    cells.setdefault(row.query_id, {})[doc_id, row.item_id] = row.rating
-                else:
-                    passages.setdefault(row.query_id, {})[doc_id] = row.rating
-    queries = {
-        query_id: QueryOverrides(cells.get(query_id, {}), passages.get(query_id, {}))
-        for query_id in sorted(cells.keys() | passages.keys())
-    }
-    ratings = {key: rows[-1] for key, rows in agreeing.items()}
-    return Overrides(queries, ratings, agreeing, tuple(decisions.values()), tuple(rejected))
+                if cited is None or cell in cited:
+                    agreeing[cell] = (*agreeing.get(cell, ()), *agreed.get(decision.line, ()), row)
+    cells: dict[str, dict[tuple[str, str], int]] = {query_id: {} for query_id, *_ in sorted(agreeing)}
+    passages: dict[str, dict[str, int]] = {query_id: {} for query_id in cells}
+    for (query_id, doc_id, item_id), lines in agreeing.items():
+        rating = lines[-1].rating
+        assert rating is not None
+        if item_id:
+            cells[query_id][doc_id, item_id] = rating
+        else:
+            passages[query_id][doc_id] = rating
+    queries = {query_id: QueryOverrides(cells[query_id], passages[query_id]) for query_id in cells}
+    return Overrides(queries, agreeing, tuple(decisions.values()), tuple(rejected))
 
 
 def takes_back(row: HumanRating) -> bool:
-    """Whether a line takes back what was said before."""
+    """Return True for a line that takes back what was said before."""
     return row.rating is None and not row.cannot
 
 
 def _decided(lines: Sequence[Decision], rule: Rule) -> list[Decision]:
-    """The last lines of all people on a cell, in the file's order, with what becomes of each by the rule."""
+    """Return the last lines of all people on a cell, with what becomes of each by the rule."""
     rated = [decision for decision in lines if decision.row.rating is not None]
     deciding = [decision for decision in rated if decision.row.kind == ADJUDICATED]
     votes = Counter(decision.row.rating for decision in rated)
@@ -213,31 +207,26 @@ def _refused(
     max_rating: int,
     own_scale: JudgingScale | None,
 ) -> str | None:
-    who = f"{row.who}'s rating of '{row.doc_id}'"
+    who, again = f"{row.who}'s rating of '{row.doc_id}'", "rate it again, or remove the line"
+    best = max_rating if own_scale is None else own_scale.best
+    source = "the grader's scale" if own_scale is None else own_scale.source
+    items = (*bank.items.get(row.query_id, ()), *bank.retired.get(row.query_id, ()))
+    item = next((item for item in items if item.item_id == row.item_id), None)
+    text = texts.get(row.doc_id)
     if row.query_id not in bank.items and row.query_id not in bank.retired:
         return f"{who} is for query '{row.query_id}', which the bank does not have"
-    best, source = (
-        (max_rating, "the grader's scale") if own_scale is None else (own_scale.best, own_scale.source)
-    )
     if row.scale and row.scale != f"0..{best}":
         return f"{who} was given on the scale {row.scale}, and {source} is 0..{best}; judge it again"
     if row.rating is not None and row.rating > best:
         return f"{who} is {row.rating}, and {source} is 0..{best}"
     if row.item_id and own_scale is not None:
         return f"{who} is on item '{row.item_id}'; judgments are of whole passages: put it into overrides.tsv"
-    if row.item_id:
-        items = (*bank.items.get(row.query_id, ()), *bank.retired.get(row.query_id, ()))
-        item = next((item for item in items if item.item_id == row.item_id), None)
-        if item is None:
-            return f"{who} is on item '{row.item_id}', which query '{row.query_id}' does not have"
-        if row.item_sha256 and row.item_sha256 != digest_of(item):
-            return (
-                f"{who} was given on another wording of item '{row.item_id}'; rate it again, or remove the "
-                "line"
-            )
-    text = texts.get(row.doc_id)
+    if row.item_id and item is None:
+        return f"{who} is on item '{row.item_id}', which query '{row.query_id}' does not have"
+    if item is not None and row.item_sha256 and row.item_sha256 != digest_of(item):
+        return f"{who} was given on another wording of item '{row.item_id}'; {again}"
     if row.passage_sha256 and text is not None and row.passage_sha256 != passage_digest(text).hex():
-        return f"{who} was given on another text of this passage; rate it again, or remove the line"
+        return f"{who} was given on another text of this passage; {again}"
     return None
 
 
@@ -248,11 +237,11 @@ def _is_retired(row: HumanRating, bank: Bank) -> bool:
 
 
 def digest_of(item: Item) -> str:
-    """sha256 (hex) of an item as a person sees it: without the query's text, which some graders are told."""
+    """Return sha256 (hex) of an item as a person sees it: without the query's text."""
     return item_digest(item._replace(query_text="")).hex()
 
 
 def _alike(doc_id: str, pooled: Sequence[str], texts: Mapping[str, str]) -> list[str]:
-    """The pooled passages with the same text, this one among them."""
+    """Return the pooled passages with the same text, this one among them."""
     text = texts.get(doc_id)
     return [other for other in pooled if other == doc_id or (text is not None and texts.get(other) == text)]

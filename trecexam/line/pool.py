@@ -1,4 +1,4 @@
-"""Which (query, passage) pairs are in the pool, and the rank of each in each run.
+"""Pooled passages of each query, and the rank of each in each run.
 
 The pool is the first ranks of all runs and, where `[track] pool_judged` says so, "all passages in official
 judgments" beside them (the pool of the Rubric papers): these are at no rank.
@@ -39,7 +39,7 @@ class PooledQuery:
         return tuple(self.doc_ids[at] for at in np.unique(self.ranks[self.ranks >= 0]).tolist())
 
     def with_judged(self, doc_ids: Collection[str]) -> PooledQuery:
-        """The same ranks in a pool that has these passages, too."""
+        """Return the same ranks in a pool that has these passages, too."""
         judged_only = set(doc_ids).difference(self.doc_ids)
         if not judged_only:
             return self
@@ -50,18 +50,8 @@ class PooledQuery:
         return PooledQuery(every, row_now[self.ranks], self.n_judged_only + len(judged_only))
 
 
-def pool(runs: Iterable[Run], query_ids: Iterable[str], depth: int) -> Mapping[str, tuple[str, ...]]:
-    """The first `depth` passages of each run, per query.
-
-    Returns:
-        query_id -> doc_ids, sorted; every query of `query_ids` is there, with () where no run answers it.
-    """
-    pooled = pool_with_ranks(tuple(runs), query_ids, depth)
-    return {query_id: of_query.doc_ids for query_id, of_query in pooled.items()}
-
-
 def pool_with_ranks(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Mapping[str, PooledQuery]:
-    """The pool as `pool` gives it, with the ranks of each run; every query of `query_ids` is there."""
+    """Pool the first `depth` passages of each run; every query of `query_ids` is there."""
     import pyarrow as pa
 
     queries = list(query_ids)

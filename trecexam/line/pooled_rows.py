@@ -21,7 +21,7 @@ _NOTHING = -2
 
 @dataclass(frozen=True, eq=False)
 class PooledRows:
-    """At the first ranks of some runs, the passages' rows in some judgments.
+    """Rows in some judgments of the passages at the first ranks of some runs.
 
     One join of each query's pool with its judgments serves all of these runs.
 
@@ -39,7 +39,7 @@ class PooledRows:
     def of(
         cls, track: Assessment, runs: Sequence[Run], judged: Judged, depth: int | None
     ) -> PooledRows | None:
-        """The first `depth` ranks; None where the pool is not that deep, or does not have all queries.
+        """Join the first `depth` ranks; None where the pool is not that deep, or lacks queries.
 
         Args:
             runs: of the track.
@@ -64,7 +64,7 @@ class PooledRows:
         return cls(judged.query_ids, {run.name: number for number, run in enumerate(runs)}, rows)
 
     def ranked(self, run: Run) -> Ranked:
-        """The run's join with the judgments, as `trecexam.scores.columns.ranked.rows_at_ranks` gives it."""
+        """Return the run's join with the judgments, as `trecexam.scores.columns.ranked.rows_at_ranks`."""
         of_run = self.rows[self.place[run.name]]
         has_row = of_run != _NOTHING
         offsets = np.concatenate(([0], np.cumsum(has_row.sum(axis=1)))).astype(np.int64)

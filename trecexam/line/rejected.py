@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from converters.errors import Lost
@@ -13,7 +13,7 @@ from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import missing_rows
-from trecexam.line.diagnostics import is_graded, without_label
+from trecexam.line.diagnostics import without_label
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.track_graders import grader_names, usable_folders
 from trecexam.scores.measures import measures_on_qrels
@@ -21,25 +21,26 @@ from trecexam.tables.notes import each_once
 from trecexam.tables.text import plural
 
 
-def rejected_rows(track: Assessment, ungraded: tuple[Rejected, ...] = ()) -> tuple[Rejected, ...]:
-    """Inputs that were rejected, and items that cannot be graded.
+def rejected_rows(track: Assessment, ungraded: Iterable[Rejected] = ()) -> tuple[Rejected, ...]:
+    """Return inputs that were rejected, and items that cannot be graded.
 
     Args:
         ungraded: what the grader left out, see `left_out`.
     """
     files = track.folder.bank(optional=True)
     file = track.folder.shown(files[0]) if len(files) == 1 else "the bank"
-    items = (
-        Rejected(file, None, f"item '{item.item_id}' {reason} ({cells:,} passages not graded on it)", "cell")
-        for item, reason, cells in track.grades.failed_items(track.sheets)
+    lines = [(file, taken_for_comments(track.bank.query_ids))]
+    if reason := not_computable(track):
+        lines.append((CONFIG_NAME, f"[scores] official_measures: {reason}"))
+    return (
+        *track.not_taken,
+        *(Rejected(where, None, why, "line") for where, why in lines if why),
+        *ungraded,
+        *(
+            Rejected(file, None, f"item '{item.item_id}' {why} ({cells:,} passages not graded on it)", "cell")
+            for item, why, cells in track.grades.failed_items(track.sheets)
+        ),
     )
-    reason = not_computable(track)
-    measures = (
-        (Rejected(CONFIG_NAME, None, f"[scores] official_measures: {reason}", "line"),) if reason else ()
-    )
-    comments = taken_for_comments(track.bank.query_ids)
-    ids = (Rejected(file, None, comments, "line"),) if comments else ()
-    return (*track.not_taken, *ids, *measures, *ungraded, *items)
 
 
 def rejected_notes(rows: Sequence[Rejected], most: int = 20) -> Iterator[str]:
@@ -73,23 +74,16 @@ def all_rejected(
         TrecexamError, ConversionError: why the one grader of a track cannot go on.
     """
     if track.is_single:
-        return rejected_rows(track.first, tuple(left_out(track.first)))
-    return merge_rejected(
-        track.folder,
-        {
-            name: rejected[name] if name in rejected else rejected_rows(each, tuple(left_out(each)))
-            for name, each in track.assessments.items()
-        },
-    )
+        return rejected_rows(track.first, left_out(track.first))
+    rows = {
+        name: rejected[name] if name in rejected else rejected_rows(each, left_out(each))
+        for name, each in track.assessments.items()
+    }
+    return merge_rejected(track.folder, rows)
 
 
 def merge_rejected(folder: TrackFolder, rejected: Mapping[str, Sequence[Rejected]]) -> tuple[Rejected, ...]:
-    """Return what several graders did not take: rows of all once, other rows with their graders' names.
-
-    Args:
-        folder: of the track.
-        rejected: what each of them did not take.
-    """
+    """Return what several graders did not take: rows of all once, other rows with their graders' names."""
     rows = each_once(rejected, lambda name, row: row._replace(reason=f"{name}: {row.reason}"))
     return (*rows, *_unread(folder))
 
@@ -129,7 +123,7 @@ def left_out(track: Assessment) -> Iterator[Rejected]:
         row = next(missing_rows(track))
         cell = row.cell(track, int(row.columns[0]))
         # Where all are, nothing has a score.
-        meaning = ", which count as not relevant" if is_graded(track) else ""
+        meaning = ", which count as not relevant" if track.counts.is_graded else ""
         yield Rejected(
             folder.shown(folder.recorded() or folder.config_path),
             None,

@@ -10,7 +10,6 @@ from trecexam.scores.labels import LabelRule
 from trecexam.scores.ratings import MAX_RATING
 
 if TYPE_CHECKING:
-    from trecexam.config import ScoresSection
     from trecexam.line.assessment import Assessment
 
 
@@ -35,12 +34,11 @@ class Thresholds(NamedTuple):
     reason: str = ""
 
     def __str__(self) -> str:
-        names = ("min_rating", "min_answers", "min_relevant")
-        return ", ".join(f"{name} {getattr(self, name)}" for name in names)
+        return ", ".join(f"{name} {value}" for name, value in zip(self._fields, self[:3], strict=False))
 
     @property
     def in_words(self) -> str:
-        """From which label and from which judgment on a passage counts as relevant."""
+        """The label and the judgment from which on a passage counts as relevant."""
         if self.rule == "count":
             label = f"label {self.min_answers} or more (items rated {self.min_rating} or better)"
         elif self.min_answers > 1:
@@ -51,10 +49,9 @@ class Thresholds(NamedTuple):
 
 
 def official_measures(track: Assessment) -> list[str]:
-    """The measures that the official judgments are evaluated with: the settings', else nDCG@10, AP and P.
+    """Return the measures on the official judgments: the settings', else nDCG@10, AP and P.
 
-    AP and P count from the judgment on from which a passage is relevant: where labels and judgments are on
-    the same scale that is the threshold of both sides, see `relevance_thresholds`.
+    AP and P count from the threshold of both sides, where labels and judgments are on the same scale.
     """
     settings = track.config.scores
     if track.official is None or settings.official_measures is not None:
@@ -69,7 +66,7 @@ def relevance_thresholds(
     min_relevant: int | None = None,
     min_answers: int | None = None,
 ) -> Thresholds:
-    """The thresholds of labels and judgments, equal by default where both are on the same scale.
+    """Return the thresholds of labels and judgments, equal by default where both are on the same scale.
 
     The scale of labels is the grader's; that of judgments goes from 0 to the best one of all judgments, of
     whichever queries, or to min_relevant where that is above it: nobody gave the best one yet.
@@ -82,33 +79,15 @@ def relevance_thresholds(
     Args:
         min_rating, min_relevant, min_answers: in place of the settings.
     """
-    if min_rating is None and min_relevant is None and min_answers is None:
-        return _thresholds_by_settings(track)
-    return _thresholds(track, min_rating, min_relevant, min_answers)
-
-
-@memoized
-def _thresholds_by_settings(track: Assessment) -> Thresholds:
-    return _thresholds(track, None, None, None)
-
-
-def _thresholds(
-    track: Assessment, min_rating: int | None, min_relevant: int | None, min_answers: int | None
-) -> Thresholds:
     scores = track.config.scores
-    # A user's own grader may go beyond the scale that it names.
-    highest_ratings = (int(q.ratings.max(initial=0)) for q in track.ratings(human=False))
-    max_rating = max((track.grader.scale.max_rating, *highest_ratings))
-    judged = () if track.official is None else track_judgments(track).judged.values()
+    max_rating, best = _scales(track)
     rating, relevant = scores.min_rating, scores.min_relevant
-    max_judgment = max((label for labels in judged for label in labels.values()), default=None)
-    if max_judgment is not None:
-        max_judgment = max(max_judgment, relevant if min_relevant is None else min_relevant)
+    max_judgment = None if best is None else max(best, relevant if min_relevant is None else min_relevant)
     same_scale = scores.label != "count" and max_rating == max_judgment
     if same_scale:
-        rating = relevant = max(rating, relevant)
-        rating = rating if min_relevant is None else min_relevant
-        relevant = relevant if min_rating is None else min_rating
+        both = max(rating, relevant)
+        rating = both if min_relevant is None else min_relevant
+        relevant = both if min_rating is None else min_rating
     at = Thresholds(
         rating if min_rating is None else min_rating,
         scores.min_answers if min_answers is None else min_answers,
@@ -118,25 +97,29 @@ def _thresholds(
         max_judgment,
         same_scale,
     )
-    by_settings = min_rating is None and min_relevant is None
-    return at._replace(reason=_reason(at, scores if by_settings else None))
-
-
-def _reason(t: Thresholds, settings: ScoresSection | None) -> str:
-    """Args: settings: where the thresholds come from these; None where one was given."""
-    if t.rule == "count":
-        return "labels count items, so each side has its own threshold"
-    if not t.same_scale:
-        return (
-            f"labels are on the scale 0..{t.max_rating} and judgments on 0..{t.max_judgment}, so each side "
-            "has its own threshold"
+    if at.rule == "count":
+        reason = "labels count items, so each side has its own threshold"
+    elif not same_scale:
+        scale = f"labels are on the scale 0..{max_rating} and judgments on 0..{max_judgment}"
+        reason = f"{scale}, so each side has its own threshold"
+    else:
+        reason = f"labels and judgments are both on the scale 0..{max_rating}, "
+        reason += (
+            "so both have the same threshold"
+            if at.min_rating == at.min_relevant
+            else "but two different thresholds were given"
         )
-    both = f"labels and judgments are both on the scale 0..{t.max_rating}"
-    if t.min_rating != t.min_relevant:
-        return f"{both}, but two different thresholds were given"
-    if settings is None:
-        return f"{both}, so both have the same threshold"
-    return (
-        f"{both}, so both have the same threshold, the greater of min_rating {settings.min_rating} and "
-        f"min_relevant {settings.min_relevant}"
-    )
+        if min_rating is None and min_relevant is None:
+            greater = f"min_rating {scores.min_rating} and min_relevant {scores.min_relevant}"
+            reason += f", the greater of {greater}"
+    return at._replace(reason=reason)
+
+
+@memoized
+def _scales(track: Assessment) -> tuple[int, int | None]:
+    """Return the best rating, and the best judgment; None without judgments."""
+    # A user's own grader may go beyond the scale that it names.
+    highest_ratings = (int(q.ratings.max(initial=0)) for q in track.ratings(human=False))
+    judged = () if track.official is None else track_judgments(track).judged.values()
+    best = max((label for labels in judged for label in labels.values()), default=None)
+    return max((track.grader.scale.max_rating, *highest_ratings)), best

@@ -11,8 +11,9 @@ import hashlib
 import json
 import mmap
 import os
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from copy import copy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,114 +36,88 @@ from trecexam.files.stamps import Stamp, stamp
 LEAST = 5_000
 #: Ranks of each query stored apart from the rest, so no other page of the file is touched for them.
 _HEAD = 100
-_NONE = np.empty(0)
 #: Of the files here; another version's are as good as none.
 _FORMAT = 4
 
 
-class _InFile:
-    """The entries of a run in their file: those of the first ranks of all queries, and the rest.
-
-    Both are record batches with the columns doc_id and score. The rest is checked when it is first needed.
-    """
-
-    def __init__(self, file: mmap.mmap, first: Any, rest: int, name: str, read: Callable[[], Run]) -> None:
-        """Args: rest: where it begins. name: of the file. read: gives the run where the rest is damaged."""
-        self.first = first
-        self._file, self._start, self._name, self._read = file, rest, name, read
-
-    @cached_property
-    def rest(self) -> Any:
-        """The entries after the first ranks."""
-        payload = unsealed(f"{self._name} rest", memoryview(self._file)[self._start :], _FORMAT)
-        return _batches(self._read())[1] if payload is None else _opened(payload).get_batch(0)
-
-    def let_go(self) -> None:
-        """Has the system take back the memory into which the file was read; what is needed is read again."""
-        if hasattr(mmap, "MADV_DONTNEED"):
-            self._file.madvise(mmap.MADV_DONTNEED)
-
-
 class MappedRun(Run):
-    """A run whose entries are in a file."""
+    """A run whose entries are in a file: those of the first ranks of all queries, and the rest."""
 
-    _entries: _InFile
+    _file: mmap.mmap
+    _first: Run
+    _rest: Callable[[], Run]
 
     def __init__(
-        self,
-        name: str,
-        query_ids: tuple[str, ...],
-        offsets: NDArray[np.int64],
-        metadata: str,
-        n_reordered_in_32_bits: int,
-        entries: _InFile,
+        self, about: Mapping[str, Any], file: mmap.mmap, first: Any, read_rest: Callable[[], Any]
     ) -> None:
-        fields: dict[str, Any] = {"name": name, "query_ids": query_ids, "offsets": offsets}
-        fields |= {"metadata": metadata, "n_reordered_in_32_bits": n_reordered_in_32_bits}
-        fields["_entries"] = entries
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+        """Args: first: the first ranks, columns doc_id and score. read_rest: gives the rest, once needed."""
+        query_ids, offsets = tuple(about["query_ids"]), np.array(about["offsets"], np.int64)
+        heads = np.minimum(np.diff(offsets), _HEAD)
+
+        def part(counts: NDArray[np.int64], columns: Any) -> Run:
+            bounds = np.concatenate(([0], np.cumsum(counts)))
+            return Run(about["name"], query_ids, bounds, columns["doc_id"], numbers(columns["score"]))
+
+        # The fields of a run are frozen.
+        self.__dict__.update(
+            name=about["name"],
+            query_ids=query_ids,
+            offsets=offsets,
+            metadata=about["metadata"],
+            n_reordered_in_32_bits=about["reordered"],
+            _file=file,
+            _first=part(heads, first),
+            _rest=cache(lambda: part(np.diff(offsets) - heads, read_rest())),
+        )
+        self._let_go()
 
     # Nothing that is read of the file is kept: all of a large track's runs would not fit into memory.
     @property
     def doc_ids(self) -> Any:
         """pyarrow string array of all entries."""
-        parts = self._entries.first, self._entries.rest
-        doc_ids = pa.concat_arrays([part["doc_id"] for part in parts]).take(column(self._places()))
-        self._entries.let_go()
+        parts = [self._first.doc_ids, self._rest().doc_ids]
+        doc_ids = pa.concat_arrays(parts).take(column(self._places()))
+        self._let_go()
         return doc_ids
 
     @property
     def scores(self) -> NDArray[np.float64]:
         """float64, as in the file."""
-        parts = self._entries.first, self._entries.rest
-        scores = np.concatenate([numbers(part["score"]) for part in parts])[self._places()]
-        self._entries.let_go()
+        scores = np.concatenate([self._first.scores, self._rest().scores])[self._places()]
+        self._let_go()
         return scores
 
     def top(self, depth: int) -> tuple[NDArray[np.int64], Any]:
-        """As of any run."""
-        if depth > _HEAD:
-            return super().top(depth)
-        return Run(self.name, self.query_ids, self._bounds[0], self._entries.first["doc_id"], _NONE).top(
-            depth
-        )
+        """Return the first entries as `Run.top` does."""
+        return super().top(depth) if depth > _HEAD else self._first.top(depth)
 
     def ranking(self, query_id: str, depth: int | None = None) -> list[str]:
-        """As of any run."""
-        query_index = self._index.get(query_id)
-        if query_index is None:
-            return []
-        (start, end), (more, last) = (
-            bounds[query_index : query_index + 2].tolist() for bounds in self._bounds
-        )
-        ranking: list[str] = self._entries.first["doc_id"][start:end].to_pylist()
-        if more < last and (depth is None or len(ranking) < depth):
-            ranking += self._entries.rest["doc_id"][more:last].to_pylist()
+        """Return the first doc_ids for a query as `Run.ranking` does."""
+        ranking = self._first.ranking(query_id, depth)
+        if len(ranking) < self.count(query_id) and (depth is None or len(ranking) < depth):
+            ranking += self._rest().ranking(query_id)
         return ranking[:depth]
 
     def renamed(self, name: str) -> Run:
-        """The same run under another name."""
-        return MappedRun(
-            name, self.query_ids, self.offsets, self.metadata, self.n_reordered_in_32_bits, self._entries
-        )
+        """Return the same run under another name."""
+        run = copy(self)
+        run.__dict__["name"] = name
+        return run
 
-    @cached_property
-    def _bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Each query's entries in the first part, and in the second."""
-        counts = np.diff(self.offsets)
-        heads = np.minimum(counts, _HEAD)
-        return tuple(np.concatenate(([0], np.cumsum(of_part))) for of_part in (heads, counts - heads))  # type: ignore[return-value]
+    def _let_go(self) -> None:
+        """Have the system take back the memory into which the file was read; it is read again if needed."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._file.madvise(mmap.MADV_DONTNEED)
 
     def _places(self) -> NDArray[np.int64]:
-        """Where in the two parts each entry lies."""
+        """Return where in the two parts each entry lies."""
         positions = np.empty(len(self), np.int64)
         positions[np.concatenate(_split(self.offsets))] = np.arange(len(self))
         return positions
 
 
 def _split(offsets: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The entries at the first ranks of all queries, and the others."""
+    """Return the entries at the first ranks of all queries, and the others."""
     ranks = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
     return np.flatnonzero(ranks < _HEAD), np.flatnonzero(ranks >= _HEAD)
 
@@ -160,7 +135,7 @@ class RunColumns:
         self.write = write
 
     def read(self, path: Path) -> Run:
-        """A run file's entries, as `converters.read` gives them.
+        """Read a run file as `converters.read` does.
 
         Raises:
             ConversionError: it is no run.
@@ -169,7 +144,7 @@ class RunColumns:
         return self._mapped(columns, path) or self._read(columns, path)
 
     def _read(self, columns: Path, path: Path) -> Run:
-        """The run from its own file; where it is large, its columns are made."""
+        """Read the run from its own file; where it is large, make its columns."""
         before = stamp(path)
         run: Run = converters.read(path, "run")
         if not self.write or len(run) < LEAST or before != stamp(path):
@@ -181,7 +156,7 @@ class RunColumns:
         return run
 
     def _mapped(self, columns: Path, path: Path) -> Run | None:
-        """The run as it lies there; None where it does not, is damaged, or is not as its file is now."""
+        """Map the stored columns; None where there are none, or they are damaged or of another run file."""
         try:
             with open_input(columns) as opened:
                 file = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
@@ -190,27 +165,24 @@ class RunColumns:
         payload = unsealed(columns.name, memoryview(file), _FORMAT)
         if payload is None:
             return None
-        first = _opened(payload)
+        first, start, of_file = _opened(payload), _aligned(HEAD + len(payload)), stamp(path)
         about = json.loads(first.schema.metadata[b"trecexam"])
-        of_file = stamp(path)
         if of_file is None or about["stamp"] != list(of_file):
             return None
 
-        def read() -> Run:
+        def rest() -> Any:
+            payload = unsealed(f"{columns.name} rest", memoryview(file)[start:], _FORMAT)
+            if payload is not None:
+                return _opened(payload).get_batch(0)
             run = self._read(columns, path)
             if stamp(path) != of_file:
                 raise ConversionError(path, None, "changed while it was read; run the command again")
-            return run
+            return _batches(run)[1]
 
-        offsets = np.array(about["offsets"], np.int64)
-        entries = _InFile(file, first.get_batch(0), _aligned(HEAD + len(payload)), columns.name, read)
-        entries.let_go()
-        return MappedRun(
-            about["name"], tuple(about["query_ids"]), offsets, about["metadata"], about["reordered"], entries
-        )
+        return MappedRun(about, file, first.get_batch(0), rest)
 
     def forget(self, but: set[Path]) -> None:
-        """Removes the columns of run files other than these."""
+        """Remove the columns of run files other than these."""
         if not self.write:
             return
         kept_stems = set(map(_stem, but))
@@ -238,13 +210,12 @@ def _packed(run: Run, of_file: Stamp | None, name: str) -> bytes:
     return start.ljust(_aligned(len(start)), b"\0") + sealed(f"{name} rest", _as_file(rest, {}), _FORMAT)
 
 
-def _batches(run: Run) -> tuple[Any, Any]:
-    """The entries at the first ranks of all queries, and the others."""
-    first, rest = (
+def _batches(run: Run) -> list[Any]:
+    """Return the entries at the first ranks of all queries, and the others."""
+    return [
         pa.record_batch([run.doc_ids.take(column(rows)), column(run.scores[rows])], ["doc_id", "score"])
         for rows in _split(run.offsets)
-    )
-    return first, rest
+    ]
 
 
 def _as_file(batch: Any, metadata: dict[str, str]) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,16 +10,9 @@ from numpy.typing import NDArray
 
 from trecexam.files.cache import memoized
 from trecexam.line.cited import NO_TEXT, cited_statements, responses_by_query
-from trecexam.line.diagnostics import is_graded
-from trecexam.tables.notes import CHANGES, Note
-from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
-
-
-#: Runs that a line names.
-_NAMED = 20
 
 
 class RunGrades(NamedTuple):
@@ -48,32 +41,25 @@ def runs_without_score(track: Assessment) -> frozenset[str]:
 
     A run that has nothing to grade (it answers no query) has its zeros, unless nothing at all is graded.
     """
-    if not is_graded(track):
+    if not track.counts.is_graded:
         return frozenset(track.runs)
     ungraded = [
         run
         for run, grades in grades_of_runs(track).items()
         if not grades.rated and grades.cells + grades.without_text
     ]
+    if not ungraded or track.asked.citing is not None:
+        return frozenset(ungraded)
     # Measures may look deeper than the pool: what is graded there is in the pool by another run.
-    deep = _with_graded_passage(track, ungraded) if ungraded and track.asked.citing is None else frozenset()
-    return frozenset(ungraded) - deep
-
-
-def run_grades_notes(track: Assessment) -> Iterator[str]:
-    """Name the runs without a grade, and those of which a part of the cells has one."""
-    if not is_graded(track) or not track.runs:
-        return
-    unscored = runs_without_score(track)
-    if unscored:
-        yield without_score_note([run for run in track.runs if run in unscored])
-    partly = {run: of_run for run, of_run in partly_graded(track).items() if run not in unscored}
-    if not partly:
-        return
-    worst_first = sorted(partly, key=lambda run: (partly[run][0] / partly[run][1], run))
-    shares = [f"{run} {partly[run][0]:,} of {partly[run][1]:,}" for run in worst_first]
-    listed = shorten_list(shares, _NAMED, quote="")
-    yield Note(f"partly graded, so scores may be too low; cells with a grade: {listed}", CHANGES)
+    graded = {
+        query_id: {sheet.doc_ids[row] for row in np.unique(sheet.where(sheet.rated)[0]).tolist()}
+        for query_id, sheet in track.sheets.items()
+    }
+    return frozenset(
+        run
+        for run in ungraded
+        if all(ids.isdisjoint(track.runs[run].ranking(query_id)) for query_id, ids in graded.items())
+    )
 
 
 def partly_graded(track: Assessment) -> Mapping[str, tuple[int, int]]:
@@ -81,7 +67,7 @@ def partly_graded(track: Assessment) -> Mapping[str, tuple[int, int]]:
 
     None of qrels that are grades: `without_label` says how many passages have no label.
     """
-    if track.grader.known_passages is not None or not is_graded(track):
+    if track.grader.known_passages is not None or not track.counts.is_graded:
         return {}
     return {
         run: (grades.rated, grades.cells)
@@ -90,24 +76,15 @@ def partly_graded(track: Assessment) -> Mapping[str, tuple[int, int]]:
     }
 
 
-def without_score_note(runs: Sequence[str]) -> str:
-    """Name runs without a grade."""
-    its, have = ("its", "has") if len(runs) == 1 else ("their", "have")
-    line = f"{shorten_list(runs, _NAMED, quote='')} {have} no scores: none of {its} cells has a grade"
-    return Note(line, CHANGES)
-
-
 def _of_passages(track: Assessment) -> NDArray[np.int64]:
     """Count each run's cells in the pool, shape (runs, 3): see `RunGrades`."""
     total = np.zeros((len(track.runs), 3), np.int64)
     for query_id, sheet in track.sheets.items():
         shape = len(sheet.doc_ids), len(sheet.items)
         rated, has_text = sheet.rated.reshape(shape), sheet.gradable.reshape(shape)
+        counts = [cells.sum(axis=1) for cells in (rated, rated | has_text, ~(rated | has_text))]
         # The last one is for rank -1.
-        by_passage = np.zeros((len(sheet.doc_ids) + 1, 3), np.int64)
-        by_passage[:-1] = np.stack(
-            [rated.sum(axis=1), (rated | has_text).sum(axis=1), (~(rated | has_text)).sum(axis=1)], axis=1
-        )
+        by_passage = np.vstack([np.stack(counts, axis=1), np.zeros((1, 3), np.int64)])
         total += by_passage[track.pool[query_id].ranks].sum(axis=1)
     return total
 
@@ -122,19 +99,3 @@ def _of_citations(track: Assessment) -> NDArray[np.int64]:
             no_text = int((codes == NO_TEXT).sum())
             total[row_of[run]] += (int((codes >= 0).sum()), len(codes) - no_text, no_text)
     return total
-
-
-def _with_graded_passage(track: Assessment, runs: Sequence[str]) -> frozenset[str]:
-    """Return those of the runs that have a graded passage at any rank."""
-    graded = {query_id: _graded_passages(track, query_id) for query_id in track.sheets}
-    return frozenset(
-        run
-        for run in runs
-        if any(not ids.isdisjoint(track.runs[run].ranking(query_id)) for query_id, ids in graded.items())
-    )
-
-
-def _graded_passages(track: Assessment, query_id: str) -> frozenset[str]:
-    sheet = track.sheets[query_id]
-    rows, _ = sheet.where(sheet.rated)
-    return frozenset(sheet.doc_ids[row] for row in np.unique(rows).tolist())

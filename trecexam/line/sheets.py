@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,64 +29,18 @@ NOT_ASKED = -6
 _INSTEAD = {"zero": 0, "seed": 1, "skip": MISSING}
 
 
-class SheetShape(NamedTuple):
-    """Which cells a query has, without their grades; attributes as those of `Sheet`."""
-
-    texts: tuple[str | None, ...]
-    items: tuple[Item, ...]
-    cells: NDArray[np.int64] | None = None
-
-    @property
-    def size(self) -> tuple[int, ...]:
-        """The shape of the array of its codes."""
-        return (len(self.texts), len(self.items)) if self.cells is None else self.cells.shape
-
-    @property
-    def n_cells(self) -> int:
-        """How many cells there are."""
-        return math.prod(self.size)
-
-    @property
-    def token(self) -> bytes:
-        """Another one whenever other cells are meant: 16 bytes of blake2b."""
-        content = hashlib.blake2b(digest_size=16)
-        lengths = [-1 if text is None else len(text) for text in self.texts]
-        content.update(np.array([len(self.texts), *lengths], np.int64).tobytes())
-        content.update("".join(text or "" for text in self.texts).encode(errors="surrogatepass"))
-        for item in self.items:
-            content.update(asked_digest(item) + item_digest(item))
-        if self.cells is not None:
-            content.update(b"cells" + self.cells.tobytes())
-        return content.digest()
-
-    def keys(self, texts: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of each cell one number made of its item's and its text's; negative where one of these is.
-
-        Args:
-            texts, items: a number below 2**31 for each text and item; negative for none.
-        """
-        if self.cells is None:
-            return np.asarray((items << 32)[None, :] | texts[:, None])
-        rows, columns = np.divmod(self.cells, max(len(self.items), 1))
-        return np.asarray((items << 32)[columns] | texts[rows])
-
-
 @dataclass(frozen=True, eq=False)
 class Sheet:
     """One query's cells: all its texts with all its items, or some of these pairs.
 
-    Who walks cells does so by `flat`, and learns from `where` or `at` which they are; to get all items of
-    a text at once takes `matrix`.
-
     Attributes:
-        query_id: the query.
         doc_ids: its pooled passages, sorted.
-        texts: what store and grader know them by, in the same order: their texts, or of a grader that goes
-            by ids their ids; None where a passage has no gradable text.
+        texts: keys of the passages for store and grader, in the same order: their texts, or their ids for a
+            grader that goes by ids; None where a passage has no gradable text.
         items: the query's items, in the bank's order.
         codes: the grader's ratings 0..5, or MISSING, UNPARSED, REFUSED, ERROR; int8, C order, of shape
             (len(doc_ids), len(items)), or with `cells` one a cell.
-        overrides: what people said in the grader's place; None where they said nothing.
+        overrides: people's ratings in the grader's place; None without any.
         cells: row * len(items) + column of each cell, rising; None where every text has every item.
         memo: what was read of its cells beside their codes, by the function that reads it.
     """
@@ -100,47 +54,41 @@ class Sheet:
     cells: NDArray[np.int64] | None = None
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
-    @property
-    def shape(self) -> SheetShape:
-        """Which cells these are."""
-        return SheetShape(self.texts, self.items, self.cells)
-
     def flat(self) -> NDArray[np.int8]:
-        """The codes, one a cell: a view."""
+        """Return the codes, one a cell: a view."""
         return self.codes.reshape(-1)
 
     def at(self, flat_indices: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(rows, columns) of the cells at these places of `flat`."""
+        """Return (rows, columns) of the cells at these indices of `flat`."""
         keys = flat_indices if self.cells is None else self.cells[flat_indices]
         return np.divmod(keys, max(len(self.items), 1))
 
     def where(self, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(rows, columns) of the cells for which a mask of the shape of `flat` holds, in their order."""
+        """Return (rows, columns) of the cells where a mask of the shape of `flat` holds."""
         return self.at(np.flatnonzero(mask))
 
-    def place(self, row: int, column: int) -> int | None:
-        """Where in `flat` the cell of this text and item is; None where they are no cell."""
-        key = row * len(self.items) + column
-        if self.cells is None:
-            return key
-        flat_index = int(np.searchsorted(self.cells, key))
-        return flat_index if flat_index < len(self.cells) and self.cells[flat_index] == key else None
-
     def place_of(self, doc_id: str, item_id: str) -> int:
-        """Where in `flat` the cell of a passage and an item is; they are one."""
-        flat_index = self.place(self.row_of[doc_id], self.column_of[item_id])
-        assert flat_index is not None
-        return flat_index
+        """Return the index in `flat` of the cell of a passage and an item, which are one."""
+        key = self.row_of[doc_id] * len(self.items) + self.column_of[item_id]
+        return key if self.cells is None else int(np.searchsorted(self.cells, key))
+
+    def keys(self, texts: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a number for each cell, made of its item's and its text's; negative where one of these is.
+
+        Args:
+            texts, items: a number below 2**31 for each text and item; negative for none.
+        """
+        if self.cells is None:
+            return np.asarray((items << 32)[None, :] | texts[:, None])
+        rows, columns = np.divmod(self.cells, max(len(self.items), 1))
+        return np.asarray((items << 32)[columns] | texts[rows])
 
     def matrix(self) -> NDArray[np.int8]:
-        """The codes of shape (len(doc_ids), len(items)), NOT_ASKED where there is no cell.
-
-        It may be much larger than `codes`: to be let go before the next query's is made.
-        """
+        """Return the codes of shape (len(doc_ids), len(items)), NOT_ASKED where there is no cell."""
         return self.codes if self.cells is None else self.spread(self.codes, NOT_ASKED)
 
     def spread(self, values: NDArray[Any], fill: float) -> NDArray[Any]:
-        """An array with a value a cell, in the order of `flat`, as one of shape (rows, columns, ...)."""
+        """Return values in the order of `flat` as an array of shape (rows, columns, ...)."""
         size, rest = (len(self.doc_ids), len(self.items)), values.shape[1:]
         if self.cells is None:
             return values.reshape(*size, *rest)
@@ -180,24 +128,22 @@ class Sheet:
     @cached_property
     def digest(self) -> bytes:
         """blake2b of the cells, their codes and people's ratings: equal exactly when all of these are."""
-        content = hashlib.blake2b(self.query_id.encode(errors="surrogatepass"), digest_size=16)
-        content.update("\0".join(self.doc_ids).encode(errors="surrogatepass"))
-        content.update(bytes(text is None for text in self.texts))
-        for item in self.items:
-            content.update(item.item_id.encode(errors="surrogatepass") + b"\0" + item_digest(item))
-            content.update(asked_digest(item) + item.importance.encode())
-            if item.weight is not None:
-                content.update(repr(item.weight).encode())
-        content.update(self.codes.tobytes())
-        if self.cells is not None:
-            content.update(b"cells" + self.cells.tobytes())
-        content.update(repr(self.overrides and self.overrides.token).encode(errors="surrogatepass"))
-        return content.digest()
+        people = self.overrides and self.overrides.token
+        content = repr((self.query_id, self.doc_ids, self.items, people)).encode(errors="surrogatepass")
+        return hashlib.blake2b(self.token + content + self.codes.tobytes(), digest_size=16).digest()
 
     @cached_property
     def token(self) -> bytes:
-        """See `SheetShape.token`."""
-        return self.shape.token
+        """Key of these cells, whatever their grades: 16 bytes of blake2b."""
+        content = hashlib.blake2b(digest_size=16)
+        lengths = [-1 if text is None else len(text) for text in self.texts]
+        content.update(np.array([len(self.texts), *lengths], np.int64).tobytes())
+        content.update("".join(text or "" for text in self.texts).encode(errors="surrogatepass"))
+        for item in self.items:
+            content.update(asked_digest(item) + item_digest(item))
+        if self.cells is not None:
+            content.update(b"cells" + self.cells.tobytes())
+        return content.digest()
 
     @property
     def without_text(self) -> frozenset[str]:
@@ -205,11 +151,11 @@ class Sheet:
         return frozenset(doc for doc, text in zip(self.doc_ids, self.texts, strict=True) if text is None)
 
     def text_of(self, doc_id: str) -> str | None:
-        """The text of a pooled passage that is graded, None where it has none."""
+        """Return the text of a pooled passage that is graded, None where it has none."""
         return self.texts[self.row_of[doc_id]]
 
     def ratings(self, unparsed: UnparsedPolicy, *, human: bool = True) -> QueryRatings:
-        """The ratings with the policy for unparsed (and refused) answers applied; -1 where none, or no cell.
+        """Return the ratings with the policy for unparsed and refused answers; -1 where none, or no cell.
 
         Args:
             human: False for the grader's alone, without what people said in their place.
@@ -221,12 +167,7 @@ class Sheet:
         weighted = any(item.weight is not None for item in self.items)
         weights = tuple(item.counted_weight for item in self.items) if weighted else None
         machine = QueryRatings(
-            self.query_id,
-            self.doc_ids,
-            len(self.items),
-            ratings,
-            importances=importances,
-            weights=weights,
+            self.query_id, self.doc_ids, len(self.items), ratings, importances=importances, weights=weights
         )
         if self.overrides is None or not human:
             return machine
@@ -259,9 +200,14 @@ class Counts:
     human_cells: int = 0
     human_passages: int = 0
 
+    @property
+    def is_graded(self) -> bool:
+        """Whether there is anything to score: no cells, or one that the grader or a person rated."""
+        return not self.cells or self.ok + self.human_cells + self.human_passages > 0
+
 
 def count_cells(sheets: Iterable[Sheet]) -> Counts:
-    """What became of the cells of these queries."""
+    """Count the cells of these queries by what became of them."""
     total = dict.fromkeys(Counts.__dataclass_fields__, 0)
     for sheet in sheets:
         codes = sheet.flat()
@@ -281,7 +227,7 @@ def count_cells(sheets: Iterable[Sheet]) -> Counts:
 
 
 def ungraded_items(sheets: Iterable[Sheet]) -> Iterator[tuple[Item, int]]:
-    """Each item with cells that could have a grade and have none: the item, and how many."""
+    """Yield each item with cells that could have a grade and have none, and how many."""
     for sheet in sheets:
         _, columns = sheet.where((sheet.flat() == MISSING) & sheet.gradable)
         missing = np.bincount(columns, minlength=len(sheet.items))

@@ -1,43 +1,42 @@
-"""Whose labels a qrels file holds: what the files beside it say."""
+"""Provenance of qrels: the files beside them say whose labels they hold."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
-from converters.records import NOT_JUDGED
-from trecexam.files.stamps import Stamp, stamp
+from pydantic import BaseModel, ConfigDict, Field
+
+from trecexam.errors import TrecexamError
+from trecexam.files import atomic
+from trecexam.line.assessment import Assessment
 from trecexam.line.input_files import sha256_of
+from trecexam.line.protected import refuse_protected
 from trecexam.tables.text import plural
+from trecexam.version import __version__
 
 #: The source of lines that say `NOT_JUDGED`.
 UNJUDGED = "unjudged"
-#: Sources of lines that no machine labelled: people's judgments, and passages that nobody judged.
-_NOT_OF_MACHINES = frozenset(("human", UNJUDGED))
+#: Files that `trecexam learn` writes into out/: people's judgments and learned labels, and their description.
+LEARNED_QRELS, LEARNED_IDENTITY = "learned.qrels", "learned.json"
+#: Sources that are people -> who they are in words; all others are models.
+PEOPLE = {"human": "human", "override": "by people who rated in the grader's place"}
 
 
 def sources_beside(qrels: Path) -> Path:
-    """Where it is said who said each line of merged qrels, unless another file was named."""
+    """Return the file that says who said each line of merged qrels, unless another file was named."""
     return qrels.with_name(f"{qrels.name}.sources.tsv")
 
 
 def provenance_beside(qrels: Path) -> Path:
-    """Where it is said who made the labels of qrels that `fill` or `export qrels` wrote."""
+    """Return the file that says who made the labels of qrels that `fill` or `export qrels` wrote."""
     return qrels.with_name(f"{qrels.name}.json")
 
 
-#: What `trecexam learn` writes into out/: people's judgments and learned labels; and what it says of them.
-LEARNED_QRELS, LEARNED_IDENTITY = "learned.qrels", "learned.json"
-#: Who a source is in words; all others are models.
-PEOPLE = {"human": "human", "override": "by people who rated in the grader's place"}
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """Who made the labels of a qrels file; as JSON it is the file beside it.
+class Provenance(BaseModel):
+    """The origin of the labels of a qrels file; as JSON it is the file beside it.
 
     Attributes:
         made_by: the command that wrote the qrels.
@@ -50,13 +49,15 @@ class Provenance:
         sha256: of the qrels file, as it is on the disk.
     """
 
+    model_config = ConfigDict(strict=True, frozen=True)
+
     made_by: str
     version: str
     date: str
     grader: str
     model: str
     prompt: str
-    lines: Mapping[str, int]
+    lines: Mapping[str, Annotated[int, Field(ge=0, lt=2**63)]]
     share_by_people: float
     sha256: str
 
@@ -66,7 +67,7 @@ class Provenance:
         return sum(n for source, n in self.lines.items() if source not in PEOPLE and source != UNJUDGED)
 
     def said_of(self, qrels: Path | str) -> str:
-        """Whose labels the file holds, in a line."""
+        """Return a line that says whose labels the file holds."""
         by = self.model or f"the grader {self.grader}"
         by += f" with {self.prompt}" if self.prompt else ""
         people = {source: n for source, n in self.lines.items() if source in PEOPLE and n}
@@ -86,55 +87,25 @@ def written_by(qrels: Path) -> str | None:
 
     `fill --as-unjudged` writes none.
     """
-    sources, provenance = sources_beside(qrels), read_provenance(qrels)
-    if sources.exists():
-        return "fill" if _has_machine_labels(qrels, sources, (stamp(qrels), stamp(sources))) else None
+    provenance = read_provenance(qrels)
     if provenance is not None:
         return provenance.made_by if provenance.n_by_machine else None
+    if sources_beside(qrels).exists():
+        return "fill"
     is_learned = qrels.name == LEARNED_QRELS and qrels.with_name(LEARNED_IDENTITY).exists()
     return "learn" if is_learned else None
 
 
-@lru_cache(maxsize=16)
-def _has_machine_labels(qrels: Path, sources: Path, _stamps: tuple[Stamp | None, ...]) -> bool:
-    """Return True unless all lines of a machine say `NOT_JUDGED`; True where the two files do not match."""
-    try:
-        labels = [line.split()[3] for line in qrels.read_bytes().splitlines()]
-        header, *rows = (line.split("\t") for line in sources.read_text("utf-8").splitlines())
-        by = [row[header.index("source")] for row in rows]
-        return any(
-            source not in _NOT_OF_MACHINES and int(label) != NOT_JUDGED
-            for source, label in zip(by, labels, strict=True)
-        )
-    except (OSError, ValueError, IndexError):
-        return True
-
-
 def read_provenance(qrels: Path) -> Provenance | None:
-    """What the file beside the qrels says; None where there is none, or where it is another file."""
+    """Read the file beside the qrels; None where there is none, or where it is another file."""
     try:
-        value = json.loads(provenance_beside(qrels).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return Provenance.model_validate_json(provenance_beside(qrels).read_bytes())
+    except (OSError, ValueError):
         return None
-    if not isinstance(value, dict) or not all(field.name in value for field in fields(Provenance)):
-        return None
-    lines, share = value["lines"], value["share_by_people"]
-    texts = [value[name] for name in ("made_by", "version", "date", "grader", "model", "prompt", "sha256")]
-    if not all(isinstance(text, str) for text in texts) or not isinstance(share, int | float):
-        return None
-    if not isinstance(lines, dict) or not all(type(n) is int and 0 <= n < 2**63 for n in lines.values()):
-        return None
-    made_by, version, date, grader, model, prompt, sha256 = texts
-    return Provenance(made_by, version, date, grader, model, prompt, lines, float(share), sha256)
-
-
-def provenance_file(qrels: Path | None) -> Path | None:
-    """The file beside qrels that says whose labels they are; None where there is none."""
-    return None if qrels is None or read_provenance(qrels) is None else provenance_beside(qrels)
 
 
 def provenance_notes(qrels: Path, shown: Path | str | None = None) -> tuple[str, ...]:
-    """Whose labels a qrels file holds, one per line; none where nothing beside it says so.
+    """Say whose labels a qrels file holds, in a line; () where no file beside it says so.
 
     Args:
         shown: the file as people see it; None for its path.
@@ -146,3 +117,70 @@ def provenance_notes(qrels: Path, shown: Path | str | None = None) -> tuple[str,
     if sha256_of(qrels) != provenance.sha256:
         line += f"; the file was changed since, as {provenance_beside(qrels).name} tells"
     return (line,)
+
+
+def graded_by(track: Assessment) -> tuple[str, str, str]:
+    """Return the grader of a track, its model, and its prompts; "" where there is none."""
+    items = [item for sheet in track.sheets.values() for item in sheet.items]
+    return str(track.grader.identity["grader"]), *track.grades.model_and_prompt(items)
+
+
+def write_with_provenance(
+    qrels: Path,
+    contents: Mapping[Path, bytes],
+    made_by: str,
+    by: Sequence[str],
+    sources: Mapping[str, int],
+) -> list[Path]:
+    """Write qrels, the files that belong to them, and whose labels they are; all of them or none.
+
+    A device or a pipe has no file beside it.
+
+    Args:
+        qrels: one of the files of `contents`.
+        by: grader, model and prompt.
+        sources: how many lines each source has.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        TrecexamError: they cannot be written, or a file of somebody else is in the way.
+    """
+    if qrels.exists() and not qrels.is_file():
+        return atomic.replace_together(contents)
+    total = sum(sources.values())
+    people = sum(sources.get(source, 0) for source in PEOPLE)
+    grader, model, prompt = by
+    provenance = Provenance(
+        made_by=made_by,
+        version=__version__,
+        date=datetime.now(UTC).date().isoformat(),
+        grader=grader,
+        model=model,
+        prompt=prompt,
+        lines=dict(sorted(sources.items())),
+        share_by_people=round(people / total, 4) if total else 0.0,
+        sha256=atomic.sha256(contents[qrels]),
+    )
+    content = provenance.model_dump_json(indent=1).encode() + b"\n"
+    return atomic.replace_together({**contents, provenance_beside(qrels): content})
+
+
+def refuse_foreign(qrels: Path, *tracks: Path) -> None:
+    """Refuse to write over a file beside the qrels that does not say whose labels they are.
+
+    Args:
+        tracks: as of `refuse_protected`.
+
+    Raises:
+        TrecexamError: with the file.
+    """
+    beside = provenance_beside(qrels)
+    refuse_protected(beside, *tracks)
+    if (beside.exists() or beside.is_symlink()) and read_provenance(qrels) is None:
+        raise TrecexamError(
+            f"exists, and does not say whose labels {qrels.name} holds, as the file of this name would; name "
+            "another output, or move it",
+            path=beside,
+        )

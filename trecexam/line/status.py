@@ -14,9 +14,8 @@ from trecexam.folder import TrackFolder
 from trecexam.graders.base import identity_digest
 from trecexam.graders.meter import Usage
 from trecexam.graders.writing.create import used_by_writers
-from trecexam.line.diagnostics import unread_answers
+from trecexam.line.diagnostics import left_out_runs, unread_answers
 from trecexam.line.loader import TrackLoader, TrackLoaders
-from trecexam.line.measures import left_out_runs
 from trecexam.line.rejected import lost_in_words, rejected_rows
 from trecexam.line.sheets import Counts
 from trecexam.tables.notes import each_once, of_grader
@@ -81,14 +80,13 @@ def _grader_status(loader: TrackLoader, *, bank_needed: bool = True) -> Status:
             raise
         # What else is missing is raised here.
         track, missing = loader.load(bank_needed=False), (str(error),)
-    pid = holder(loader.folder.lock_path)
-    made_on = track.grades.environments()
-    rejected = rejected_rows(track)
+    made_on, rejected = track.grades.environments(), rejected_rows(track)
+    judging, n_judgments = track.config.judging, len(track.judgments.ratings)
     values = {
         "track": str(loader.folder.root),
         "grader": track.grader.identity["grader"],
         "grader_identity": identity_digest(track.grader.identity).hex(),
-        "watched_by": None if pid is None else f"process {pid}",
+        "watched_by": _watched_by(loader.folder),
         "queries": len(track.bank.query_ids),
         "items": len(track.bank),
         "retired_items": track.bank.n_retired,
@@ -97,22 +95,25 @@ def _grader_status(loader: TrackLoader, *, bank_needed: bool = True) -> Status:
         **({"left_out_runs": track.inputs.left_out_runs} if track.inputs.left_out_runs else {}),
         **asdict(track.counts),
         **(loader.grading.usage() or {"total": {}})["total"],
-        **({"written": written} if (written := _written(loader.folder)) else {}),
+        **_written(loader.folder),
         "stored_grades": loader.store.count(),
         **({"mixed_environments": made_on.summary()} if made_on.mixed else {}),
         "rated_by": ", ".join(track.override_summary()["who"]) or None,
-        **(
-            {"rule": track.config.judging.rule, "judgments": len(track.judgments.ratings)}
-            if track.config.has_judging or track.judgments.ratings
-            else {}
-        ),
-        **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
-        "official_judgments": 0 if track.official is None else len(track.official),
-        "rejected": len(rejected),
-        **({"lost": dict(Counter(row.lost for row in rejected))} if rejected else {}),
     }
+    if track.config.has_judging or n_judgments:
+        values |= {"rule": judging.rule, "judgments": n_judgments}
+    if track.config.track.pool_judged:
+        values["judged_only_passages"] = track.n_judged_only
+    values |= {"official_judgments": len(track.official or ()), "rejected": len(rejected)}
+    if rejected:
+        values["lost"] = dict(Counter(row.lost for row in rejected))
     notes = (*missing, *left_out_runs(track), *unread_answers(track), *_read_anew(track), *track.notes)
     return Status(values, notes)
+
+
+def _watched_by(folder: TrackFolder) -> str | None:
+    pid = holder(folder.lock_path)
+    return None if pid is None else f"process {pid}"
 
 
 def _read_anew(track: Assessment) -> Iterator[str]:
@@ -135,47 +136,40 @@ def track_status(loaders: TrackLoaders, names: Sequence[str]) -> Status:
     graders: dict[str, Mapping[str, Any]] = {}
     notes_by_grader: dict[str, tuple[str, ...]] = {}
     errors: dict[str, TrecexamError | ConversionError] = {}
-    pid = holder(loaders.folder.lock_path)
     for name in names:
         try:
             status = _grader_status(loaders[name])
             of_track = ("track", "watched_by", "written", "stored_grades")
-            grader_values = {key: value for key, value in status.values.items() if key not in of_track}
-            graders[name] = {"kind": loaders[name].kind.name, **grader_values, "notes": [*status.notes]}
+            values = {key: value for key, value in status.values.items() if key not in of_track}
+            graders[name] = {"kind": loaders[name].kind.name, **values, "notes": [*status.notes]}
             notes_by_grader[name] = status.notes
         except (TrecexamError, ConversionError) as error:
-            graders[name] = {"unable": str(error)}
-            errors[name] = error
+            graders[name], errors[name] = {"unable": str(error)}, error
     if len(errors) == len(graders) and all(isinstance(error, StoreError) for error in errors.values()):
         raise next(iter(errors.values()))
-    summed = ("graded", *(field.name for field in fields(Counts)), *USAGE)
-    written = _written(loaders.folder)
-    total = {
-        key: sum(of_each)
-        for key in summed
-        if (of_each := [each[key] for each in (*graders.values(), written) if each.get(key) is not None])
-    }
-    watched_by = None if pid is None else f"process {pid}"
+    written, watched_by = _written(loaders.folder), _watched_by(loaders.folder)
+    rows = (*graders.values(), written.get("written", {}))
+    sums = ("graded", *(field.name for field in fields(Counts)), *USAGE)
+    numbers = {key: [row[key] for row in rows if row.get(key) is not None] for key in sums}
     values = {
         "track": str(loaders.folder.root),
         "watched_by": watched_by,
         "stored_grades": loaders.store.count(),
         "graders": graders,
-        **({"written": written} if written else {}),
-        "total": total,
+        **written,
+        "total": {key: sum(of_each) for key, of_each in numbers.items() if of_each},
     }
-    unable = [f"{name}: {each['unable']}" for name, each in graders.items() if "unable" in each]
-    notes = each_once(notes_by_grader, of_grader)
+    unable = [f"{name}: {error}" for name, error in errors.items()]
     failed = tuple(name for name, error in errors.items() if not isinstance(error, LackingError))
-    return Status(values, (*([f"watched by {watched_by}"] if watched_by else []), *unable, *notes), failed)
+    watched = [f"watched by {watched_by}"] if watched_by else []
+    return Status(values, (*watched, *unable, *each_once(notes_by_grader, of_grader)), failed)
 
 
 def _written(folder: TrackFolder) -> dict[str, Any]:
-    """What writing test banks took, where it took requests."""
+    """Return what writing test banks took, where it took requests."""
     used, cost = used_by_writers(folder)
-    if not used.requests:
-        return {}
-    return {**used._asdict(), **({} if cost is None else {"cost": cost})}
+    price = {} if cost is None else {"cost": cost}
+    return {"written": {**used._asdict(), **price}} if used.requests else {}
 
 
 def _in_words(values: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
@@ -190,16 +184,15 @@ def _in_words(values: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
 
 
 def status_line(status: Status) -> str:
-    """A status in a line: runs, queries, graders, and how far each of them is."""
+    """Return a status in a line: runs, queries, graders, and how far each of them is."""
     values = status.values
     graders: Mapping[str, Mapping[str, Any]] = values.get("graders") or {values["grader"]: values}
     largest = max(graders.values(), key=lambda each: each.get("queries", 0))
-    sizes = f"{plural(largest.get('runs', 0), 'run')}, {plural(largest.get('queries', 0), 'query')}"
-    return "; ".join([sizes, *(f"{name} {_how_far(each)}" for name, each in graders.items())])
-
-
-def _how_far(status: Mapping[str, Any]) -> str:
-    if "unable" in status:
-        return f"cannot grade ({status['unable']})"
-    cells = status["cells"]
-    return f"has graded {cells - status['missing']:,} of {plural(cells, 'cell')}"
+    line = [f"{plural(largest.get('runs', 0), 'run')}, {plural(largest.get('queries', 0), 'query')}"]
+    for name, each in graders.items():
+        if "unable" in each:
+            line.append(f"{name} cannot grade ({each['unable']})")
+        else:
+            graded = each["cells"] - each["missing"]
+            line.append(f"{name} has graded {graded:,} of {plural(each['cells'], 'cell')}")
+    return "; ".join(line)

@@ -11,6 +11,7 @@ import json
 import sqlite3
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -42,69 +43,41 @@ _CODE = (
 )
 #: All that a code can be, and a status.
 _CODES, _STATUSES = (-4, -3, -2, 0, 1, 2, 3, 4, 5), ("ok", "unparsed", "refused", "error")
-
-
-#: The limit that ended an answer, 0 for none.
-_CUT = "coalesce(cut_at, 0)"
-_JOINED = f"group_concat(item_id, ' '), group_concat(passage_id, ' '), group_concat({_CODE}, ' ')"
+#: Numbers of a grade that are read in bulk, and the limit that ended an answer, 0 for none.
+_IN_BULK, _CUT = ("item_id", "passage_id", _CODE), "coalesce(cut_at, 0)"
 
 
 class GradeColumns(NamedTuple):
-    """What one grader gave on some items: columns of the same length.
+    """One grader's grades on some items: columns of the same length.
 
-    `codes` are the ratings 0..5, or -2 unparsed, -3 refused, -4 error; `answers` are those as they came, and
-    empty where they were not asked for; so is `cut_at`, the limits that ended answers, 0 for none.
+    `codes` are the ratings 0..5, or -2 unparsed, -3 refused, -4 error; `cut_at` are the limits that ended
+    answers, 0 for none. `answers` and `cut_at` are empty where answers were not asked for.
     """
 
     item_ids: NDArray[np.int64]
     passage_ids: NDArray[np.int64]
     codes: NDArray[np.int8]
-    answers: tuple[str, ...] = ()
-    cut_at: NDArray[np.int64] | None = None
+    answers: Sequence[str] = ()
+    cut_at: NDArray[np.int64] = np.empty(0, np.int64)
 
+    @classmethod
+    def parse(cls, numbers: Sequence[str | None], answers: Sequence[str] = ()) -> GradeColumns:
+        """Parse joined columns of numbers: items, passages, codes, and limits beside answers.
 
-def _parted(row: Sequence[str | None]) -> GradeColumns | None:
-    """Columns of joined texts; None where the character that parts answers is in one of them."""
-    items, passages, codes, *joined = row
-    answers = tuple((joined[0] or "").split("\x1f")) if joined and codes is not None else ()
-    numbers = _numbers(items), _numbers(passages), _numbers(codes)
-    if not joined:
-        return _checked(*numbers)
-    whole = len(answers) == len(numbers[2])
-    return _checked(*numbers, answers, _numbers(joined[1])) if whole else None
-
-
-def _checked(
-    items: NDArray[np.int64],
-    passages: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    answers: tuple[str, ...] = (),
-    cut_at: NDArray[np.int64] | None = None,
-) -> GradeColumns:
-    """Columns as they were read.
-
-    Raises:
-        ValueError: they are none that were ever stored.
-    """
-    if not len(items) == len(passages) == len(codes) == (len(codes) if cut_at is None else len(cut_at)):
-        raise ValueError("columns of different lengths")
-    if len(codes):
-        # Keys of cells are made of both, see `SheetShape.keys`.
-        if min(items.min(), passages.min()) < 1 or max(items.max(), passages.max()) >= 2**31:
-            raise ValueError("rows that are none")
-        if not np.isin(codes, _CODES).all():
-            raise ValueError("codes that are none")
-    return GradeColumns(items, passages, codes.astype(np.int8), answers, cut_at)
-
-
-def _transposed(rows: Sequence[tuple[int, int, int, str, int]]) -> GradeColumns:
-    items, passages, codes, answers, cut_at = zip(*rows, strict=True) if rows else ((), (), (), (), ())
-    if not all(type(number) is int for column in (items, passages, codes, cut_at) for number in column):
-        raise ValueError("numbers that are none")
-    if not all(isinstance(answer, str) for answer in answers):
-        raise ValueError("answers that are none")
-    numbers = np.array(items, np.int64), np.array(passages, np.int64), np.array(codes, np.int64)
-    return _checked(*numbers, tuple(answers), np.array(cut_at, np.int64))
+        Raises:
+            ValueError: they were never stored so.
+        """
+        items, passages, codes, *limits = map(_numbers, numbers)
+        cut_at = limits[0] if limits else codes
+        if not len(items) == len(passages) == len(codes) == len(cut_at):
+            raise ValueError("columns of different lengths")
+        if len(codes):
+            # Keys of cells are made of both, see `Sheet.keys`.
+            if min(items.min(), passages.min()) < 1 or max(items.max(), passages.max()) >= 2**31:
+                raise ValueError("rows that are none")
+            if not np.isin(codes, _CODES).all():
+                raise ValueError("codes that are none")
+        return cls(items, passages, codes.astype(np.int8), answers, cut_at)
 
 
 _WHOLE = "item_id, passage_id, rating, status, answer, probabilities, cut_at"
@@ -122,11 +95,6 @@ def _grade_row(row: tuple[int, int, int | None, str, str, str | None, int | None
 
 
 def _details(stored: str) -> Mapping[str, str]:
-    """What answers were made on.
-
-    Raises:
-        ValueError: it is no such thing.
-    """
     details = json.loads(stored)
     if not isinstance(details, dict) or not all(isinstance(value, str) for value in details.values()):
         raise ValueError("an environment that is none")
@@ -134,11 +102,7 @@ def _details(stored: str) -> Mapping[str, str]:
 
 
 def _numbers(text: str | None) -> NDArray[np.int64]:
-    """Numbers with a blank between them as an array.
-
-    Raises:
-        ValueError: they are no whole numbers.
-    """
+    """Parse whole numbers with a blank between them; ValueError where they are none."""
     with warnings.catch_warnings():
         # numpy reads up to what is no number, and only warns.
         warnings.simplefilter("error", DeprecationWarning)
@@ -158,13 +122,11 @@ class GradeStore(StoreConnection):
     """
 
     def grader_id(self, digest: bytes) -> int | None:
-        """The row of a grader identity, or None where it never graded."""
-        with self._reading():
-            row = self._db.execute("SELECT id FROM grader WHERE digest = ?", (digest,)).fetchone()
-            return None if row is None else int(row[0])
+        """Return the row of a grader identity, or None where it never graded."""
+        return self._ids("grader", [digest])[0]
 
     def add_grader(self, digest: bytes, identity: str) -> int:
-        """The row of a grader identity, made where it is new. `identity` is its canonical JSON."""
+        """Return the row of a grader identity, made where it is new. `identity` is its canonical JSON."""
         with self._transaction():
             self._db.execute(
                 "INSERT OR IGNORE INTO grader (digest, identity) VALUES (?, ?)", (digest, identity)
@@ -174,7 +136,7 @@ class GradeStore(StoreConnection):
         return grader_id
 
     def graders(self) -> list[tuple[int, str]]:
-        """(row, identity as canonical JSON) of every grader that ever graded here."""
+        """Return (row, identity as canonical JSON) of every grader that ever graded here."""
         with self._reading():
             rows = self._db.execute("SELECT id, identity FROM grader ORDER BY id").fetchall()
             if not all(isinstance(json.loads(identity), dict) for _, identity in rows):
@@ -182,65 +144,52 @@ class GradeStore(StoreConnection):
             return rows
 
     def item_ids(self, digests: Sequence[bytes]) -> list[int | None]:
-        """The rows of item digests, in the order asked; None where one is new."""
+        """Return the rows of item digests, in the order asked; None where one is new."""
         return self._ids("item", digests)
 
     def passage_ids(self, digests: Sequence[bytes]) -> list[int | None]:
-        """The rows of passage digests, in the order asked; None where one is new."""
+        """Return the rows of passage digests, in the order asked; None where one is new."""
         return self._ids("passage", digests)
 
     def add_items(self, digests: Sequence[bytes]) -> list[int]:
-        """As `item_ids`, and rows are made for new ones."""
+        """Return the rows as `item_ids`; rows are made for new ones."""
         return self._add_ids("item", digests)
 
     def add_passages(self, digests: Sequence[bytes]) -> list[int]:
-        """As `passage_ids`, and rows are made for new ones."""
+        """Return the rows as `passage_ids`; rows are made for new ones."""
         return self._add_ids("passage", digests)
 
-    def _ids(self, table: str, digests: Sequence[bytes]) -> list[int | None]:
-        query = f"SELECT id FROM {table} WHERE digest = ?"
+    def add_environment(self, details: Mapping[str, str]) -> int:
+        """Return the row of what answers were made on, see `Grader`; made where it is new."""
+        text = json.dumps(details, sort_keys=True, ensure_ascii=False)
+        return self._add_ids("environment", [text], "details")[0]
+
+    def _ids(self, table: str, keys: Sequence[bytes | str], column: str = "digest") -> list[int | None]:
+        query = f"SELECT id FROM {table} WHERE {column} = ?"
         with self._reading():
             last: int = self._db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]
-            if len(digests) > max(_MANY, _SHARE * last):
-                digest_set = frozenset(digests)
-                everything = self._db.execute(f"SELECT digest, id FROM {table}")
-                row_of = {digest: int(row) for digest, row in everything if digest in digest_set}
-                return [row_of.get(digest) for digest in digests]
-            rows = [self._db.execute(query, (digest,)).fetchone() for digest in digests]
+            if len(keys) > max(_MANY, _SHARE * last):
+                key_set = frozenset(keys)
+                everything = self._db.execute(f"SELECT {column}, id FROM {table}")
+                row_of = {key: int(row) for key, row in everything if key in key_set}
+                return [row_of.get(key) for key in keys]
+            rows = [self._db.execute(query, (key,)).fetchone() for key in keys]
             return [None if row is None else int(row[0]) for row in rows]
 
-    def _add_ids(self, table: str, digests: Sequence[bytes]) -> list[int]:
-        new = [
-            (digest,) for digest, row in zip(digests, self._ids(table, digests), strict=True) if row is None
-        ]
+    def _add_ids(self, table: str, keys: Sequence[bytes | str], column: str = "digest") -> list[int]:
+        new = [(key,) for key, row in zip(keys, self._ids(table, keys, column), strict=True) if row is None]
         if new:
             with self._transaction():
-                self._db.executemany(f"INSERT OR IGNORE INTO {table} (digest) VALUES (?)", new)
-        return [row for row in self._ids(table, digests) if row is not None]
-
-    def add_environment(self, details: Mapping[str, str]) -> int:
-        """The row of what answers were made on, see `Grader`; made where it is new."""
-        text = json.dumps(details, sort_keys=True, ensure_ascii=False)
-        query = "SELECT id FROM environment WHERE details = ?"
-        with self._reading():
-            row = self._db.execute(query, (text,)).fetchone()
-        if row is None:
-            with self._transaction():
-                self._db.execute("INSERT OR IGNORE INTO environment (details) VALUES (?)", (text,))
-                row = self._db.execute(query, (text,)).fetchone()
-        return int(row[0])
+                self._db.executemany(f"INSERT OR IGNORE INTO {table} ({column}) VALUES (?)", new)
+        return [row for row in self._ids(table, keys, column) if row is not None]
 
     def n_environments(self) -> int:
-        """How many environments answers of all graders were ever made on, as far as that is known."""
+        """Return how many environments answers of all graders were made on, as far as that is known."""
         with self._reading():
             return int(self._db.execute("SELECT count(*) FROM environment").fetchone()[0])
 
     def environments(self, grader_id: int) -> list[tuple[Mapping[str, str] | None, int]]:
-        """What this grader's answers were made on, and how many on each, the most first.
-
-        None means what is not known: answers of stores from before it was kept, and of graders that say
-        nothing of it.
-        """
+        """Return what this grader's answers were made on (None: not known), and how many, the most first."""
         if not self.n_environments():
             count = self.count(grader_id)
             return [(None, count)] if count else []
@@ -255,11 +204,7 @@ class GradeStore(StoreConnection):
     def add(
         self, grader_id: int, rows: Iterable[GradeRow], environment: Mapping[str, str] | None = None
     ) -> None:
-        """Stores a batch in one transaction; a cell that has a grade gets the new one.
-
-        Args:
-            environment: what they were made on; None where that is not known.
-        """
+        """Store a batch in one transaction; a cell that has a grade gets the new one."""
         environment_id = None if environment is None else self.add_environment(environment)
         values = [
             (grader_id, *row, None if chances is None else json.dumps(chances), environment_id, cut_at)
@@ -269,7 +214,7 @@ class GradeStore(StoreConnection):
             self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def add_usage(self, grader_id: int, used: tuple[int, int, int], purse: str) -> None:
-        """Adds (requests, tokens in, tokens out) to what this grader used so far of this purse."""
+        """Add (requests, tokens in, tokens out) to what this grader used so far of this purse."""
         with self._transaction():
             self._db.execute(
                 "INSERT INTO paid VALUES (?, ?, ?, ?, ?) ON CONFLICT (grader_id, purse) DO UPDATE SET "
@@ -279,11 +224,11 @@ class GradeStore(StoreConnection):
             )
 
     def usage(self, grader_id: int) -> tuple[int, int, int]:
-        """(requests, tokens in, tokens out) that this grader used so far."""
+        """Return (requests, tokens in, tokens out) that this grader used so far."""
         return self._used("grader_id = ?", grader_id)
 
     def paid(self, purse: str, without: Collection[bytes] = ()) -> tuple[int, int, int]:
-        """(requests, tokens in, tokens out) paid from a purse, but for graders with these digests."""
+        """Return (requests, tokens in, tokens out) paid from a purse, but for graders with these digests."""
         excluded_ids = f"SELECT id FROM grader WHERE digest IN ({', '.join('?' * len(without))})"
         return self._used(f"purse = ? AND grader_id NOT IN ({excluded_ids})", purse, *without)
 
@@ -294,7 +239,7 @@ class GradeStore(StoreConnection):
             return int(requests or 0), int(tokens_in or 0), int(tokens_out or 0)
 
     def forget(self, grader_id: int, status: str) -> int:
-        """Drops what this grader gave with this status, so that it is sent again; how many there were."""
+        """Drop this grader's grades with this status, so that they are sent again; return how many."""
         with self._transaction():
             deleted = self._db.execute(
                 "DELETE FROM grade WHERE grader_id = ? AND status = ?", (grader_id, status)
@@ -302,7 +247,7 @@ class GradeStore(StoreConnection):
             return deleted.rowcount
 
     def forget_cells(self, grader_id: int, cells: Iterable[tuple[int, int]]) -> None:
-        """Drops what this grader gave for these cells, each (item row, passage row)."""
+        """Drop this grader's grades of these cells, each (item row, passage row)."""
         with self._transaction():
             self._db.executemany(
                 "DELETE FROM grade WHERE grader_id = ? AND item_id = ? AND passage_id = ?",
@@ -312,17 +257,17 @@ class GradeStore(StoreConnection):
     def columns(
         self, grader_id: int, item_ids: Iterable[int], size: int = 256, *, answers: bool = False
     ) -> Iterator[GradeColumns]:
-        """The grades that this grader gave on these items, and maybe on some others, by rising item.
+        """Yield this grader's grades on these items, and maybe on some others, by rising item.
 
         Args:
             size: grades of so many items come at a time.
             answers: with the raw answers, and the limits that ended them.
         """
         ids = sorted(set(item_ids))
-        # SQLite joins numbers in C; a million rows as Python tuples take several times as long.
-        joined = (
-            f"{_JOINED}, group_concat(answer, char(31)), group_concat({_CUT}, ' ')" if answers else _JOINED
-        )
+        numbers = (*_IN_BULK, _CUT) if answers else _IN_BULK
+        # SQLite joins in C; a million rows as Python tuples take several times as long.
+        joined = [f"group_concat({name}, ' ')" for name in numbers]
+        joined += ["group_concat(answer, char(31))"] if answers else []
         for start in range(0, len(ids), size):
             part = ids[start : start + size]
             # Items that were graded together have neighbouring rows, which are read faster in one go.
@@ -332,20 +277,24 @@ class GradeStore(StoreConnection):
                 which, values = f"item_id IN ({', '.join('?' * len(part))})", part
             rest = f"FROM grade WHERE grader_id = ? AND {which}"
             with self._reading():
-                try:
-                    row = self._db.execute(f"SELECT {joined} {rest}", (grader_id, *values)).fetchone()
-                    columns = _parted(row)
-                except sqlite3.DataError:
-                    # Longer than SQLite lets a text be.
-                    columns = None
-                if columns is None:
-                    query = f"SELECT item_id, passage_id, {_CODE}, answer, {_CUT} {rest}"
-                    columns = _transposed(self._db.execute(query, (grader_id, *values)).fetchall())
+                query, row = f"SELECT {', '.join(joined)} {rest}", list[str | None]()
+                # Longer than SQLite lets a text be.
+                with suppress(sqlite3.DataError):
+                    row = [*self._db.execute(query, (grader_id, *values)).fetchone()]
+                replies: Sequence[str] = (row[-1] or "").split("\x1f") if answers and row and row[0] else ()
+                # An answer may have the character that parts them.
+                if not row or (replies and len(replies) != (row[0] or "").count(" ") + 1):
+                    query = f"SELECT {', '.join(numbers)}, answer {rest}"
+                    *of_numbers, replies = zip(*self._db.execute(query, (grader_id, *values)), strict=True)
+                    row = [" ".join(map(str, column)) for column in of_numbers]
+                    if not all(isinstance(reply, str) for reply in replies):
+                        raise ValueError("answers that are none")
+                columns = GradeColumns.parse(row[: len(numbers)], replies if answers else ())
             if len(columns.codes):
                 yield columns
 
     def answers(self, grader_id: int, item_id: int) -> Mapping[int, GradeRow]:
-        """passage id -> the whole grade, raw answer too, of every grade on this item."""
+        """Return passage id -> the whole grade, raw answer too, of every grade on this item."""
         with self._reading():
             rows = self._db.execute(
                 f"SELECT {_WHOLE} FROM grade WHERE grader_id = ? AND item_id = ?", (grader_id, item_id)
@@ -365,12 +314,11 @@ class GradeStore(StoreConnection):
             for identity, environment, passage, item, *row in self._db.execute(query):
                 yield identity, environment, passage.lower(), item.lower(), _grade_row(tuple(row))
 
-    def cut_keys(self, grader_id: int) -> NDArray[np.int64]:
-        """Return item id * 2**32 + passage id of this grader's answers that a limit ended, sorted."""
-        query = "SELECT item_id << 32 | passage_id FROM grade WHERE grader_id = ? AND cut_at > 0"
+    def cut_cells(self, grader_id: int) -> frozenset[tuple[int, int]]:
+        """Return (item row, passage row) of this grader's answers that a limit ended."""
+        query = "SELECT item_id, passage_id FROM grade WHERE grader_id = ? AND cut_at > 0"
         with self._reading():
-            rows = self._db.execute(query, (grader_id,)).fetchall()
-        return np.sort(np.array([key for (key,) in rows], np.int64))
+            return frozenset(self._db.execute(query, (grader_id,)))
 
     def has_probabilities(self, grader_id: int) -> bool:
         """Whether this grader gave probabilities with any of its grades."""
@@ -379,7 +327,7 @@ class GradeStore(StoreConnection):
             return self._db.execute(query, (grader_id,)).fetchone() is not None
 
     def answer(self, grader_id: int, item_id: int, passage_id: int) -> GradeRow | None:
-        """The whole grade of one cell, None where it has none."""
+        """Return the whole grade of one cell, None where it has none."""
         with self._reading():
             row = self._db.execute(
                 f"SELECT {_WHOLE} FROM grade WHERE grader_id = ? AND item_id = ? AND passage_id = ?",
@@ -388,10 +336,7 @@ class GradeStore(StoreConnection):
             return None if row is None else _grade_row(row)
 
     def count(self, grader_id: int | None = None) -> int:
-        """How many grades are stored, by one grader or in all."""
+        """Return how many grades are stored, by one grader or in all."""
+        where, values = ("", ()) if grader_id is None else ("WHERE grader_id = ?", (grader_id,))
         with self._reading():
-            if grader_id is None:
-                return int(self._db.execute("SELECT count(*) FROM grade").fetchone()[0])
-            return int(
-                self._db.execute("SELECT count(*) FROM grade WHERE grader_id = ?", (grader_id,)).fetchone()[0]
-            )
+            return int(self._db.execute(f"SELECT count(*) FROM grade {where}", values).fetchone()[0])

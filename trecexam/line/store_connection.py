@@ -67,7 +67,7 @@ class StoreConnection:
     """
 
     def __init__(self, path: Path, *, write: bool = True, patience: float = 60) -> None:
-        """Opens the store; makes it when it is opened for writing.
+        """Open the store; make it when it is opened for writing.
 
         Args:
             write: False never writes to disk: also a store in a folder that may only be read can be read.
@@ -140,19 +140,19 @@ class StoreConnection:
         self.close()
 
     def is_empty(self) -> bool:
-        """Whether no grade was ever stored: one whose grades were forgotten still has their grader."""
+        """Return True if no grade was ever stored: forgotten ones leave their grader."""
         with self._errors():
             return self._db.execute("SELECT 1 FROM grader LIMIT 1").fetchone() is None
 
     def is_replaced(self) -> bool:
-        """Whether the file that was opened is gone, or another one in its place: what is stored is lost."""
+        """Return True if the opened file is gone, or another one in its place: what is stored is lost."""
         return _inode(self.path) != self._inode
 
     def at_rest(self, *, settle: bool = False) -> Stamp | None:
-        """The file's stamp where all that is stored is in it; None while what came last is in its WAL.
+        """Return the file's stamp, or None while the last grades are in its WAL.
 
         Args:
-            settle: have it put into the file first, where nobody reads it right now.
+            settle: move them into the file first, where nobody reads it right now.
         """
         wal = self.path.with_name(f"{self.path.name}-wal")
         if settle and self.write and _size(wal):
@@ -163,10 +163,9 @@ class StoreConnection:
         return None if _size(wal) else stamp(self.path)
 
     def check(self) -> None:
-        """Has SQLite look for damage, once: nine tenths of a second where a million grades are stored.
+        """Have SQLite look for damage, once: 0.9 seconds where a million grades are stored.
 
-        Raises:
-            StoreError: there is some. A value that became another one that might be right is not seen.
+        A value that became another one that might be right is not seen.
         """
         if self._is_whole:
             return
@@ -180,16 +179,12 @@ class StoreConnection:
         return StoreError(f"{what}: {REMEDY}", path=self.path)
 
     def changes(self) -> int:
-        """Another number whenever another connection changed the file since the last call."""
+        """Return another number whenever another connection changed the file since the last call."""
         with self._errors():
             return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     def _has_tables(self, db: sqlite3.Connection) -> bool:
-        """Whether its tables were made.
-
-        Raises:
-            StoreError: by another version of trecexam.
-        """
+        """Return True if its tables were made; StoreError if by another version of trecexam."""
         version = int(db.execute("PRAGMA user_version").fetchone()[0])
         if version not in (0, VERSION):
             raise StoreError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -16,9 +17,8 @@ from trecexam.bank.model import asked_digest, item_digest, passage_digest
 from trecexam.errors import TrecexamError
 from trecexam.graders import Grader
 from trecexam.graders.base import Answer, identity_digest
-from trecexam.line.environments import Environments
 from trecexam.line.kept_codes import KeptCodes
-from trecexam.line.sheets import CODES, ERROR, MISSING, UNPARSED, Sheet, SheetShape
+from trecexam.line.sheets import CODES, ERROR, MISSING, UNPARSED, Sheet
 from trecexam.line.store import GradeColumns, GradeRow, GradeStore
 from trecexam.scores.expected import usable
 from trecexam.scores.ratings import MAX_RATING
@@ -32,7 +32,7 @@ _MOST_ITEMS, _MOST_GRADES, _MOST_ANSWERS = 4096, 65_536, 4096
 
 
 class Distributions(NamedTuple):
-    """How probable each rating of a query's cells is.
+    """Probabilities of the ratings of a query's cells.
 
     Attributes:
         values: the probabilities of the ratings 0..5, shape (n_docs, n_items, 6), in the order of the sheet;
@@ -44,17 +44,57 @@ class Distributions(NamedTuple):
     unusable: int
 
 
+class Environments(NamedTuple):
+    """Environments of answers, see `Grader`, with how many answers each has, the most first.
+
+    `unknown` counts answers of graders that say nothing of it.
+    """
+
+    known: tuple[tuple[Mapping[str, str], int], ...]
+    unknown: int
+
+    @classmethod
+    def of_rows(cls, rows: list[tuple[Mapping[str, str] | None, int]]) -> Environments:
+        """Make it of `GradeStore.environments`."""
+        environments = tuple((details, count) for details, count in rows if details is not None)
+        return cls(environments, sum(count for details, count in rows if details is None))
+
+    @property
+    def mixed(self) -> tuple[str, ...]:
+        """The names, sorted, of what differs between answers, as far as known."""
+        names = {name for details, _ in self.known for name in details}
+        return tuple(sorted(name for name in names if len({each.get(name) for each, _ in self.known}) > 1))
+
+    def as_json(self) -> dict[str, Any]:
+        """For manifest.json; {} where nothing is known. Counts only where there are several."""
+        if not self.known:
+            return {}
+        several = len(self.known) > 1 or self.unknown > 0
+        graded_on = [{**details, **({"answers": n} if several else {})} for details, n in self.known]
+        unknown = {"unknown": self.unknown} if self.unknown else {}
+        return {"environments": {"mixed": list(self.mixed), "graded_on": graded_on, **unknown}}
+
+    def summary(self) -> str:
+        """As "12,000 answers on cpu float32, 3,000 on cuda bfloat16", with whatever else differs."""
+        further = [name for name in self.mixed if name not in ("device", "dtype")]
+        texts = []
+        for index, (details, count) in enumerate(self.known):
+            where = [details[name] for name in ("device", "dtype") if name in details]
+            where += [f"{name} {details[name]}" for name in further if name in details]
+            texts.append(f"{count:,}{'' if index else ' answers'} on {' '.join(where)}")
+        if self.unknown:
+            texts.append(f"{self.unknown:,} on what is not known")
+        return ", ".join(texts)
+
+
 def unusable_lines(n: int) -> tuple[str, ...]:
-    """A line on so many cells with numbers that can be no probabilities; none where there are none."""
+    """Return a line on so many cells with numbers that can be no probabilities; none for 0."""
     what = "with stored numbers that cannot be probabilities (six numbers of 0 or more, not all 0): ignored"
     return (f"{plural(n, 'row')} {what}",) if n else ()
 
 
 class StoredGrades:
-    """What one grader said, as the store has it.
-
-    Free text that a model wrote stays as stored; what it means follows the prompt's parser.
-    """
+    """One grader's answers, as stored; a free-text answer means what the prompt's parser reads in it now."""
 
     def __init__(self, store: GradeStore, grader: Grader, kept_codes: KeptCodes | None = None) -> None:
         """Args: kept_codes: the codes as they were read last, where they may be taken from there."""
@@ -64,8 +104,6 @@ class StoredGrades:
         self.identity = grader.identity
         self._read = grader.read if grader.free_text else None
         self._limit = grader.reply_limit or 0
-        self._probabilities = grader.probabilities
-        self._cosines = grader.cosines
 
     @property
     def grader_id(self) -> int | None:
@@ -73,29 +111,23 @@ class StoredGrades:
         return self.store.grader_id(identity_digest(self.identity))
 
     def environments(self) -> Environments:
-        """What its answers were made on, all that are stored."""
+        """Return what the stored answers were made on."""
         grader_id = self.grader_id
         return Environments.of_rows([] if grader_id is None else self.store.environments(grader_id))
 
-    def codes(self, shapes: Sequence[SheetShape]) -> list[Codes]:
-        """The codes of each query's cells, see `Sheet`.
-
-        Args:
-            shapes: which cells each query has.
-        """
-        codes_by_token = self._kept.read(self.store.at_rest()) if self._kept and shapes else {}
-        cached_codes = [codes_by_token.get(shape.token) if codes_by_token else None for shape in shapes]
-        new = iter(
-            self._codes([shape for shape, codes in zip(shapes, cached_codes, strict=True) if codes is None])
-        )
-        return [next(new) if codes is None else codes for codes in cached_codes]
+    def codes(self, sheets: Sequence[Sheet]) -> list[Codes]:
+        """Return the stored codes of each sheet's cells; codes that the sheets have do not matter."""
+        codes_by_token = self._kept.read(self.store.at_rest()) if self._kept and sheets else {}
+        kept = [codes_by_token.get(sheet.token) if codes_by_token else None for sheet in sheets]
+        new = iter(self._codes([sheet for sheet, codes in zip(sheets, kept, strict=True) if codes is None]))
+        return [next(new) if codes is None else codes for codes in kept]
 
     def read_anew(self, sheets: Mapping[str, Sheet]) -> tuple[int, int]:
         """Count the kept answers that are read anew, and those that read differently than when stored."""
         if self._read is None:
             return 0, 0
         n_answers = n_differ = 0
-        stored_codes = self._codes([sheet.shape for sheet in sheets.values()], anew=False)
+        stored_codes = self._codes([*sheets.values()], anew=False)
         for sheet, stored in zip(sheets.values(), stored_codes, strict=True):
             answered = (stored >= UNPARSED) & (stored != MISSING) & (sheet.codes != MISSING)
             n_answers += int(answered.sum())
@@ -104,39 +136,22 @@ class StoredGrades:
 
     def n_cut(self, sheets: Mapping[str, Sheet]) -> int:
         """Count the unparsed cells whose answer was cut off."""
-        unread = [sheet for sheet in sheets.values() if (sheet.codes == UNPARSED).any()]
         grader_id = self.grader_id
-        if not unread or grader_id is None:
-            return 0
-        keys = self.store.cut_keys(grader_id)
-        if not len(keys):
-            return 0
-        count = 0
-        for sheet, texts in zip(unread, self._passage_rows([each.shape for each in unread]), strict=True):
-            item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
-            items = np.array([-1 if row is None else row for row in item_rows], np.int64)
-            at = _looked_up(keys, sheet.shape.keys(texts, items))
-            count += int(((at >= 0) & (sheet.codes == UNPARSED)).sum())
-        return count
+        cut = frozenset() if grader_id is None else self.store.cut_cells(grader_id)
+        return sum(cell in cut for cell in self._stored_cells(sheets, (UNPARSED,))) if cut else 0
 
-    def _codes(self, shapes: Sequence[SheetShape], *, anew: bool = True) -> list[Codes]:
-        """As `codes`, from the store; where some are lacking, that is looked at for damage, too."""
-        codes_by_query = self._stored_codes(shapes, anew=anew)
-        if any((codes == MISSING).any() for codes in codes_by_query):
-            self.store.check()
-        return codes_by_query
-
-    def _stored_codes(self, shapes: Sequence[SheetShape], *, anew: bool) -> list[Codes]:
+    def _codes(self, sheets: Sequence[Sheet], *, anew: bool = True) -> list[Codes]:
+        """Return the codes from the store, which is checked for damage where some are lacking."""
         grader_id = self.grader_id
-        if grader_id is None or not shapes:
-            return [np.full(shape.size, MISSING, np.int8) for shape in shapes]
-        texts, (items, readers) = self._passage_rows(shapes), self._item_keys(shapes)
+        if grader_id is None or not sheets:
+            return [np.full(sheet.codes.shape, MISSING, np.int8) for sheet in sheets]
+        texts, (items, readers) = self._passage_rows(sheets), self._item_keys(sheets)
+        # How an answer was read when it was stored counts only where that still holds.
+        anew = anew and self._read is not None
         codes_by_query: list[Codes] = []
-        for part in _together([len(shape.items) for shape in shapes]):
+        for part in _together([len(sheet.items) for sheet in sheets]):
             rows = {row for query_index in part for row in items[query_index].tolist() if row in readers}
-            n_cells = sum(shapes[query_index].n_cells for query_index in part)
-            # What was read of an answer when it was stored is looked at only where it holds still.
-            anew = anew and self._read is not None
+            n_cells = sum(sheets[query_index].codes.size for query_index in part)
             read = [
                 of_keys
                 for columns in self._columns(grader_id, rows, n_cells, answers=anew)
@@ -144,44 +159,36 @@ class StoredGrades:
             ]
             keys, codes = _in_order(read)
             for query_index in part:
-                at = _looked_up(keys, shapes[query_index].keys(texts[query_index], items[query_index]))
+                at = _looked_up(keys, sheets[query_index].keys(texts[query_index], items[query_index]))
                 codes_by_query.append(np.where(at >= 0, codes[at], np.int8(MISSING)).astype(np.int8))
+        if any((codes == MISSING).any() for codes in codes_by_query):
+            self.store.check()
         return codes_by_query
 
     def _item_keys(
-        self, shapes: Sequence[SheetShape]
+        self, sheets: Sequence[Sheet]
     ) -> tuple[list[NDArray[np.int64]], Mapping[int, Sequence[tuple[int, Item]]]]:
         """The key of each query's items, -1 where none is stored; and row -> the items asked there by key.
 
         A key is an item's row in the store, but for items with the same prompt and another reading, by
         another answer key: all but the first have one beyond the rows.
         """
-        alike: dict[tuple[bytes, tuple[str, ...]], int] = {}
-        distinct: list[Item] = []
-        numbers: list[list[int]] = []
-        for shape in shapes:
-            numbers.append([])
-            for item in shape.items:
-                number = alike.setdefault((asked_digest(item), item.gold_answers), len(distinct))
-                if number == len(distinct):
-                    distinct.append(item)
-                numbers[-1].append(number)
-        rows = self.store.item_ids([digest for digest, _ in alike])
+        alike = [[(asked_digest(item), item.gold_answers) for item in sheet.items] for sheet in sheets]
+        distinct: dict[tuple[bytes, tuple[str, ...]], Item] = {}
+        for sheet, of_sheet in zip(sheets, alike, strict=True):
+            for each, item in zip(of_sheet, sheet.items, strict=True):
+                distinct.setdefault(each, item)
+        rows = self.store.item_ids([digest for digest, _ in distinct])
         readers: dict[int, list[tuple[int, Item]]] = {}
-        keys: list[int] = []
+        keys: dict[tuple[bytes, tuple[str, ...]], int] = {}
         beyond = max((row for row in rows if row is not None), default=0)
-        for row, item in zip(rows, distinct, strict=True):
-            if row is None:
-                keys.append(-1)
-                continue
-            of_row = readers.setdefault(row, [])
-            key = row
-            if of_row and self._read is not None:
-                key = beyond = beyond + 1
-            of_row.append((key, item))
-            keys.append(key)
-        of_number = np.array(keys, np.int64)
-        return [of_number[of_query] for of_query in numbers], readers
+        for (each, item), row in zip(distinct.items(), rows, strict=True):
+            keys[each] = -1 if row is None else row
+            if row is not None:
+                if row in readers and self._read is not None:
+                    keys[each] = beyond = beyond + 1
+                readers.setdefault(row, []).append((keys[each], item))
+        return [np.array([keys[each] for each in of_sheet], np.int64) for of_sheet in alike], readers
 
     def _columns(
         self, grader_id: int, item_rows: Collection[int], n_cells: int, *, answers: bool
@@ -194,11 +201,10 @@ class StoredGrades:
     def _read_anew(
         self, columns: GradeColumns, readers: Mapping[int, Sequence[tuple[int, Item]]]
     ) -> Iterator[tuple[NDArray[np.int64], Codes]]:
-        """(keys, codes) of these answers as they are read now, see `SheetShape.keys`."""
+        """(keys, codes) of these answers as they are read now, see `Sheet.keys`."""
         assert self._read is not None
         # Models say the same few things again and again.
         numbers: dict[tuple[str, bool], int] = {}
-        assert columns.cut_at is not None
         answer_index = np.array(
             [
                 numbers.setdefault((answer, cut), len(numbers))
@@ -226,88 +232,78 @@ class StoredGrades:
             codes[again & (codes == UNPARSED)] = MISSING
             yield (keys << 32 | columns.passage_ids)[keys >= 0], codes[keys >= 0]
 
-    def _passage_rows(self, shapes: Sequence[SheetShape]) -> list[NDArray[np.int64]]:
+    def _passage_rows(self, sheets: Sequence[Sheet]) -> list[NDArray[np.int64]]:
         """The row in the store of each query's passages; -1 where there is none."""
-        texts = list({text for shape in shapes for text in shape.texts if text is not None})
+        texts = list({text for sheet in sheets for text in sheet.texts if text is not None})
         passage_ids = self.store.passage_ids([passage_digest(text) for text in texts])
-        rows: dict[str | None, int] = {
-            text: row for text, row in zip(texts, passage_ids, strict=True) if row is not None
-        }
-        return [np.array([rows.get(text, -1) for text in shape.texts], np.int64) for shape in shapes]
+        rows = dict[str | None, int | None](zip(texts, passage_ids, strict=True))
+        return [_numbers([rows.get(text) for text in sheet.texts]) for sheet in sheets]
+
+    def _item_rows(self, sheet: Sheet) -> NDArray[np.int64]:
+        """Return the row in the store of each item; -1 where there is none."""
+        return _numbers(self.store.item_ids([asked_digest(item) for item in sheet.items]))
 
     @cached_property
     def has_probabilities(self) -> bool:
         """Whether its grades have probabilities, stored or read from answers, when that was first asked."""
         if self.grader_id is None:
             return False
-        return self._probabilities is not None or self.store.has_probabilities(self.grader_id)
+        return self._grader.probabilities is not None or self.store.has_probabilities(self.grader_id)
 
     def reading(self, item: Item, grade: GradeRow) -> tuple[int | None, str]:
-        """(rating, status) of a stored answer."""
+        """Return (rating, status) of a stored answer."""
         if self._read is None or grade.status not in {"ok", "unparsed"}:
             return grade.rating, grade.status
         return self._read(item, grade.answer, grade.cut_at is not None)
 
-    def _stored_cells(self, sheet: Sheet, codes: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """(item row, passage row) of the query's cells with these codes that are stored."""
-        rows, columns = sheet.where(np.isin(sheet.flat(), codes))
-        if not len(rows):
-            return
-        (passages,) = self._passage_rows([sheet.shape])
-        items = self.store.item_ids([asked_digest(item) for item in sheet.items])
-        for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
-            item, passage = items[column], int(passages[row])
-            if item is not None and passage >= 0:
-                yield item, passage
+    def _stored_cells(self, sheets: Mapping[str, Sheet], codes: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield (item row, passage row) of each stored cell with one of these codes."""
+        for sheet in sheets.values():
+            rows, columns = sheet.where(np.isin(sheet.flat(), codes))
+            if len(rows):
+                (passages,) = self._passage_rows([sheet])
+                cells = zip(self._item_rows(sheet)[columns].tolist(), passages[rows].tolist(), strict=True)
+                yield from (cell for cell in cells if min(cell) >= 0)
 
     def forget(self, sheets: Mapping[str, Sheet], codes: Sequence[int]) -> int:
-        """Drops the stored answers of cells with these codes, so that they are sent again; how many."""
+        """Drop the stored answers of cells with these codes, so that they are sent again; return how many."""
         grader_id = self.grader_id
-        cells = {cell for sheet in sheets.values() for cell in self._stored_cells(sheet, codes)}
+        cells = set(self._stored_cells(sheets, codes))
         if grader_id is not None:
             self.store.forget_cells(grader_id, cells)
         return len(cells)
 
     def unparsed_answer(self, sheets: Mapping[str, Sheet]) -> Answer | None:
-        """The first stored answer that cannot be read; None where there is none."""
+        """Return the first stored answer that cannot be read; None where there is none."""
         grader_id = self.grader_id
-        cells = (cell for sheet in sheets.values() for cell in self._stored_cells(sheet, (UNPARSED,)))
-        cell = next(cells, None)
-        if grader_id is None or cell is None:
-            return None
-        grade = self.store.answer(grader_id, *cell)
+        item, passage = next(self._stored_cells(sheets, (UNPARSED,)), (-1, -1))
+        grade = None if grader_id is None else self.store.answers(grader_id, item).get(passage)
         return None if grade is None else Answer(None, "unparsed", grade.answer, cut_at=grade.cut_at)
 
     def failed_items(self, sheets: Mapping[str, Sheet]) -> Iterator[tuple[Item, str, int]]:
-        """Each item with cells that could not be graded: the item, the first one's reason, and how many."""
+        """Yield each item with cells that could not be graded, the first one's reason, and how many."""
         grader_id = self.grader_id
         for sheet in sheets.values():
             _, columns = sheet.where(sheet.flat() == ERROR)
             failed = np.bincount(columns, minlength=len(sheet.items))
+            rows = self._item_rows(sheet) if len(columns) else ()
             for column in failed.nonzero()[0]:
-                item = sheet.items[column]
-                row = self.store.item_ids([asked_digest(item)])[0]
-                if grader_id is None or row is None:
-                    continue
-                answers = self.store.answers(grader_id, row).values()
-                reason = next((grade.answer for grade in answers if grade.status == "error"), "")
-                yield item, reason, int(failed[column])
+                if grader_id is not None and rows[column] >= 0:
+                    answers = self.store.answers(grader_id, int(rows[column])).values()
+                    reason = next((grade.answer for grade in answers if grade.status == "error"), "")
+                    yield sheet.items[column], reason, int(failed[column])
 
     def distributions(self, sheet: Sheet, *, read: bool = False) -> Distributions:
-        """The stored probabilities of the ratings 0..5 of the query's cells.
+        """Return the stored probabilities of the ratings 0..5 of the query's cells.
 
         Args:
             read: take those that the grader reads from its stored answers, where it does that.
         """
+        if read and self._grader.probabilities is not None:
+            return Distributions(self._read_answers(sheet, self._grader.probabilities, (MAX_RATING + 1,)), 0)
         chances = np.full((sheet.codes.size, MAX_RATING + 1), np.nan)
-        grader_id = self.grader_id
-        if grader_id is None:
-            return Distributions(sheet.spread(chances, np.nan), 0)
-        if read and self._probabilities is not None:
-            read_values = self._read_answers(grader_id, sheet, self._probabilities)
-            return Distributions(sheet.spread(chances if read_values is None else read_values, np.nan), 0)
         stored = np.zeros(sheet.codes.size, np.bool_)
-        for cell_index, grade in self._graded(grader_id, sheet):
+        for cell_index, grade in self._graded(sheet):
             # A grader of users' own may have stored anything.
             if grade.probabilities is not None:
                 whole = len(grade.probabilities) == MAX_RATING + 1
@@ -321,45 +317,39 @@ class StoredGrades:
         return Distributions(sheet.spread(chances, np.nan), int((stored & ~good).sum()))
 
     def cosines(self, sheet: Sheet) -> NDArray[np.float64] | None:
-        """The cosines of the query's cells, NaN where there is none; None where the grader gives none."""
-        if self._cosines is None:
-            return None
-        grader_id = self.grader_id
-        cosines = None if grader_id is None else self._read_answers(grader_id, sheet, self._cosines)
-        return sheet.spread(np.full(sheet.codes.size, np.nan) if cosines is None else cosines, np.nan)
+        """Return the cosines of the query's cells, NaN without one; None where the grader gives none."""
+        read = self._grader.cosines
+        return None if read is None else self._read_answers(sheet, read)
 
     def _read_answers(
-        self,
-        grader_id: int,
-        sheet: Sheet,
-        read: Callable[[Sequence[str]], NDArray[np.float64]],
-    ) -> NDArray[np.float64] | None:
-        """What the raw answers of the query's cells mean, one a cell; None where there are none."""
-        (texts,) = self._passage_rows([sheet.shape])
-        item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
-        items = np.array([-1 if row is None else row for row in item_rows], np.int64)
-        stored = [row for row in item_rows if row is not None]
+        self, sheet: Sheet, read: Callable[[Sequence[str]], NDArray[np.float64]], each: tuple[int, ...] = ()
+    ) -> NDArray[np.float64]:
+        """Return numbers read from raw answers, shape (rows, columns, *each); NaN without an answer."""
+        grader_id, items = self.grader_id, self._item_rows(sheet)
+        (texts,) = self._passage_rows([sheet])
+        stored = items[items >= 0].tolist()
         parts = [
             (_of_keys(columns)[0], read(columns.answers))
-            for columns in self._columns(grader_id, stored, sheet.codes.size, answers=True)
+            for columns in (
+                () if grader_id is None else self._columns(grader_id, stored, sheet.codes.size, answers=True)
+            )
         ]
-        if not parts:
-            return None
-        keys, values = _in_order(parts)
-        at = _looked_up(keys, sheet.shape.keys(texts, items)).reshape(-1)
-        read_values: NDArray[np.float64] = values[at]
-        read_values[at < 0] = np.nan
-        return read_values
+        found = np.full((sheet.codes.size, *each), np.nan)
+        if parts:
+            keys, values = _in_order(parts)
+            at = _looked_up(keys, sheet.keys(texts, items)).reshape(-1)
+            found[at >= 0] = values[at[at >= 0]]
+        return sheet.spread(found, np.nan)
 
-    def _graded(self, grader_id: int, sheet: Sheet) -> Iterator[tuple[int, GradeRow]]:
-        """Where each cell with an answer is in `Sheet.flat`, and its whole grade, item by item."""
-        (passages,) = self._passage_rows([sheet.shape])
-        item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
+    def _graded(self, sheet: Sheet) -> Iterator[tuple[int, GradeRow]]:
+        """Yield the index in `Sheet.flat` of each cell with an answer, and its whole grade, item by item."""
+        grader_id, item_rows = self.grader_id, self._item_rows(sheet)
+        (passages,) = self._passage_rows([sheet])
         rows, columns = sheet.at(np.arange(sheet.codes.size))
         in_order = np.argsort(columns, kind="stable")
         for column, cell_indices in groupby(in_order.tolist(), lambda cell_index: int(columns[cell_index])):
-            item_row = item_rows[column]
-            answers = {} if item_row is None else self.store.answers(grader_id, item_row)
+            item_row = int(item_rows[column])
+            answers = {} if grader_id is None or item_row < 0 else self.store.answers(grader_id, item_row)
             for cell_index in cell_indices if answers else ():
                 grade = answers.get(int(passages[rows[cell_index]]))
                 if grade is not None:
@@ -371,29 +361,28 @@ class StoredGrades:
         human: Mapping[tuple[str, str, str], HumanRating],
         query_ids: Collection[str] | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """Every grade of these cells, for `export grades`: ids, rating, status, answer, digests.
+        """Yield every grade of these cells, for `export grades`: ids, rating, status, answer, digests.
 
-        The rating is the grader's. Where a person rated the cell, that is next to it, so that what is
-        read back as this grader's grades is.
+        The rating is the grader's. A person's rating of the cell is next to it, so that the rows can be read
+        back as this grader's grades.
 
         Args:
             human: (query_id, doc_id, item_id) -> the rating of a person that counts.
             query_ids: only of these queries.
         """
-        grader_id = self.grader_id
-        if grader_id is None:
+        if self.grader_id is None:
             return
         model, prompt = self._model_and_prompt()
-        model = self._named(model)
         for query_id, sheet in sheets.items():
             if query_ids is not None and query_id not in query_ids:
                 continue
             digests = ["" if text is None else passage_digest(text).hex() for text in sheet.texts]
             item_digests = [item_digest(item).hex() for item in sheet.items]
             rows, columns = (of_cell.tolist() for of_cell in sheet.at(np.arange(sheet.codes.size)))
-            for cell_index, grade in self._graded(grader_id, sheet):
+            for cell_index, grade in self._graded(sheet):
                 doc_id, item = sheet.doc_ids[rows[cell_index]], sheet.items[columns[cell_index]]
                 rating, status = self.reading(item, grade)
+                person = human.get((query_id, doc_id, item.item_id))
                 yield {
                     "query_id": query_id,
                     "doc_id": doc_id,
@@ -407,34 +396,38 @@ class StoredGrades:
                     "passage_sha256": digests[rows[cell_index]],
                     "item_sha256": item_digests[columns[cell_index]],
                     **({} if grade.cut_at is None else {"cut_at": grade.cut_at}),
-                    **_human(human.get((query_id, doc_id, item.item_id))),
+                    **(
+                        {}
+                        if person is None
+                        else {"human_rating": person.rating, "who": person.who, "why": person.why}
+                    ),
                 }
 
     def model_and_prompt(self, items: Iterable[Item]) -> tuple[str, str]:
-        """The model, and the prompts that ask about these items, as people know them; "" without a name."""
+        """Return the names of the model, and of the prompts that ask about these items; "" without one."""
         model, prompt = self._model_and_prompt()
-        return self._named(model), prompt or ", ".join(self.prompts(items))
+        return model, prompt or ", ".join(self.prompts(items))
 
     def prompts(self, items: Iterable[Item]) -> tuple[str, ...]:
-        """The names of the prompts that ask about these items, sorted, as far as there are names."""
+        """Return the names of the prompts that ask about these items, sorted, as far as there are names."""
         return tuple(sorted({self._prompt(kind) for kind in {item.kind for item in items}} - {""}))
 
-    def _named(self, model: str | None) -> str:
-        return str(model or self.identity.get("model") or self.identity.get("grader") or "")
-
     def _prompt(self, kind: str) -> str:
-        for prompt in self.identity.get("prompts", ()):
-            if prompt["asks"] == kind:
-                return str(prompt["name"])
-        return str(self.identity.get("prompt") or "")
+        prompts = self.identity.get("prompts", ())
+        names = (prompt["name"] for prompt in prompts if prompt["asks"] == kind)
+        return str(next(names, self.identity.get("prompt") or ""))
 
-    def _model_and_prompt(self) -> tuple[str | None, str | None]:
-        """What the grader is called where its identity does not say it."""
-        try:
-            return self._grader.model_and_prompt or (None, None)
-        except (ConversionError, TrecexamError):
-            # A recording that is gone names nobody; its grades are stored.
-            return None, None
+    def _model_and_prompt(self) -> tuple[str, str]:
+        """Return the model's name, and the prompt's where the identity has none."""
+        model, prompt = None, None
+        # A recording that is gone names nobody; its grades are stored.
+        with suppress(ConversionError, TrecexamError):
+            model, prompt = self._grader.model_and_prompt or (None, None)
+        return str(model or self.identity.get("model") or self.identity.get("grader") or ""), prompt or ""
+
+
+def _numbers(rows: Iterable[int | None]) -> NDArray[np.int64]:
+    return np.array([-1 if row is None else row for row in rows], np.int64)
 
 
 def _together(sizes: Sequence[int]) -> Iterator[range]:
@@ -448,7 +441,7 @@ def _together(sizes: Sequence[int]) -> Iterator[range]:
 
 
 def _of_keys(columns: GradeColumns) -> tuple[NDArray[np.int64], Codes]:
-    """(keys, codes) of grades, see `SheetShape.keys`."""
+    """(keys, codes) of grades, see `Sheet.keys`."""
     return columns.item_ids << 32 | columns.passage_ids, columns.codes
 
 
@@ -470,7 +463,3 @@ def _looked_up(keys: NDArray[np.int64], targets: NDArray[np.int64]) -> NDArray[n
     at = np.searchsorted(keys, targets)
     at[at == len(keys)] = 0
     return np.where(keys[at] == targets, at, -1)
-
-
-def _human(row: HumanRating | None) -> dict[str, Any]:
-    return {} if row is None else {"human_rating": row.rating, "who": row.who, "why": row.why}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trecexam.line.kind import Asked
 from trecexam.line.overrides import Overrides
-from trecexam.line.sheets import ERROR, MISSING, Sheet, SheetShape
+from trecexam.line.sheets import ERROR, MISSING, Sheet
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.track_pool import TrackPool
 
@@ -21,46 +21,37 @@ Sheets = Mapping[str, Sheet]
 def sheets_of(
     before: Sheets, grades: StoredGrades, questions: Asked, pool: TrackPool, overrides: Overrides
 ) -> Sheets:
-    """The cells of every query; only where passages, texts or items changed grades are looked up."""
+    """Return the cells of every query; grades are looked up where passages, texts or items changed."""
     sheets: dict[str, Sheet] = {}
-    new: dict[str, SheetShape] = {}
-    for query_id, doc_ids in pool.doc_ids.items():
-        keys, items = tuple(map(pool.gradable.get, doc_ids)), questions.bank.items[query_id]
+    new: list[Sheet] = []
+    for query_id in pool.queries:
+        doc_ids, items = pool.queries[query_id].doc_ids, questions.bank.items[query_id]
+        texts = tuple(map(pool.gradable.get, doc_ids))
         cells = None if questions.citing is None else _cells(doc_ids, questions.citing[query_id])
         old, human = before.get(query_id), overrides.queries.get(query_id)
-        same = old is not None and (old.doc_ids, old.texts, old.items) == (
-            doc_ids,
-            keys,
-            items,
-        )
-        if old is not None and same and _equal(old.cells, cells):
+        same = old is not None and (old.doc_ids, old.texts, old.items) == (doc_ids, texts, items)
+        if old is not None and same and np.array_equal(old.cells, cells):
             sheets[query_id] = old if old.overrides == human else replace(old, overrides=human)
         else:
-            new[query_id] = SheetShape(keys, items, cells)
-    new_codes = grades.codes(list(new.values()))
-    for (query_id, shape), codes in zip(new.items(), new_codes, strict=True):
-        human = overrides.queries.get(query_id)
-        sheets[query_id] = Sheet(
-            query_id, pool.queries[query_id].doc_ids, shape.texts, shape.items, codes, human, shape.cells
-        )
-    return {query_id: sheets[query_id] for query_id in pool.queries}
-
-
-def _equal(some: NDArray[np.int64] | None, other: NDArray[np.int64] | None) -> bool:
-    return some is other or (some is not None and other is not None and np.array_equal(some, other))
+            codes = np.full((len(texts), len(items)) if cells is None else cells.shape, MISSING, np.int8)
+            sheets[query_id] = Sheet(query_id, doc_ids, texts, items, codes, human, cells)
+            new.append(sheets[query_id])
+    for sheet, codes in zip(new, grades.codes(new), strict=True):
+        sheets[sheet.query_id] = replace(sheet, codes=codes)
+    return sheets
 
 
 def _cells(doc_ids: Sequence[str], citing: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-    """The keys of the cells of items that are graded with these passages, see `Sheet`."""
+    """Return the keys of the cells of items that are graded with these passages, see `Sheet`."""
     row_of = {doc_id: row for row, doc_id in enumerate(doc_ids)}
     keys = [row_of[doc] * len(citing) + column for column, docs in enumerate(citing) for doc in docs]
     return np.array(sorted(keys), np.int64)
 
 
 def with_new_grades(sheets: Sheets, grades: StoredGrades) -> Sheets:
-    """The same cells with the grades that came since for those without one, or with an error."""
+    """Return the same cells, with the grades that came since for those without one, or with an error."""
     stale = [sheet for sheet in sheets.values() if ((sheet.codes == MISSING) | (sheet.codes == ERROR)).any()]
-    new_codes = grades.codes([sheet.shape for sheet in stale])
+    new_codes = grades.codes(stale)
     changed = {
         sheet.query_id: replace(sheet, codes=codes)
         for sheet, codes in zip(stale, new_codes, strict=True)

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trecexam.config import TrackConfig, effective, line_of_setting
 from trecexam.errors import ConfigError, LackingError, TrackError, did_you_mean
 from trecexam.folder import PROMPT_SUFFIXES, TrackFolder
-from trecexam.graders.prompts.custom import load_prompt
-from trecexam.graders.prompts.model import Prompt
-from trecexam.graders.prompts.published import published
 from trecexam.line.kind import Kind
-from trecexam.line.kinds import available, kind_of_items
+from trecexam.line.kinds import KINDS, kind_of_items
 from trecexam.line.measure_names import MeasureLike, Measures, listed
+
+if TYPE_CHECKING:
+    from trecexam.graders.prompts.model import Prompt
 
 #: The grader of a track that names none; people's ratings in its place are in overrides.tsv.
 ONLY = "rubric"
@@ -182,7 +182,7 @@ def _kind(folder: TrackFolder, name: str) -> Kind:
     Raises:
         ConfigError: it declares none.
     """
-    kinds, section = available(), folder.whole.graders[name]
+    kinds, section = KINDS, folder.whole.graders[name]
     kind = name if section.kind is None else section.kind
     if kind in kinds:
         return kinds[kind]
@@ -191,6 +191,8 @@ def _kind(folder: TrackFolder, name: str) -> Kind:
         raise _wrong(folder, f'`graders.{name}.kind` = "{kind}": no such kind; {hint}', name, "kind")
     prompt = _prompt_named(section.prompt or name)
     if prompt is None and section.prompt and Path(section.prompt).suffix.lower() in PROMPT_SUFFIXES:
+        from trecexam.graders.prompts.custom import load_prompt
+
         prompt = load_prompt(folder.root / section.prompt)
     if prompt is None:
         reason = f"what [graders.{name}] grades is not known: set `kind` in it, one of {', '.join(kinds)}"
@@ -202,6 +204,8 @@ def _kind(folder: TrackFolder, name: str) -> Kind:
 
 def _prompt_named(name: str) -> Prompt | None:
     """Return the published prompt of this name, in upper or lower case."""
+    from trecexam.graders.prompts.published import published
+
     return {prompt_name.lower(): prompt for prompt_name, prompt in published().items()}.get(name.lower())
 
 

@@ -1,22 +1,25 @@
-"""What is pooled of a track, with what store and grader know each passage by."""
+"""The pool of a track, with what store and grader know each passage by."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from converters.gold import KIND as GOLD
+from converters.records import judgment
+from trecexam.bank.model import QUERY
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.line.diagnostics import without_text
 from trecexam.line.dropped_files import judges_answers
-from trecexam.line.inputs import TrackInputs
-from trecexam.line.judged_pool import judged_outside, judged_without_text
+from trecexam.line.inputs import Needs, read_inputs
 from trecexam.line.normal_forms import other_forms
 from trecexam.line.pool import PooledQuery, pool_with_ranks
 from trecexam.line.texts import Texts
+from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.text import plural, shorten_list
 
 
@@ -55,7 +58,7 @@ def track_pool(
     texts_of: Texts,
     depth: int,
 ) -> TrackPool:
-    """Pools the first ranks of the runs and what else the track has in its pool.
+    """Pool the first ranks of the runs and, where the track says so, passages that no run has.
 
     Raises:
         TrackError: some of the runs' passages are not those of generated responses, and the track has items
@@ -66,11 +69,10 @@ def track_pool(
     doc_ids = {doc_id for of_query in queries.values() for doc_id in of_query.doc_ids}
     outside = _outside(folder, inputs, grader, queries)
     all_ids = doc_ids.union(*outside.values())
-    if by_id and folder.passages() is None:
-        texts: Mapping[str, str] = inputs.dropped.own_texts
-        rejected: tuple[Rejected, ...] = ()
-        notes: tuple[str, ...] = ()
-    else:
+    texts: Mapping[str, str] = inputs.dropped.own_texts
+    rejected: tuple[Rejected, ...] = ()
+    notes: tuple[str, ...] = ()
+    if not by_id or folder.passages() is not None:
         texts, rejected, notes = _texts(doc_ids, all_ids - doc_ids, inputs, grader, texts_of)
     keys = {doc_id: doc_id for doc_id in all_ids} if by_id else texts
     # Ids may be of any length.
@@ -88,13 +90,13 @@ def track_pool(
         keys,
         gradable,
         rejected,
-        (*no_text, *judged_without_text(folder, outside, added)),
+        (*no_text, *_judged_without_text(folder, outside, added)),
         notes,
     )
 
 
 def cited_pool(folder: TrackFolder, inputs: TrackInputs, grader: Grader, texts_of: Texts) -> TrackPool:
-    """The pool where items are graded with what they cite: no run has it at any rank.
+    """Pool what items are graded with that cite it: no run has it at any rank.
 
     A grader that knows passages by ids needs no text of those that have none.
 
@@ -121,19 +123,69 @@ def cited_pool(folder: TrackFolder, inputs: TrackInputs, grader: Grader, texts_o
 def _outside(
     folder: TrackFolder, inputs: TrackInputs, grader: Grader, queries: Mapping[str, PooledQuery]
 ) -> dict[str, set[str]]:
-    """Passages that are pooled though no run has them: judged ones, or all that a grader knows by id."""
-    known_passages = grader.known_passages
-    track = folder.config.track
+    """Return passages that are pooled though no run has them: judged ones, or those a grader knows by id."""
+    known_passages, track = grader.known_passages, folder.config.track
     if known_passages is None:
-        if not track.pool_judged:
-            return {}
-        return judged_outside(inputs, queries, exclude_query_document=track.exclude_query_document)
+        return _judged_outside(folder, inputs, queries) if track.pool_judged else {}
     return {
         query_id: set(known_passages[query_id]).difference(
             of_query.doc_ids, (query_id,) if track.exclude_query_document else ()
         )
         for query_id, of_query in queries.items()
     }
+
+
+def _judged_outside(
+    folder: TrackFolder, inputs: TrackInputs, queries: Mapping[str, PooledQuery]
+) -> dict[str, set[str]]:
+    """Return the officially judged passages of the pool's queries that the pool does not have, by query."""
+    outside: dict[str, set[str]] = {}
+    for row in inputs.official or ():
+        if judgment(row.relevance) is not None and row.query_id in queries:
+            outside.setdefault(row.query_id, set()).add(row.doc_id)
+    for query_id, doc_ids in outside.items():
+        doc_ids.difference_update(queries[query_id].doc_ids)
+        if folder.config.track.exclude_query_document:
+            doc_ids.discard(query_id)
+    return {query_id: doc_ids for query_id, doc_ids in outside.items() if doc_ids}
+
+
+def _judged_without_text(
+    folder: TrackFolder, outside: Mapping[str, Collection[str]], added: Mapping[str, Collection[str]]
+) -> Iterator[Rejected]:
+    """Yield a row that counts the passages outside of the runs that have no text and are not pooled."""
+    lost = [
+        (query_id, doc_id)
+        for query_id, doc_ids in outside.items()
+        for doc_id in sorted(doc_ids)
+        if doc_id not in added[query_id]
+    ]
+    if lost:
+        file = folder.qrels()
+        query_id, doc_id = lost[0]
+        yield Rejected(
+            str(folder.config.track.dataset) if file is None else folder.shown(file),
+            None,
+            f"{len(lost):,} of {sum(map(len, outside.values())):,} judged passages outside of the runs' "
+            f"first ranks have no text to grade and are not pooled, '{doc_id}' of query '{query_id}' among "
+            "them",
+            "cell",
+        )
+
+
+def count_judged_outside(folder: TrackFolder) -> int:
+    """Count the judged passages of the bank's queries that no run has in its first `depth` ranks.
+
+    They are 0 where the runs have no judged passage at any rank: then ids differ.
+    """
+    kinds = ("question", "nugget", GOLD) if folder.bank(optional=True) else (QUERY,)
+    inputs = read_inputs(folder, Needs(frozenset(kinds)))
+    runs, judged_ids = tuple(inputs.runs.values()), {row.doc_id for row in inputs.official or ()}
+    rankings = (run.ranking(query_id) for run in runs for query_id in run.query_ids)
+    if runs and all(judged_ids.isdisjoint(ranking) for ranking in rankings):
+        return 0
+    queries = pool_with_ranks(runs, inputs.bank.query_ids, folder.config.track.depth)
+    return sum(map(len, _judged_outside(folder, inputs, queries).values()))
 
 
 def _texts(
@@ -143,7 +195,7 @@ def _texts(
     grader: Grader,
     texts_of: Texts,
 ) -> tuple[Mapping[str, str], tuple[Rejected, ...], tuple[str, ...]]:
-    """As `document_texts`, with the texts of responses themselves.
+    """Return what `document_texts` does, with the texts of responses themselves.
 
     Args:
         doc_ids: of the runs.
@@ -167,7 +219,7 @@ def _texts(
 def document_texts(
     doc_ids: Collection[str], inputs: TrackInputs, texts_of: Texts, *, read: bool
 ) -> tuple[Mapping[str, str], tuple[Rejected, ...], tuple[str, ...]]:
-    """The texts of these documents, as far as there are, the passage lines rejected, and warnings.
+    """Return the texts of documents, as far as there are, the passage lines rejected, and warnings.
 
     The track's own texts count before those that come with responses.
 

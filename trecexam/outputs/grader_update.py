@@ -17,15 +17,19 @@ from converters.lines import stoppable
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.line.assessment import Assessment
-from trecexam.line.cautions import answered_cautions
 from trecexam.line.cell_order import is_useful
+from trecexam.line.diagnostics import (
+    answered_cautions,
+    left_out_runs,
+    order_cautions,
+    run_grades_notes,
+    without_vital,
+)
 from trecexam.line.evaluation import official_values, own_leaderboard, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades, stored_grades
-from trecexam.line.measures import left_out_runs, order_cautions, without_vital
 from trecexam.line.rejected import left_out, not_computable, rejected_rows
-from trecexam.line.run_grades import run_grades_notes
 from trecexam.line.sheets import Counts
 from trecexam.outputs.features import features
 from trecexam.outputs.outputs import Outputs

@@ -8,21 +8,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from converters.installed import version
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object
 from trecexam.files.stamps import Rejected
 from trecexam.folder import OF_ALL, TrackFolder
 from trecexam.line.evaluation import own_leaderboard
 from trecexam.line.sheets import Counts
-from trecexam.line.versions import package_version, versions
 from trecexam.outputs.features import features
 from trecexam.outputs.history import HISTORY, MovedRun, log_moved_runs
 from trecexam.outputs.last_update import LastUpdate
 from trecexam.outputs.report.contents import UpdateFacts, report_files
-from trecexam.tables.plots.drawings import FOLDER as PLOTS
-from trecexam.tables.plots.drawings import KINDS
+from trecexam.tables.plots.canvas import FOLDER as PLOTS
+from trecexam.tables.plots.canvas import KINDS
 from trecexam.tables.section import ExtraFiles
 from trecexam.tables.table import Table, to_json, to_tsv
+from trecexam.version import versions
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
@@ -298,4 +299,4 @@ def _extra_written(manifest: Path) -> frozenset[str]:
 
 def _versions() -> dict[str, str | None]:
     """What the manifest names: pictures depend on what draws them, too."""
-    return versions() | {"matplotlib": package_version("matplotlib")}
+    return versions() | {"matplotlib": version("matplotlib")}

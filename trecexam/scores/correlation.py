@@ -164,20 +164,12 @@ def correlate(
 
 
 def n_distinct(values: ArrayLike) -> int:
-    """The number of distinct values on a side; means equal to 12 decimals count once.
-
-    Args:
-        values: as `correlate` takes them, of either side.
-    """
+    """Return the number of distinct means of a side of `correlate`, to 12 decimals."""
     return len(np.unique(official_means(np.asarray(values, np.float64))))
 
 
 def tops_without_interval(rubric: ArrayLike, official: ArrayLike) -> tuple[int, ...]:
-    """The `TOPS` whose best runs have too few distinct values on a side for an interval.
-
-    Args:
-        rubric, official: values as `correlate` takes them.
-    """
+    """Return the `TOPS` whose best runs have too few distinct values on a side for an interval."""
     ours, truth = (official_means(np.asarray(side, np.float64)) for side in (rubric, official))
     enough = _enough_distinct(ours, truth)
     return tuple(k for k, top in zip(TOPS, enough[-len(TOPS) :], strict=True) if enough[0] and not top)
@@ -212,18 +204,7 @@ def _floats(values: Floats) -> list[float]:
 def per_query_correlations(
     rubric: ArrayLike, official: ArrayLike, *, rbo_p: float = DEFAULT_P
 ) -> tuple[Correlation, ...]:
-    """Correlation of the runs' rubric and official values on each query, without intervals.
-
-    Args:
-        rubric, official: values of shape (n_runs, n_queries), for the same runs and queries.
-        rbo_p: the persistence of RBO.
-
-    Returns:
-        One for each query, in order.
-
-    Raises:
-        ValueError: as `correlate`.
-    """
+    """Return the correlation on each query, without intervals; arguments and errors as of `correlate`."""
     rubric_values, official_values = (
         np.round(side, TIE_DECIMALS) for side in checked(rubric, official, ranks=False)
     )
@@ -249,13 +230,10 @@ def _of_scores(rubric: Floats, official: Floats) -> list[list[float]]:
 def error_and_bias(
     rubric: Floats, official: Floats, draws: QueryDraws, rbo_p: float = DEFAULT_P
 ) -> tuple[Floats, Floats]:
-    """Standard errors and negative bias of the coefficients; see the module.
+    """Return standard errors and bias of the `COEFFICIENTS`, NaN where too many runs are tied.
 
     Args:
         rubric, official: as `correlate` takes them, of at least two queries, with a defined tau.
-
-    Returns:
-        Two arrays of shape (len(COEFFICIENTS),); NaN where too many runs are tied.
     """
     judged = official.ndim == 2
     rubric_ranks = draws.subset_rankings(rubric)
@@ -299,10 +277,10 @@ def half_width(error: Floats, n_queries: int) -> Floats:
 
 
 def coefficients(rubric: Floats, official: Floats, rbo_p: float = DEFAULT_P) -> Floats:
-    """All coefficients of means, column by column: shape (coefficients, n_columns); NaN where undefined.
+    """Return the coefficients of each column of means, shape (coefficients, n_columns); NaN if undefined.
 
     Args:
-        rubric, official: shape (n_runs, n_columns); one column alone means each of the other side's.
+        rubric, official: shape (n_runs, n_columns); a single column goes with each of the other side's.
     """
     a, b = np.round(rubric, TIE_DECIMALS), np.round(official, TIE_DECIMALS)
     return _of_rankings(max(a.shape[1], b.shape[1]), ranked(a, b) if len(a) > 1 else (), rbo_p)

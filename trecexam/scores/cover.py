@@ -22,14 +22,6 @@ BY_IMPORTANCE = {"equal": (1.0, 1.0), "vital": (1.0, 0.0), "importance": (1.0, 0
 EQUAL = "equal"
 #: The weights that the bank gives its items.
 ITEM = "item"
-#: Of judgments without weights, the measure in braces.
-NO_WEIGHTS = (
-    "{} needs weights of items, and these judgments carry none: give ratings of a bank whose items have them"
-)
-NO_PROBABILITIES = (
-    "{} needs the probability of each rating, and these judgments carry none: pass "
-    "track.qrels(probabilities=True) of trecexam"
-)
 
 
 class _Positive(ParamInfo):

@@ -31,17 +31,14 @@ _NORMAL = 1.4826
 
 
 def agreement(cosines: Floats) -> Floats:
-    """Agreement of each ranking with the encoder on passages of nearly equal cosine, from -1 to 1.
+    """Return the agreement of each ranking with the encoder on passages of nearly equal cosine, -1 to 1.
 
     As Kendall's tau, the share of pairs in the same order less that in the other one, of the pairs that are
     next to each other, or second or third next, when the ranking's passages are sorted by cosine. Ties are in
-    no order.
+    no order. NaN where a ranking has fewer than two passages with a cosine.
 
     Args:
         cosines: of shape (n_runs, n_ranks), of the passage at each rank; NaN if missing.
-
-    Returns:
-        Of shape (n_runs,); NaN where a ranking has fewer than two passages with a cosine.
     """
     ranks = np.argsort(-cosines, axis=1, kind="stable")
     by_cosine = np.take_along_axis(cosines, ranks, axis=1)

@@ -44,13 +44,10 @@ def certain(ratings: NDArray[np.integer]) -> Floats:
 
 
 def best_at_least(at_least: Floats, m: int = 1) -> Floats:
-    """The probability that at least m of independent items reach each level (Poisson binomial).
+    """Return the probability that at least m of independent items reach each level (Poisson binomial).
 
-    Args:
-        at_least: of each item and level, shape (n_docs, n_items, levels).
-
-    Returns:
-        Shape (n_docs, levels); with m = 1 it is 1 - prod_i (1 - p_i).
+    `at_least` has the probability of each item and level, shape (n_docs, n_items, levels). With m = 1 it is
+    1 - prod_i (1 - p_i).
     """
     # fewer[j]: the probability that exactly j of the items so far, and j < m, reach the level.
     fewer = np.zeros((m, len(at_least), at_least.shape[2]))

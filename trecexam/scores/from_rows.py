@@ -23,7 +23,17 @@ _CARRYING = frozenset(("query_id", "doc_id", "relevance", "ratings"))
 
 
 class QueryJudgments(NamedTuple):
-    """The judgments of a query; fields as in `Judged`."""
+    """The judgments of a query.
+
+    Attributes:
+        doc_ids: unique and ascending.
+        labels: of the passages; `UNJUDGED` for a pooled passage without one.
+        ratings: shape (passages, items), below 1 where there is no rating.
+        importances: "vital", "okay" or "" for each item; None without any.
+        weights: what the bank gives each item; None without any.
+        at_least: see `QueryRatings`; ECover is computed on it.
+        gains: what nDCG takes in place of labels, 0 where there is no label; None for the labels.
+    """
 
     query_id: str
     doc_ids: Any
@@ -155,8 +165,7 @@ def _named(of_items: Iterable[T | None]) -> tuple[T, ...] | None:
 
 
 def tables(rows: Iterable[Any], query_ids: Iterable[str] = ()) -> tuple[list[QueryJudgments], ItemRows]:
-    """A table for each query, the given ones first, then in the order of their first rows; and what the rows
-    say of items.
+    """Return a table for each query, the given ones first, and what the rows say of items.
 
     The items of a query are its rows' iterations, in the order in which these appear first among all
     rows, which is the order in which pyndeval adds up gains.

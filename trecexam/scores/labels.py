@@ -120,10 +120,7 @@ def labels(
 
 
 def binary_labels(q: QueryRatings, min_rating: int, min_answers: int = 1) -> dict[str, int]:
-    """1 for each passage with at least min_answers ratings of min_rating or better, 0 for other rated ones.
-
-    A passage that a person rated as a whole has 1 where that rating is min_rating or better.
-    """
+    """Return 1 for passages with min_answers ratings (or a person's) of min_rating or better, else 0."""
     return {doc_id: int(label > 0) for doc_id, label in labels(q, "count", min_rating, min_answers).items()}
 
 
@@ -164,12 +161,9 @@ def label_qrels(
 
 
 def naming(ratings: NDArray[np.integer], rated: NDArray[np.bool_]) -> NDArray[np.integer]:
-    """The ratings, with a 0 of the first rated passage for each item without a rating.
+    """Return a query's ratings, with a 0 of the first rated passage for each item without a rating.
 
     Rows that are made of them name every item of the query, so that Cover can be computed from them.
-
-    Args:
-        ratings, rated: of one query, as `QueryRatings` has them.
     """
     nameless = ~(ratings >= 0).any(axis=0)
     if not nameless.any() or not rated.any():

@@ -8,11 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-import numpy as np
-
 from trecexam.scores.measures import is_count, is_share, measure
 from trecexam.scores.values import TIE_DECIMALS, MeasureValues
-from trecexam.tables.frames import texts
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value, nearest, only_named
 
@@ -93,7 +90,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Leaderboard(Result):
-    """Runs, best first. As a table it has the columns of `out/leaderboard.tsv`, see `columns`.
+    """Runs, best first. As a table it has the columns of `out/leaderboard.tsv`.
 
     Attributes:
         measures: as ir_measures prints them; the first orders the rows.
@@ -179,19 +176,6 @@ class Leaderboard(Result):
                 raise KeyError(f"{error.args[0]}; .leaderboard([{name!r}]) computes it") from None
             raise
 
-    def columns(self) -> dict[str, Any]:
-        """`run` (text), `queries` (int64) where a run answers fewer than all, then each measure and its
-        standard error (float64), also where there are no runs.
-        """
-        columns = {"run": texts([row.run for row in self.rows])}
-        if self._has_skipped:
-            columns["queries"] = np.array([row.n_answered for row in self.rows], np.int64)
-        for index, name in enumerate(self.measures):
-            scores = [row.scores[index] for row in self.rows]
-            columns[name] = np.array([score.mean for score in scores], np.float64)
-            columns[f"{name}.stderr"] = np.array([score.stderr for score in scores], np.float64)
-        return columns
-
     @property
     def facts(self) -> dict[str, Any]:
         """The kind of means, and the number of people's ratings."""
@@ -229,9 +213,7 @@ def leaderboard(
     answered: Mapping[str, Collection[str]],
     average: Average = "all",
 ) -> Leaderboard:
-    """The leaderboard of per-query values.
-
-    Counts such as NumRet are summed, as ir_measures does.
+    """Return the leaderboard of per-query values; counts such as NumRet are summed, as ir_measures does.
 
     Args:
         values: of the runs; they have every query and measure.
@@ -268,10 +250,7 @@ def leaderboard(
 
 
 def score(values: Sequence[float]) -> Score:
-    """Mean and standard error of a run's values; both 0 without values, no error of a single one.
-
-    Sums are exact before one rounding, so the queries' order makes no difference.
-    """
+    """Return mean and standard error, both 0 without values; exact sums, so no order matters."""
     n = len(values)
     if n == 0:
         return Score(0.0, 0.0)
@@ -290,13 +269,9 @@ def total(values: Sequence[float]) -> Score:
 
 
 def interval(score: Score, n: int, measure: str = "") -> tuple[float, float]:
-    """A mean's 95% confidence interval over queries, by Student's t with n - 1 degrees of freedom.
+    """Return a mean's 95% confidence interval over n queries, by Student's t with n - 1 degrees of freedom.
 
-    Both ends are NaN for fewer than two queries.
-
-    Args:
-        n: how many queries the mean is over.
-        measure: a name; if it is of a measure from 0 to 1, the interval ends there.
+    Both ends are NaN for fewer than two queries. The interval of a measure from 0 to 1 ends there.
     """
     from scipy.special import stdtrit
 

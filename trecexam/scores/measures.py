@@ -17,20 +17,9 @@ from trecexam.errors import shortened
 from trecexam.scores.columns import supported
 from trecexam.scores.columns.measures import MEASURES
 from trecexam.scores.cover import NUGGET_SCORES  # registers Cover and nCover
-from trecexam.scores.parameters import DIVERSITY, check_parameters
+from trecexam.scores.parameters import DIVERSITY as DIVERSITY
+from trecexam.scores.parameters import check_parameters
 from trecexam.scores.support import SUPPORT
-
-__all__ = [
-    "COVER",
-    "DIVERSITY",
-    "at_min_rating",
-    "depends_on_pool",
-    "is_count",
-    "is_share",
-    "measure",
-    "measures_on_qrels",
-    "pool_measures",
-]
 
 #: Measures on the items of a test bank.
 COVER = frozenset(("Cover", "nCover", "ECover"))

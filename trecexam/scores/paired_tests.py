@@ -49,12 +49,7 @@ class PairedT(NamedTuple):
 
 
 def paired_t(values: Floats, first: Ints, second: Ints) -> PairedT:
-    """The paired t test over queries of each pair of rows.
-
-    Args:
-        values: of shape (n_runs, n_queries).
-        first, second: rows of the pairs.
-    """
+    """Return the paired t test over queries of each pair of rows of values, shape (n_runs, n_queries)."""
     from scipy.special import stdtr
 
     n_queries = values.shape[1]
@@ -82,7 +77,7 @@ def paired_t(values: Floats, first: Ints, second: Ints) -> PairedT:
 
 
 def randomisation_p(values: Floats, first: Ints, second: Ints, permutations: int, seed: int) -> Floats:
-    """p of Fisher's paired randomisation test of each pair of rows, on the difference of their means.
+    """Return p of Fisher's paired randomisation test of each pair of rows, on the difference of their means.
 
     Where the two runs do not differ, they may change places on any query. All pairs are tested on the same
     exchanges. Where there are no more ways to exchange than `permutations`, each is tried once and p is

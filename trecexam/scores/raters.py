@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,13 +47,11 @@ class RatedTwice:
 
     def reached(self, min_first: int, min_second: int) -> RatedTwice:
         """1 for ratings of min_rating or better, else 0."""
-        return RatedTwice(
-            self.query,
+        first, second = (
             (self.first >= min_first).astype(np.int64),
             (self.second >= min_second).astype(np.int64),
-            self.first_only,
-            self.second_only,
         )
+        return replace(self, first=first, second=second)
 
 
 @dataclass(frozen=True)
@@ -99,17 +97,14 @@ def rater_agreement(rated: RatedTwice, *, graded: bool) -> RaterAgreement:
 
 
 def labels_of_both(first: Labels, second: Labels) -> RatedTwice:
-    """The passages that both labelled, with both labels."""
+    """Return the labels of passages that both labelled."""
     rows: list[tuple[int, int, int]] = []
-    only = [0, 0]
     for number, query_id in enumerate(sorted(first.keys() | second.keys())):
         left, right = first.get(query_id, {}), second.get(query_id, {})
-        both = sorted(left.keys() & right.keys())
-        rows += [(number, left[doc_id], right[doc_id]) for doc_id in both]
-        only[0] += len(left) - len(both)
-        only[1] += len(right) - len(both)
+        rows += [(number, left[doc], right[doc]) for doc in sorted(left.keys() & right.keys())]
     query, left_labels, right_labels = np.array(rows, np.int64).reshape(-1, 3).T
-    return RatedTwice(query, left_labels, right_labels, only[0], only[1])
+    first_only, second_only = (sum(map(len, side.values())) - len(rows) for side in (first, second))
+    return RatedTwice(query, left_labels, right_labels, first_only, second_only)
 
 
 def ratings_of_both(
@@ -134,17 +129,12 @@ def ratings_of_both(
             a = left.ratings[left_rows, item_index].astype(np.int64)
             b = right.ratings[right_rows, right_place].astype(np.int64)
             both = (a >= 0) & (b >= 0)
-            yield (
-                query_id,
-                item_index,
-                RatedTwice(
-                    np.full(int(both.sum()), number, np.int64),
-                    a[both],
-                    b[both],
-                    int((left.ratings[:, item_index] >= 0).sum() - both.sum()),
-                    int((right.ratings[:, right_place] >= 0).sum() - both.sum()),
-                ),
+            only = (
+                int((ratings >= 0).sum() - both.sum())
+                for ratings in (left.ratings[:, item_index], right.ratings[:, right_place])
             )
+            query = np.full(int(both.sum()), number, np.int64)
+            yield query_id, item_index, RatedTwice(query, a[both], b[both], *only)
 
 
 def together(parts: Sequence[RatedTwice]) -> RatedTwice:

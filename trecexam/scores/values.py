@@ -62,21 +62,16 @@ class MeasureValues:
         )
 
     def of_runs(self, runs: Sequence[str]) -> MeasureValues:
-        """The values of only these runs, in this order.
-
-        Raises:
-            KeyError: a run has no values.
-        """
+        """Return the values of only these runs, in this order; KeyError for a run without values."""
         return replace(self, runs=tuple(runs), array=self.array[[self._row[run] for run in runs]])
 
     def matrix(
         self, measure: str, runs: Sequence[str] | None = None, query_ids: Iterable[str] | None = None
     ) -> NDArray[np.float64]:
-        """One measure of these runs on these queries, None for all; shape (runs, queries).
+        """Return one measure of these runs on these queries, None for all; shape (runs, queries).
 
         Raises:
-            KeyError: a run or query has no values.
-            ValueError: the measure has none.
+            KeyError, ValueError: a run, a query or the measure has no values.
         """
         matrix = self.array[:, :, self.measures.index(measure)]
         if runs is not None:

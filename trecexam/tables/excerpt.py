@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from trecexam.tables.table import NO_VALUE, Layout, Table, Value, by_column
 from trecexam.tables.terminal import cut
 from trecexam.tables.text import number
+from trecexam.tables.view import NO_VALUE, Rows, Value, by_column, view
 
-#: Letters in a cell: of a text that is read, of a code, of a name.
-_WIDE = {"text": 160, "code": 80, "name": 40}
+#: Letters in a cell: of a text that is read, of a code, of a name; and of a text that is not cut.
+_WIDE = {"text": 160, "code": 80, "name": 40, "n": 160}
 _WHOLE = 1_000_000
 #: What columns hold, by their names; the others hold names.
 _KINDS = {
@@ -58,15 +58,14 @@ class Excerpt:
 
 
 def excerpt(
-    table: Table,
+    table: Rows,
     most: int,
     file: str = "",
     *,
     whole: bool = False,
     places: Sequence[int] | None = None,
-    bare: Collection[str] = (),
 ) -> Excerpt:
-    """The first rows as the table's layout says: its order, its short names, its ranks.
+    """Return the first rows as the table's layout says: its order, its short names, its ranks.
 
     Of a column `NAME`, the columns `NAME.low` and `NAME.high`, `NAME.stderr` and all other `NAME.WHAT` stand
     below the values. Columns without any value are left out.
@@ -74,81 +73,44 @@ def excerpt(
     Args:
         whole: texts are not cut.
         places: of the rows, in their order; None for the first. Columns are those that have values in all.
-        bare: columns whose cells are left empty, for who draws them.
     """
     layout, total = table.layout, len(table.rows)
     if places is None:
-        places = range(min(most, len(table.rows)))
         table = replace(table, rows=table.rows[:most])
+        places = range(len(table.rows))
+    page = view(table, places=places, whole="{:,}".format)
     values = dict(by_column(table))
-    below: dict[str, list[str]] = {}
-    for name in values:
-        of = name.rpartition(".")[0]
-        if of in values:
-            below.setdefault(of, []).append(name)
-    behind = {name for names in below.values() for name in names}
-    columns, cells = [], []
-    if layout.ranks:
-        columns.append(Column("#", "n"))
-        ranks = (layout.ranks[row] for row in places)
-        cells.append([Cell(NO_VALUE if rank is None else str(rank)) for rank in ranks])
-    shown_names = list(_shown_names(values, layout, behind))
-    for name in shown_names:
-        column = values[name]
-        numeric = any(isinstance(value, int | float) for value in column)
-        numeric &= not any(isinstance(value, str) and value for value in column)
-        kind = "n" if numeric else _KINDS.get(name, "name")
-        columns.append(Column(layout.short.get(name, name), kind, name))
-        if name in bare:
-            cells.append([Cell("")] * len(places))
-            continue
-        added = (_below(name, {each: values[each][row] for each in below.get(name, ())}) for row in places)
-        width = _WHOLE if whole else _WIDE.get(kind, 160)
-        texts = (shown(column[row], width) for row in places)
-        empty = NO_VALUE if kind == "n" else ""
-        cells.append([Cell(text or empty, tuple(of)) for text, of in zip(texts, added, strict=True)])
-    key = next((name for name in layout.keys if name in shown_names), None)
-    return Excerpt(
-        tuple(columns),
-        tuple(zip(*cells, strict=True)),
-        total,
-        file,
-        table.caption,
-        None if key is None else shown_names.index(key) + bool(layout.ranks),
-    )
-
-
-def _shown_names(values: dict[str, Sequence[Value]], layout: Layout, behind: set[str]) -> Iterator[str]:
-    """The columns in the order in which people see them."""
+    below = {column.name for column in page.rest if column.name.startswith(f"{column.of}.")}
     rest = [
-        name
-        for name in dict.fromkeys((*layout.first, *values))
-        if name in values and name not in {*layout.keys, *layout.without, *behind}
+        column
+        for column in page.rest
+        if column.name not in below and (not table.rows or any(map(_exists, values[column.name])))
     ]
-    rows = any(map(len, values.values()))
-    rest = [name for name in rest if not rows or any(shown(value) for value in values[name])]
-    yield from (name for name in layout.keys if name in values and name not in layout.without)
-    yield from rest[: layout.most]
+    columns: list[Column] = []
+    cells: list[list[Cell]] = []
+    for column in (*page.keys, *rest[: layout.most]):
+        is_rank = layout.ranks and not columns
+        kind = "n" if column.numeric else _KINDS.get(column.name, "name")
+        columns.append(Column("#", kind) if is_rank else Column(column.heading, kind, column.name))
+        width, empty = _WHOLE if whole else _WIDE[kind], NO_VALUE if kind == "n" else ""
+        texts = [cut(text, width, middle=True) or empty for text in column.values]
+        more = [each.values for each in page.rest if each.name in below and each.of == column.name]
+        spread = map(_spread, column.spread or [()] * len(texts))
+        cells.append(
+            [Cell(text, tuple(filter(None, of))) for text, *of in zip(texts, spread, *more, strict=True)]
+        )
+    name_at = int(bool(layout.ranks)) if set(layout.keys) & {column.name for column in page.keys} else None
+    return Excerpt(tuple(columns), tuple(zip(*cells, strict=True)), total, file, table.caption, name_at)
 
 
-def _below(name: str, values: dict[str, Value]) -> Iterator[str]:
-    low, high = values.pop(f"{name}.low", None), values.pop(f"{name}.high", None)
-    if shown(low) and shown(high):
-        yield f"{shown(low)} to {shown(high)}"
-    error = values.pop(f"{name}.stderr", None)
-    if shown(error):
-        yield f"± {shown(error)}"
-    yield from filter(None, (shown(value, _WHOLE) for value in values.values()))
+def _spread(ends: tuple[str, ...]) -> str:
+    return f"± {ends[0]}" if len(ends) == 1 else " to ".join(ends)
 
 
-def shown(value: Value, width: int = 160) -> str:
-    """Return a value as people read it: three digits of a float above 1, thousands apart, long texts cut."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return cut(value, width, middle=True)
-    if isinstance(value, int):
-        return f"{value:,}"
-    if not math.isfinite(value):
-        return ""
-    return number(value)
+def _exists(value: Value) -> bool:
+    return value is not None and value != "" and not (isinstance(value, float) and not math.isfinite(value))
+
+
+def shown(value: float) -> str:
+    """Return a number as people read it; "" for NaN."""
+    return number(value) if math.isfinite(value) else ""

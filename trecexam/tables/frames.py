@@ -17,14 +17,14 @@ _LIBRARIES = get_args(Library)
 
 
 def texts(values: Sequence[str | None]) -> Any:
-    """A column of texts, which none are texts too."""
+    """Return a column of texts, also where there are none."""
     import pyarrow as pa
 
     return pa.array(values, pa.string())
 
 
 def data_frame(columns: Mapping[str, Any], library: Library = "pandas") -> Any:
-    """A data frame of these columns.
+    """Return a data frame of columns.
 
     Args:
         columns: name -> array of pyarrow or numpy.
@@ -52,30 +52,22 @@ class Framed:
     """Rows that every library of data frames takes: `polars.DataFrame(rows)`, `pyarrow.table(rows)` ..."""
 
     def columns(self) -> Mapping[str, Any]:
-        """Column name -> array of pyarrow or numpy."""
+        """Return column name -> array of pyarrow or numpy."""
         raise NotImplementedError
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas data frame (extra `frame`).
-
-        Raises:
-            TrecexamError: pandas is not installed.
-        """
+        """Return the rows as a pandas data frame (extra `frame`)."""
         return data_frame(self.columns(), "pandas")
 
     def to_polars(self) -> polars.DataFrame:
-        """The rows as a polars data frame (extra `polars`).
-
-        Raises:
-            TrecexamError: polars is not installed.
-        """
+        """Return the rows as a polars data frame (extra `polars`)."""
         frame: polars.DataFrame = data_frame(self.columns(), "polars")
         return frame
 
     def to_arrow(self) -> Any:
-        """The rows as a `pyarrow.Table`."""
+        """Return the rows as a `pyarrow.Table`."""
         return data_frame(self.columns(), "pyarrow")
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows by the Arrow PyCapsule interface."""
-        return data_frame(self.columns(), "pyarrow").__arrow_c_stream__(requested_schema)
+        """Return the rows by the Arrow PyCapsule interface."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)

@@ -48,14 +48,21 @@ def first_notes(notes: Iterable[str], where: str) -> list[str]:
     """
     notes = list(notes)
     lost = [note for note in notes if note.startswith(REJECTED) or _rank(note) == LOST]
-    ordered = [note for note in ranked(notes) if note not in lost]
-    more = [f"{plural(len(ordered) - MOST, 'more note')}: {where} has all"] if len(ordered) > MOST else []
-    return [*lost, *ordered[:MOST], *more]
+    others = [note for note in ranked(notes) if note not in lost]
+    more = [f"{plural(len(others) - MOST, 'more note')}: {where} has all"] if len(others) > MOST else []
+    return [*lost, *others[:MOST], *more]
 
 
 def standing_notes(notes: Iterable[str]) -> list[str]:
     """Return the standing notes."""
     return [note for note in notes if _rank(note) == STANDING]
+
+
+def without_standing(notes: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the standing notes in short, as they are below a table, and the others."""
+    notes = list(notes)
+    standing = standing_notes(notes)
+    return [note.partition(";")[0] for note in standing], [note for note in notes if note not in standing]
 
 
 def of_grader(name: str, note: str) -> Note:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from trecexam.errors import did_you_mean
 from trecexam.tables.frames import Framed
-from trecexam.tables.rendering import as_html, as_latex, as_text
-from trecexam.tables.table import Table, TableRow, contains, to_json, to_tsv
+from trecexam.tables.printers import as_html, as_latex, as_text
+from trecexam.tables.table import Table, Value, to_json, to_tsv
 
 if TYPE_CHECKING:
     from trecexam.tables.plots.model import Plot
@@ -45,7 +44,7 @@ class Result(Framed):
         cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
 
     def _declare(self) -> Mapping[str, Table]:
-        """The tables by name; the first is the one that programs are given."""
+        """Return the tables by name; programs get the first."""
         raise NotImplementedError
 
     @property
@@ -55,7 +54,7 @@ class Result(Framed):
 
     @property
     def _notes_on_all(self) -> tuple[str, ...]:
-        """The notes for readers of all columns, in a pipe, a file or JSON; `notes` are for people."""
+        """Notes for a pipe, a file and JSON, which have all columns; `notes` are for people."""
         return self.notes
 
     @property
@@ -65,12 +64,12 @@ class Result(Framed):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What JSON has beside tables and notes."""
+        """Values beside tables and notes, as JSON has them."""
         return {}
 
     @cached_property
     def tables(self) -> Mapping[str, Table]:
-        """The tables by name, the first first."""
+        """Tables by name."""
         return dict(self._declare())
 
     @property
@@ -79,15 +78,15 @@ class Result(Framed):
         return next(iter(self.tables.values()))
 
     def _for_people(self) -> tuple[Table, ...]:
-        """The tables that people are shown."""
+        """Return the tables that people are shown."""
         return tuple(self.tables[name] for name in self._shown) or (self.table,)
 
     def _all_for_people(self) -> tuple[Table, ...]:
-        """The same tables with all rows, for --wide and `to_latex`."""
+        """Return these tables with all rows, for --wide and `to_latex`."""
         return self._for_people()
 
     def with_notes(self, *notes: str) -> Self:
-        """The same result with more notes, before the others."""
+        """Return the result with more notes before its own."""
         return replace(self, notes=(*notes, *self.notes)) if notes else self  # type: ignore[type-var]
 
     def columns(self) -> Mapping[str, Any]:
@@ -95,20 +94,20 @@ class Result(Framed):
         return self.table.columns()
 
     def _json_value(self) -> dict[str, Any]:
-        """What `to_json` writes: the facts, the notes, and each table as a list of objects."""
+        """Return the facts, the notes, and each table as a list of objects, for `to_json`."""
         tables = {name: table.records() for name, table in self.tables.items()}
         return {**self.facts, "notes": list(self._notes_on_all), **tables}
 
     def to_json(self) -> str:
-        """JSON of facts, notes and all tables; NaN is null."""
+        """Return JSON of facts, notes and all tables; NaN is null."""
         return to_json(self._json_value())
 
     def to_tsv(self) -> str:
-        """The first table as TSV with a header line, as the file in out/ has it."""
+        """Return the first table as TSV with a header line, as the file in out/ has it."""
         return to_tsv(self.table)
 
     def to_latex(self) -> str:
-        """The tables that people are shown in LaTeX, with booktabs; notes are comments."""
+        """Return the tables that people are shown in LaTeX, with booktabs; notes are comments."""
         return as_latex(self._all_for_people(), self.notes)
 
     def __repr__(self) -> str:
@@ -118,16 +117,19 @@ class Result(Framed):
         return as_html(self._for_people(), self.notes)
 
     def __contains__(self, name: object) -> bool:
-        return contains(self, name)
+        return name in self.table
 
     def __getitem__(self, name: str) -> Any:
         return self.table[name]
 
-    def __iter__(self) -> Iterator[TableRow]:
+    def __iter__(self) -> Iterator[dict[str, Value]]:
         return iter(self.table)
 
     def __len__(self) -> int:
         return len(self.table)
+
+    def __dir__(self) -> Iterable[str]:
+        return (*super().__dir__(), *self.facts)
 
     def __bool__(self) -> bool:
         # An answer without rows is an answer, too.
@@ -136,22 +138,10 @@ class Result(Framed):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name.startswith("_") or name in ("facts", "tables", "notes"):
-                raise AttributeError(name)
-            facts = self.facts
+            facts = {} if name.startswith("_") or name in ("facts", "notes", "tables") else self.facts
             if name in facts:
                 return facts[name]
-            raise AttributeError(f"{type(self).__name__} has no '{name}'; {self._works(name, facts)}")
-
-    def _works(self, name: str, facts: Mapping[str, Any]) -> str:
-        """What there is in place of an attribute that there is not."""
-        if name in self.table.header:
-            return f"it is a column: result[{name!r}]"
-        if name in self.tables:
-            return f"it is a table: result.tables[{name!r}]"
-        attributes = [each for each in (*dir(type(self)), *vars(self), *facts) if not each.startswith("_")]
-        columns = ", ".join(self.table.header[:8])
-        return did_you_mean(name, attributes, f"its columns are result[COLUMN]: {columns}")
+            raise AttributeError(f"{type(self).__name__} has no '{name}'; columns are result[NAME]")
 
 
 @dataclass(frozen=True)
@@ -165,12 +155,10 @@ class Tables(Result):
     rejected: tuple[object, ...] = ()
 
     def _declare(self) -> Mapping[str, Table]:
-        """The tables."""
         return self.made
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What it is about."""
         return self.about
 
     def _for_people(self) -> tuple[Table, ...]:

@@ -9,26 +9,23 @@ from __future__ import annotations
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+
+from converters.errors import CONTROLS, escaped
 
 
 def printable(text: str) -> str:
-    """One line: white space becomes one blank, and what could steer a terminal its Python escape."""
-    # Here, as all formats come with it, which no --help needs.
-    from converters.errors import escaped
-
+    """Return one line: white space becomes one blank, characters that steer a terminal become escapes."""
     return escaped(" ".join(text.split()))
 
 
 def printable_json(text: str) -> str:
-    """JSON with the same characters written as JSON escapes; a parser reads the same values."""
-    from converters.errors import CONTROLS
-
+    """Return JSON with such characters as JSON escapes; a parser reads the same values."""
     return CONTROLS.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal a printable text takes."""
+    """Return how many columns of a terminal a printable text takes."""
     if text.isascii():
         return len(text)
     # Two hundredths of a second, which most tables do not need.
@@ -38,37 +35,29 @@ def columns(text: str) -> int:
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
-    """The text with blanks up to a width; `right` puts them before it."""
+    """Return a text with blanks up to a width; `right` puts the blanks before it."""
     blanks = " " * (width - columns(text))
     return blanks + text if right else text + blanks
 
 
-def wrapped(text: str, width: int, most: int | None = None) -> list[str]:
-    """Lines of at most so many columns, broken at blanks where possible; [] for an empty text.
-
-    Args:
-        most: no more lines than this; an ellipsis ends the last where something was cut.
-    """
+def wrapped(text: str, width: int) -> list[str]:
+    """Return lines of at most so many columns, broken at blanks where possible; [] for an empty text."""
     lines: list[str] = []
     for word in text.split():
-        if most is not None and len(lines) > most:
-            break
         if lines and columns(lines[-1]) + 1 + columns(word) <= width:
             lines[-1] += " " + word
             continue
         while columns(word) > width:
-            head = _head(word, width) or next(iter(_graphemes(word)))
+            head = _head(word, width) or word[0]
             lines.append(head)
             word = word[len(head) :]
         if word:
             lines.append(word)
-    if most is None or len(lines) <= most:
-        return lines
-    return [*lines[: most - 1], _head(lines[most - 1], width - 1).rstrip() + "…"]
+    return lines
 
 
 def cut(text: str, width: int, *, middle: bool = False) -> str:
-    """One printable line of at most so many columns; an ellipsis means what was left out.
+    """Return one printable line of at most so many columns, with an ellipsis where something was cut.
 
     Args:
         middle: keep the end too, as names often differ there alone.
@@ -83,18 +72,22 @@ def cut(text: str, width: int, *, middle: bool = False) -> str:
 
 
 def cut_apart(texts: Sequence[str], width: int) -> list[str]:
-    """Each text in one printable line of at most so many columns; those that differ stay different.
+    """Return each text in one printable line of at most so many columns; those that differ stay different.
 
-    They are cut in their middle. Where that would make several alike, the part that they differ in is shown
-    between two ellipses; where this has no room, a number ends each.
+    They are cut in their middle. Where that would make several alike, what follows the beginning that these
+    share is shown; where they are still alike, a number ends each.
 
     Args:
         width: at least 8.
     """
-    distinct = [*dict.fromkeys(map(printable, texts))]
+    distinct = dict.fromkeys(map(printable, texts))
     cut_texts = {text: cut(text, width, middle=True) for text in distinct}
     for alike in _alike(cut_texts):
-        cut_texts.update(_around_difference(alike, width))
+        shared = itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*alike, strict=False))
+        # A digit says more with those beside it.
+        same = max(0, sum(1 for _ in shared) - min(3, width // 8))
+        head = _head(alike[0][:same], width // 3)
+        cut_texts.update((text, cut(f"{head}…{text[same:]}", width)) for text in alike)
     used = set(cut_texts.values())
     numbers = itertools.count(1)
     for text in [text for alike in _alike(cut_texts) for text in alike]:
@@ -105,62 +98,27 @@ def cut_apart(texts: Sequence[str], width: int) -> list[str]:
     return [cut_texts[printable(text)] for text in texts]
 
 
-def _alike(cut_texts: dict[str, str]) -> list[list[str]]:
-    """The texts that are shown as others are, those that are shown alike together."""
+def _alike(cut_texts: Mapping[str, str]) -> list[list[str]]:
+    """Return the texts that are shown as others are, those that are shown alike together."""
     groups = defaultdict(list)
     for text, as_shown in cut_texts.items():
         groups[as_shown].append(text)
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _around_difference(texts: Sequence[str], width: int) -> dict[str, str]:
-    """Each text with the part that lies between the beginning and the end that all of them share."""
-    same = _shared(texts)
-    end = _shared([text[same:][::-1] for text in texts])
-    # A digit says more with those beside it.
-    differing = max(columns(text[same : len(text) - end]) for text in texts)
-    around = max(0, min(3, (width - differing) // 4))
-    same, end = max(0, same - around), max(0, end - around)
-    parts = [text[same : len(text) - end] for text in texts]
-    room = min(max(map(columns, parts)), width - 4)
-    tail = _tail(texts[0][len(texts[0]) - end :], (width - 2 - room) // 3)
-    head = _head(texts[0][:same], width - 2 - room - columns(tail))
-    return {
-        text: f"{head}…{cut(part, room) if part else ''}{'…' if part and end else ''}{tail}"
-        for text, part in zip(texts, parts, strict=True)
-    }
-
-
-def _shared(texts: Sequence[str]) -> int:
-    """How many first characters all texts have in common."""
-    same = itertools.takewhile(lambda characters: len(set(characters)) == 1, zip(*texts, strict=False))
-    return sum(1 for _ in same)
-
-
 def _head(text: str, width: int) -> str:
-    """The longest start of a text that fits."""
-    return text[:width] if text.isascii() else _fitting(_graphemes(text), width)
+    """Return the longest start of a text that fits."""
+    if text.isascii():
+        return text[: max(0, width)]
+    from wcwidth import wcwidth
+
+    for end, char in enumerate(text):
+        width -= max(0, wcwidth(char))
+        if width < 0:
+            return text[:end]
+    return text
 
 
 def _tail(text: str, width: int) -> str:
-    """The longest end of a text that fits."""
-    if text.isascii():
-        return text[len(text) - width :] if width < len(text) else text
-    return _fitting(reversed([*_graphemes(text)]), width, reverse=True)
-
-
-def _fitting(graphemes: Iterable[str], width: int, *, reverse: bool = False) -> str:
-    fitting: list[str] = []
-    for grapheme in graphemes:
-        width -= columns(grapheme)
-        if width < 0:
-            break
-        fitting.append(grapheme)
-    return "".join(reversed(fitting) if reverse else fitting)
-
-
-def _graphemes(text: str) -> Iterable[str]:
-    """What a reader sees as one character each: with its marks, joined emoji together."""
-    from wcwidth import iter_graphemes
-
-    return iter_graphemes(text)
+    """Return the longest end of a text that fits."""
+    return _head(text[::-1], width)[::-1]

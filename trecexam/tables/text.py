@@ -26,14 +26,14 @@ _SHOWN = 60
 
 
 def counted(names: Sequence[str], noun: str) -> str:
-    """A name; or how many there are, and the first of them."""
+    """Return a single name; of several their count and the first names."""
     if len(names) == 1:
         return f"{noun} {names[0]}" if noun == "query" else names[0]
     return f"{plural(len(names), noun)} ({shorten_list(names, SPELT, quote='')})"
 
 
 def shorten_list(names: Collection[str], most: int = 5, quote: str = "'", *, dots: bool = False) -> str:
-    """The first of these names, and how many more there are; with `dots` only that there are more."""
+    """Return the first names, and how many more there are; with `dots` only an ellipsis."""
     listed = ", ".join(f"{quote}{name}{quote}" for name in islice(names, most))
     if len(names) <= most:
         return listed
@@ -46,12 +46,12 @@ def heading_parts(name: str) -> list[str]:
 
 
 def sentence(reason: str) -> str:
-    """A reason as a sentence."""
+    """Return a reason as a sentence."""
     return reason[:1].upper() + reason[1:].rstrip(".") + "."
 
 
 def beginning(text: str) -> str:
-    """The beginning of a text on one line; a control character could take over the terminal."""
+    """Return the beginning of a text on one line, with control characters escaped."""
     line = " ".join(text[: 4 * _SHOWN].split())
     line = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)

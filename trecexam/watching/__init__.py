@@ -1,1 +1,1 @@
-"""What the daemon stands on: file events, when a file counts, one writer per track."""
+"""File events, and when a file counts."""

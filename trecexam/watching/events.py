@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Wake:
-    """As `threading.Event`, whose `set` deadlocks in a signal handler that interrupts `wait` or `clear`."""
+    """An event for signal handlers: `threading.Event.set` deadlocks if it interrupts `wait` or `clear`."""
 
     def __init__(self) -> None:
         # Its `put` may interrupt its `get`, says the standard library.

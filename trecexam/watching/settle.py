@@ -1,4 +1,4 @@
-"""When does a file in the drop folder count? Pure: time and folder state come in as arguments."""
+"""Tells when a file in the drop folder counts; time and folder state come in as arguments."""
 
 from __future__ import annotations
 

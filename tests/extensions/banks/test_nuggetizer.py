@@ -29,7 +29,7 @@ from converters.records import Item
 from trecexam.cli.main import run
 from trecexam.extensions.banks.generation.nuggetizing import system_of
 from trecexam.extensions.banks.generation.prompts import prompt_text
-from trecexam.graders.writing.base import WrittenText
+from trecexam.graders.replies import WrittenText
 
 QUERIES = {"q1": "cost of nuclear power", "q2": "how do {query} bees fly"}
 #: Passages of each query's runs; d00 is first in all.

@@ -9,7 +9,8 @@ from support import Terminal, make_small_track, record_grades
 
 import converters
 from trecexam.cli.main import run
-from trecexam.extensions.check.preflight import check_qrels, check_run, takes
+from trecexam.extensions.check.preflight import check_qrels, check_run
+from trecexam.extensions.check.trec_eval_rules import takes
 
 RECORDED = '[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
 TIED = "q1 Q0 a 1 2 t\nq1 Q0 b 2 2 t\n"

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import converters
 from converters import ConversionError, Run
 from trecexam.extensions.check.mending import fix_qrels, fix_run
-from trecexam.extensions.check.preflight import Finding, check_qrels, check_run, kind_of, takes
-from trecexam.extensions.check.trec_eval_rules import atof, atol
+from trecexam.extensions.check.preflight import check_qrels, check_run, kind_of
+from trecexam.extensions.check.trec_eval_rules import Finding, atof, atol, takes
 
 RUN = "q1 Q0 a 1 3 t\nq1 Q0 b 2 2 t\n"
 QRELS = "q1 0 a 1\nq1 0 b 0\n"
@@ -375,26 +375,3 @@ def test_ids_with_a_number_sign_are_one_finding_with_a_count(tmp_path: Path) -> 
     (finding,) = check_qrels(path)
     assert finding.line == 1
     assert finding.reason.endswith("(and 29 more of this kind)")
-
-
-@pytest.mark.parametrize(
-    "odd", ["", "q9 Q0 x\n", "q9 Q0 dé 1 2 t0\n", "q9 Q0 d# 1 nan t0\n", '# "x"\n', "\n"]
-)
-def test_one_odd_line_changes_nothing_that_is_found_of_the_others(tmp_path: Path, odd: str) -> None:
-    """Plain lines are looked at together, in thousands; an odd one makes them be looked at one by one."""
-    lines = [f"q{n // 9} Q0 d{n % 8} {n % 9 + 1} {-(n % 4)}.5 t{n // 4000}\n" for n in range(6000)]
-    found = []
-    for place in (0, 3000, 6000):
-        path = tmp_path / "x.run"
-        path.write_text("".join([*lines[:place], odd, *lines[place:]]))
-        at = place + 1 if odd else 10**9
-        found.append(
-            [
-                (each.line - (each.line > at) if each.line else None, each.kind)
-                for each in check_run(path, docs=["d1", "dé", "d#"])
-                if each.line != at
-            ]
-        )
-    kinds = {"duplicate", "ties", "mixed run ids", "unknown docno", "scores against ranks"}
-    assert {kind for _, kind in found[0]} >= kinds
-    assert found[0] == found[1] == found[2]

@@ -12,7 +12,8 @@ from erag_track import GOLD, RUNS, SAYS, erag_track, jsonl, outputs_file
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
-from trecexam.extensions.check import preflight
+from trecexam.extensions.check.preflight import check_qrels
+from trecexam.extensions.check.trec_eval_rules import takes
 
 Capture = pytest.CaptureFixture[str]
 EM = {("q1", "d1"): 1, ("q1", "d2"): 0, ("q2", "d3"): 1, ("q2", "d4"): 0, ("q2", "d6"): 0, ("q3", "d5"): 0}
@@ -45,7 +46,7 @@ def test_labels_scores_and_qrels_are_written(track: Path, capsys: Capture) -> No
         f"{q} 0 {d} {label}" for (q, d), label in sorted(EM.items())
     ]
     for version in (9, 10):
-        assert preflight.takes(preflight.check_qrels(got / "labels.qrels"), version)
+        assert takes(check_qrels(got / "labels.qrels"), version)
     values = {(name, measure, q): float(value) for name, measure, q, value in rows(got / "scores.tsv")}
     assert list(dict.fromkeys(measure for _, measure, _ in values)) == ["P@2", "Success@5", "AP", "nDCG@5"]
     assert values["one", "P@2", "q2"] == 0.5
@@ -143,8 +144,8 @@ def test_gold_outputs_of_unknown_queries_and_bad_lines_are_skipped(track: Path, 
     nothing = jsonl(track / "g.jsonl", {"query_id": "q9", "outputs": ["x"]})
     assert erag(track, gold=nothing) == 2
     assert (
-        "no run to evaluate in runs (rejected: runs/one.run:1: none of its queries is in the bank"
-        in capsys.readouterr().err
+        "no run to evaluate in runs (rejected: runs/one.run:1: none of its queries ('q1', 'q2', 'q3') is "
+        "among the grader's queries ('q9')" in capsys.readouterr().err
     )
     assert erag(track, gold=jsonl(track / "g.jsonl", {"query_id": "q1", "outputs": []})) == 2
     assert "no gold outputs can be read: g.jsonl:1: query 'q1' has no gold outputs" in capsys.readouterr().err
@@ -254,8 +255,8 @@ def test_a_rejected_run_is_reported_with_the_reason(track: Path, capsys: Capture
     assert erag(track, gold=gold) == 2
     err = capsys.readouterr().err
     assert (
-        "no run to evaluate in runs (rejected: runs/one.run:1: none of its queries is in the bank: 'q1'"
-        in err
+        "no run to evaluate in runs (rejected: runs/one.run:1: none of its queries ('q1', 'q2', 'q3') is "
+        "among the grader's queries ('q9')" in err
     )
 
 
@@ -268,7 +269,7 @@ def test_without_gold_outputs_the_error_says_how_to_give_them(track: Path, capsy
 def test_stored_outputs_of_the_track_are_not_overwritten(track: Path, capsys: Capture) -> None:
     words = ["erag", str(track), "--gold", str(track / "gold.jsonl"), "-o", str(track / "out")]
     assert run([*words, "--outputs", str(outputs_file(track / "o.jsonl"))]) == 2
-    assert "is in out/, which `trecexam watch` writes; name another folder" in capsys.readouterr().err
+    assert "is the folder of a track, or its out/; name another folder" in capsys.readouterr().err
 
 
 def test_a_track_without_runs_is_reported(track: Path) -> None:

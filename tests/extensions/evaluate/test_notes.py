@@ -45,7 +45,7 @@ def test_runs_that_32_bits_order_otherwise_are_named_where_people_look(
             for rank, d in enumerate(sorted(docs))
         )
     )
-    note = f"run0 has scores that are equal in 32 bits: trec_eval 9 orders {len(by_query)} rankings otherwise"
+    note = f"run0: scores that are equal in 32 bits, so trec_eval 9 orders {len(by_query)} rankings otherwise"
     for command in (
         ["watch", str(graded), "--once"],
         ["leaderboard", str(graded)],

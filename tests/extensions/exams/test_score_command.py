@@ -31,10 +31,9 @@ from trecexam.extensions.exams.exam_file import ExamQuestion, read_exam
 from trecexam.extensions.exams.matrices import write_examinees
 from trecexam.extensions.exams.questions.asking import examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice
-from trecexam.extensions.exams.scoring import Answered, Examinee, ExamSetup, retrievers, taking, texts_of
+from trecexam.extensions.exams.scoring import Answered, Examinee, ExamSetup, retrievers, taking_job, texts_of
 from trecexam.files.track_lock import exclusive_lock
 from trecexam.graders.server import exchange
-from trecexam.graders.writing.asking import Job
 
 STEMS = ("What is moved by a pump?", "What is on the coil in winter?", "Which power is used?")
 
@@ -97,7 +96,7 @@ def test_each_retriever_with_each_number_of_examples_is_an_examinee(
     settings = GeneratorSection.model_validate({"name": "causal", "model": str(model), "dtype": "float32"})
     questions, oracle = tuple(read_exam(exam)), retrievers(["oracle"])
     setup = ExamSetup("tiny", questions, oracle[0], 0, texts_of(None, oracle, questions))
-    taken = Job(taking(models.examinee(settings, out), setup)).ask()
+    taken = taking_job(models.examinee(settings, out), setup).ask()
     assert taken.answers["x0"].detail["scores"] == pytest.approx(
         log_likelihoods_by_forward_pass(
             model, prompt(first, "Passage 0."), [f"{x}) {c}" for x, c in zip("ABCD", CHOICES, strict=True)]

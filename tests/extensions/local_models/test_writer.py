@@ -18,7 +18,8 @@ from trecexam.errors import GraderError
 from trecexam.extensions.local_models.batching import OutOfMemoryError
 from trecexam.extensions.local_models.writer import LocalWriter
 from trecexam.graders import create
-from trecexam.graders.writing.base import Unwritten, Writer, WrittenText
+from trecexam.graders.replies import Unwritten, WrittenText
+from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.create import create_writer
 
 PROMPTS = ["what is the cost of it", "who was that", "how do they fly and where to do they go then"]

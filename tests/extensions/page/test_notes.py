@@ -15,10 +15,10 @@ import trecexam
 from trecexam.cli.main import run
 
 #: Which runs rank like the encoder is computed and tested elsewhere; here only the place of the note.
-ENCODER = "2 runs rank passages much as the grader's encoder does (run0, run1): leave them out"
+ENCODER = "passages much in the order of the grader's encoder, so scores are likely too high: run0, run1"
 CAUTIONS = {
     "pool": "values of nDCG@5 depend on this pool of ",
-    "thresholds": "P@5 counts ratings from 1 on; this track's threshold is 4: P(rel=4)@5",
+    "thresholds": "ratings from 1 on count in P@5; this track's threshold is 4: P(rel=4)@5",
     "encoder": ENCODER,
 }
 
@@ -35,7 +35,7 @@ def places(
     """The texts of the five places on a leaderboard with three notes."""
     with (track / "trecexam.toml").open("a") as settings:
         settings.write('[scores]\nmeasures = ["nDCG@5", "P@5"]\n')
-    monkeypatch.setattr("trecexam.line.measures.encoder_cautions", lambda track: (ENCODER,))
+    monkeypatch.setattr("trecexam.line.diagnostics.encoder_cautions", lambda track: (ENCODER,))
     assert run(["watch", str(track), "--once"]) == 0
     capsys.readouterr()
     with on_terminal():
@@ -58,7 +58,7 @@ def places(
 
 def test_the_page_folds_all_notes_after_the_third(track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = tuple(f"line {n}" for n in range(9))
-    monkeypatch.setattr("trecexam.line.measures.encoder_cautions", lambda track: lines)
+    monkeypatch.setattr("trecexam.line.diagnostics.encoder_cautions", lambda track: lines)
     assert run(["watch", str(track), "--once"]) == 0
     with client_of(track) as client:
         shown, _, folded = client.get("/").text.partition("<details><summary>")

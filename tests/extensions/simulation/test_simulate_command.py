@@ -134,30 +134,16 @@ def test_json_has_the_table_and_the_map_of_each_row(
     assert runs["depth"] == 8
     removal = value("removal")
     assert (removal["repeats"], removal["seed"], len(removal["removal"])) == (10, 0, 27)
-    with trecexam.open_track(disjoint_runs) as track:
-        mapped = track.simulate(cuts={4: 1, 5: 3}).table.records()
-    assert {row["map"] for row in mapped} == {"thresholds: below 4: 0, from 4: 1, from 5: 3"}
 
 
 def test_the_python_call_gives_the_same(disjoint_runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows, _ = run_command(capsys, "runs", disjoint_runs)
     with trecexam.open_track(disjoint_runs) as track:
         report = track.simulate()
-        removal = track.simulate(["P@2"], judgments=True, cuts={4: 1}, repeats=2, seed=3)
+        removal = track.simulate(["P@2"], judgments=True, repeats=2, seed=3)
     assert [one["run"] for one in report.table.records()] == [row["run"] for row in rows]
     assert [str(one["unique"]) for one in report.table.records()] == [row["unique"] for row in rows]
     assert {one["official_measure"] for one in removal.table.records()} == {"P@2"}
-
-
-def test_thresholds_default_to_those_of_the_track(disjoint_runs: Path) -> None:
-    def notes() -> str:
-        with trecexam.open_track(disjoint_runs) as track:
-            return "\n".join([*track.simulate(rule="thresholds").notes, ""])
-
-    assert "labels are mapped: thresholds: below 4: 0, from 4: 1\n" in notes()
-    with (disjoint_runs / "trecexam.toml").open("a") as file:
-        file.write('[scores]\nlabel = "count"\nmin_answers = 2\nmin_relevant = 2\n')
-    assert "thresholds: below 2: 0, from 2: 2\n" in notes()
 
 
 def test_a_team_is_left_out_as_a_whole(

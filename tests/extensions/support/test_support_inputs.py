@@ -35,7 +35,7 @@ def test_a_rejected_run_is_reported_with_its_line(tmp_path: Path, capsys: pytest
         assert run(["watch", str(root), "--once"]) == 1
         shown = capsys.readouterr().err
         assert "rejected: runs/bad.jsonl:1: a citation is neither a place nor an id: 0.5" in shown
-        assert "runs/good.jsonl: 1 of its 3 queries are not in the bank" in shown
+        assert "runs/good.jsonl: 1 of its 3 queries are not among the grader's queries" in shown
         assert [row["run"] for row in tsv_rows(root / "out" / "support_runs.tsv")] == ["good", "poor"]
 
 

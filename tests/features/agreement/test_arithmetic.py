@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement, pair
+from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement
 from trecexam.line.relevance import Thresholds
 from trecexam.scores.kappa import kappa
+from trecexam.scores.raters import labels_of_both
 
 #: (query, label, judgment) of a passage.
 Passages = list[tuple[int, int, int]]
@@ -34,7 +35,7 @@ def agree(
         labels.setdefault(f"q{query}", {})[f"d{number}"] = label
         judged.setdefault(f"q{query}", {})[f"d{number}"] = judgment
     at = thresholds._replace(max_rating=best, same_scale=same_scale)
-    return agreement(pair(labels, judged), at, judgments)
+    return agreement(labels_of_both(labels, judged), at, judgments)
 
 
 def pairs_of(table: Crosstab) -> dict[str, str | None]:
@@ -50,15 +51,6 @@ def one_or_another(passages: Passages, labels: set[int], judgments: set[int]) ->
     for query, label, judgment in passages:
         counts[query, int(label not in labels), int(judgment not in judgments)] += 1
     return kappa(counts).value
-
-
-def test_only_passages_with_both_labels_are_paired() -> None:
-    pairs = pair(
-        {"q1": {"a": 5, "b": 0, "c": 2}, "q2": {"a": 1}, "q3": {}},
-        {"q1": {"b": 3, "a": 0, "x": 1}, "q3": {"y": 1}, "q9": {"z": 1}},
-    )
-    assert sorted(zip(pairs.label.tolist(), pairs.judgment.tolist(), strict=True)) == [(0, 3), (5, 0)]
-    assert (pairs.n_queries, pairs.n_label_only, pairs.n_judgment_only) == (1, 2, 2)
 
 
 @given(passages_of, st.integers(1, 5), st.integers(1, 3))

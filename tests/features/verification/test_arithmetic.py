@@ -120,13 +120,14 @@ def test_every_relevant_passage_is_counted_once(
     q, judgments = made(passages)
     judgments |= {f"x{number}": 3 for number in range(outside)}
     without_text = set(q.doc_ids[::2])
-    found = relevant_passages(q, judgments, without_text, min_rating, min_relevant)
+    found, missed = relevant_passages(q, judgments, without_text, min_rating, min_relevant)
     relevant = [
         (d, r) for d, (r, j) in zip(q.doc_ids, passages, strict=True) if j is not None and j >= min_relevant
     ]
     assert found.relevant == len(relevant) + outside
-    assert found.outside == outside
+    assert found.outside_pool == outside
     assert found.reached == sum(max(r) >= min_rating for _, r in relevant)
-    assert {m.doc_id for m in found.missed} == {d for d, r in relevant if -1 < max(r) < min_rating}
+    assert found.missed == len(missed)
+    assert {m.doc_id for m in missed} == {d for d, r in relevant if -1 < max(r) < min_rating}
     assert found.without_text == sum(max(r) == -1 and d in without_text for d, r in relevant)
     assert found.unrated == sum(max(r) == -1 and d not in without_text for d, r in relevant)

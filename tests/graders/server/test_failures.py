@@ -28,8 +28,8 @@ from trecexam.daemon import Daemon
 from trecexam.errors import GraderError, TrecexamError
 from trecexam.graders import Answer, Cell, base
 from trecexam.graders.server import client, exchange
+from trecexam.graders.server.client import HIDDEN, Secret
 from trecexam.graders.server.grader import ServerGrader
-from trecexam.graders.server.secret import HIDDEN, Secret
 
 Make = Callable[..., ServerGrader]
 MakeTrack = Callable[..., Path]

@@ -17,8 +17,8 @@ from scripted_server import Exchange, serving
 from trecexam.errors import GraderError
 from trecexam.graders import Answer, Cell
 from trecexam.graders.server import exchange
+from trecexam.graders.server.client import HIDDEN
 from trecexam.graders.server.grader import ServerGrader
-from trecexam.graders.server.secret import HIDDEN
 
 Make = Callable[..., ServerGrader]
 

@@ -14,7 +14,8 @@ from trecexam.errors import GraderError
 from trecexam.graders import Answer, Cell
 from trecexam.graders.base import identity_json
 from trecexam.graders.prompts import DEFAULT, named
-from trecexam.graders.server.grader import ServerGrader, shortened
+from trecexam.graders.server.grader import ServerGrader
+from trecexam.graders.server.model import shortened
 
 Make = Callable[..., ServerGrader]
 

@@ -22,8 +22,8 @@ from tiny_models import save_llama
 
 from trecexam.config import GeneratorSection, GraderSection, TrackConfig
 from trecexam.graders import Cell, create
+from trecexam.graders.replies import WrittenText
 from trecexam.graders.server.grader import ServerGrader
-from trecexam.graders.writing.base import WrittenText
 from trecexam.graders.writing.create import create_writer
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,9 @@ from trecexam.config import GeneratorSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import Meter, Usage
-from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds, ask_all
-from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText
+from trecexam.graders.replies import Unwritten, WrittenText
+from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
+from trecexam.graders.writing.base import Fitted
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 
 
@@ -61,9 +62,13 @@ def together(folder: Path, *asked: tuple[Echo, Mapping[str, str]]) -> list[Promp
     return [PromptSet(KeepingWriter(writer, file), prompts) for writer, prompts in asked]
 
 
+def ask_all(prompts: PromptSet[str]) -> AskingResult[str]:
+    return Job(lambda ask: ask([prompts]), lambda: [prompts]).ask()
+
+
 def test_prompts_without_an_answer_are_reported_and_sent_again_next_time(tmp_path: Path) -> None:
     prompts = prompts_to(Echo(fails={"x": Unwritten("is silent")}), tmp_path, a="x", b="y")
-    result = ask_all([prompts])
+    result = ask_all(prompts)
     assert result.unwritten == (("a", "the model is silent"),)
     assert not result.complete
     assert prompts.unanswered() == ["x"]
@@ -71,41 +76,45 @@ def test_prompts_without_an_answer_are_reported_and_sent_again_next_time(tmp_pat
 
 def test_a_refusal_is_an_answer_that_is_stored_and_reported_each_time(tmp_path: Path) -> None:
     refuses = Unwritten("will not say", refused=True)
-    ask_all([prompts_to(Echo(fails={"x": refuses}), tmp_path, a="x", b="y")])
+    ask_all(prompts_to(Echo(fails={"x": refuses}), tmp_path, a="x", b="y"))
     again = Echo()
     prompts = prompts_to(again, tmp_path, a="x", b="y")
-    result = ask_all([prompts])
+    result = ask_all(prompts)
     assert (again.prompts, result.asked, result.reused) == ([], 0, 2)
     assert result.unwritten == (("a", "the model will not say"),)
     assert [key for key, _ in prompts.answered()] == ["b"]
 
 
-def two_rounds(writer: Echo, folder: Path, saved: list[str]) -> Rounds[tuple[AskingResult[str], list[str]]]:
+def two_rounds(writer: Echo, folder: Path, saved: list[str], tries: int = 1) -> Job[Any]:
     """Asks about x, then about the answer."""
     first = prompts_to(writer, folder, a="x")
-    result: AskingResult[str] = yield [first]
-    second = prompts_to(writer, folder, a=dict(first.answered())["a"].text)
-    try:
-        of_second: AskingResult[str] = yield [second]
-    except GraderError:
-        saved.append("saved")
-        raise
-    return of_second.after(result), [kept.text for _, kept in second.answered()]
+
+    def run(ask: Ask) -> tuple[AskingResult[str], list[str]]:
+        ask([first])
+        second = prompts_to(writer, folder, a=dict(first.answered())["a"].text)
+        try:
+            result = ask([second])
+        except GraderError:
+            saved.append("saved")
+            raise
+        return result, [kept.text for _, kept in second.answered()]
+
+    return Job(run, lambda: [first], tries)
 
 
 def test_rounds_are_sent_one_after_the_other_and_counted_together(tmp_path: Path) -> None:
     shown: list[tuple[int, int]] = []
     writer = Echo()
-    made = Job(two_rounds(writer, tmp_path, [])).ask(lambda *counts: shown.append(counts))
+    made = two_rounds(writer, tmp_path, []).ask(lambda *counts: shown.append(counts))
     assert (made[0].asked, made[0].used, made[1]) == (2, Usage(2, 4, 6), ["x!!"])
     assert shown == [(0, 1), (1, 1), (1, 2), (2, 2)]
-    assert Job(two_rounds(Echo(), tmp_path, []), tries=2).estimate() == Estimate(0, 2)
-    assert Job(two_rounds(Echo(), tmp_path, [])).ask()[0].reused == 2
+    assert two_rounds(Echo(), tmp_path, [], tries=2).estimate() == Estimate(0, 2)
+    assert two_rounds(Echo(), tmp_path, []).ask()[0].reused == 2
 
 
 def test_an_error_is_raised_after_paid_answers_are_saved(tmp_path: Path) -> None:
     saved: list[str] = []
-    job = Job(two_rounds(Echo(fails={"x!": GraderError("no such model")}), tmp_path, saved))
+    job = two_rounds(Echo(fails={"x!": GraderError("no such model")}), tmp_path, saved)
     with pytest.raises(GraderError, match="no such model"):
         job.ask()
     assert saved == ["saved"]

@@ -25,12 +25,11 @@ from trecexam.extensions.banks.board_changes import (
 )
 from trecexam.extensions.banks.changes import BankChange, bank_changes
 from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import human_notes
+from trecexam.line.diagnostics import human_notes, without_vital
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.inputs import whole_bank
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measure_names import Measures, names_of
-from trecexam.line.measures import without_vital
 from trecexam.line.sheets import ungraded_items
 from trecexam.scores.leaderboard import Average, leaderboard
 from trecexam.scores.measures import measure
@@ -129,7 +128,7 @@ def _evaluated(
         {(item.query_id, item.item_id): cells for item, cells in ungraded_items(track.sheets.values())},
         tuple(str(row) for row in track.rejected if row.file in (*display_names, "the bank")),
         any(_same(path, files[0]) for path in track.folder.bank(optional=True)),
-        without_vital(measures, track.bank),
+        tuple(without_vital(measures, track.bank)),
     )
     return _Evaluated(
         side,

@@ -5,20 +5,23 @@ from __future__ import annotations
 import io
 import textwrap
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from converters import lines
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
+from trecexam.extensions.check import preflight
+from trecexam.extensions.check.mending import fix_qrels, fix_run, to_points
+from trecexam.extensions.check.trec_eval_rules import VERSIONS, takes
 from trecexam.files import atomic as files
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table, Value
 
 if TYPE_CHECKING:
-    from trecexam.extensions.check.preflight import Change
+    from trecexam.extensions.check.trec_eval_rules import Finding
 
 HEADER = ("line", "severity", "trec_eval", "reason")
 #: Kinds of findings on scores that trec_eval reads otherwise than they are written.
@@ -62,10 +65,7 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
     One line for each kind of finding, with the first place and the count. Exit status: 0 if trec_eval accepts
     FILE and reads all scores as written, else 1 (with --fix, too).
     """
-    # The formats are half of --help's time.
-    from trecexam.extensions.check import preflight
-
-    versions = preflight.VERSIONS if version is None else (int(version),)
+    versions = VERSIONS if version is None else (int(version),)
     kind = kind or preflight.kind_of(file)
     if fix is not None:
         _refuse(file, fix)
@@ -77,40 +77,40 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
         from trecexam.extensions.check.track_ids import track_ids
         from trecexam.folder import TrackFolder
 
-        known_ids = track_ids(TrackFolder.open(track))._asdict()
+        known_ids = track_ids(TrackFolder.open(track))
     if kind == "run":
         findings = preflight.check_run(file, **known_ids)
     else:
         known_ids.pop("judged", None)
         findings = preflight.check_qrels(file, **known_ids)
     findings = tuple(finding for finding in findings if set(finding.versions) & set(versions))
-    takes = {number: preflight.takes(findings, number) for number in versions}
-    rows: list[tuple[int | None, str, str, str]] = [
-        (finding.line, finding.severity, ", ".join(map(str, finding.versions)), finding.reason)
-        for finding in findings
-    ]
+    accepting = {number: takes(findings, number) for number in versions}
     notes = [
         f"{file}: trec_eval {number} {'accepts' if good else 'rejects'} this {kind} file"
-        for number, good in takes.items()
+        for number, good in accepting.items()
     ]
     misread = {kind: sum(each.count for each in findings if each.kind == kind) for kind in _MISREAD}
     if any(misread.values()):
-        accepted = "accepted, but " if any(takes.values()) else ""
-        remedy = f"; {preflight.to_points(file)}" if misread["decimal comma"] else ""
-        scores = preflight.are(sum(misread.values()), "score")
-        notes.append(f"{file}: {accepted}{scores} read wrongly{remedy}")
+        accepted = "accepted, but " if any(accepting.values()) else ""
+        remedy = f"; {to_points(file)}" if misread["decimal comma"] else ""
+        notes.append(
+            f"{file}: {accepted}{preflight.are(sum(misread.values()), 'score')} read wrongly{remedy}"
+        )
     if fix is not None:
-        rows += ((change.line, "fixed", "", change.reason) for change in _fix(file, kind, versions[-1], fix))
+        findings += _fix(file, kind, versions[-1], fix)
         notes.append(f"{fix}: written; both versions accept it")
+    rows = tuple(
+        (each.line, each.severity, ", ".join(map(str, each.versions)), each.reason) for each in findings
+    )
     return _Findings(
-        {"findings": Table(HEADER, tuple(rows), layout=Layout(HEADER[:3]))},
+        {"findings": Table(HEADER, rows, layout=Layout(HEADER[:3]))},
         tuple(notes),
         about={
             "file": str(file),
             "kind": kind,
-            "takes": {str(number): good for number, good in takes.items()},
+            "takes": {str(number): good for number, good in accepting.items()},
         },
-        rejected=tuple(number for number, good in takes.items() if not good or any(misread.values())),
+        rejected=tuple(number for number, good in accepting.items() if not good or any(misread.values())),
     )
 
 
@@ -131,7 +131,7 @@ class _Findings(Tables):
 
 
 def _refuse(file: Path, output: Path) -> None:
-    """Raises a TrecexamError if the mended file must not be written."""
+    """Raise a TrecexamError if the mended file must not be written."""
     if output.suffix == ".gz":
         raise TrecexamError("trec_eval reads no gzip: give a name without .gz", path=output)
     if output.exists() and file.exists() and output.samefile(file):
@@ -140,14 +140,10 @@ def _refuse(file: Path, output: Path) -> None:
         )
 
 
-def _fix(file: Path, kind: str, version: int, output: Path) -> tuple[Change, ...]:
-    from converters.lines import reading
-    from trecexam.extensions.check import preflight
-
+def _fix(file: Path, kind: str, version: int, output: Path) -> tuple[Finding, ...]:
     buffer = io.BytesIO()
-    mend = preflight.fix_qrels if kind == "qrels" else partial(preflight.fix_run, version=version)
-    changes = mend(file, buffer)
-    with reading(output, None):
+    changes = fix_qrels(file, buffer) if kind == "qrels" else fix_run(file, buffer, version)
+    with lines.reading(output, None):
         other = output.exists() and output.read_bytes() != buffer.getvalue()
     if other:
         raise TrecexamError(

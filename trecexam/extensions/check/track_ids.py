@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import converters
 from converters.bank import read_bank
@@ -14,22 +13,14 @@ from trecexam.bank.model import item_by_query
 from trecexam.folder import TrackFolder
 
 
-class TrackIds(NamedTuple):
-    """The ids of a track; None for kinds that it lacks.
+def track_ids(folder: TrackFolder) -> dict[str, Iterable[str] | None]:
+    """Read the ids in a track's files; grade and compute nothing.
 
-    Attributes:
-        topics: of its bank, queries and judgments.
-        docs: of its passages; they are read as they are requested, once.
-        judged: topics with judgments, by the track's own labels where there are no official ones.
+    Returns:
+        "topics" of its bank, queries and judgments, "docs" of its passages (to be looked at once), and
+        "judged": topics with judgments, by the track's own labels where there are no official ones. None for
+        what it lacks.
     """
-
-    topics: Iterable[str] | None
-    docs: Iterable[str] | None
-    judged: Iterable[str] | None
-
-
-def track_ids(folder: TrackFolder) -> TrackIds:
-    """Reads the ids in a track's files; grades and computes nothing."""
     items = [item for path in folder.bank(optional=True) for item in read_bank(path, _pass)]
     by_query = item_by_query if folder.config.track.facets else lambda item: item
     topics = {by_query(item).query_id for item in items}
@@ -40,18 +31,16 @@ def track_ids(folder: TrackFolder) -> TrackIds:
     elif dataset is not None:
         topics |= {query.query_id for query in dataset_queries(dataset)}
     rows: Iterable[Qrel] = ()
-    if official is not None:
-        rows = converters.read(official, "qrels")
-    elif dataset is not None:
+    if official is None and dataset is not None:
         rows = dataset_qrels(dataset)
-    elif rubric.exists():
-        rows = converters.read(rubric, "qrels")
+    elif official is not None or rubric.exists():
+        rows = converters.read(official or rubric, "qrels")
     judged = dict.fromkeys(row.query_id for row in rows)
     docs = None
     if passages is not None:
         docs = (passage.doc_id for passage in converters.read(passages, "passages"))
-    return TrackIds(topics.union(judged) or None, docs, judged or None)
+    return {"topics": topics.union(judged) or None, "docs": docs, "judged": judged or None}
 
 
 def _pass(error: ConversionError) -> None:
-    """Ignores blank items, which the track reports itself."""
+    """Ignore blank items, which the track reports itself."""

@@ -1,4 +1,4 @@
-"""How trec_eval reads bytes, from the sources of 9.0 and 10.0.
+"""Rules by which trec_eval reads bytes, from the sources of 9.0 and 10.0.
 
 The rules are those of get_trec_results.c and get_qrels.c (white space, fields, comments), of form_res_rels.c
 (order, duplicates, labels), and of C's atof and atol.
@@ -9,26 +9,24 @@ from __future__ import annotations
 import os
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from converters.lines import open_input, reading
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 Path = str | os.PathLike[str]
-Severity = Literal["fatal", "silent", "warning"]
+Severity = Literal["fatal", "silent", "warning", "fixed"]
 
 #: The versions of trec_eval whose rules are known here; 9 means all 9.x.
 VERSIONS = (9, 10)
 BOM = b"\xef\xbb\xbf"
 #: trec_eval reserves eight bytes for each label up to the highest; above this there is seldom the memory.
 MOST_LABEL = 1_000_000_000
-#: Replaces a rank that is not a number.
-NO_RANK = -1
 
 _LONG_MAX = 2**63 - 1
 _NUMBER = re.compile(
@@ -43,12 +41,12 @@ DECIMAL_COMMA = re.compile(rb"[+-]?[0-9.]*,[0-9]")
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding about a file.
+    """A finding about a file, or a change in the mended file.
 
     Attributes:
         line: 1-based, or None where the whole file is meant.
         severity: "fatal": trec_eval stops; "silent": it continues with other values than the file's;
-            "warning": it does as it says, but is that what was meant?
+            "warning": it does as it says, but is that what was meant? "fixed": a change.
         versions: of trec_eval, to which this applies.
         kind: one word for all findings of this kind.
         count: how many there are; `line` and `reason` are of the first.
@@ -62,20 +60,17 @@ class Finding:
     count: int = 1
 
 
-@dataclass(frozen=True)
-class Change:
-    """A change in a mended file; `line` is the line of the original."""
-
-    line: int | None
-    kind: str
-    reason: str
-
-
 @dataclass
-class PreflightFindings:
-    """Collects findings: the first of each kind, and a count."""
+class Findings:
+    """Collects findings: the first of each kind, and a count.
 
+    Attributes:
+        versions: of trec_eval, to which findings apply.
+    """
+
+    versions: tuple[int, ...] = VERSIONS
     _first: dict[tuple[str, Severity, tuple[int, ...]], Finding] = field(default_factory=dict)
+    _counts: Counter[tuple[str, Severity, tuple[int, ...]]] = field(default_factory=Counter)
 
     def add(
         self,
@@ -83,46 +78,42 @@ class PreflightFindings:
         line: int | None,
         severity: Severity,
         reason: str,
-        versions: tuple[int, ...] = VERSIONS,
-        n_lines: int = 1,
+        versions: tuple[int, ...] | None = None,
     ) -> None:
-        """Add a finding that holds for so many lines."""
-        finding = Finding(line, severity, versions, kind, reason)
-        first = self._first.get((kind, severity, versions))
-        n_before = first.count if first else 0
-        if first is None or (line or 0) < (first.line or 0):
-            first = finding
-        self._first[kind, severity, versions] = replace(first, count=n_before + n_lines)
+        """Add a finding, of some versions or of all."""
+        key = kind, severity, self.versions if versions is None else versions
+        self._counts[key] += 1
+        if key not in self._first or (line or 0) < (self._first[key].line or 0):
+            self._first[key] = Finding(line, severity, key[2], kind, reason)
 
     def count(self, kind: str, severity: Severity) -> bool:
         """Count a finding whose kind was found before; False where it has to be added."""
-        first = self._first.get((kind, severity, VERSIONS))
-        if first is not None:
-            self._first[kind, severity, VERSIONS] = replace(first, count=first.count + 1)
-        return first is not None
+        key = kind, severity, self.versions
+        if key in self._first:
+            self._counts[key] += 1
+        return key in self._first
 
     def stopped(self) -> set[int]:
-        """The versions with a fatal finding."""
+        """Return the versions with a fatal finding."""
         return {version for _, severity, of in self._first if severity == "fatal" for version in of}
 
     def all(self) -> tuple[Finding, ...]:
-        """All findings by line, those on the whole file first."""
-        counted = (replace(each, reason=with_count(each.reason, each.count)) for each in self._first.values())
+        """Return all findings by line, those on the whole file first."""
+        counted = []
+        for key, first in self._first.items():
+            count = self._counts[key]
+            more = f" (and {count - 1:,} more of this kind)" if count > 1 else ""
+            counted.append(replace(first, reason=f"{first.reason}{more}", count=count))
         return tuple(sorted(counted, key=lambda finding: finding.line or 0))
 
 
-def with_count(reason: str, count: int) -> str:
-    """Return the reason of the first of so many findings or changes of a kind."""
-    return f"{reason} (and {count - 1:,} more of this kind)" if count > 1 else reason
-
-
 def takes(findings: Iterable[Finding], version: int) -> bool:
-    """Whether this version of trec_eval accepts the file."""
+    """Return True where this version of trec_eval accepts the file."""
     return not any(finding.severity == "fatal" and version in finding.versions for finding in findings)
 
 
 def atof(text: bytes) -> tuple[float, bool]:
-    """C's atof: (the number that the text begins with, or 0; whether that is all of the text)."""
+    """Read a number as C's atof: the one that the text begins with, or 0; True where that is all."""
     number = _NUMBER.match(text)
     if number is None:
         return 0.0, False
@@ -138,7 +129,7 @@ def atof(text: bytes) -> tuple[float, bool]:
 
 
 def atol(text: bytes) -> tuple[int, bool]:
-    """C's atol with 64 bits: (the whole number that the text begins with, or 0; whether that is all)."""
+    """Read a whole number as C's atol with 64 bits: its beginning, or 0; True where that is all."""
     number = _WHOLE.match(text)
     if number is None:
         return 0, False
@@ -148,15 +139,13 @@ def atol(text: bytes) -> tuple[int, bool]:
 
 
 def compared(scores: NDArray[np.float64], version: int) -> NDArray[np.float64]:
-    """The scores as this version compares them: 9 uses 32-bit floats, 10 doubles."""
-    import numpy as np
-
+    """Return scores as this version compares them: 9 uses 32-bit floats, 10 doubles."""
     with np.errstate(over="ignore", under="ignore"):
         return scores.astype(np.float32).astype(np.float64) if version == 9 else scores
 
 
 def order(scores: NDArray[np.float64], docs: list[bytes], version: int) -> list[int]:
-    """Indices in trec_eval's order: score descending, then docno descending (strcmp).
+    """Return indices in trec_eval's order: score descending, then docno descending (strcmp).
 
     Where trec_eval's own order is not defined: NaN comes last, the same docno by its line.
     """
@@ -168,66 +157,38 @@ def order(scores: NDArray[np.float64], docs: list[bytes], version: int) -> list[
     return entry_order
 
 
-@dataclass
-class RunTopic:
-    """A topic's entries in the order of the file, packed: docnos with a space after each."""
+class Topic:
+    """A topic's entries in the order of the file, packed.
 
-    docs: bytearray = field(default_factory=bytearray)
-    scores: array[float] = field(default_factory=lambda: array("d"))
-    lines: array[int] = field(default_factory=lambda: array("q"))
-    ranks: array[int] = field(default_factory=lambda: array("q"))
+    Attributes:
+        values: scores of a run, labels of qrels.
+        lines: numbers of lines.
+    """
 
-    def add(self, doc: bytes, score: float, rank: bytes, line: int) -> None:
-        self.extend([doc], [score], [rank], [line])
+    def __init__(self, typecode: Literal["d", "q"]) -> None:
+        """Args: typecode: "d" for scores, "q" for labels."""
+        self._docs = bytearray()
+        self._others = bytearray()
+        self.values: array[Any] = array(typecode)
+        self.lines = array("q")
 
-    def extend(
-        self,
-        docs: Sequence[bytes],
-        scores: Iterable[float],
-        ranks: Iterable[bytes],
-        lines: Iterable[int],
-    ) -> None:
-        """Add entries that follow each other in the file."""
-        self.docs += b" ".join(docs) + b" "
-        self.scores.extend(scores)
-        self.ranks.extend(int(rank) if rank.isdigit() and len(rank) <= 18 else NO_RANK for rank in ranks)
-        self.lines.extend(lines)
+    def add(self, doc: bytes, other: bytes, value: float, line: int) -> None:
+        """Add an entry; `other` is the rank, or the second column of qrels."""
+        self._docs += doc + b" "
+        self._others += other + b" "
+        self.values.append(value)
+        self.lines.append(line)
 
     def doc_ids(self) -> list[bytes]:
-        return bytes(self.docs).split()
+        return bytes(self._docs).split()
 
-
-@dataclass
-class QrelsTopic:
-    """A topic's judgments in the order of the file, packed as in `RunTopic`."""
-
-    docs: bytearray = field(default_factory=bytearray)
-    iterations: bytearray = field(default_factory=bytearray)
-    labels: array[int] = field(default_factory=lambda: array("q"))
-    lines: array[int] = field(default_factory=lambda: array("q"))
-
-    def doc_ids(self) -> list[bytes]:
-        return bytes(self.docs).split()
-
-    def add(self, doc: bytes, iteration: bytes, label: int, line: int) -> None:
-        self.extend([doc], [iteration], [label], [line])
-
-    def extend(
-        self,
-        docs: Sequence[bytes],
-        iterations: Iterable[bytes],
-        labels: Iterable[int],
-        lines: Iterable[int],
-    ) -> None:
-        """Add judgments that follow each other in the file."""
-        self.docs += b" ".join(docs) + b" "
-        self.iterations += b" ".join(iterations) + b" "
-        self.labels.extend(labels)
-        self.lines.extend(lines)
+    def others(self) -> list[bytes]:
+        """Return the ranks, or the second column of qrels."""
+        return bytes(self._others).split()
 
 
 def repeated(docs: list[bytes]) -> list[tuple[int, int]]:
-    """(index, index of its first occurrence) of every repeated docno."""
+    """Return (index, index of its first occurrence) of every repeated docno."""
     if len(set(docs)) == len(docs):
         return []
     first: dict[bytes, int] = {}
@@ -235,7 +196,7 @@ def repeated(docs: list[bytes]) -> list[tuple[int, int]]:
 
 
 def has_mark(path: Path) -> bool:
-    """Whether a plain file begins with a UTF-8 byte-order mark.
+    """Return True where a plain file begins with a UTF-8 byte-order mark.
 
     Raises:
         ConversionError: it cannot be read.
@@ -245,6 +206,6 @@ def has_mark(path: Path) -> bool:
 
 
 def shown(value: bytes) -> str:
-    """An id or a number, escaped and shortened for a message."""
+    """Escape and shorten an id or a number for a message."""
     text = value[:40].decode(errors="backslashreplace").encode("unicode_escape").decode()
     return f"'{text}'" if len(value) <= 40 else f"'{text}...'"

@@ -52,9 +52,9 @@ MOST_UNREADY, MOST_IN_A_ROW = 3, 12
 class _GaveUpError(Exception):
     """The driver must stop; holds its last message."""
 
-    def __init__(self, ended: Ended) -> None:
-        super().__init__(ended.reason)
-        self.ended = ended
+    def __init__(self, reason: str, *, again: bool, details: str = "") -> None:
+        super().__init__(reason)
+        self.ended = Ended(reason, again, details)
 
 
 @dataclass(eq=False)
@@ -79,9 +79,7 @@ class Driver:
     """Runs batches on the actors of the cluster that this process joined."""
 
     def __init__(self, link: Connection, start: Start, inbox: queue.SimpleQueue[Any]) -> None:
-        self._link = link
-        self._start = start
-        self._inbox = inbox
+        self._link, self._start, self._inbox = link, start, inbox
         self._schedule: Schedule[_Hired] = Schedule()
         self._batches: dict[int, Any] = {}
         self._left: dict[int, int] = {}
@@ -198,7 +196,7 @@ class Driver:
             self._mourn(worker, error)
             return
         if isinstance(message, WorkerFailed):
-            raise _GaveUpError(Ended(f"a worker {message.reason}", again=False, details=message.details))
+            raise _GaveUpError(f"a worker {message.reason}", again=False, details=message.details)
         if worker.placed is None:
             self._greet(worker, message)
         elif not worker.ready:
@@ -213,11 +211,9 @@ class Driver:
     def _greet(self, worker: _Hired, placed: Placed) -> None:
         if placed.version != __version__:
             raise _GaveUpError(
-                Ended(
-                    f"{placed.host} in the cluster has trecexam {placed.version}, here it is "
-                    f"{__version__}: install the same on all machines",
-                    again=False,
-                )
+                f"{placed.host} in the cluster has trecexam {placed.version}, here it is {__version__}: "
+                "install the same on all machines",
+                again=False,
             )
         worker.placed = placed
         worker.loading = worker.actor.load.remote(self._start.recipe, self._start.method)
@@ -232,24 +228,20 @@ class Driver:
         """Gives the batches of a worker that ended to other workers."""
         reason = str(error)
         if "No module named" in reason:
+            line = next(line.strip() for line in reversed(reason.splitlines()) if "No module named" in line)
             raise _GaveUpError(
-                Ended(
-                    f"a machine of the cluster lacks a package ({_last_line(reason)}): install trecexam "
-                    "there with the same extras as here",
-                    again=False,
-                    details=reason,
-                )
+                f"a machine of the cluster lacks a package ({line}): install trecexam there with the same "
+                "extras as here",
+                again=False,
+                details=reason,
             )
         if "all references to the actor were removed" in reason:
             # We have a token, but Ray rejects a cluster that does not use tokens.
             raise _GaveUpError(
-                Ended(
-                    "this machine expects a Ray token, and the cluster does not use one: set "
-                    "RAY_AUTH_MODE=disabled "
-                    "here, or start the cluster with RAY_AUTH_MODE=token",
-                    again=False,
-                    details=reason,
-                )
+                "this machine expects a Ray token, and the cluster does not use one: set "
+                "RAY_AUTH_MODE=disabled here, or start the cluster with RAY_AUTH_MODE=token",
+                again=False,
+                details=reason,
             )
         lost_machine = "node has died" in reason or getattr(error, "preempted", False)
         self._cause = f"on {worker.placed.host}: {_detail(reason)}" if worker.placed else _detail(reason)
@@ -267,7 +259,7 @@ class Driver:
         if self._unready >= MOST_UNREADY or self._in_a_row >= MOST_IN_A_ROW:
             when = " while they loaded the model" if self._unready >= MOST_UNREADY else ""
             raise _GaveUpError(
-                Ended(f"all workers ended one after the other{when}; the last {self._cause}", again=True)
+                f"all workers ended one after the other{when}; the last {self._cause}", again=True
             )
 
     def _check_alone(self) -> None:
@@ -275,22 +267,17 @@ class Driver:
         if any(worker.placed for worker in self._hired):
             self._alone_since = now
         elif now > self._alone_since + self._start.wait:
-            within = f"within {self._start.wait:g} s"
             what = (
-                f"its last worker ended, and no other started {within}"
+                "its last worker ended, and no other started"
                 if self._had_workers
-                else f"no worker could be placed {within}"
+                else "no worker could be placed"
             )
-            need = f"{self._gpus:g} GPU and {self._start.cpus:g} CPU"
-            raise _GaveUpError(Ended(f"{what} (each needs {need})", again=True))
+            need = f"each needs {self._gpus:g} GPU and {self._start.cpus:g} CPU"
+            raise _GaveUpError(f"{what} within {self._start.wait:g} s ({need})", again=True)
 
     def dismiss_all(self) -> None:
         for worker in list(self._hired):
             self._dismiss(worker)
-
-
-def _last_line(text: str) -> str:
-    return next((line.strip() for line in reversed(text.splitlines()) if "No module named" in line), "")
 
 
 def _detail(text: str) -> str:
@@ -314,17 +301,12 @@ def main(descriptor: int) -> None:
         finally:
             driver.dismiss_all()
             ray.shutdown()
-    except _GaveUpError as error:
-        last: Ended | None = error.ended
     except (BrokenPipeError, ConnectionResetError):
-        last = None
+        pass
     except Exception as error:
         last = Ended(f"{type(error).__name__}: {error}", again=True, details=traceback.format_exc())
-    else:
-        last = None
-    if last is not None:
         with contextlib.suppress(OSError):
-            link.send(last)
+            link.send(error.ended if isinstance(error, _GaveUpError) else last)
 
 
 def _join(address: str) -> None:
@@ -339,7 +321,7 @@ def _join(address: str) -> None:
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
         except OSError as error:
-            raise _GaveUpError(Ended(f"no answer from it ({error.strerror or error})", again=True)) from None
+            raise _GaveUpError(f"no answer from it ({error.strerror or error})", again=True) from None
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except ConnectionError as error:
@@ -348,10 +330,10 @@ def _join(address: str) -> None:
             if address == "auto"
             else f"{_line(error)}; if the cluster uses a token, set RAY_AUTH_MODE=token here"
         )
-        raise _GaveUpError(Ended(reason, again=True, details=str(error))) from error
+        raise _GaveUpError(reason, again=True, details=str(error)) from error
     except (RuntimeError, ValueError) as error:
         # Another version of Ray or Python, or a machine that is not in the cluster.
-        raise _GaveUpError(Ended(_line(error), again=False, details=str(error))) from error
+        raise _GaveUpError(_line(error), again=False, details=str(error)) from error
 
 
 def _line(error: Exception) -> str:

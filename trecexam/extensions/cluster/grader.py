@@ -32,11 +32,11 @@ class UnansweredCell:
     reason: str
 
 
+@dataclass
 class GraderWorker:
     """The interface of a grader in a worker."""
 
-    def __init__(self, grader: Grader) -> None:
-        self.grader = grader
+    grader: Grader
 
     def grade(self, cells: Sequence[Cell]) -> list[WorkerAnswer | UnansweredCell | None]:
         """An answer for each cell; None if the grader has none."""
@@ -91,8 +91,7 @@ class GraderRecipe:
         if different:
             raise GraderError(
                 f"the grader on that machine differs from this one in {', '.join(different)}: give all "
-                f"machines of "
-                "the cluster the same model files and the same trecexam"
+                "machines of the cluster the same model files and the same trecexam"
             )
         # A worker's end here is not caused by a cell.
         kind = min(grader.item_kinds)
@@ -106,27 +105,10 @@ class ClusterGrader(Grader):
     """A grader that grades on the workers of a cluster and is otherwise the same grader."""
 
     def __init__(self, grader: Grader, settings: GraderSection, root: Path, cluster: RaySection) -> None:
-        self._grader = grader
-        self._settings = settings
-        self._root = root
-        self._cluster = cluster
+        self._grader, self._settings, self._root, self._cluster = grader, settings, root, cluster
         self._environment: Mapping[str, str] | None = None
-        self.item_kinds = grader.item_kinds
-        self.needs_query_text = grader.needs_query_text
-        self.scale = grader.scale
-        self.score_settings = grader.score_settings
-        self.model_and_prompt = grader.model_and_prompt
-        self.meter = grader.meter
-        self.read = grader.read
-        self.reply_limit = grader.reply_limit
-        self.free_text = grader.free_text
-        self.probabilities = grader.probabilities
-        self.cosines = grader.cosines
-        self.label = grader.label
-        self.prompt = grader.prompt
-        self.cut = grader.cut
-        self.known_passages = grader.known_passages
-        self.cells_share = grader.cells_share
+        for name in Grader.__annotations__:
+            setattr(self, name, getattr(grader, name))
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -174,16 +156,14 @@ def recipe_of(grader: Grader, settings: GraderSection, root: Path) -> GraderReci
     A model in a folder of the track is looked for under the same absolute path on every machine. The
     prompt file travels with the settings.
     """
-    changed: dict[str, Any] = {}
+    # The metric runs here, where the user's function is available.
+    changed: dict[str, Any] = {"metric": None}
     files: dict[str, bytes] = {}
-    if settings.model is not None and (root / settings.model).is_dir():
-        changed["model"] = str((root / settings.model).absolute())
-    elif settings.model is not None and Path(settings.model).is_dir():
-        changed["model"] = str(Path(settings.model).absolute())
+    if settings.model is not None:
+        places = (root / settings.model, Path(settings.model))
+        changed["model"] = next((str(p.absolute()) for p in places if p.is_dir()), settings.model)
     if settings.prompt is not None and Path(settings.prompt).suffix.lower() in PROMPT_SUFFIXES:
         path = root / settings.prompt
         changed["prompt"] = path.name
         files[path.name] = path.read_bytes()
-    # The metric runs here, where the user's function is available.
-    changed["metric"] = None
     return GraderRecipe(settings.model_copy(update=changed), files, dict(grader.identity))

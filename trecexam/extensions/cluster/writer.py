@@ -7,21 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trecexam.config import GraderSection, RaySection
+from trecexam.config import RaySection
 from trecexam.errors import GraderError
 from trecexam.extensions.cluster import missing_for_cluster
 from trecexam.extensions.cluster.grader import ClusterGrader
 from trecexam.extensions.cluster.pool import Lost, Pool
-from trecexam.graders.base import Estimate, Grader
-from trecexam.graders.writing.base import (
-    Fitted,
-    LocalModelSettings,
-    Unwritten,
-    Writer,
-    WrittenText,
-    models_here,
-    naming,
-)
+from trecexam.graders.replies import Unwritten, WrittenText
+from trecexam.graders.writing.base import LocalModelSettings, Writer, models_here, naming
 
 
 @dataclass(frozen=True)
@@ -32,7 +24,7 @@ class WriterRecipe:
     identity: Mapping[str, Any]
 
     def __call__(self) -> Writer:
-        """Creates the writer, loads its model and lets it write once.
+        """Create the writer, load its model and let it write once.
 
         Raises:
             GraderError: it cannot be made here, or would not write as the one that wants it.
@@ -59,7 +51,9 @@ class ClusterWriter:
     meter = None
 
     def __init__(self, settings: LocalModelSettings, cluster: RaySection, memory: Path, section: str) -> None:
-        self._writer: Writer = models_here().writer(settings, memory, section)
+        writer: Writer = models_here().writer(settings, memory, section)
+        self._writer, self.plain, self.fitted = writer, writer.plain, writer.fitted
+        self.estimate = writer.estimate
         self.model, self.new_tokens, self.seed = settings.name, settings.new_tokens, settings.seed
         self._settings = settings
         self._cluster = cluster
@@ -73,27 +67,13 @@ class ClusterWriter:
     def environment(self) -> Mapping[str, str] | None:
         return self._writer.environment
 
-    def plain(self, text: str) -> str:
-        return self._writer.plain(text)
-
-    def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
-        return self._writer.fitted(render, text)
-
-    def estimate(self, prompts: Sequence[str]) -> Estimate:
-        return self._writer.estimate(prompts)
-
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
         recipe: Callable[[], object] = WriterRecipe(self._settings, dict(self._writer.identity))
         pool: Pool[str, WrittenText | Unwritten] = Pool(self._cluster, recipe, "complete")
         with naming(self._section):
             for results in pool.run([prompt] for prompt in prompts):
-                yield [
-                    (
-                        prompt,
-                        Unwritten("ended each worker that wrote it") if isinstance(text, Lost) else text,
-                    )
-                    for prompt, text in results
-                ]
+                lost = Unwritten("ended each worker that wrote it")
+                yield [(prompt, lost if isinstance(text, Lost) else text) for prompt, text in results]
 
 
 class RayCluster:
@@ -102,16 +82,8 @@ class RayCluster:
     name = "ray"
     summary = "any grader with a model, on a Ray cluster: `address` in [ray]"
 
-    def missing(self) -> str:
-        return missing_for_cluster()
-
-    def grader(self, grader: Grader, settings: GraderSection, root: Path, cluster: RaySection) -> Grader:
-        return ClusterGrader(grader, settings, root, cluster)
-
-    def writer(
-        self, model: LocalModelSettings, cluster: RaySection, memory: Path, section: str
-    ) -> ClusterWriter:
-        return ClusterWriter(model, cluster, memory, section)
+    missing = staticmethod(missing_for_cluster)
+    grader, writer = ClusterGrader, ClusterWriter
 
 
 CLUSTER = RayCluster()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.paired_scores import NothingToCompareError
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measure_names import Measures
-from trecexam.scores.kappa import Kappa
 from trecexam.scores.labels import binary_labels, labels
 from trecexam.scores.raters import (
     Labels,
@@ -93,13 +93,14 @@ def compare_graders(
     measures: Measures | None = None,
     official_measures: Measures | None = None,
 ) -> GraderComparison:
-    """Rank correlations and kappa of several graders with the official side, and kappa of any two."""
+    """Return rank correlations and kappa of graders with the official side, and kappa of any two."""
     compared = compared_graders(loader, graders, recorded)
     rows: list[Row] = []
-    remarks: dict[str, None] = {}
+    notes: list[str] = []
     for grader in compared:
-        remarks.update(dict.fromkeys(grader.remarks()))
-        if not grader.track.counts.ok:
+        notes += _without_rating(grader)
+        counts = grader.track.counts
+        if not counts.ok:
             continue
         scale = range(1, grader.max_rating + 1)
         try:
@@ -107,131 +108,120 @@ def compare_graders(
         except NothingToCompareError as error:
             if len(compared) == 1:
                 raise
-            remarks[str(error)] = None
+            notes.append(str(error))
             continue
-        kappas, n_judged = _kappas(grader)
-        remarks.update(dict.fromkeys(comparison.notes))
-        counts = grader.track.counts
+        notes += comparison.notes
+        kappas = _kappas(grader)
         for (name, official, min_rating), c in comparison.pairs:
-            assert min_rating is None or isinstance(min_rating, int)
-            of_labels = None if min_rating is None else kappas.get(min_rating)
-            kappa, relevant = of_labels or (None, None)
+            *kappa, n_judged, relevant = kappas.get(min_rating, (None,) * 5)
             rows.append(
                 (
                     *(grader.name, grader.model, grader.prompt, name, official, min_rating, c.n_runs),
                     *(*c.kendall_tau, *c.spearman_rho, c.tau_ap.value),
-                    *((None, None, None) if kappa is None else (kappa.value, kappa.low, kappa.high)),
-                    None if of_labels is None else n_judged,
-                    *(counts.cells, counts.cells - counts.ok, relevant),
+                    *(*kappa, n_judged, counts.cells, counts.cells - counts.ok, relevant),
                 )
             )
     pairs: list[Row] = []
     items: list[Row] = []
     for first, second in combinations(compared, 2):
-        pair = _Pair(first, second)
-        rated = list(pair.ratings())
-        pairs += pair.over_labels()
+        rated, at = list(_ratings(first, second)), _thresholds(first, second)
+        row = partial(_pair_row, first.name, second.name)
+        for each in at:
+            of_both = labels_of_both(_labels(first, each and each[0]), _labels(second, each and each[1]))
+            pairs.append(row("labels", of_both, each))
         if rated:
-            pairs += pair.over_ratings("ratings", together([of_item for _, _, of_item in rated]))
+            of_all = together([of_item for _, _, of_item in rated])
+            pairs += (row("ratings", of_all, each) for each in at)
         else:
-            line = f"{first.name} and {second.name} grade different items: they have no ratings in common"
-            remarks[line] = None
+            notes.append(
+                f"{first.name} and {second.name} grade different items: they have no ratings in common"
+            )
         for query_id, item_id, of_item in rated:
-            items += pair.over_ratings("item", of_item, query_id, item_id)
-    notes = (*remarks, *_left_out(loader, compared))
-    return GraderComparison(tuple(rows), tuple(pairs), tuple(items), notes)
+            items += (row("item", of_item, each, query_id, item_id) for each in at)
+    notes += _left_out(loader, compared)
+    return GraderComparison(tuple(rows), tuple(pairs), tuple(items), tuple(dict.fromkeys(notes)))
 
 
-def _kappas(grader: ComparedGrader) -> tuple[Mapping[int, tuple[Kappa, int]], int]:
-    """Kappa of labels with judgments per min_rating, with min_relevant and the number of common passages."""
+def _without_rating(grader: ComparedGrader) -> Iterator[str]:
+    """Yield a note on a grader's cells without a rating, with reasons."""
+    counts = grader.track.counts
+    without = {
+        "not graded yet": counts.missing,
+        "of passages without a text": counts.no_text_cells,
+        "unparsed": counts.unparsed,
+        "refused": counts.refused,
+        "errors": counts.error,
+    }
+    if counts.ok < counts.cells:
+        reasons = ", ".join(f"{n:,} {reason}" for reason, n in without.items() if n)
+        line = (
+            f"{grader.name}: {counts.cells - counts.ok:,} of {counts.cells:,} cells have no rating "
+            f"({reasons}); this command does not grade them"
+        )
+        yield Note(line, CHANGES)
+
+
+def _kappas(grader: ComparedGrader) -> Mapping[object, Row]:
+    """Return min_rating -> kappa of labels with judgments, its interval, passages with both, min_relevant."""
     if grader.track.official is None:
-        return {}, 0
+        return {}
     try:
         agreed = agreements(grader.track, range(1, grader.max_rating + 1), ())
     except NothingInCommonError:
-        return {}, 0
-    kappas = {
-        each.thresholds.min_rating: (each.binary.kappa, each.thresholds.min_relevant) for each in agreed.found
+        return {}
+    kappas = ((each.thresholds, each.binary.kappa) for each in agreed.found)
+    return {
+        at.min_rating: (kappa.value, kappa.low, kappa.high, agreed.n_both, at.min_relevant)
+        for at, kappa in kappas
     }
-    return kappas, agreed.n_both
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """Two graders and their ratings."""
+def _ratings(first: ComparedGrader, second: ComparedGrader) -> Iterator[tuple[str, str, RatedTwice]]:
+    """Yield (query_id, item_id, ratings) of each item that both graders grade."""
+    of_first, of_second = ({q.query_id: q for q in each.track.ratings()} for each in (first, second))
+    items_of = first.track.bank.items
+    common: dict[str, list[tuple[int, int]]] = {}
+    for query_id, items in second.track.bank.items.items():
+        place_of = {item.item_id: place for place, item in enumerate(items_of.get(query_id, ()))}
+        both = [(place_of[i.item_id], place) for place, i in enumerate(items) if i.item_id in place_of]
+        if both:
+            common[query_id] = sorted(both)
+    for query_id, place, rated in ratings_of_both(of_first, of_second, common):
+        yield query_id, items_of[query_id][place].item_id, rated
 
-    first: ComparedGrader
-    second: ComparedGrader
 
-    def ratings(self) -> Iterator[tuple[str, str, RatedTwice]]:
-        """(query_id, item_id, ratings) of each item that both graders grade."""
-        of_first, of_second = (
-            {q.query_id: q for q in grader.track.ratings()} for grader in (self.first, self.second)
-        )
-        items_of = self.first.track.bank.items
-        item_indices: dict[str, list[tuple[int, int]]] = {}
-        for query_id, items in self.second.track.bank.items.items():
-            place_of = {
-                item.item_id: item_index for item_index, item in enumerate(items_of.get(query_id, ()))
-            }
-            common = [
-                (place_of[i.item_id], item_index)
-                for item_index, i in enumerate(items)
-                if i.item_id in place_of
-            ]
-            if common:
-                item_indices[query_id] = sorted(common)
-        for query_id, item_index, rated in ratings_of_both(of_first, of_second, item_indices):
-            yield query_id, items_of[query_id][item_index].item_id, rated
+def _thresholds(first: ComparedGrader, second: ComparedGrader) -> list[tuple[int, int] | None]:
+    """Return the compared pairs of min_ratings; first None if both scales have the same length."""
+    best = first.max_rating, second.max_rating
+    thresholds = {(rating, rating) for rating in range(1, min(best) + 1)}
+    if best[0] == best[1]:
+        return [None, *sorted(thresholds)]
+    of_first, of_second = (each.track.config.scores.min_rating for each in (first, second))
+    return [*sorted({*thresholds, (of_first, of_second)})]
 
-    def over_labels(self) -> Iterator[Row]:
-        """Rows on labels from the track's rule and at each min_rating."""
-        for thresholds in self._thresholds():
-            at = thresholds or (None, None)
-            rated = labels_of_both(_labels(self.first, at[0]), _labels(self.second, at[1]))
-            yield self._row("labels", rated, thresholds)
 
-    def over_ratings(
-        self, over: str, rated: RatedTwice, query_id: str | None = None, item_id: str | None = None
-    ) -> Iterator[Row]:
-        """Rows on ratings, unchanged and at each min_rating."""
-        for thresholds in self._thresholds():
-            reached = rated if thresholds is None else rated.reached(*thresholds)
-            yield self._row(over, reached, thresholds, query_id, item_id)
-
-    def _thresholds(self) -> list[tuple[int, int] | None]:
-        """The compared pairs of min_ratings; first None if both scales have the same length."""
-        best = self.first.max_rating, self.second.max_rating
-        thresholds = {(rating, rating) for rating in range(1, min(best) + 1)}
-        if best[0] == best[1]:
-            return [None, *sorted(thresholds)]
-        min_ratings = (grader.track.config.scores.min_rating for grader in (self.first, self.second))
-        return [*sorted({*thresholds, (next(min_ratings), next(min_ratings))})]
-
-    def _row(
-        self,
-        over: str,
-        rated: RatedTwice,
-        thresholds: tuple[int, int] | None,
-        query_id: str | None = None,
-        item_id: str | None = None,
-    ) -> Row:
-        agreement = rater_agreement(rated, graded=thresholds is None)
-        return (
-            *(self.first.name, self.second.name, over, query_id, item_id, *(thresholds or (None, None))),
-            *(agreement.n, agreement.first_only, agreement.second_only, agreement.agreement),
-            *(
-                agreement.kappa.value,
-                agreement.kappa.low,
-                agreement.kappa.high,
-                agreement.linear,
-                agreement.quadratic,
-            ),
-        )
+def _pair_row(
+    first: str,
+    second: str,
+    over: str,
+    rated: RatedTwice,
+    thresholds: tuple[int, int] | None,
+    query_id: str | None = None,
+    item_id: str | None = None,
+) -> Row:
+    """Return a row on two graders' labels, or on their ratings: unchanged or, with thresholds, binary."""
+    if thresholds is not None and over != "labels":
+        rated = rated.reached(*thresholds)
+    found = rater_agreement(rated, graded=thresholds is None)
+    return (
+        *(first, second, over, query_id, item_id, *(thresholds or (None, None))),
+        *(found.n, found.first_only, found.second_only, found.agreement),
+        *(found.kappa.value, found.kappa.low, found.kappa.high, found.linear, found.quadratic),
+    )
 
 
 def _labels(grader: ComparedGrader, min_rating: int | None) -> Labels:
-    """Labels from the track's rule; or, with a min_rating, 1 and 0."""
+    """Return labels from the track's rule; or, with a min_rating, 1 and 0."""
     scores = grader.track.config.scores
     return {
         q.query_id: labels(q, scores.label, scores.min_rating, scores.min_answers)
@@ -242,12 +232,11 @@ def _labels(grader: ComparedGrader, min_rating: int | None) -> Labels:
 
 
 def _left_out(loader: TrackLoader, compared: Sequence[ComparedGrader]) -> Iterator[str]:
-    """Notes on graders that are not compared, and on people's ratings, which are left out."""
-    names = {each.name for each in compared}
-    not_compared = [name for name in loader.folder.whole.graders if name not in names]
-    if not_compared and names & loader.folder.whole.graders.keys():
-        names_of_rest = ", ".join(not_compared)
-        line = f"not compared, because they grade other items or texts, or cannot run: {names_of_rest}"
+    """Yield notes on graders that are not compared, and on people's ratings, which are left out."""
+    names, own = {each.name for each in compared}, loader.folder.whole.graders
+    rest = ", ".join(name for name in own if name not in names)
+    if rest and names & own.keys():
+        line = f"not compared, because they grade other items or texts, or cannot run: {rest}"
         yield Note(line, CHANGES)
     if loader.folder.overrides().exists():
         yield f"left out: people's ratings that replace a grader's ({loader.folder.overrides().name})"

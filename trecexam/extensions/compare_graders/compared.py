@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from converters.errors import ConversionError
 from trecexam.config import GraderSection, ScoresSection
 from trecexam.errors import GraderError, TrecexamError
-from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.graders.recorded import RecordedGrader, recorded_sources
 from trecexam.line.assessment import Assessment
 from trecexam.line.grading import with_recorded_answers
 from trecexam.line.loader import TrackLoader
 from trecexam.line.track_graders import folder_of, grader_names
-from trecexam.tables.notes import CHANGES, Note
 
 #: The name of one of the track's graders, or a grader.
 GraderLike = str | Grader
@@ -42,43 +40,11 @@ class ComparedGrader:
         """The best rating on its scale."""
         return self.track.grader.scale.max_rating
 
-    def remarks(self) -> Iterator[str]:
-        """A note on its cells without a rating, with reasons."""
-        counts = self.track.counts
-        without = {
-            "not graded yet": counts.missing,
-            "of passages without a text": counts.no_text_cells,
-            "unparsed": counts.unparsed,
-            "refused": counts.refused,
-            "errors": counts.error,
-        }
-        if counts.ok < counts.cells:
-            reasons = ", ".join(f"{n:,} {reason}" for reason, n in without.items() if n)
-            line = (
-                f"{self.name}: {counts.cells - counts.ok:,} of {counts.cells:,} cells have no rating "
-                f"({reasons}); this command does not grade them"
-            )
-            yield Note(line, CHANGES)
-
-
-class _Named(NamedTuple):
-    """A grader given by its settings or as an object.
-
-    `own` says that it is the one of this name in trecexam.toml. `if_graded`: it is left out where it has no
-    grades.
-    """
-
-    name: str
-    settings: GraderSection
-    grader: Grader | None = None
-    own: bool = False
-    if_graded: bool = False
-
 
 def compared_graders(
     loader: TrackLoader, graders: Sequence[GraderLike], recorded: Sequence[str | Path]
 ) -> tuple[ComparedGrader, ...]:
-    """The named graders, in order, with stored grades; grades nothing.
+    """Load the named graders, in order, with stored grades; grade nothing.
 
     Args:
         loader: the track's own.
@@ -90,20 +56,20 @@ def compared_graders(
     Raises:
         TrecexamError, ConversionError: a file or a grader cannot be used, or nobody graded anything.
     """
-    compared: list[ComparedGrader] = []
-    for named in _distinct(_named(loader, graders, recorded)):
-        if named.own:
-            track = _of_track(loader, named.name, asked_for=bool(graders))
-            if track is None:
-                continue
-        else:
-            try:
-                track = _loader(loader, named).load()
-            except (TrecexamError, ConversionError):
-                if named.if_graded:
-                    continue
+    is_only = len(grader_names(loader.folder)) == 1
+    compared: dict[str, ComparedGrader] = {}
+    own = () if graders else _own(loader, grader_names(loader.folder))
+    for name, load in (*own, *_named(loader, graders), *_recorded(loader, recorded)):
+        is_default = any(load is each for _, each in own)
+        try:
+            track = load()
+        except (TrecexamError, ConversionError):
+            if not is_default or (is_only and not recorded) or (not is_only and name == loader.name):
                 raise
-        if named.if_graded and not track.counts.ok:
+            continue
+        if is_default and is_only and recorded and not track.counts.ok:
+            continue
+        if is_default and not is_only and not _same_cells(track, loader.load()):
             continue
         track = replace(
             track, sheets={q: replace(sheet, overrides=None) for q, sheet in track.sheets.items()}
@@ -111,87 +77,70 @@ def compared_graders(
         if isinstance(track.grader, RecordedGrader):
             track = with_recorded_answers(track)
         items = [item for sheet in track.sheets.values() for item in sheet.items]
-        compared.append(ComparedGrader(named.name, *track.grades.model_and_prompt(items), track))
-    if not any(each.track.counts.ok for each in compared):
-        names = " and ".join(each.name for each in compared)
+        unique, number = name, 1
+        while unique in compared:
+            number += 1
+            unique = f"{name}-{number}"
+        model, prompt = track.grades.model_and_prompt(items)
+        compared[unique] = ComparedGrader(unique, model, prompt, track)
+    if not any(each.track.counts.ok for each in compared.values()):
         raise TrecexamError(
-            f"no grades of {names} yet: run `trecexam watch`, or give recorded grades with `--recorded FILE`",
+            f"no grades of {' and '.join(compared)} yet: run `trecexam watch`, or give recorded grades "
+            "with `--recorded FILE`",
             path=loader.folder.root,
         )
-    return tuple(compared)
+    return tuple(compared.values())
 
 
-def _of_track(loader: TrackLoader, name: str, *, asked_for: bool) -> Assessment | None:
-    """What another grader of the track has; None where it was not asked for by name, and asks about other
-    things than the loader's, or cannot say anything.
-    """
-    try:
-        track = loader.track[name].load()
-    except (TrecexamError, ConversionError):
-        if asked_for or name == loader.name:
-            raise
-        return None
-    return track if asked_for or _same_cells(track, loader.load()) else None
+Load = Callable[[], Assessment]
 
 
-def _loader(of: TrackLoader, named: _Named) -> TrackLoader:
-    """A loader of the track with this grader; leaves out a min_rating beyond the grader's scale."""
-    folder = of.folder
-    config = folder.config.model_copy(update={"grader": named.settings})
-    loader = TrackLoader(of.track, replace(folder, config=config), named.grader)
-    if config.scores.min_rating <= loader.grader.scale.max_rating:
-        return loader
-    scores = config.scores.model_dump(exclude_unset=True, exclude={"min_rating"})
-    config = config.model_copy(update={"scores": ScoresSection(**scores)})
-    return TrackLoader(of.track, replace(folder, config=config), loader.grader)
+def _own(loader: TrackLoader, graders: Sequence[str]) -> list[tuple[str, Load]]:
+    """Return names and loads of graders of the track; the only one is known by what it is."""
+    if len(grader_names(loader.folder)) == 1:
+        return [(loader.folder.config.grader.name, loader.load)]
+    return [(name, loader.track[name].load) for name in graders]
 
 
-def _named(
-    loader: TrackLoader, graders: Sequence[GraderLike], recorded: Sequence[str | Path]
-) -> Iterator[_Named]:
-    folder = loader.folder
-    names = grader_names(folder)
-    if not graders and len(names) > 1:
-        yield from (_Named(name, folder_of(folder, name).config.grader, own=True) for name in names)
-    elif not graders:
-        yield _of_own(folder, loader)._replace(if_graded=bool(recorded))
+def _named(loader: TrackLoader, graders: Sequence[GraderLike]) -> Iterator[tuple[str, Load]]:
     for grader in graders:
-        if not isinstance(grader, str):
-            yield _Named(str(grader.identity["grader"]), folder.config.grader, grader)
-        elif len(names) == 1 and grader in names:
-            yield _of_own(folder, loader)
+        if isinstance(grader, str):
+            folder_of(loader.folder, grader)
+            yield from _own(loader, [grader])
         else:
-            yield _Named(grader, folder_of(folder, grader).config.grader, own=True)
+            settings = loader.folder.config.grader
+            yield str(grader.identity["grader"]), partial(_load, loader, settings, grader)
+
+
+def _recorded(loader: TrackLoader, recorded: Sequence[str | Path]) -> Iterator[tuple[str, Load]]:
     for path in map(Path, recorded):
         if not path.is_file():
             raise GraderError("no such file of recorded grades", path=path)
         sources = recorded_sources(path)
         for model, prompt in sources:
             settings = GraderSection.model_validate({"name": "recorded", "recorded": str(path.resolve())})
-            if len(sources) == 1:
-                yield _Named(path.name.partition(".")[0], settings)
-            else:
-                of_source = settings.model_copy(update={"model": model, "prompt": prompt})
-                yield _Named(prompt or model, of_source)
+            name = path.name.partition(".")[0]
+            if len(sources) > 1:
+                settings, name = (
+                    settings.model_copy(update={"model": model, "prompt": prompt}),
+                    prompt or model,
+                )
+            yield name, partial(_load, loader, settings, None)
+
+
+def _load(of: TrackLoader, settings: GraderSection, grader: Grader | None) -> Assessment:
+    """Load the track with a grader by settings; leave out a min_rating beyond the grader's scale."""
+    folder = of.folder
+    config = folder.config.model_copy(update={"grader": settings})
+    loader = TrackLoader(of.track, replace(folder, config=config), grader)
+    if config.scores.min_rating > loader.grader.scale.max_rating:
+        scores = config.scores.model_dump(exclude_unset=True, exclude={"min_rating"})
+        config = config.model_copy(update={"scores": ScoresSection(**scores)})
+        loader = TrackLoader(of.track, replace(folder, config=config), loader.grader)
+    return loader.load()
 
 
 def _same_cells(track: Assessment, other: Assessment) -> bool:
-    """Whether both grade the same items on the same texts."""
+    """Return True where both grade the same items on the same texts."""
     same = (of_query.doc_ids == other.pool[query].doc_ids for query, of_query in track.pool.items())
     return track.bank.items == other.bank.items and all(same)
-
-
-def _of_own(folder: TrackFolder, loader: TrackLoader) -> _Named:
-    return _Named(folder.config.grader.name, folder.config.grader, loader.grader)
-
-
-def _distinct(named: Iterator[_Named]) -> list[_Named]:
-    """The graders, with unique names."""
-    distinct: dict[str, _Named] = {}
-    for each in named:
-        name, number = each.name, 1
-        while name in distinct:
-            number += 1
-            name = f"{each.name}-{number}"
-        distinct[name] = each._replace(name=name)
-    return list(distinct.values())

@@ -28,10 +28,11 @@ from trecexam.graders.meter import Usage
 from trecexam.graders.writing.create import create_writer
 from trecexam.line.assessment import Assessment
 from trecexam.line.grading import Graded, count_missing
-from trecexam.line.inputs import Needs, TrackInputs, read_inputs
+from trecexam.line.inputs import Needs, read_inputs
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import never_judged, never_judged_note
 from trecexam.line.texts import Texts
+from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.notes import LOST, Note
 from trecexam.tables.text import plural
 

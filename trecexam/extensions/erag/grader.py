@@ -22,9 +22,9 @@ from trecexam.extensions.erag.metrics import Metric, MetricError, metric_of, sco
 from trecexam.folder import PROMPT_SUFFIXES
 from trecexam.graders.base import Cell, Factory
 from trecexam.graders.prompts import Reading
-from trecexam.graders.replies import INSIDE_A_THOUGHT, RAISE_LIMIT, read_reply
+from trecexam.graders.replies import RAISE_LIMIT, read_reply
 from trecexam.graders.writing.base import Fitted, Writer
-from trecexam.graders.writing.create import Instruction, grading_writer
+from trecexam.graders.writing.create import grading_writer
 from trecexam.graders.written import WritingGrader, missing_for_writing, refuse
 from trecexam.templates import TemplateFile, filled, read_own_prompt
 
@@ -46,8 +46,8 @@ class Label(NamedTuple):
 
 def label_of(metric: Metric, item: Item, output: str) -> Label:
     """The metric's value of an output without thoughts; the item holds the gold outputs."""
-    text, problem = read_reply(output)
-    if problem == INSIDE_A_THOUGHT:
+    text, ends_early = read_reply(output)
+    if ends_early:
         return Label(None, RAISE_LIMIT)
     try:
         return Label(scored(metric, text, item.gold_answers or (item.text,)))
@@ -168,13 +168,14 @@ def _create(settings: GraderSection, root: Path) -> EragGrader:
     refuse(settings, ("decode", "compat", "passage_first", "structured"), "reads free text by a metric")
     metric = _metric(settings, root)
     prompt = erag_prompt(None if settings.prompt is None else root / settings.prompt)
-    return EragGrader(grading_writer(settings, root, Instruction()), metric, prompt)
+    return EragGrader(grading_writer(settings, root), metric, prompt)
 
 
 FACTORY = Factory(
     summary="eRAG: a model answers from each document alone, and a metric compares with the gold outputs",
     missing=missing_for_writing,
     create=_create,
+    reads=("base_url", "metric", "prompt"),
     check_prompt=erag_prompt,
     reading=_reading,
 )

@@ -14,7 +14,7 @@ from trecexam.folder import TrackFolder
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.line.inputs import TrackInputs
+    from trecexam.line.track_inputs import TrackInputs
 
 
 def check_runs(folder: TrackFolder, track: TrackInputs) -> None:

@@ -20,33 +20,28 @@ DOC_ID = ("doc_id", "docno", "docid")
 
 
 def is_path(data: Any) -> bool:
-    """Whether the value is a path, not content."""
+    """Return True for a path, False for content."""
     return isinstance(data, str | os.PathLike)
 
 
 def columns_of(
     data: Any, fields: Fields, what: str, optional: Collection[str] = ()
 ) -> dict[str, Sequence[Any]]:
-    """The values of each field, row by row.
+    """Return the values of each field, row by row.
 
     Args:
         data: a data frame (whatever has the Arrow PyCapsule interface: pandas, polars, pyarrow, narwhals,
             duckdb ...), or an iterable of dicts, or of records with the fields as attributes.
-        what: it is, for messages.
+        what: its name in messages.
         optional: fields that may be missing from all rows.
 
     Raises:
         TrecexamError: it is neither; a field is missing, or there are no rows.
     """
-    if hasattr(data, "__arrow_c_stream__"):
-        table = _table(data, what)
-        names = table.column_names
-        count = table.num_rows
-    else:
-        table, rows = None, rows_of(data, what)
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        count = len(rows)
-    if not count:
+    table = _table(data, what)
+    rows = rows_of(data, what) if table is None else []
+    names = dict.fromkeys(name for row in rows for name in row) if table is None else table.column_names
+    if not (rows or table):
         raise TrecexamError(f"{what}: no rows")
     columns: dict[str, Sequence[Any]] = {}
     for field, column_names in fields.items():
@@ -55,37 +50,53 @@ def columns_of(
             columns[field] = [row.get(name) for row in rows] if table is None else table[name].to_pylist()
         elif field not in optional:
             named = " or ".join(map(repr, column_names))
-            raise TrecexamError(f"{what}: no column {named} among {shorten_list(names) or 'none'}")
+            raise TrecexamError(f"{what}: no column {named} among {shorten_list(list(names)) or 'none'}")
     return columns
 
 
 def rows_of(data: Any, what: str) -> list[dict[str, Any]]:
-    """The rows as dicts, without missing values; accepts the same as `columns_of`.
+    """Return the rows as dicts, without missing values; accepts the same as `columns_of`.
 
     Raises:
         TrecexamError: it is neither.
     """
-    if hasattr(data, "__arrow_c_stream__"):
-        rows = _table(data, what).to_pylist()
+    table = _table(data, what)
+    if table is not None:
+        rows = table.to_pylist()
         return [{name: value for name, value in row.items() if value is not None} for row in rows]
     if isinstance(data, Mapping) or not isinstance(data, Iterable):
         more = "; collect() it" if hasattr(data, "collect") else ""
         raise TrecexamError(
             f"{what}: give a file, a data frame or a list of records, not a {type(data).__name__}{more}"
         )
-    return [_row(row, number, what) for number, row in enumerate(data, 1)]
+    rows = []
+    for number, row in enumerate(data, 1):
+        fields = row if isinstance(row, Mapping) else row._asdict() if hasattr(row, "_asdict") else None
+        fields = getattr(row, "__dict__", None) if fields is None else fields
+        if fields is None or not (fields or isinstance(row, Mapping)):
+            raise TrecexamError(
+                f"{what}: row {number} is neither a dict nor a record with names: {row!r:.60}"
+            )
+        rows.append(dict(fields))
+    return rows
 
 
 def ids(values: Iterable[Any], what: str) -> list[str]:
-    """The values as ids; whole numbers become text.
+    """Return the values as ids; whole numbers become text.
 
     Raises:
         TrecexamError: one is neither, or is "".
     """
-    return [
-        value if isinstance(value, str) and value else _id(value, number, what)
-        for number, value in enumerate(values, 1)
-    ]
+    texts = []
+    for number, value in enumerate(values, 1):
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            value = str(int(value))
+        if not isinstance(value, str) or not value:
+            raise TrecexamError(
+                f"{what}: row {number} has no id but {value!r:.60}; read ids as text (in pandas, dtype=str)"
+            )
+        texts.append(value)
+    return texts
 
 
 def number_of(value: Any, what: str) -> float:
@@ -103,7 +114,7 @@ def number_of(value: Any, what: str) -> float:
 
 
 def whole_number(value: Any, what: str) -> int:
-    """The value as a whole number; accepts 2.0, which pandas uses in columns with missing values.
+    """Return the value as a whole number; accepts 2.0, which pandas uses in columns with missing values.
 
     Raises:
         TrecexamError: it is none.
@@ -115,6 +126,9 @@ def whole_number(value: Any, what: str) -> int:
 
 
 def _table(data: Any, what: str) -> Any:
+    """Return a data frame as a pyarrow table; None for other data."""
+    if not hasattr(data, "__arrow_c_stream__"):
+        return None
     import pyarrow as pa
 
     try:
@@ -122,20 +136,3 @@ def _table(data: Any, what: str) -> Any:
     except (pa.ArrowException, ValueError, TypeError) as error:
         # A column of texts and numbers, say.
         raise TrecexamError(f"{what}: the data frame cannot be read: {error}") from None
-
-
-def _row(row: Any, number: int, what: str) -> dict[str, Any]:
-    if isinstance(row, Mapping):
-        return dict(row)
-    fields = row._asdict() if hasattr(row, "_asdict") else getattr(row, "__dict__", None)
-    if not fields:
-        raise TrecexamError(f"{what}: row {number} is neither a dict nor a record with names: {row!r:.60}")
-    return dict(fields)
-
-
-def _id(value: Any, number: int, what: str) -> str:
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TrecexamError(
-            f"{what}: row {number} has no id but {value!r:.60}; read ids as text (in pandas, dtype=str)"
-        )
-    return str(int(value))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 import shutil
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from numbers import Real
 from pathlib import Path
 from tempfile import mkdtemp
@@ -25,12 +25,10 @@ from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoaders
 from trecexam.line.measure_names import Measures, names_of
 from trecexam.line.official import why_unjudged
-from trecexam.line.sources import provenance_file
 from trecexam.scaffold import Sources, make_track
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.scores.measures import measure
 from trecexam.tables.frames import Framed, Library
-from trecexam.tables.notes import LOST, PLAIN, Note, ranked
+from trecexam.tables.notes import LOST, Note, ranked
 from trecexam.track import Track, selection
 
 if TYPE_CHECKING:
@@ -69,10 +67,7 @@ class Evaluation(Framed):
         **options: Any,
     ) -> LeaderboardComparison:
         """Correlate measures (None: the leaderboard's) with the official side, see `Track.correlate`."""
-        found = self.track.correlate(measures or self.leaderboard.measures, official_measures, **options)
-        return (
-            found if self._remove is None else dataclasses.replace(found, notes=_without_files(found.notes))
-        )
+        return self.track.correlate(measures or self.leaderboard.measures, official_measures, **options)
 
     def per_query(self, *, library: Library = "pandas") -> Any:
         """The values that the leaderboard averages: `Track.per_query` of its measures and runs."""
@@ -111,9 +106,7 @@ def evaluate(
     replace: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
-    """Grades and evaluates runs; the values are the same as in a track folder.
-
-    It prints nothing.
+    """Grade and evaluate runs; the values are the same as in a track folder. Nothing is printed.
 
     Args:
         runs: a dict name -> run, each a file, a data frame, records or a dict of dicts (see
@@ -147,134 +140,87 @@ def evaluate(
     if not isinstance(given, str | Grader | None):
         what = "class" if isinstance(given, type) else type(given).__name__
         raise TrecexamError(f"grader: give a grader or its name, not a {what}")
-    names = _checked(measures, settings)
+    try:
+        TrackConfig.model_validate(settings or {})
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise TrecexamError(f"settings: {'.'.join(map(str, wrong['loc']))}: {plain_reason(wrong)}") from None
     scratch = Path(mkdtemp(prefix="trecexam-"))
     root = scratch / "track" if folder is None else Path(folder)
-    track = None
-    try:
-        qrels = None if official is None else qrels_file(official, scratch)
-        sources = Sources(
-            queries=None if queries is None else texts_file(queries, "queries", scratch),
-            bank=() if bank is None else bank_files(bank, scratch),
-            passages=None if passages is None else texts_file(passages, "passages", scratch),
-            qrels=qrels,
-            provenance=provenance_file(qrels),
-            recorded=None if recorded is None else grades_file(recorded, scratch),
-            dataset=dataset,
-            grader=grader if isinstance(grader, str) else None,
-            link=folder is None,
-            settings={section: dict(values) for section, values in (settings or {}).items()},
-        )
-        if sources != Sources(link=sources.link) or not (root / CONFIG_NAME).exists():
-            make_track(root, sources)
-        # Code that the caller's own settings name is the caller's.
-        opened = TrackFolder.open(root, trust_code=folder is None or settings is not None)
-        paths = add_runs(opened, runs_by_name(runs), replace=replace)
-        track = Track(TrackLoaders(opened, None if isinstance(grader, str) else grader))
-        board = _graded(track, paths, names, progress, outputs=folder is not None)
-    except (ConversionError, TrecexamError) as error:
-        _remove(track, scratch)
-        if folder is not None and isinstance(error, TrecexamError):
-            raise
-        if error.reason.startswith("no test bank"):
-            reason = "no test bank: give `bank`, a file, rows, or a dict query_id -> list of questions"
-            raise TrecexamError(reason) from None
-        # The path of the temporary folder is useless to the caller.
-        path = f"{error.path or ''}/".removeprefix(f"{root}/").removesuffix("/")
-        raise TrecexamError(error.reason, path=path or None, line=error.line) from None
-    except BaseException:
-        _remove(track, scratch)
-        raise
+    with ExitStack() as undo:
+        undo.callback(shutil.rmtree, scratch, ignore_errors=True)
+        try:
+            qrels = None if official is None else qrels_file(official, scratch)
+            sources = Sources(
+                queries=None if queries is None else texts_file(queries, "queries", scratch),
+                bank=() if bank is None else bank_files(bank, scratch),
+                passages=None if passages is None else texts_file(passages, "passages", scratch),
+                qrels=qrels,
+                recorded=None if recorded is None else grades_file(recorded, scratch),
+                dataset=dataset,
+                grader=grader if isinstance(grader, str) else None,
+                link=folder is None,
+                settings={section: dict(values) for section, values in (settings or {}).items()},
+            )
+            if sources != Sources(link=sources.link) or not (root / CONFIG_NAME).exists():
+                make_track(root, sources)
+            # Code that the caller's own settings name is the caller's.
+            opened = TrackFolder.open(root, trust_code=folder is None or settings is not None)
+            paths = add_runs(opened, runs_by_name(runs), replace=replace)
+            loaders = TrackLoaders(opened, None if isinstance(grader, str) else grader)
+            undo.callback(loaders.close)
+            track = Track(loaders)
+            board = _graded(track, paths, measures, progress, outputs=folder is not None)
+        except (ConversionError, TrecexamError) as error:
+            if folder is not None and isinstance(error, TrecexamError):
+                raise
+            if error.reason.startswith("no test bank"):
+                reason = "no test bank: give `bank`, a file, rows, or a dict query_id -> list of questions"
+                raise TrecexamError(reason) from None
+            # The path of the temporary folder is useless to the caller.
+            path = f"{error.path or ''}/".removeprefix(f"{root}/").removesuffix("/")
+            raise TrecexamError(error.reason, path=path or None, line=error.line) from None
+        kept = undo.pop_all()
     if folder is not None:
-        _remove(None, scratch)
+        shutil.rmtree(scratch, ignore_errors=True)
         return Evaluation(board, track)
     # The folder is removed when nothing refers to the track any more.
-    return Evaluation(board, track, weakref.finalize(track, _remove, selection(track).loaders, scratch))
+    return Evaluation(board, track, weakref.finalize(track, kept.close))
 
 
 def _graded(
     track: Track,
     paths: Mapping[str, Path],
-    measures: Sequence[str] | None,
+    measures: Measures | None,
     progress: Callable[[Progress], None] | None,
     *,
     outputs: bool,
 ) -> Leaderboard:
-    """Grades all cells, and returns the leaderboard of these runs."""
+    """Grade all cells, and return the leaderboard of these runs."""
     files = track.files.runs()
     for name, path in paths.items():
         if files.get(name) != path:
             reasons = (row.reason for row in track.files.rejected() if row.file == track.folder.shown(path))
             reason = next(reasons, f"gets another name in the track, because another file has run '{name}'")
             raise TrecexamError(f"run '{name}': {reason}", path=path)
-    # A measure that cannot be computed shows before hours of grading go by.
-    _leaderboard(track, measures, paths)
+    try:
+        names = names_of(measures)
+        # A measure that cannot be computed shows before hours of grading go by.
+        track.leaderboard(names, runs=paths)
+    except ConversionError:
+        raise
+    except ValueError as error:
+        raise TrecexamError(str(error)) from None
     done = (track.update if outputs else track.grading.grade)(progress=progress)
     if not done.complete:
         raise TrecexamError(done.why or "grading was stopped", path=track.folder.root)
-    board = _leaderboard(track, measures, paths)
+    board = track.leaderboard(names, runs=paths)
     loaded = selection(track).loaders.first.load()
     unjudged = None if loaded.official is None else why_unjudged(loaded)
-    notes: Sequence[str] = (
+    notes = (
         *board.notes,
         *(() if unjudged is None else (unjudged,)),
         *(Note(str(row), LOST) for row in track.files.rejected()),
         *track.status().notes,
     )
-    if not outputs:
-        names = {track.folder.shown(path): f"run '{name}'" for name, path in paths.items()}
-        notes = _without_files(notes, {**names, "qrels.txt": "official"})
     return dataclasses.replace(board, notes=(*ranked(notes),))
-
-
-def _without_files(notes: Sequence[str], names: Mapping[str, str] = {}) -> tuple[str, ...]:
-    """Return notes with arguments of `evaluate` in place of files and settings of a folder.
-
-    Args:
-        names: file, as notes name it -> what the caller knows it as.
-    """
-
-    def setting(match: re.Match[str]) -> str:
-        value = {"true": "True", None: "..."}.get(match[2], match[2])
-        return f'`settings={{"{match[3]}": {{"{match[1]}": {value}}}}}`'
-
-    rewritten = []
-    for note in notes:
-        text = re.sub(r"`(\w+)(?: = (\w+))?` in \[(\w+)\]", setting, note)
-        text = re.sub(r"`trecexam leaderboard TRACK -m '?([^`']+)'?`", r"`.track.leaderboard('\1')`", text)
-        text = text.replace("; see out/rejected.tsv", "")
-        for file, name in names.items():
-            text = text.replace(f"{file}:", f"{name}:")
-        rewritten.append(Note(text, note.rank if isinstance(note, Note) else PLAIN))
-    return tuple(rewritten)
-
-
-def _leaderboard(track: Track, measures: Sequence[str] | None, runs: Collection[str]) -> Leaderboard:
-    try:
-        return track.leaderboard(measures, runs=runs)
-    except ConversionError:
-        raise
-    except ValueError as error:
-        raise TrecexamError(str(error)) from None
-
-
-def _checked(measures: Measures | None, settings: Mapping[str, Mapping[str, Any]] | None) -> list[str] | None:
-    """Checks the measures, and returns their names."""
-    try:
-        names = names_of(measures)
-        for name in names or ():
-            measure(name)
-        TrackConfig.model_validate(settings or {})
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise TrecexamError(f"settings: {'.'.join(map(str, first['loc']))}: {plain_reason(first)}") from None
-    except ValueError as error:
-        raise TrecexamError(str(error)) from None
-    return names
-
-
-def _remove(opened: Track | TrackLoaders | None, folder: Path) -> None:
-    """Closes a track and removes its folder."""
-    if opened is not None:
-        opened.close()
-    shutil.rmtree(folder, ignore_errors=True)

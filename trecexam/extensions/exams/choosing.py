@@ -14,8 +14,9 @@ from trecexam.extensions.local_models.backend import Job
 from trecexam.extensions.local_models.causal import CausalBackend
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.extensions.local_models.writer import LocalWriter
+from trecexam.graders.replies import WrittenText
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
-from trecexam.graders.writing.base import Fitted, WrittenText
+from trecexam.graders.writing.base import Fitted
 
 
 class ChoosingWriter(LocalWriter):

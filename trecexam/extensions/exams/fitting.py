@@ -17,7 +17,7 @@ from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.files.atomic import replace_all
 from trecexam.line.protected import refuse_folder
 from trecexam.tables.notes import CHANGES, Note
-from trecexam.tables.plots.drawings import drawn
+from trecexam.tables.plots.canvas import drawn
 from trecexam.tables.table import to_json, to_tsv
 from trecexam.tables.text import plural
 

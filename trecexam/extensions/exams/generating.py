@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from converters.fields import made_id
@@ -17,7 +18,7 @@ from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import read_object
 from trecexam.folder import TrackFolder
 from trecexam.graders.replies import Unread
-from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
+from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
 from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.create import keeping_writers
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
@@ -71,7 +72,15 @@ def exam_job(
     if exam.exists():
         _check_ours(exam)
     plan = ExamPlan(sources, task_domain, exam)
-    return Job(generate(plan, *keeping_writers(folder)))
+    prompts = _prompts(plan, *keeping_writers(folder))
+    return Job(partial(generate, plan, prompts), lambda: [prompts])
+
+
+def _prompts(plan: ExamPlan, source: KeepingWriter) -> PromptSet[str]:
+    plain = source.writer.plain
+    return PromptSet(
+        source, {each.doc_id: published.prompt(each, plan.task_domain, plain) for each in plan.sources}
+    )
 
 
 def _check_ours(exam: Path) -> None:
@@ -87,7 +96,7 @@ def _check_ours(exam: Path) -> None:
         )
 
 
-def generate(plan: ExamPlan, source: KeepingWriter) -> Rounds[GeneratedExam]:
+def generate(plan: ExamPlan, prompts: PromptSet[str], ask: Ask) -> GeneratedExam:
     """Calls the model for each passage, and writes the exam from all answers.
 
     Without one readable answer the exam is not written: a file that is there stays.
@@ -95,26 +104,13 @@ def generate(plan: ExamPlan, source: KeepingWriter) -> Rounds[GeneratedExam]:
     Raises:
         TrecexamError: the files cannot be written.
     """
-    plain = source.writer.plain
-    prompt_texts = {each.doc_id: published.prompt(each, plan.task_domain, plain) for each in plan.sources}
-    prompts = PromptSet(source, prompt_texts)
     try:
-        result = yield [prompts]
+        result = ask([prompts])
     except TrecexamError:
         _write(plan, prompts)
         raise
     questions, badly_parsed = _write(plan, prompts)
-    return GeneratedExam(
-        asked=result.asked,
-        reused=result.reused,
-        unwritten=result.unwritten,
-        used=result.used,
-        cost=result.cost,
-        why=result.why,
-        output=plan.output,
-        questions=questions,
-        badly_parsed=badly_parsed,
-    )
+    return GeneratedExam(**vars(result), output=plan.output, questions=questions, badly_parsed=badly_parsed)
 
 
 def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion, ...], dict[str, int]]:

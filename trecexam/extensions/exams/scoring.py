@@ -19,7 +19,7 @@ from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions.asking import ContextKind, candidates, examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice
 from trecexam.extensions.local_models.truncation import NoRoomError
-from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
+from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
 from trecexam.graders.writing.base import Fitted
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.tables.notes import LOST, Note
@@ -229,8 +229,8 @@ def exam_prompts(source: KeepingWriter, setup: ExamSetup) -> PromptSet[str]:
     return PromptSet.of_fitted(source, prompt_texts)
 
 
-def taking(source: KeepingWriter, setup: ExamSetup) -> Rounds[Examinee]:
-    """Has a model take the exam.
+def taking_job(source: KeepingWriter, setup: ExamSetup) -> Job[Examinee]:
+    """Have a model take the exam.
 
     One in this process chooses the candidate "A) text" with the highest log-likelihood divided by its length
     in characters, as the published evaluation does (Gao et al., lm-evaluation-harness, `acc_norm`). What
@@ -239,10 +239,14 @@ def taking(source: KeepingWriter, setup: ExamSetup) -> Rounds[Examinee]:
     Raises:
         TrecexamError: as `exam_prompts`.
     """
-    questions = {question.question_id: question for question in setup.questions}
     prompts = exam_prompts(source, setup)
-    result: AskingResult[str] = yield [prompts]
-    read = _chosen if isinstance(source.writer, ChoosingWriter) else _read
+    return Job(partial(_take, prompts, setup), lambda: [prompts])
+
+
+def _take(prompts: PromptSet[str], setup: ExamSetup, ask: Ask) -> Examinee:
+    questions = {question.question_id: question for question in setup.questions}
+    result: AskingResult[str] = ask([prompts])
+    read = _chosen if isinstance(prompts.source.writer, ChoosingWriter) else _read
     answered = {question_id: read(questions[question_id], reply) for question_id, reply in prompts.answered()}
     unread = sum(answer.chosen is None for answer in answered.values())
     notes = [f"documents cut to fit the model: {plural(len(prompts.cut), 'question')}"] if prompts.cut else []

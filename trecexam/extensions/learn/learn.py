@@ -30,11 +30,11 @@ from trecexam.line.evaluation import check_runs, leaderboard
 from trecexam.line.grading import Progress
 from trecexam.line.official import Official
 from trecexam.line.sources import LEARNED_IDENTITY, LEARNED_QRELS
-from trecexam.line.versions import versions
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value, rounded, to_json
 from trecexam.tables.text import plural
+from trecexam.version import versions
 
 TABLE, QRELS, IDENTITY = "learned.tsv", LEARNED_QRELS, LEARNED_IDENTITY
 BOARD = "learned-leaderboard.tsv"

@@ -14,8 +14,17 @@ from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.learn import CERTAIN_DIGITS, learned_leaderboard
 from trecexam.extensions.learn.learned_pool import LearnedPool, fit_pool, gather_data, track_encoder
 from trecexam.extensions.learn.validation import losses_in_words, validation_basis
-from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine
-from trecexam.features.fill.teaching import GRADER, LEARNED, NOTHING, Advice, Encoded, Labels, TaughtLabels
+from trecexam.features.fill.teaching import (
+    GRADER,
+    LEARNED,
+    NOTHING,
+    Advice,
+    Encoded,
+    HoleLabel,
+    Labels,
+    Machine,
+    TaughtLabels,
+)
 from trecexam.files.kept import read_object
 from trecexam.line.assessment import Assessment
 from trecexam.line.official import Official

@@ -19,10 +19,9 @@ from trecexam.extensions.local_models.lists import LabelLists, ListTokens
 from trecexam.extensions.local_models.local import LocalModel
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders.base import Answer, Cell, Factory
-from trecexam.graders.prompts import Prompt, chosen_prompts
+from trecexam.graders.prompts import Prompt, PromptedGrader, chosen_prompts, prompted_reading, with_verdict
 from trecexam.graders.prompts.assignments import with_place
-from trecexam.graders.prompts.prompted import PromptedGrader, prompted_reading, with_verdict
-from trecexam.graders.replies import read_reply, unwrapped
+from trecexam.graders.replies import cut_at, read_reply, unwrapped
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, model_folder, weights_digest
 
 #: Cells that one prompt asks about.
@@ -321,9 +320,7 @@ class LanguageGrader(PromptedGrader):
         return Answer(rating, "ok", output.text, tuple(round(share, 6) for share in shares))
 
     def _cut_at(self, output: ModelOutput) -> int | None:
-        """Return the limit that ended an answer, if one did; a thought without its end counts as cut off."""
-        cut = read_reply(output.text, cut=output.cut).ends_early
-        return self.decoding.new_tokens if cut else None
+        return cut_at(output.text, self.decoding.new_tokens, cut=output.cut)
 
 
 def _with_prefixes(jobs: Sequence[Job[Call]]) -> list[Job[Call]]:
@@ -361,6 +358,7 @@ def local_factory(make: type[LocalModel], summary: str) -> Factory:
         missing=loading.missing_for_models,
         create=partial(_create, make),
         standard=True,
+        reads=("prompt",),
         reading=prompted_reading,
     )
 

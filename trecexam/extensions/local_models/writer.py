@@ -16,8 +16,9 @@ from trecexam.extensions.local_models.local import LocalModel
 from trecexam.extensions.local_models.seq2seq import FLAN_T5_LARGE, Seq2SeqBackend
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders.base import Estimate
+from trecexam.graders.replies import Unwritten, WrittenText
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
-from trecexam.graders.writing.base import Fitted, LocalModelSettings, Unwritten, WrittenText, naming
+from trecexam.graders.writing.base import Fitted, LocalModelSettings, naming
 
 BACKENDS: dict[str, type[LocalModel]] = {"causal": CausalBackend, "seq2seq": Seq2SeqBackend}
 

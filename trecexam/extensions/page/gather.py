@@ -30,7 +30,7 @@ from trecexam.extensions.page.view import (
     ViewSettings,
 )
 from trecexam.features.agreement.agreement import Agreements, own_agreement
-from trecexam.features.holes.arithmetic import holes
+from trecexam.features.holes.arithmetic import holes_of_runs, is_among
 from trecexam.features.holes.holes import HOLES
 from trecexam.features.leaderboard.differences import own_differences
 from trecexam.files.stamps import stamp
@@ -49,7 +49,7 @@ from trecexam.scores.labels import labels
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.ratings import QueryRatings
 from trecexam.scores.values import MeasureValues
-from trecexam.tables.plots.drawings import Drawings
+from trecexam.tables.plots.canvas import Drawings
 from trecexam.tables.section import Picture
 
 
@@ -168,7 +168,7 @@ def _gathered(
         head,
         Part(pickle.dumps(state, protocol=5), folded.casefold().encode(errors="replace")),
         _judged_rows(state, judgments),
-        _holes(q, state, list(track.runs), judgments, track.config.track.depth),
+        _holes(track, q, state, judgments),
     )
 
 
@@ -231,16 +231,14 @@ def _judged_rows(state: QueryView, judgments: Official | None) -> NDArray[np.int
 
 
 def _holes(
-    q: QueryRatings, state: QueryView, runs: Sequence[str], judgments: Official | None, depth: int
+    track: Assessment, q: QueryRatings, state: QueryView, judgments: Official | None
 ) -> NDArray[np.int32]:
-    rated = frozenset(compress(q.doc_ids, q.rated.tolist()))
-    judged = None if judgments is None else frozenset(state.judgments)
-    counts = np.zeros((3, len(runs)), np.int32)
-    for column, name in enumerate(runs):
-        ranking = [state.doc_ids[row_index] for row_index in state.rankings.get(name, ())]
-        run_holes = holes(ranking, judged, rated, depth)
-        counts[:, column] = run_holes.retrieved, run_holes.unjudged or 0, run_holes.ungraded
-    return counts
+    pooled = track.pool[q.query_id]
+    rated = is_among(pooled.doc_ids, frozenset(compress(q.doc_ids, q.rated.tolist())))
+    judged = None if judgments is None else is_among(pooled.doc_ids, state.judgments)
+    found = holes_of_runs(pooled.ranks[:, : track.config.track.depth], judged, rated)
+    counts = [(each.retrieved, each.unjudged or 0, each.ungraded) for each in found]
+    return np.array(counts, np.int32).reshape(-1, 3).T
 
 
 def _view(

@@ -97,7 +97,7 @@ def drawn(
         draws.setdefault(name, _linked(table, name, links))
     short = {name: _heading(name) for name in table.header} | dict(table.layout.short)
     table = replace(table, layout=replace(table.layout, short=short))
-    excerpted = excerpt(table, len(table.rows), whole=True, places=row_indices, bare=draws)
+    excerpted = excerpt(table, len(table.rows), whole=True, places=row_indices)
     columns = [
         column._replace(kind=_BEGINNING) if column.name in beginnings else column
         for column in excerpted.columns

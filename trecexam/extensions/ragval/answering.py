@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import recall, remember
 from trecexam.folder import TrackFolder
 from trecexam.graders.replies import read_reply
-from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
+from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
 from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.create import keeping_writers
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
@@ -65,7 +66,9 @@ class Answers(AskingResult[tuple[Bound, str]]):
 
 def answers_job(folder: TrackFolder) -> Job[Answers]:
     """Answers the bank's questions with a language model, as bounds, like `ragval answers`."""
-    return Job(_answer(_plan(folder), *keeping_writers(folder)))
+    plan = _plan(folder)
+    prompts = _prompts(plan, *keeping_writers(folder))
+    return Job(partial(_answer, plan, prompts), lambda: [prompts])
 
 
 def _plan(folder: TrackFolder) -> AnswerPlan:
@@ -101,12 +104,11 @@ def _prompts(plan: AnswerPlan, source: KeepingWriter) -> PromptSet[tuple[Bound, 
     return PromptSet.of_fitted(source, fitted)
 
 
-def _answer(plan: AnswerPlan, source: KeepingWriter) -> Rounds[Answers]:
+def _answer(plan: AnswerPlan, prompts: PromptSet[tuple[Bound, str]], ask: Ask) -> Answers:
     """Calls the model, and writes runs/closed-book.jsonl and runs/oracle.jsonl."""
-    prompts = _prompts(plan, source)
     before = {*prompts.unanswered()}
     try:
-        result: AskingResult[tuple[Bound, str]] = yield [prompts]
+        result: AskingResult[tuple[Bound, str]] = ask([prompts])
     except TrecexamError:
         _write_all(plan, prompts)
         raise
@@ -128,15 +130,7 @@ def _answer(plan: AnswerPlan, source: KeepingWriter) -> Rounds[Answers]:
         )
         for bound in BOUNDS
     )
-    return Answers(
-        asked=result.asked,
-        reused=result.reused,
-        unwritten=result.unwritten,
-        used=result.used,
-        cost=result.cost,
-        why=result.why,
-        bounds=bounds,
-    )
+    return Answers(**vars(result), bounds=bounds)
 
 
 def _path(folder: TrackFolder, bound: Bound) -> Path:

@@ -31,7 +31,9 @@ class _Answers:
             by_text.setdefault(text.strip(), []).append(query_id)
         first_answers: dict[str, AnswerRow] = {}
         rows = list(read_answers([path], refused.append))
-        one_run(path, list(dict.fromkeys(row.run_id for row in rows)))
+        if not rows:
+            raise refused[0] if refused else ConversionError(path, None, "the file has no answers")
+        name = one_run(path, list(dict.fromkeys(row.run_id for row in rows)))
         for row in rows:
             # Without an id it is known by its text; the n-th answer goes to the n-th question of that text.
             if row.by_text:
@@ -48,10 +50,9 @@ class _Answers:
                 reason = f"{question} was answered twice; the first answer, on line {first.line}, counts"
                 refused.append(ConversionError(path, row.line, reason, "response"))
         if not first_answers:
-            raise refused[0] if refused else ConversionError(path, None, "the file has no answers")
-        names = list(dict.fromkeys(row.run_id for row in first_answers.values()))
+            raise refused[0]
         answered = [row for row in first_answers.values() if row.answer.strip()]
-        run = run_of(path, names, [(row.question_id, _answer_id(row), 1.0) for row in answered])
+        run = run_of(path, name, [(row.question_id, _answer_id(row), 1.0) for row in answered])
         texts = {_answer_id(row): row.answer for row in answered}
         by_prompt = any(row.by_text for row in rows)
         return Dropped(run, texts, by_prompt, tuple(first_answers.values()), tuple(refused))

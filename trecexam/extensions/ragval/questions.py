@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from trecexam.extensions.ragval.knowledge.reading import read_question
 from trecexam.files.atomic import replace_together
 from trecexam.folder import TrackFolder
 from trecexam.graders.replies import Unread
-from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
+from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
 from trecexam.graders.writing.base import Fitted, Writer
 from trecexam.graders.writing.create import create_writer, keeping_writers
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
@@ -101,7 +102,8 @@ def questions_job(
     """Writes questions about knowledge blocks with a language model, like `ragval questions`."""
     writers = _writers(folder.config, folder.root, per_block)
     plan = _plan(folder, None if blocks is None else Path(blocks), [writer.seed for writer in writers])
-    return Job(_write_questions(plan, keeping_writers(folder, *writers)))
+    prompts = _prompts(plan, keeping_writers(folder, *writers))
+    return Job(partial(_write_questions, plan, prompts), lambda: prompts)
 
 
 def _writers(config: TrackConfig, root: Path, number: int) -> list[Writer]:
@@ -190,28 +192,16 @@ def _prompts(plan: QuestionPlan, writers: Sequence[KeepingWriter]) -> list[Promp
     return [PromptSet.of_fitted(*each) for each in zip(writers, by_writer, strict=True)]
 
 
-def _write_questions(plan: QuestionPlan, writers: Sequence[KeepingWriter]) -> Rounds[Questions]:
+def _write_questions(plan: QuestionPlan, prompts: Sequence[PromptSet[str]], ask: Ask) -> Questions:
     """Calls the model for the blocks, and writes all questions to the file at the end."""
-    prompts = _prompts(plan, writers)
     try:
-        result: AskingResult[str] = yield prompts
+        result: AskingResult[str] = ask(prompts)
     except TrecexamError:
         _write(plan, prompts)
         raise
     questions, unread = _write(plan, prompts)
     cut = len(frozenset().union(*(each.cut for each in prompts)))
-    return Questions(
-        asked=result.asked,
-        reused=result.reused,
-        unwritten=result.unwritten,
-        used=result.used,
-        cost=result.cost,
-        why=result.why,
-        plan=plan,
-        questions=questions,
-        cut=cut,
-        unread=unread,
-    )
+    return Questions(**vars(result), plan=plan, questions=questions, cut=cut, unread=unread)
 
 
 def _write(plan: QuestionPlan, prompts: Sequence[PromptSet[str]]) -> tuple[int, dict[str, int]]:

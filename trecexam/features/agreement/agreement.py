@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trecexam.errors import TrecexamError
-from trecexam.features.agreement.arithmetic import Agreement, Crosstab, Pairs, agreement, pair
+from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement
 from trecexam.features.agreement.disagreements import disagreements_part
 from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
@@ -19,12 +19,16 @@ from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.relevance import Thresholds, relevance_thresholds
 from trecexam.scores.kappa import MIN_QUERIES, Kappa
 from trecexam.scores.labels import labels
+from trecexam.scores.raters import labels_of_both
 from trecexam.scores.ratings import QueryRatings
 from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.result import Result
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import plural
+
+#: In place of the sum over all labels or judgments.
+ALL = "all"
 
 
 class NothingInCommonError(TrecexamError):
@@ -62,28 +66,26 @@ class Agreements(Result):
     def _declare(self) -> dict[str, Table]:
         """All tables in one, then by choice of thresholds the figures, then the tables that people see."""
         return {
-            "agreement": agreement_table(self.found),
-            "thresholds": thresholds_table(self.found),
-            **crosstabs(self.found),
+            "agreement": _agreement_table(self.found),
+            "thresholds": _thresholds_table(self.found),
+            **_crosstabs(self.found),
         }
 
     @property
     def _shown(self) -> tuple[str, ...]:
         """The names of the tables of labels by judgments."""
-        return tuple(crosstabs(self.found))
+        return tuple(_crosstabs(self.found))
 
     @property
     def facts(self) -> dict[str, Any]:
         """What was compared, and the figures of the first choice of thresholds."""
+        counts = ("n_queries", "n_both", "n_label_only", "n_judgment_only")
         return {
             "official": self.source,
             "grader": self.grader,
-            "n_queries": self.n_queries,
-            "n_both": self.n_both,
-            "n_label_only": self.n_label_only,
-            "n_judgment_only": self.n_judgment_only,
+            **{name: getattr(self, name) for name in counts},
             "human_ratings_left_out": dict(self.left_out),
-            **next(iter(thresholds_table(self.found[:1]).records())),
+            **next(iter(_thresholds_table(self.found[:1]).records())),
         }
 
 
@@ -93,7 +95,7 @@ def agreements(
     min_answers: Sequence[int] = (),
     min_relevant: int | None = None,
 ) -> Agreements:
-    """Label by judgment tables and Cohen's kappa, for every min_rating with every min_answers.
+    """Return label by judgment tables and Cohen's kappa, for every min_rating with every min_answers.
 
     Where labels and judgments are on the same scale, both have the same threshold unless both are given; see
     `relevance_thresholds`.
@@ -117,59 +119,59 @@ def agreements(
     for choice in choices:
         if choice.min_rating > choice.max_rating:
             raise TrecexamError(f"min_rating {choice.min_rating}: the grader rates 0..{choice.max_rating}")
-    levels = {label for q in ratings for label in judged.judged.get(q.query_id, {}).values()}
-    name = _name(track.grader.identity)
-    compared = []
-    notes: list[str] = []
+    judgments = {q.query_id: judged.judged.get(q.query_id, {}) for q in ratings}
+    levels = {label for of_query in judgments.values() for label in of_query.values()}
+    identity = track.grader.identity
+    grader = " ".join(str(identity[key]) for key in ("grader", "model") if identity.get(key))
+    compared: list[Agreement] = []
     for choice in choices:
-        grader_labels = {
+        of_grader = {
             q.query_id: labels(q, choice.rule, choice.min_rating, choice.min_answers) for q in ratings
         }
-        pairs = pair(grader_labels, judged.judged)
+        pairs = labels_of_both(of_grader, judgments)
         if not len(pairs.query):
             why = no_overlap(track, judged, {q.query_id: q.doc_ids for q in ratings})
             if why:
                 raise NothingInCommonError(why)
             raise NothingInCommonError(_why_none(track, ratings), path=track.folder.root)
-        agreed = agreement(pairs, choice, levels)
-        compared.append(agreed)
-        notes += agreement_notes(agreed, name, judged.source, people=judged.written_by is None)
-    left_out = track.override_summary()
+        compared.append(agreement(pairs, choice, levels))
+    n_queries, n_both = len(set(pairs.query.tolist())), len(pairs.query)
+    whose = "people's judgments" if judged.written_by is None else "judgments"
+    notes = [
+        f"{n_both:,} passages of {n_queries:,} queries have a label and a judgment ({judged.source}); "
+        f"{pairs.first_only:,} have only a label, {pairs.second_only:,} only a judgment"
+    ]
+    axes = Note(f"rows are labels of {grader}, columns are {whose} ({judged.source})", CHANGES)
+    # Of several choices the axes, and mostly the pairing, are the same.
+    notes += dict.fromkeys(note for agreed in compared for note in (axes, *_threshold_notes(agreed)))
+    qrels = track.folder.qrels()
+    official_digest = None if qrels is None else track.digests.get(track.folder.shown(qrels))
+    is_recorded = identity.get("grader") == "recorded" and qrels is not None
+    if is_recorded and identity.get("sha256") == official_digest:
+        notes.append(Note("the labels are the official judgments: agreement is 1 by construction", CHANGES))
+    notes += [*judged.warnings(), *judged.people_notes]
+    n_unpooled = sum(len(judgments[q.query_id].keys() - set(q.doc_ids)) for q in ratings)
     # What qrels that are grades lack cannot be graded.
-    all_pooled = track.config.track.pool_judged or track.grader.known_passages is not None
-    n_unpooled = sum(len(judged.judged.get(q.query_id, {}).keys() - set(q.doc_ids)) for q in ratings)
-    lines = (
-        counts_note(pairs, judged.source),
-        # Of several choices the axes, and mostly the pairing, are the same.
-        *dict.fromkeys(notes),
-        *_by_construction(track),
-        *judged.warnings(),
-        *judged.people_notes,
-        *unpooled_note(0 if all_pooled else n_unpooled),
-        *left_out_note(left_out),
-        *(line for agreed in compared for line in figures_note(agreed)),
-        *interval_note(pairs.n_queries),
-    )
+    if n_unpooled and not track.config.track.pool_judged and track.grader.known_passages is None:
+        notes.append(
+            f"{plural(n_unpooled, 'judged passage')} without a label outside the runs' first ranks; "
+            "published tables include such passages: `pool_judged = true` in [track] grades them too"
+        )
+    left_out = track.override_summary()
+    if left_out["who"]:
+        notes.append(
+            f"left out: the ratings of {', '.join(left_out['who'])} in place of the grader's "
+            f"({plural(left_out['cells'], 'cell')}, {plural(left_out['passages'], 'passage')})"
+        )
+    notes += (note for agreed in compared for note in _figures_notes(agreed))
+    if n_queries < MIN_QUERIES:
+        notes.append(f"no intervals: they need passages of at least {MIN_QUERIES} queries")
     return Agreements(
-        judged.source,
-        name,
-        pairs.n_queries,
-        len(pairs.query),
-        pairs.n_label_only,
-        pairs.n_judgment_only,
+        *(judged.source, grader, n_queries, n_both, pairs.first_only, pairs.second_only),
         left_out,
         tuple(compared),
-        lines,
+        tuple(notes),
     )
-
-
-def _by_construction(track: Assessment) -> Iterator[str]:
-    """A line where the grades that were recorded are the file of the official judgments, or a copy of it."""
-    identity, qrels = track.grader.identity, track.folder.qrels()
-    if identity.get("grader") != "recorded" or qrels is None:
-        return
-    if identity.get("sha256") == track.digests.get(track.folder.shown(qrels)):
-        yield Note("the labels are the official judgments: agreement is 1 by construction", CHANGES)
 
 
 def _why_none(track: Assessment, ratings: Sequence[QueryRatings]) -> str:
@@ -180,56 +182,38 @@ def _why_none(track: Assessment, ratings: Sequence[QueryRatings]) -> str:
     return "no passage has both an automatic label and an official judgment"
 
 
-def _name(identity: Mapping[str, Any]) -> str:
-    return " ".join(str(identity[key]) for key in ("grader", "model") if identity.get(key))
-
-
-COLUMNS = (
-    "table",
-    *Thresholds._fields[:3],
-    "label",
-    "judgment",
-    "count",
-    "kappa",
-    "kappa.low",
-    "kappa.high",
-    "kappa.linear",
-    "kappa.quadratic",
-)
-#: Of the binary table.
-FIGURES = ("accuracy", "precision", "recall", "kappa", "kappa.low", "kappa.high")
-#: In place of the sum over all labels or judgments.
-ALL = "all"
-
-
-def agreement_table(agreements: Iterable[Agreement]) -> Table:
-    """A row for each cell of each table and for each sum (`all`).
+def _agreement_table(agreements: Iterable[Agreement]) -> Table:
+    """Return a row for each cell of each table and for each sum (`all`).
 
     The row of a cell has the kappa of its label or another against its judgment or another, where these
     are a pair; the row of `all` labels and judgments that of the whole table, also weighted.
     """
     rows: list[tuple[Value, ...]] = []
+    no_kappa = (None,) * 5
     for agreed in agreements:
         for table in agreed.tables:
             key = (table.name, *agreed.thresholds[:3])
-            for number, label in enumerate(table.labels):
-                counts = table.counts[number].tolist()
+            for label, counts, paired, kappa in zip(
+                table.labels, table.counts.tolist(), table.paired, table.kappas, strict=True
+            ):
                 for column, (judgment, count) in enumerate(zip(table.judgments, counts, strict=True)):
-                    of_pair = _numbers(table.kappas[number] if column == table.paired[number] else None)
+                    of_pair = _numbers(kappa if column == paired else None)
                     rows.append((*key, label, judgment, count, *of_pair, None, None))
-                rows.append((*key, label, ALL, sum(counts), None, None, None, None, None))
+                rows.append((*key, label, ALL, sum(counts), *no_kappa))
             sums = table.counts.sum(axis=0).tolist()
             rows += [
-                (*key, ALL, judgment, count, None, None, None, None, None)
+                (*key, ALL, judgment, count, *no_kappa)
                 for judgment, count in zip(table.judgments, sums, strict=True)
             ]
             whole = (*_numbers(table.kappa), table.linear, table.quadratic)
             rows.append((*key, ALL, ALL, sum(sums), *whole))
-    return Table(COLUMNS, tuple(rows))
+    kappas = ("kappa", "kappa.low", "kappa.high", "kappa.linear", "kappa.quadratic")
+    return Table(("table", *Thresholds._fields[:3], "label", "judgment", "count", *kappas), tuple(rows))
 
 
-def thresholds_table(agreements: Iterable[Agreement]) -> Table:
-    """A row for each choice of thresholds, with the figures of its binary table."""
+def _thresholds_table(agreements: Iterable[Agreement]) -> Table:
+    """Return a row for each choice of thresholds, with the figures of its binary table."""
+    figures = ("accuracy", "precision", "recall", "kappa", "kappa.low", "kappa.high")
     rows: list[tuple[Value, ...]] = [
         (
             *(*agreed.thresholds[:4], agreed.thresholds.same_scale),
@@ -238,23 +222,23 @@ def thresholds_table(agreements: Iterable[Agreement]) -> Table:
         )
         for agreed in agreements
     ]
-    return Table((*Thresholds._fields[:4], "same_scale", *FIGURES), tuple(rows))
+    return Table((*Thresholds._fields[:4], "same_scale", *figures), tuple(rows))
 
 
-def crosstabs(agreements: Sequence[Agreement]) -> dict[str, Table]:
-    """The tables for people by name: labels down, judgments across, each row with its kappa."""
-    tables_by_name = {}
-    for number, agreed in enumerate(agreements, 1):
-        for table in agreed.tables:
-            name = table.name if len(agreements) == 1 else f"{table.name} {number}"
-            tables_by_name[name] = replace(
-                crosstab(table), caption="" if len(agreements) == 1 else str(agreed.thresholds)
-            )
-    return tables_by_name
+def _crosstabs(agreements: Sequence[Agreement]) -> dict[str, Table]:
+    """Return the tables for people by name: labels down, judgments across, each row with its kappa."""
+    one = len(agreements) == 1
+    return {
+        table.name if one else f"{table.name} {number}": replace(
+            _crosstab(table), caption="" if one else str(agreed.thresholds)
+        )
+        for number, agreed in enumerate(agreements, 1)
+        for table in agreed.tables
+    }
 
 
-def crosstab(table: Crosstab) -> Table:
-    """Labels down, judgments across; `against` is the judgment that a row's kappa is with."""
+def _crosstab(table: Crosstab) -> Table:
+    """Return labels down, judgments across; `against` is the judgment that a row's kappa is with."""
     judged = [f"judged {judgment}" for judgment in table.judgments]
     header = (f"{table.name} label", *judged, ALL, "against", "kappa", "kappa.low", "kappa.high")
     rows: list[tuple[Value, ...]] = []
@@ -272,76 +256,40 @@ def _numbers(value: Kappa | None) -> tuple[float | None, float | None, float | N
     return (None, None, None) if value is None else (value.value, value.low, value.high)
 
 
-def agreement_notes(agreed: Agreement, grader: str, source: str, *, people: bool = True) -> tuple[str, ...]:
-    """Three lines: which axis is whose, both thresholds and why, how graded labels are paired and why.
-
-    Args:
-        grader, source: what gave the labels, and the file of the judgments.
-        people: whether the judgments are people's.
-    """
-    at = agreed.thresholds
-    whose = "people's judgments" if people else "judgments"
-    return (
-        Note(f"rows are labels of {grader}, columns are {whose} ({source})", CHANGES),
-        Note(f"{at.in_words} ({at.reason})", CHANGES),
-        Note(_pairing(agreed), METHOD),
-    )
-
-
-def _pairing(agreed: Agreement) -> str:
-    if agreed.thresholds.same_scale:
-        return "graded table: a label is compared with the judgment of the same number"
-    table, groups = agreed.graded, agreed.merged
-    sides = ", ".join(
-        f"labels {label} with judgments {judgment}"
-        for label, judgment in zip(groups.labels, groups.judgments, strict=True)
-    )
-    return (
-        "graded table: the scales differ, so a label is compared with the lowest judgment of its group "
-        f"({sides}){_first_pair(table)}"
-    )
-
-
-def _first_pair(table: Crosstab) -> str:
-    """The pair of the highest label, as an example."""
-    column = table.paired[0]
-    return "" if column is None else f"; label {table.labels[0]} with judgment {table.judgments[column]}"
-
-
-def counts_note(pairs: Pairs, source: str) -> str:
-    """How many passages have both labels, and how many only one."""
-    return (
-        f"{len(pairs.query):,} passages of {pairs.n_queries:,} queries have a label and a judgment "
-        f"({source}); {pairs.n_label_only:,} have only a label, {pairs.n_judgment_only:,} only a judgment"
-    )
-
-
-def unpooled_note(n_unpooled: int) -> Iterator[str]:
-    """What tells published tables from these, where judged passages are not pooled."""
-    if n_unpooled:
-        yield (
-            f"{plural(n_unpooled, 'judged passage')} without a label outside the runs' first ranks; "
-            "published tables include such passages: `pool_judged = true` in [track] grades them too"
+def _threshold_notes(agreed: Agreement) -> tuple[str, str]:
+    """Return two notes: both thresholds and why, how graded labels are paired and why."""
+    at, graded, groups = agreed.thresholds, agreed.graded, agreed.merged
+    paired = "graded table: a label is compared with the judgment of the same number"
+    if not at.same_scale:
+        sides = ", ".join(
+            f"labels {label} with judgments {judgment}"
+            for label, judgment in zip(groups.labels, groups.judgments, strict=True)
         )
-
-
-def left_out_note(left_out: Mapping[str, Any]) -> Iterator[str]:
-    """Whose ratings do not count."""
-    if left_out["who"]:
-        yield (
-            f"left out: the ratings of {', '.join(left_out['who'])} in place of the grader's "
-            f"({plural(left_out['cells'], 'cell')}, {plural(left_out['passages'], 'passage')})"
+        column = graded.paired[0]
+        example = (
+            "" if column is None else f"; label {graded.labels[0]} with judgment {graded.judgments[column]}"
         )
+        paired = (
+            "graded table: the scales differ, so a label is compared with the lowest judgment of its group "
+            f"({sides}){example}"
+        )
+    return Note(f"{at.in_words} ({at.reason})", CHANGES), Note(paired, METHOD)
 
 
-def figures_note(agreed: Agreement) -> Iterator[str]:
-    """The figures of the binary table, and where they say nothing."""
+def _figures_notes(agreed: Agreement) -> Iterator[str]:
+    """Yield the figures of the binary table, and where they say nothing."""
     at, binary = str(agreed.thresholds), agreed.binary
-    value, low, high = binary.kappa.value, binary.kappa.low, binary.kappa.high
-    interval = "" if math.isnan(low) else f" (95% interval {low:.2f} to {high:.2f}, queries kept together)"
+    value, low, high = _numbers(binary.kappa)
+    accuracy, precision, recall, kappa = (
+        "-" if share is None or math.isnan(share) else f"{share:.2f}"
+        for share in (agreed.accuracy, agreed.precision, agreed.recall, value)
+    )
+    interval = ""
+    if not math.isnan(binary.kappa.low):
+        interval = f" (95% interval {low:.2f} to {high:.2f}, queries kept together)"
     line = (
-        f"binary table at {at}: accuracy {_share(agreed.accuracy)}, precision {_share(agreed.precision)}, "
-        f"recall {_share(agreed.recall)}, Cohen's kappa {_share(value)}{interval}"
+        f"binary table at {at}: accuracy {accuracy}, precision {precision}, recall {recall}, Cohen's kappa "
+        f"{kappa}{interval}"
     )
     yield Note(line, CHANGES)
     for side, names, sums in (
@@ -353,19 +301,9 @@ def figures_note(agreed: Agreement) -> Iterator[str]:
             yield Note(f"{at}: every {side} is {present[0]}, so the binary kappa says nothing", CHANGES)
 
 
-def interval_note(n_queries: int) -> Iterator[str]:
-    """Why no kappa has an interval, where there are too few queries."""
-    if n_queries < MIN_QUERIES:
-        yield f"no intervals: they need passages of at least {MIN_QUERIES} queries"
-
-
-def _share(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2f}"
-
-
 @memoized
 def own_agreement(track: Assessment) -> Agreements | None:
-    """The agreement at the track's thresholds; None where no passage has both labels."""
+    """Return the agreement at the track's thresholds; None where no passage has both labels."""
     try:
         return None if track.official is None else agreements(track)
     except NothingInCommonError:
@@ -378,27 +316,15 @@ def _agreement(track: Assessment) -> Mapping[str, bytes]:
 
 
 def agreement_report(track: Assessment) -> tuple[ReportPart, ...]:
-    """The end of the section "official"."""
-    agreements = own_agreement(track)
-    why = "No passage has both an automatic label and a judgment."
-    if track.official is None:
-        why = "No official judgments."
-    part = ReportPart(
-        "official",
-        agreements,
-        heading="Agreement of labels with judgments",
-        why=why if agreements is None else "",
-        files=() if agreements is None else ("agreement.tsv",),
-    )
-    return (part,) if agreements is None else (part, disagreements_part(track, agreements.n_both))
+    """Return the end of the section "official"."""
+    agreed, heading = own_agreement(track), "Agreement of labels with judgments"
+    if agreed is None:
+        why = "No passage has both an automatic label and a judgment."
+        why = "No official judgments." if track.official is None else why
+        return (ReportPart("official", heading=heading, why=why),)
+    part = ReportPart("official", agreed, heading=heading, files=("agreement.tsv",))
+    return part, disagreements_part(track, agreed.n_both)
 
 
-AGREEMENT = Feature(
-    (
-        OutputFiles(
-            {"agreement.tsv": "Counts of labels by official judgments, with Cohen's kappa."},
-            _agreement,
-        ),
-    ),
-    agreement_report,
-)
+_FILES = {"agreement.tsv": "Counts of labels by official judgments, with Cohen's kappa."}
+AGREEMENT = Feature((OutputFiles(_FILES, _agreement),), agreement_report)

@@ -11,7 +11,7 @@ for TREC CAR Y3 with min_relevant 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,51 +20,9 @@ from numpy.typing import NDArray
 
 from trecexam.line.relevance import Thresholds
 from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
+from trecexam.scores.raters import RatedTwice
 
 Ints = NDArray[np.int64]
-#: query_id -> doc_id -> label
-Labels = Mapping[str, Mapping[str, int]]
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """The passages that have both an automatic and an official label.
-
-    Attributes:
-        query: for each passage, the number of its query.
-        label, judgment: for each passage, its two labels.
-        n_label_only, n_judgment_only: passages of the same queries that have only the one.
-    """
-
-    query: Ints
-    label: Ints
-    judgment: Ints
-    n_label_only: int
-    n_judgment_only: int
-
-    @property
-    def n_queries(self) -> int:
-        """How many queries have such a passage."""
-        return len(np.unique(self.query))
-
-
-def pair(labels: Labels, judged: Labels) -> Pairs:
-    """Puts the two labels of each passage side by side.
-
-    Args:
-        labels: automatic ones. Only these queries count.
-        judged: official ones.
-    """
-    rows: list[tuple[int, int, int]] = []
-    label_only = judgment_only = 0
-    for number, (query_id, automatic) in enumerate(labels.items()):
-        official = judged.get(query_id, {})
-        both = automatic.keys() & official.keys()
-        rows += [(number, automatic[doc_id], official[doc_id]) for doc_id in both]
-        label_only += len(automatic) - len(both)
-        judgment_only += len(official) - len(both)
-    query, label, judgment = np.array(rows, np.int64).reshape(-1, 3).T
-    return Pairs(query, label, judgment, label_only, judgment_only)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +73,7 @@ class Agreement:
         return self.graded, self.merged, self.binary
 
 
-def agreement(pairs: Pairs, thresholds: Thresholds, judgments: Collection[int]) -> Agreement:
+def agreement(pairs: RatedTwice, thresholds: Thresholds, judgments: Collection[int]) -> Agreement:
     """The tables of these passages.
 
     Binary: labels that reach the threshold (min_rating; for "count" min_answers) or not, against
@@ -132,7 +90,7 @@ def agreement(pairs: Pairs, thresholds: Thresholds, judgments: Collection[int]) 
     table has kappas as a whole, for which a negative judgment is 0.
 
     Args:
-        pairs: the passages.
+        pairs: the passages with both: labels first, judgments second.
         thresholds: how their labels were made, from where on they count, and the scales.
         judgments: the official labels there are; a column each.
 
@@ -145,7 +103,7 @@ def agreement(pairs: Pairs, thresholds: Thresholds, judgments: Collection[int]) 
         automatic, reached = list(range(t.max_rating, -1, -1)), t.min_rating
         thirds = (reached, reached + 1) if t.same_scale else (1, reached)
     else:
-        most = max(pairs.label.tolist(), default=0)
+        most = max(pairs.first.tolist(), default=0)
         automatic, reached = [*range(most, t.min_answers - 1, -1), 0], t.min_answers
         thirds = (reached, reached + 1)
     halves = _split(automatic, (reached,)), _split(official, (t.min_relevant,))
@@ -185,10 +143,10 @@ def _split(levels: Sequence[int], cuts: Sequence[int]) -> list[_LevelGroup]:
     return groups
 
 
-def _counts(pairs: Pairs, automatic: Sequence[int], official: Sequence[int]) -> Ints:
+def _counts(pairs: RatedTwice, automatic: Sequence[int], official: Sequence[int]) -> Ints:
     """How many passages of each query have each label and judgment."""
-    rows = _places("label", pairs.label, automatic)
-    columns = _places("judgment", pairs.judgment, official)
+    rows = _places("label", pairs.first, automatic)
+    columns = _places("judgment", pairs.second, official)
     queries, query = np.unique(pairs.query, return_inverse=True)
     counts = np.zeros((len(queries), len(automatic), len(official)), np.int64)
     np.add.at(counts, (query, rows, columns), 1)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from trecexam.line.assessment import Assessment
 from trecexam.line.cell_texts import with_texts
 from trecexam.line.official import track_judgments
 from trecexam.line.relevance import relevance_thresholds
@@ -13,9 +13,6 @@ from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
 
 #: Disagreements that the report shows.
 _SHOWN = 10

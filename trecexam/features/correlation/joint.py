@@ -15,12 +15,12 @@ from trecexam.features.correlation.paired_scores import (
     NothingToCompareError,
     nothing_to_compare,
 )
-from trecexam.line.diagnostics import grades_notes, nothing_graded
+from trecexam.line.diagnostics import grades_notes, nothing_graded, without_score_note
 from trecexam.line.evaluation import rubric_values, scored_values, why_no_scores
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
 from trecexam.line.official_leaderboard import LEADERBOARD, of_leaderboard
-from trecexam.line.run_grades import runs_without_score, without_score_note
+from trecexam.line.run_grades import runs_without_score
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.scores.rank_correlation.tau import DEFAULT_P

@@ -11,17 +11,23 @@ import numpy as np
 
 from trecexam.errors import TrecexamError
 from trecexam.line.assessment import Assessment
-from trecexam.line.cautions import judgment_cautions, rating_cautions, skipping_cautions
-from trecexam.line.diagnostics import is_graded, nothing_graded
+from trecexam.line.diagnostics import (
+    judgment_cautions,
+    left_out_runs,
+    nothing_graded,
+    order_cautions,
+    rating_cautions,
+    skipping_cautions,
+    without_score_note,
+)
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measure_names import MeasureLike, names_of
-from trecexam.line.measures import left_out_runs, order_cautions
 from trecexam.line.official import never_judged, never_judged_note, shown_error, unjudged_note, why_unjudged
 from trecexam.line.official import official_judgments as official_of
 from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
 from trecexam.line.rejected import not_computable
 from trecexam.line.relevance import official_measures as official_measures_of
-from trecexam.line.run_grades import runs_without_score, without_score_note
+from trecexam.line.run_grades import runs_without_score
 from trecexam.line.track_graders import own_measures
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
@@ -114,7 +120,7 @@ def paired_scores(
     if not runs or not (queries or ranked):
         raise nothing_to_compare(track)
     variants = _variants(track, measures, min_ratings, first=first)
-    if not is_graded(track):
+    if not track.counts.is_graded:
         raise NothingToCompareError(nothing_graded(track), path=track.folder.root)
     unscored = runs_without_score(track)
     runs, ranked = ([run for run in each if run not in unscored] for each in (runs, ranked))
@@ -428,7 +434,7 @@ def _relabelled(name: str, *, counts: bool) -> bool:
     return kind in DIVERSITY or (counts and kind not in COVER)
 
 
-def _skipping(track: Assessment, scores: PairedScores) -> tuple[str, ...]:
+def _skipping(track: Assessment, scores: PairedScores) -> Iterator[str]:
     """Name the runs that answer fewer of the compared queries than others do."""
     answered = {run: sum(query in track.runs[run] for query in scores.query_ids) for run in scores.runs}
     return skipping_cautions(answered, len(scores.query_ids))

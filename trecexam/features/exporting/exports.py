@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -20,14 +20,13 @@ from converters.records import MeasureValue
 from converters.run import Run
 from trecexam.errors import TrecexamError
 from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import is_graded
 from trecexam.line.evaluation import check_runs, leaderboard, values_of_runs, why_no_scores
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import Measures
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.line.protected import refuse_protected
-from trecexam.line.provenance import graded_by, refuse_foreign, write_with_provenance
 from trecexam.line.run_grades import runs_without_score
+from trecexam.line.sources import graded_by, refuse_foreign, write_with_provenance
 from trecexam.scores.labels import LabelRule, RubricQrel, label_qrels
 from trecexam.scores.ratings import QueryRatings
 from trecexam.tables.frames import Library, data_frame, texts
@@ -42,12 +41,16 @@ def qrels(
     binary: bool = False,
     by: Literal["query", "facet"] = "query",
     probabilities: bool = False,
+    human: bool = True,
 ) -> Iterator[RubricQrel]:
-    """The Rubric-Qrels as `ir_measures.Qrel`s, which carry the item ratings that Cover needs."""
+    """Yield the Rubric-Qrels as `ir_measures.Qrel`s, which carry the item ratings that Cover needs."""
     scores = track.config.scores
-    of_queries = probable_ratings(track) if probabilities else track.ratings()
+    if by == "facet":
+        of_queries: Iterable[QueryRatings] = _facet_ratings(track, human=human)
+    else:
+        of_queries = probable_ratings(track) if probabilities else track.ratings(human=human)
     return label_qrels(
-        of_queries if by == "query" else facet_ratings(track),
+        of_queries,
         label or scores.label,
         scores.min_rating if min_rating is None else min_rating,
         scores.min_answers if min_answers is None else min_answers,
@@ -55,34 +58,19 @@ def qrels(
     )
 
 
-def write_qrels(
-    track: Assessment,
-    output: Path | str,
-    *,
-    label: LabelRule | None = None,
-    min_rating: int | None = None,
-    min_answers: int | None = None,
-    binary: bool = False,
-    by: Literal["query", "facet"] = "query",
-) -> Path:
-    """Writes the Rubric-Qrels as a file, and beside it `OUTPUT.json`, which says whose labels they are."""
+def write_qrels(track: Assessment, output: Path | str, **options: Any) -> Path:
+    """Write the Rubric-Qrels as a file, and beside it `OUTPUT.json`, which says whose labels they are.
+
+    Args:
+        options: of `qrels`.
+    """
     output = Path(output)
     refuse_protected(output, track.folder.root)
     refuse_foreign(output, track.folder.root)
-    rule = label or track.config.scores.label
-    rows = list(
-        qrels(track, label=rule, min_rating=min_rating, min_answers=min_answers, binary=binary, by=by)
-    )
+    rows = list(qrels(track, **options))
     buffer = io.BytesIO()
     trec_qrels.write_qrels(rows, buffer)
-    scores = track.config.scores
-    machine = label_qrels(
-        track.ratings(human=False) if by == "query" else facet_ratings(track, human=False),
-        rule,
-        scores.min_rating if min_rating is None else min_rating,
-        scores.min_answers if min_answers is None else min_answers,
-        binary=binary,
-    )
+    machine = qrels(track, **options, human=False)
     graders_own = {(row.query_id, row.doc_id): row.relevance for row in machine}
     whole = {(query_id, doc_id) for query_id, doc_id, item_id in track.overrides.ratings if not item_id}
     # A person's rating of a cell that leaves the label as the grader has it does not make it the person's.
@@ -96,13 +84,13 @@ def write_qrels(
 
 
 def runs(track: Assessment, runs: Collection[str] | None = None) -> dict[str, Run]:
-    """The runs by name, in trec_eval's order; of generated responses, what of them is evaluated."""
+    """Return the runs by name, in trec_eval's order; of generated responses, what of them is evaluated."""
     check_runs(track, runs)
     return {name: run for name, run in track.runs.items() if runs is None or name in runs}
 
 
 def responses(track: Assessment, run: str, measures: Measures | None = None) -> Iterator[dict[str, Any]]:
-    """Each line of a file of generated responses as it was dropped, with its values by measure beside it."""
+    """Yield each line of a file of generated responses, with its values by measure beside it."""
     values = values_of_runs(track, measures, runs=[run])
     path = track.inputs.dropped.run_files[run]
     if run not in track.responses:
@@ -123,8 +111,8 @@ def responses(track: Assessment, run: str, measures: Measures | None = None) -> 
             yield parse_object(path, number, line) | dict(zip(values.measures, row, strict=False))
 
 
-def facet_ratings(track: Assessment, *, human: bool = True) -> list[QueryRatings]:
-    """The ratings of each facet of the bank, in the bank's order; the query id is `query/facet`.
+def _facet_ratings(track: Assessment, *, human: bool) -> list[QueryRatings]:
+    """Return the ratings of each facet of the bank, in the bank's order; the query id is `query/facet`.
 
     Every pooled passage of the query is there. A person's rating of a passage as a whole is of the query, and
     so of no facet. Items without a facet are left out. After the Rubric workbench's `--qrel-query-facets`.
@@ -132,17 +120,7 @@ def facet_ratings(track: Assessment, *, human: bool = True) -> list[QueryRatings
     Raises:
         TrecexamError: no item has a facet, or one has white space in it, which qrels cannot have.
     """
-    facets = list(_facets(track, human=human))
-    if not facets:
-        raise TrecexamError(
-            "no item of the bank has a facet: give items a `facet_id`, or set facets = true in [track] where "
-            "its query ids are query/facet",
-            path=track.folder.root,
-        )
-    return facets
-
-
-def _facets(track: Assessment, *, human: bool) -> Iterator[QueryRatings]:
+    facets = []
     for q in track.ratings(human=human):
         columns: dict[str, list[int]] = {}
         for column, item in enumerate(track.sheets[q.query_id].items):
@@ -155,15 +133,24 @@ def _facets(track: Assessment, *, human: bool) -> Iterator[QueryRatings]:
                     "id of qrels can have; give it a `facet_id` without",
                     path=track.folder.root,
                 )
-            yield replace(
-                q,
-                query_id=f"{q.query_id}/{facet_id}",
-                n_items=len(chosen),
-                ratings=q.ratings[:, chosen],
-                human={},
-                importances=q.importances and tuple(q.importances[column] for column in chosen),
-                weights=q.weights and tuple(q.weights[column] for column in chosen),
+            facets.append(
+                replace(
+                    q,
+                    query_id=f"{q.query_id}/{facet_id}",
+                    n_items=len(chosen),
+                    ratings=q.ratings[:, chosen],
+                    human={},
+                    importances=q.importances and tuple(q.importances[column] for column in chosen),
+                    weights=q.weights and tuple(q.weights[column] for column in chosen),
+                )
             )
+    if not facets:
+        raise TrecexamError(
+            "no item of the bank has a facet: give items a `facet_id`, or set facets = true in [track] where "
+            "its query ids are query/facet",
+            path=track.folder.root,
+        )
+    return facets
 
 
 def per_query(
@@ -174,7 +161,7 @@ def per_query(
     runs: Collection[str] | None = None,
     library: Library = "pandas",
 ) -> Any:
-    """Every run's value on every query of every measure, as a data frame: what the leaderboard averages."""
+    """Return every run's value on every query of every measure as a data frame: what the board averages."""
     values = values_of_runs(track, measures, official=official, runs=runs)
     names, query_ids = sorted(values.runs), sorted(values.query_ids)
     stacked = [values.matrix(name, names, query_ids) for name in values.measures]
@@ -192,7 +179,7 @@ def leaderboard_values(track: LoadedTrack, first: Sequence[str] = ()) -> Iterato
     """Return the values of the graders with a grade; of several graders the leaderboard's measures first."""
     if track.is_single:
         return _leaderboard_values(track.first, first)
-    graded = {name: each for name, each in track.assessments.items() if is_graded(each)}
+    graded = {name: each for name, each in track.assessments.items() if each.counts.is_graded}
     return (
         row._replace(measure=f"{name}:{row.measure}")
         for name, each in (graded or {track.first.name: track.first}).items()
@@ -207,15 +194,12 @@ def _leaderboard_values(track: Assessment, first: Sequence[str]) -> Iterator[Mea
         raise TrecexamError(why, path=track.folder.root)
     all_measures = list(dict.fromkeys((*first, *track.measures))) if first else None
     values, board = values_of_runs(track, all_measures), leaderboard(track, all_measures)
-    query_ids, names = sorted(values.query_ids), [row.run for row in board.rows]
-    per_query = {name: values.matrix(name, names, query_ids) for name in values.measures}
-    unscored = runs_without_score(track)
-    for row_index, row in enumerate(board.rows):
-        if row.run in unscored:
-            continue
-        for measure, score in zip(board.measures, row.scores, strict=True):
-            of_queries = zip(query_ids, per_query[measure][row_index].tolist(), strict=True)
-            for query_id, value in of_queries:
+    query_ids, unscored = sorted(values.query_ids), runs_without_score(track)
+    rows = [row for row in board.rows if row.run not in unscored]
+    matrices = [values.matrix(name, [row.run for row in rows], query_ids) for name in board.measures]
+    for row, *of_measures in zip(rows, *(matrix.tolist() for matrix in matrices), strict=True):
+        for measure, score, of_queries in zip(board.measures, row.scores, of_measures, strict=True):
+            for query_id, value in zip(query_ids, of_queries, strict=True):
                 if board.average == "all" or query_id in track.runs[row.run]:
                     yield MeasureValue(row.run, query_id, measure, value)
             yield MeasureValue(row.run, ALL, measure, float(score.mean))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from converters.workbench_records import (
     DirectGrade,
@@ -14,9 +14,7 @@ from converters.workbench_records import (
     SelfRating,
 )
 from trecexam.bank.model import QUERY
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
+from trecexam.line.assessment import Assessment
 
 Row = Mapping[str, Any]
 #: (query id, document id)
@@ -24,55 +22,44 @@ Place = tuple[str, str]
 
 
 def pooled_passages(track: Assessment) -> Iterator[PooledPassage]:
-    """The passages of a loaded track's pool, query by query, in the pool's order."""
+    """Yield the passages of a loaded track's pool, query by query, in the pool's order."""
     docs = {query_id: sheet.doc_ids for query_id, sheet in track.sheets.items()}
-    texts = track.texts
     passage_keys = {(query_id, doc_id) for query_id, doc_ids in docs.items() for doc_id in doc_ids}
     rankings: dict[Place, list[Ranking]] = {}
     for run in track.runs.values():
         for entry in run:
-            passage_key = entry.query_id, entry.doc_id
-            if passage_key in passage_keys:
-                rankings.setdefault(passage_key, []).append(
-                    Ranking(run.name, *passage_key, entry.rank, entry.score, entry.query_id)
-                )
+            key = entry.query_id, entry.doc_id
+            if key in passage_keys:
+                rank = Ranking(run.name, *key, entry.rank, entry.score, entry.query_id)
+                rankings.setdefault(key, []).append(rank)
     judgments: dict[Place, list[Judgment]] = {}
     for qrel in track.official or ():
-        judgments.setdefault((qrel.query_id, qrel.doc_id), []).append(
-            Judgment(qrel.query_id, qrel.doc_id, qrel.relevance, qrel.query_id)
-        )
+        judgment = Judgment(qrel.query_id, qrel.doc_id, qrel.relevance, qrel.query_id)
+        judgments.setdefault((qrel.query_id, qrel.doc_id), []).append(judgment)
     kinds = {item.item_id: item.kind for items in track.bank.items.values() for item in items}
     rows: dict[Place, list[Row]] = {}
     for row in track.grade_rows():
         rows.setdefault((row["query_id"], row["doc_id"]), []).append(row)
     for query_id, doc_ids in docs.items():
         for doc_id in doc_ids:
-            passage_key = query_id, doc_id
-            direct, by_item = _grades(rows.get(passage_key, ()), kinds)
+            key = query_id, doc_id
+            # A passage's grades: on the query, and by item for each prompt.
+            direct, prompts = [], dict[tuple[str, str, str], list[Row]]()
+            for grade in rows.get(key, ()):
+                kind = kinds[grade["item_id"]]
+                if kind == QUERY:
+                    direct.append(_direct(grade))
+                else:
+                    prompts.setdefault((grade["model"], grade["prompt"], kind), []).append(grade)
             yield PooledPassage(
-                *passage_key,
-                texts.get(doc_id, ""),
-                tuple(judgments.get(passage_key, ())),
-                tuple(rankings.get(passage_key, ())),
-                by_item,
-                direct,
+                *key,
+                track.texts.get(doc_id, ""),
+                tuple(judgments.get(key, ())),
+                tuple(rankings.get(key, ())),
+                tuple(_grading(*prompt, prompt_rows) for prompt, prompt_rows in prompts.items()),
+                tuple(direct),
                 {},
             )
-
-
-def _grades(
-    rows: Sequence[Row], kinds: Mapping[str, str]
-) -> tuple[tuple[DirectGrade, ...], tuple[PooledGrading, ...]]:
-    """A passage's grades: on the query, and by item for each prompt."""
-    prompts: dict[tuple[str, str, str], list[Row]] = {}
-    direct = []
-    for row in rows:
-        kind = kinds[row["item_id"]]
-        if kind == QUERY:
-            direct.append(_direct(row))
-        else:
-            prompts.setdefault((row["model"], row["prompt"], kind), []).append(row)
-    return tuple(direct), tuple(_grading(*key, prompt_rows) for key, prompt_rows in prompts.items())
 
 
 def _direct(row: Row) -> DirectGrade:
@@ -102,7 +89,16 @@ def _grading(model: str, prompt: str, kind: str, rows: Sequence[Row]) -> PooledG
         correct=correct,
         wrong=tuple(row["item_id"] for row in answered if not row["rating"]),
         exam_ratio=len(correct) / len(rows),
-        errors={row["item_id"]: _error(row["answer"]) for row in rows if row["status"] == "error"},
+        errors={
+            row["item_id"]: {
+                "response": "",
+                "prompt": "",
+                "failure_reason": row["answer"],
+                "caught_exception": None,
+            }
+            for row in rows
+            if row["status"] == "error"
+        },
         prompt_type=kind,
         relevance_label=max(ratings.values(), default=None),
     )
@@ -111,7 +107,3 @@ def _grading(model: str, prompt: str, kind: str, rows: Sequence[Row]) -> PooledG
 def _prompt_info(prompt: str) -> dict[str, Any]:
     # The workbench's filters take a grading without a prompt class for one of any.
     return {**({"prompt_class": prompt} if prompt else {}), "is_self_rated": True}
-
-
-def _error(reason: str) -> dict[str, Any]:
-    return {"response": "", "prompt": "", "failure_reason": reason, "caught_exception": None}

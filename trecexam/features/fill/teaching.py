@@ -1,22 +1,19 @@
-"""Labels learned from a track's judgments, for holes and leaderboards: an extension's, if one learns."""
+"""Labels learned from a track's judgments, for holes and leaderboards, by the extension that learns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from trecexam.errors import TrecexamError
 from trecexam.extension import extensions, named
-from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine
 from trecexam.line.assessment import Assessment
 from trecexam.line.official import Official
 
 if TYPE_CHECKING:
     from trecexam.scores.leaderboard import Leaderboard
 
-#: Ways to fill, and to leave holes; in comparisons beside them "label:1", the same label for each passage.
-LEARNED, GRADER, NOTHING, LABEL = "learned", "grader", "none", "label:"
+#: Ways to fill, and to leave holes.
+LEARNED, GRADER, NOTHING = "learned", "grader", "none"
 
 #: query_id -> doc_id -> label
 Labels = Mapping[str, Mapping[str, int]]
@@ -24,32 +21,46 @@ Labels = Mapping[str, Mapping[str, int]]
 Encoded = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
-class TaughtLabels:
+class Machine(NamedTuple):
+    """The name, model and prompt of a grader, or of an encoder of texts; "" where it has none."""
+
+    grader: str
+    model: str = ""
+    prompt: str = ""
+
+
+class HoleLabel(NamedTuple):
+    """A hole's label on the official scale, its expected label, and the label's probability, if known."""
+
+    label: int
+    gain: float
+    confidence: float | None
+
+
+class TaughtLabels(NamedTuple):
     """Learned labels of a track's pool.
 
     Attributes:
-        labels: query_id -> doc_id -> what it gets; of pooled passages.
+        labels: query_id -> doc_id -> label of the pooled passages.
         rule: how a gain becomes a label, in words.
         machine: what encoded the texts.
         notes: what a reader must know, one per line.
     """
 
-    labels: dict[str, dict[str, HoleLabel]]
+    labels: Mapping[str, Mapping[str, HoleLabel]]
     rule: str
     machine: Machine
     notes: tuple[str, ...]
 
 
 class Advice(NamedTuple):
-    """Which way to fill was found best here, the last time that somebody looked.
+    """The best way to fill by the last cross-validation.
 
     Attributes:
-        best: the way, "none" for leaving holes; None where nobody looked, or what was found is of another
-            state.
+        best: the way, "none" for leaving holes; None without a cross-validation of the current state.
         summary: the figures, in a line.
-        why: where something was found that does not count, why, in a line.
-        check: the command that looks.
+        why: why a stored cross-validation does not count, in a line; None where there is none.
+        check: the command that cross-validates.
     """
 
     best: str | None
@@ -74,11 +85,11 @@ class Teacher(Protocol):
     """What an extension declares as its `teacher`."""
 
     def advice(self, track: Assessment, official: Official) -> Advice:
-        """Which way to fill was found best."""
+        """Return the best way to fill by the last cross-validation."""
         ...
 
     def labels(self, track: Assessment, official: Official, progress: Encoded | None = None) -> TaughtLabels:
-        """What the pooled passages would be judged, learned from these judgments.
+        """Return the labels of the pooled passages, learned from these judgments.
 
         Raises:
             TrecexamError: nothing can be learned here; the message says why.
@@ -94,7 +105,7 @@ class Teacher(Protocol):
         ...
 
     def learner(self, track: Assessment, official: Official, progress: Encoded | None = None) -> Learner:
-        """What learns anew in each step of a simulation.
+        """Return what learns anew in each step of a simulation.
 
         Raises:
             TrecexamError: as `labels`.
@@ -102,20 +113,8 @@ class Teacher(Protocol):
         ...
 
 
-def teacher() -> Teacher | None:
-    """The one that is installed; None where none is."""
-    at = next((extension.teacher for extension in extensions() if extension.teacher is not None), None)
-    installed: Teacher | None = None if at is None else named(at)
-    return installed
-
-
 def the_teacher() -> Teacher:
-    """The one that is installed.
-
-    Raises:
-        TrecexamError: none is.
-    """
-    installed = teacher()
-    if installed is None:
-        raise TrecexamError("learned: no extension that is installed here learns from judgments")
-    return installed
+    """Return the teacher that an extension declares: `learn` does."""
+    at = next(extension.teacher for extension in extensions() if extension.teacher is not None)
+    declared: Teacher = named(at)
+    return declared

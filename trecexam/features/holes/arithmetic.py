@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-Key = TypeVar("Key")
 
 
 class Holes(NamedTuple):
@@ -48,7 +45,7 @@ class PoolHoles:
     ungraded: int
 
     def plus(self, other: PoolHoles) -> PoolHoles:
-        """The sums over the passages of both, of the same depth."""
+        """Return the sums over the passages of both, of the same depth."""
         if self.unjudged is None or other.unjudged is None:
             unjudged = unjudged_alone = None
         else:
@@ -58,27 +55,8 @@ class PoolHoles:
         return PoolHoles(self.depth, passages, unjudged, unjudged_alone, ungraded)
 
 
-def holes(ranking: Sequence[str], judged: frozenset[str] | None, rated: frozenset[str], depth: int) -> Holes:
-    """The holes in the first `depth` ranks of a ranking.
-
-    Judged@depth divides by the number of passages that are there, which may be fewer than `depth`, as
-    ir_measures' provider does (`trec_eval` has no such measure); of an empty ranking it is 0.
-
-    Args:
-        ranking: doc_ids, best first, none twice.
-        judged: those with an official judgment; None where there are no judgments.
-        rated: those with a rating on any item.
-    """
-    first = ranking[:depth]
-    ungraded = len(first) - len(rated.intersection(first))
-    if judged is None:
-        return Holes(len(first), None, ungraded, None)
-    met = len(judged.intersection(first))
-    return Holes(len(first), len(first) - met, ungraded, met / len(first) if first else 0.0)
-
-
 def total(parts: Iterable[Holes]) -> Holes:
-    """The sums over several rankings, one a query, and the mean of Judged over all of them.
+    """Return the sums over several rankings, one a query, and the mean of Judged over all of them.
 
     A query without results counts 0 in the mean, as in `trec_eval -c`.
     """
@@ -93,14 +71,17 @@ def total(parts: Iterable[Holes]) -> Holes:
 
 
 def is_among(doc_ids: Sequence[str], among: Collection[str]) -> NDArray[np.bool_]:
-    """For each passage whether it is among these, and False once more, for rank -1; shape (n_docs + 1,)."""
+    """Return True for each passage among these, then False once for rank -1; shape (n_docs + 1,)."""
     return np.array([doc_id in among for doc_id in doc_ids] + [False], np.bool_)
 
 
 def holes_of_runs(
     ranks: NDArray[np.int32], judged: NDArray[np.bool_] | None, rated: NDArray[np.bool_]
 ) -> list[Holes]:
-    """The holes of each run in the first ranks for one query; as `holes` of each.
+    """Return the holes of each run in the first ranks for one query.
+
+    Judged@depth divides by the number of passages that are there, which may be fewer than `depth`, as
+    ir_measures' provider does (`trec_eval` has no such measure); of an empty ranking it is 0.
 
     Args:
         ranks: of shape (n_runs, depth), see `trecexam.line.pool.PooledQuery`.
@@ -119,7 +100,7 @@ def holes_of_runs(
 def pool_holes(
     ranks: NDArray[np.int32], judged: NDArray[np.bool_] | None, rated: NDArray[np.bool_], depth: int
 ) -> PoolHoles:
-    """The holes of all runs together for one query; arguments as of `holes_of_runs`."""
+    """Return the holes of all runs together for one query; arguments as of `holes_of_runs`."""
     in_runs = np.bincount(ranks[ranks >= 0], minlength=len(rated) - 1)
     pooled = in_runs > 0
     n_passages, ungraded = int(pooled.sum()), int((pooled & ~rated[:-1]).sum())
@@ -128,20 +109,3 @@ def pool_holes(
     unjudged = pooled & ~judged[:-1]
     unjudged_alone = int((unjudged & (in_runs == 1)).sum())
     return PoolHoles(depth, n_passages, int(unjudged.sum()), unjudged_alone, ungraded)
-
-
-def contributed_alone(rankings: Mapping[Key, Iterable[Collection[str]]]) -> dict[Key, set[str]]:
-    """What each contributor alone brings into the pool of one query.
-
-    Args:
-        rankings: contributor (a run, or a team) -> the first ranks of each of its rankings.
-
-    Returns:
-        contributor -> the doc_ids that are in its rankings and in no other contributor's.
-    """
-    brought = {
-        key: {doc_id for ranking in contributed for doc_id in ranking}
-        for key, contributed in rankings.items()
-    }
-    by_how_many = Counter(doc_id for docs in brought.values() for doc_id in docs)
-    return {key: {d for d in docs if by_how_many[d] == 1} for key, docs in brought.items()}

@@ -14,6 +14,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.letters import group_letters
 from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
+from trecexam.line.diagnostics import without_score_note
 from trecexam.line.evaluation import (
     leaderboard,
     official_values,
@@ -22,8 +23,7 @@ from trecexam.line.evaluation import (
     why_no_scores,
 )
 from trecexam.line.measure_names import Measures, names_of
-from trecexam.line.measures import first_measure_note
-from trecexam.line.run_grades import runs_without_score, without_score_note
+from trecexam.line.run_grades import runs_without_score
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.paired_tests import (
     MOST_RUNS,
@@ -258,9 +258,7 @@ def differences(
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed {seed!r}: give a whole number, 0 or more")
     names = names_of(measures)
-    note: tuple[str, ...] = ()
     if names is None and baseline is None and not pairs:
-        note = () if official else first_measure_note(track)
         names = [_first_computed(official_values(track) if official else rubric_values(track))]
     values = official_values(track, names) if official else rubric_values(track, names)
     why = why_no_scores(track, official=True) if official else None
@@ -274,9 +272,7 @@ def differences(
         raise TrecexamError("; ".join(values.failure_notes), path=track.folder.root)
     compared = _differences(values, baseline, test, correction, alpha, permutations, seed)
     board = leaderboard(track, measures, official=official)
-    return replace(
-        compared, board=board, pairs=pairs, notes=(Note(compared.words, METHOD), *note, *board.notes)
-    )
+    return replace(compared, board=board, pairs=pairs, notes=(Note(compared.words, METHOD), *board.notes))
 
 
 def _differences(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import grades_notes
-from trecexam.line.evaluation import board_notes, check_runs, leaderboard, own_leaderboard
+from trecexam.line.diagnostics import board_notes, grades_notes
+from trecexam.line.evaluation import check_runs, leaderboard, own_leaderboard
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
 from trecexam.scores import measures as of_measures

@@ -1,4 +1,4 @@
-"""What people wrote before in overrides.tsv or judgments.tsv, and adding lines to these."""
+"""Adds lines to overrides.tsv or judgments.tsv, and finds what their writer said before."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from trecexam.line.overrides import REFUSED, Decision, Overrides, takes_back
 
 
 def add_lines(path: Path, rows: Sequence[HumanRating], *, known_too: bool = True) -> int:
-    """Adds lines, which will be read; how many. The file is made where there is none.
+    """Add lines, and return how many. The file is made where there is none.
 
     Args:
-        known_too: those that the file has already, too.
+        known_too: also those that the file has already.
 
     Raises:
         TrecexamError: the file cannot be read unchanged, so that no line of it counts, or not be written.
     """
+    content = b""
     try:
         with open_input(path) as file:
             content = file.read()
     except FileNotFoundError:
         if not Path(os.path.realpath(path)).parent.is_dir():
             raise TrecexamError("is a link into a folder that is not there", path=path) from None
-        content = b""
     except OSError as error:
         raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
     try:
@@ -39,10 +39,12 @@ def add_lines(path: Path, rows: Sequence[HumanRating], *, known_too: bool = True
         added = with_overrides(content, rows)
         if not known_too:
             # Of two files with other columns the same line is read as another one.
-            existing = Counter(overrides_in(content))
-            as_read = overrides_in(added)[-len(rows) :]
-            rows = [row for row, read in zip(rows, as_read, strict=True) if not _counted_off(existing, read)]
-            added = with_overrides(content, rows) if rows else content
+            existing, new = Counter(overrides_in(content)), []
+            for row, as_read in zip(rows, overrides_in(added)[-len(rows) :], strict=True):
+                existing[as_read] -= 1
+                if existing[as_read] < 0:
+                    new.append(row)
+            rows, added = new, with_overrides(content, new) if new else content
     except ConversionError as error:
         raise TrecexamError(
             f"{error.reason}; nothing is added until that is mended", path=path, line=error.line
@@ -57,16 +59,10 @@ def add_lines(path: Path, rows: Sequence[HumanRating], *, known_too: bool = True
     return len(rows)
 
 
-def _counted_off(existing: Counter[HumanRating], row: HumanRating) -> bool:
-    """Whether there is one of this row left, which there is not any more."""
-    existing[row] -= 1
-    return existing[row] >= 0
-
-
 def lines_of_writer(
     overrides: Overrides, texts: Mapping[str, str | None], row: HumanRating
 ) -> list[Decision]:
-    """What the writer of a line said before of the same cell, or of one with the same text."""
+    """Return what the writer of a line said before of the same cell, or of one with the same text."""
     text = texts[row.doc_id]
     return [
         decision
@@ -81,7 +77,7 @@ def lines_of_writer(
 
 
 def earlier_opinion(spoken: Iterable[Decision]) -> HumanRating | None:
-    """What a person said before what she says now; None where that was nothing."""
+    """Return what a person said before what she says now; None where that was nothing."""
     opinions: list[HumanRating] = []
     for _, row, _ in spoken:
         if takes_back(row):
@@ -97,5 +93,5 @@ def earlier_opinion(spoken: Iterable[Decision]) -> HumanRating | None:
 
 
 def without_circumstances(row: HumanRating) -> HumanRating:
-    """The line without what a person did not say."""
+    """Return the line without what a person did not say."""
     return row._replace(when="", seconds=None, kind="")

@@ -1,4 +1,4 @@
-"""Takes a person's rating into overrides.tsv, and shows what became of those that are there."""
+"""Takes people's ratings into overrides.tsv and judgments.tsv, and lists those that are there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from converters.errors import ConversionError
 from converters.overrides import ADJUDICATED, UNDONE, read_overrides
@@ -28,14 +27,7 @@ from trecexam.line.judging_scale import JudgingScale
 from trecexam.line.kind import ItemSources
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.official import official_judgments
-from trecexam.line.overrides import (
-    COUNTS,
-    REPLACED,
-    Overrides,
-    digest_of,
-    resolve,
-    takes_back,
-)
+from trecexam.line.overrides import COUNTS, REPLACED, Overrides, digest_of, resolve, takes_back
 from trecexam.line.rejected import all_rejected, rejected_notes
 from trecexam.line.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.scores.labels import labels
@@ -44,46 +36,32 @@ from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import shorten_list
 
-#: The columns of out/human.tsv and of `trecexam override --list`.
-COLUMNS = ("query_id", "doc_id", "item_id", "rating", "machine", "who", "why", "when", "state")
-#: What they have, too, where the settings have [judging].
-JUDGING_COLUMNS = ("seconds", "note", "kind", "rule")
-
 
 @dataclass(frozen=True)
 class Overridden:
-    """What taking a rating did.
+    """A rating in overrides.tsv or judgments.tsv, and what it changed.
 
     Attributes:
         row: the rating.
-        machine: the grader's rating of the cell, or its label of the passage; None where it has none.
         before: the human rating that counted until now, None where there was none.
         written: False where the same person said just that before.
         after: the human rating that counts now, None where there is none.
+        machine: the grader's rating of the cell, or its label of the passage; None where it has none.
         words: what people call the ratings 0, 1 ...; () where they say the number.
         official: the official judgment of a passage that was judged as a whole, which counts in its place.
     """
 
     row: HumanRating
-    machine: int | None
     before: HumanRating | None
     written: bool
     after: HumanRating | None
+    machine: int | None = None
     words: tuple[str, ...] = ()
     official: int | None = None
 
 
-class Taken(NamedTuple):
-    """A rating in overrides.tsv or judgments.tsv; `before`, `written` and `after` as in `Overridden`."""
-
-    row: HumanRating
-    before: HumanRating | None
-    written: bool
-    after: HumanRating | None
-
-
 def seen_token(row: HumanRating | None) -> str:
-    """A short text that tells the rating that counts from any other one; "none" where there is none."""
+    """Return a short text that tells the rating that counts from any other one; "none" without one."""
     if row is None:
         return "none"
     return hashlib.sha256(json.dumps(row).encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -166,25 +144,24 @@ def override(
     else:
         query = _cited_to_rate(track, query_id, item, doc_id)
         item = query.items[0].item_id
-    outcome = take(track.folder, query, doc_id, item, rating, who, why, seen)
-    machine = _machine(track, {query_id}).get(outcome.row[:3])
+    taken = take(track.folder, query, doc_id, item, rating, who, why, seen)
     official = None
-    if outcome.row.scale and track.official is not None:
+    if taken.row.scale and track.official is not None:
         official = official_judgments(track).judged.get(query_id, {}).get(doc_id)
-    return Overridden(
-        outcome.row, machine, outcome.before, outcome.written, outcome.after, track.kind.words, official
-    )
+    machine = _machine(track, {query_id}).get(taken.row[:3])
+    return replace(taken, machine=machine, words=track.kind.words, official=official)
 
 
 def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> QueryToRate:
-    """An item for a person who rates it with the passages that cite it.
+    """Return an item for a person who rates it with the passages that cite it.
 
     Raises:
         TrecexamError: there is no such item, or it is not asked of this passage.
     """
     if not name:
-        noun = track.kind.cell_noun[0]
-        raise TrecexamError(f"the grader {track.name} rates no passage as a whole: name the {noun} by `item`")
+        raise TrecexamError(
+            f"the grader {track.name} rates no passage as a whole: name the {track.kind.cell_noun} by `item`"
+        )
     column_of = track.sheets[query_id].column_of if query_id in track.sheets else {}
     if name in column_of:
         item = track.bank.items[query_id][column_of[name]]
@@ -192,42 +169,25 @@ def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> 
         assert track.kind.item_named is not None
         sources = ItemSources(track.bank, track.query_texts, track.responses, track.config)
         item = track.kind.item_named(sources, query_id, name)
-    query = rated_with_cited(track, item)
-    if doc_id not in query.texts:
-        looked_at = (
-            f"those looked at are {shorten_list(query.texts)}" if query.texts else "nothing is looked at"
-        )
-        raise TrecexamError(
-            f"'{doc_id}' is not cited by this sentence, or not looked at: {looked_at}", path=track.folder.root
-        )
-    return query
-
-
-def rated_with_cited(track: Assessment, item: Item) -> QueryToRate:
-    """An item for a person who rates it, with only the passages that cite it."""
     assert track.asked.citing is not None
     sheet = track.sheets[item.query_id]
     column = sheet.column_of.get(item.item_id)
     cited = () if column is None else track.asked.citing[item.query_id][column]
-    texts = {doc_id: sheet.text_of(doc_id) for doc_id in cited}
+    if doc_id not in cited:
+        looked_at = f"those looked at are {shorten_list(cited)}" if cited else "nothing is looked at"
+        raise TrecexamError(
+            f"'{doc_id}' is not cited by this sentence, or not looked at: {looked_at}", path=track.folder.root
+        )
+    texts = {each: sheet.text_of(each) for each in cited}
     return QueryToRate(item.query_id, (item,), (), texts, 0, track.grader.scale.max_rating)
 
 
 def _to_rate(track: Assessment, query_id: str) -> QueryToRate:
-    bank = track.bank
+    bank, depth = track.bank, track.config.track.depth
     live, retired = bank.items.get(query_id, ()), bank.retired.get(query_id, ())
     texts = {d: track.sheets[query_id].text_of(d) for d in track.sheets[query_id].doc_ids} if live else {}
-    best = track.grader.scale.max_rating
-    return QueryToRate(
-        query_id,
-        live,
-        retired,
-        texts,
-        track.config.track.depth,
-        best,
-        bank.query_ids,
-        scale=track.judging_scale,
-    )
+    best, scale = track.grader.scale.max_rating, track.judging_scale
+    return QueryToRate(query_id, live, retired, texts, depth, best, bank.query_ids, scale=scale)
 
 
 def take(
@@ -246,8 +206,8 @@ def take(
     adjudicates: bool = False,
     own_only: bool = False,
     is_current: Callable[[], bool] = lambda: True,
-) -> Taken:
-    """As `override`, of a query as a person sees it: nothing of the track is read but that query's ratings.
+) -> Overridden:
+    """Take a rating of a query as a person sees it: nothing of the track is read but that query's ratings.
 
     Args:
         seen: `seen_token` of what counted when the person looked; None to add the rating in any case.
@@ -264,16 +224,12 @@ def take(
     if not who or not why:
         raise TrecexamError(f"a rating needs {'a reason (why)' if who else 'a name (who)'}")
     rated_item = _checked(folder, query, doc_id, item, rating)
-    for each_id in (query.query_id, doc_id, rated_item.item_id if rated_item else ""):
+    item_id = rated_item.item_id if rated_item else ""
+    for each_id in (query.query_id, doc_id, item_id):
         refuse_controls("an id in overrides.tsv", each_id)
     text = query.texts[doc_id]
     row = HumanRating(
-        query.query_id,
-        doc_id,
-        rated_item.item_id if rated_item else "",
-        rating,
-        who,
-        why,
+        *(query.query_id, doc_id, item_id, rating, who, why),
         datetime.now(UTC).isoformat(timespec="seconds"),
         "" if text is None else passage_digest(text).hex(),
         digest_of(rated_item) if rated_item else "",
@@ -292,16 +248,20 @@ def take(
         mine = spoken[-1].row if spoken and not takes_back(spoken[-1].row) else None
         looked_at = mine if own_only else before
         if (seen is not None and seen_token(looked_at) != seen) or not is_current():
-            raise _conflict(looked_at, path)
+            reason = "the rating that you saw was withdrawn meanwhile"
+            if looked_at is not None:
+                reason = f"meanwhile {looked_at.who} rated it {looked_at.rating}: {looked_at.why}"
+            raise RatingConflictError(reason, looked_at, path=path)
         if takes_back(row):
             if mine is None and (own_only or before is None):
                 raise TrecexamError("there is no rating to withdraw", path=path)
             theirs = before is not None and before.who != who and folder.config.judging.rule == "latest"
             if mine is not None and not adjudicates and (own_only or not theirs):
+                others = (each.row for each in overrides.decisions if each.row.who != who)
                 earlier = earlier_opinion(spoken)
                 if earlier is not None:
                     row = earlier._replace(when=row.when, seconds=None, kind=UNDONE)
-                elif own_only or _others_spoke(overrides, row):
+                elif own_only or any(other.item_id == item_id for other in others):
                     # Without the kind it would take back what others said, too.
                     row = row._replace(kind=UNDONE)
         elif (
@@ -309,18 +269,10 @@ def take(
             and (own_only or spoken[-1].state != REPLACED)
             and without_circumstances(mine) == without_circumstances(row)
         ):
-            return Taken(mine, before, False, before)
+            return Overridden(mine, before, False, before)
         add_lines(path, [row])
         after = None if own_only else _resolved(folder, query, path).ratings.get(row[:3])
-        return Taken(row, before, True, after)
-
-
-def _others_spoke(overrides: Overrides, row: HumanRating) -> bool:
-    """Whether others have lines on the query's item that a withdrawal could take back."""
-    return any(
-        decision.row.item_id == row.item_id and decision.row.who != row.who
-        for decision in overrides.decisions
-    )
+        return Overridden(row, before, True, after)
 
 
 def add_rows(folder: TrackFolder, path: Path, rows: Sequence[HumanRating]) -> int:
@@ -375,22 +327,22 @@ def human_ratings(track: LoadedTrack) -> Tables:
     """
     on_scale = track.of_documents
     tables = {name: human_table(each, judgments=each is on_scale) for name, each in track.assessments.items()}
-    shared = tables[on_scale.name]
+    table = tables[on_scale.name]
     read = {each.folder.shown(each.folder.overrides()) for each in track.assessments.values()}
     refused = tuple(row for row in all_rejected(track) if row.file in read)
     notes = (*rejected_notes(refused), *map(str, track.unable_notes))
     if track.is_single:
         about = track.first.override_summary()
-        return Tables({"ratings": shared}, notes, about=about, rejected=refused)
-    rows = tuple((name, *row) for name, table in tables.items() for row in table.rows)
-    layout = replace(shared.layout, keys=("grader", *shared.layout.keys))
-    graders = {name: each.override_summary() for name, each in track.assessments.items()}
-    table = Table(("grader", *shared.header), rows, layout=layout)
-    return Tables({"ratings": table}, notes, about={"graders": graders}, rejected=refused)
+    else:
+        rows = tuple((name, *row) for name, of_grader in tables.items() for row in of_grader.rows)
+        layout = replace(table.layout, keys=("grader", *table.layout.keys))
+        table = Table(("grader", *table.header), rows, layout=layout)
+        about = {"graders": {name: each.override_summary() for name, each in track.assessments.items()}}
+    return Tables({"ratings": table}, notes, about=about, rejected=refused)
 
 
 def human_table(track: Assessment, *, judgments: bool = True) -> Table:
-    """The ratings that people gave, beside the grader's, and which of them count.
+    """Return the ratings that people gave, beside the grader's, and which of them count.
 
     There is a row for every line of overrides.tsv that could be read, and of judgments.tsv where people judge
     passages on another scale than the grader's. Below a line that counts stand the other pooled passages with
@@ -400,50 +352,42 @@ def human_table(track: Assessment, *, judgments: bool = True) -> Table:
     Args:
         judgments: with those lines.
     """
-    files = (track.overrides, track.judgments) if judgments else (track.overrides,)
     machine = _machine(track, {decision.row.query_id for decision in track.overrides.decisions})
-    alike: dict[HumanRating, list[HumanRating]] = {}
-    for people in files:
+    has_judging, rule = track.config.has_judging, track.config.judging.rule
+    rows = []
+    for people in (track.overrides, track.judgments) if judgments else (track.overrides,):
+        alike: dict[HumanRating, list[HumanRating]] = {}
         for (_, doc_id, _), row in people.ratings.items():
             if doc_id != row.doc_id:
                 alike.setdefault(row, []).append(row._replace(doc_id=doc_id))
-    judging = track.config.has_judging
-    layout = Layout(
-        ("query_id", "doc_id", "item_id"), ("rating", "machine", "who", "state", "why"), without=("when",)
-    )
+        for _, decided, state in people.decisions:
+            for row in (decided, *(alike.get(decided, ()) if state == COUNTS else ())):
+                rating = None if people is track.judgments else machine.get(row[:3])
+                more = (row.seconds, row.note, row.kind, rule) if has_judging else ()
+                rows.append((*row[:4], rating, row.who, row.why, row.when, *more, state))
+    keys = ("query_id", "doc_id", "item_id")
+    more_columns = ("seconds", "note", "kind", "rule") if has_judging else ()
     return Table(
-        (*COLUMNS[:-1], *(JUDGING_COLUMNS if judging else ()), COLUMNS[-1]),
-        tuple(
-            (
-                *row[:4],
-                None if people is track.judgments else machine.get(row[:3]),
-                *(row.who, row.why, row.when),
-                *((row.seconds, row.note, row.kind, track.config.judging.rule) if judging else ()),
-                state,
-            )
-            for people in files
-            for _, decided_row, state in people.decisions
-            for row in (decided_row, *(alike.get(decided_row, ()) if state == COUNTS else ()))
-        ),
-        layout=layout,
+        (*keys, "rating", "machine", "who", "why", "when", *more_columns, "state"),
+        tuple(rows),
+        layout=Layout(keys, ("rating", "machine", "who", "state", "why"), without=("when",)),
     )
-
-
-def _conflict(now: HumanRating | None, path: Path) -> RatingConflictError:
-    if now is None:
-        return RatingConflictError("the rating that you saw was withdrawn meanwhile", None, path=path)
-    return RatingConflictError(f"meanwhile {now.who} rated it {now.rating}: {now.why}", now, path=path)
 
 
 def _checked(
     folder: TrackFolder, query: QueryToRate, doc_id: str, item: str, rating: int | None
 ) -> Item | None:
+    """Return the item that is rated; None for a passage as a whole.
+
+    Raises:
+        TrecexamError: the query, passage or item is not there, or the rating not on the scale.
+    """
     root, query_id, items = folder.root, query.query_id, query.items
     if not items:
+        reason = f"no query '{query_id}' in the bank{did_you_mean(query_id, query.others, before='; ')}"
         if query.retired:
-            raise TrecexamError(f"all items of query '{query_id}' are retired", path=root)
-        hint = did_you_mean(query_id, query.others, before="; ")
-        raise TrecexamError(f"no query '{query_id}' in the bank{hint}", path=root)
+            reason = f"all items of query '{query_id}' are retired"
+        raise TrecexamError(reason, path=root)
     if doc_id not in query.texts:
         hint = did_you_mean(doc_id, query.texts, before="; ")
         raise TrecexamError(
@@ -455,13 +399,12 @@ def _checked(
             f"item '{item[:80]}' is not graded with '{doc_id}'" if item else "no passage is rated as a whole"
         )
         raise TrecexamError(f"{what}: rate the item with a passage that cites it", path=root)
-    judged = None if item else query.scale
-    best, scale = (query.max_rating, "grader's") if judged is None else (judged.best, "track's")
+    best, whose, names = query.max_rating, "grader's", ""
+    if not item and query.scale is not None:
+        best, whose = query.scale.best, "track's"
+        names = f" ({', '.join(f'{n} {name}' for n, name in enumerate(query.scale.names))})"
     if rating is not None and not 0 <= rating <= best:
-        names = (
-            "" if judged is None else f" ({', '.join(f'{n} {name}' for n, name in enumerate(judged.names))})"
-        )
-        raise TrecexamError(f"the rating {rating} is not on the {scale} scale, 0..{best}{names}", path=root)
+        raise TrecexamError(f"the rating {rating} is not on the {whose} scale, 0..{best}{names}", path=root)
     if not item:
         return None
     for bank_item in items:

@@ -1,10 +1,10 @@
-"""What people look at before they trust grades: cells, missed passages, items that discriminate badly.
+"""Missed passages, and items that discriminate badly.
 
-Three views after Farzi & Dietz, "A Workbench for Autograding Retrieve/Generate Systems", SIGIR 2024
-(verification and supervision): the grades with the answers behind them, relevant passages that no item
-reaches (the bank lacks an item), and items that non-relevant passages reach (the item is too easy, or asks
-something else). A passage reaches an item where it is rated min_rating or better on it; it is relevant where
-its official judgment is min_relevant or better. Negative judgments are judgments: not relevant.
+After Farzi & Dietz, "A Workbench for Autograding Retrieve/Generate Systems", SIGIR 2024 (verification and
+supervision): relevant passages that no item reaches (the bank lacks an item), and items that non-relevant
+passages reach (the item is too easy, or asks something else). A passage reaches an item where it is rated
+min_rating or better on it; it is relevant where its official judgment is min_relevant or better. Negative
+judgments are judgments: not relevant.
 """
 
 from __future__ import annotations
@@ -19,92 +19,46 @@ import numpy as np
 from converters.records import Item
 from trecexam.scores.ratings import MISSING, QueryRatings
 
-#: What became of a cell; of those without a rating the ones come first that have an answer to look at.
-STATUSES = ("ok", "unparsed", "refused", "error", "missing", "no_text")
 #: What `worst_first` orders by.
 Order = Literal["phi", "nonrelevant", "precision", "discrimination"]
-#: Of a pooled passage its id, judgment and label, if there are any, and its ratings on all items.
-GridRow = tuple[str, int | None, int | None, list[int]]
 
 
-class GradedCell(NamedTuple):
-    """One passage's grade on one item: a row of `verify grading`.
-
-    Attributes:
-        item_index: the item's place in the bank, from 1.
-        item: its text.
-        rating: as it counts in the scores, 0..5; None where there is none that counts.
-        source: who gave `rating`: "model" or "human"; "" where there is none.
-        machine: the grader's own rating, None where it gave none.
-        status: of the grader's answer: "ok", "unparsed", "refused", "error"; "missing" where there is no
-            answer, "no_text" where the passage has no text to grade.
-        probability: of `machine`, None where the grader gives none.
-        judgment: the official one, None where there is none.
-        answer: what the grader said, as it came.
-        text: of the passage, None where there is none.
-    """
-
-    query_id: str
-    item_index: int
-    item_id: str
-    item: str
-    doc_id: str
-    rating: int | None
-    source: str
-    machine: int | None
-    status: str
-    probability: float | None
-    judgment: int | None
-    answer: str
-    text: str | None
-
-
-@dataclass(frozen=True)
-class Missed:
+class Missed(NamedTuple):
     """A relevant passage that reaches no item.
 
     Attributes:
         best_rating: its best one over the items, 0..min_rating-1.
-        best_items: the places (from 0) of the items on which it has that.
-        n_rated: on how many items it has a rating; fewer than there are where grades are missing.
+        best_items: the indices (from 1) of the items on which it has that, with blanks between them.
+        rated_items: on how many items it has a rating; fewer than there are where grades are missing.
     """
 
     doc_id: str
     judgment: int
     best_rating: int
-    best_items: tuple[int, ...]
-    n_rated: int
+    best_items: str
+    rated_items: int
 
 
-@dataclass(frozen=True)
-class RelevantPassages:
+class RelevantPassages(NamedTuple):
     """What became of a query's relevant passages; each is counted once.
 
     Attributes:
         reached: those that reach an item.
-        missed: those that are rated and reach none; best judgment first, then worst rating.
+        missed: those that are rated and reach none.
+        missed_share: missed ones among those with a rating, 0..1; NaN where there are none.
         unrated: pooled ones with a text but no rating: not graded, or no answer could be read.
         without_text: pooled ones that cannot be graded for lack of a text.
-        outside: those that are not in the pool.
+        outside_pool: those that are not in the pool.
     """
 
     query_id: str
+    relevant: int
     reached: int
-    missed: tuple[Missed, ...]
+    missed: int
+    missed_share: float
     unrated: int
     without_text: int
-    outside: int
-
-    @property
-    def relevant(self) -> int:
-        """All of them."""
-        return self.reached + len(self.missed) + self.unrated + self.without_text + self.outside
-
-    @property
-    def missed_share(self) -> float:
-        """Missed ones among those with a rating, 0..1; NaN where there are none."""
-        rated = self.reached + len(self.missed)
-        return len(self.missed) / rated if rated else math.nan
+    outside_pool: int
 
 
 @dataclass(frozen=True)
@@ -169,33 +123,14 @@ class ItemReach:
         return "" if self.nonrelevant else "no non-relevant passage"
 
 
-def best_first(cells: Iterable[GradedCell]) -> list[GradedCell]:
-    """Cells by rating, the best first, then those without one by their status; ties by document id."""
-    return sorted(
-        cells,
-        key=lambda cell: (
-            -(MISSING if cell.rating is None else cell.rating),
-            STATUSES.index(cell.status),
-            cell.doc_id,
-        ),
-    )
-
-
-def grid_order(row: GridRow) -> tuple[bool, int, bool, int, int, str]:
-    """Sorts rows: best judgment first, unjudged ones last; then best label, then most ratings."""
-    doc_id, judgment, label, ratings = row
-    rated = sum(max(rating, 0) for rating in ratings)
-    return judgment is None, -(judgment or 0), label is None, -(label or 0), -rated, doc_id
-
-
 def relevant_passages(
     q: QueryRatings,
     judgments: Mapping[str, int],
     without_text: Collection[str],
     min_rating: int,
     min_relevant: int,
-) -> RelevantPassages:
-    """What became of the passages that are judged relevant.
+) -> tuple[RelevantPassages, list[Missed]]:
+    """Count what became of the passages that are judged relevant, and list the missed ones.
 
     A person's rating of a passage as a whole is for no item, so it reaches none.
 
@@ -203,6 +138,9 @@ def relevant_passages(
         judgments: doc_id -> judgment, also of passages outside of the pool.
         without_text: pooled passages that cannot be graded.
         min_rating: 1..5.
+
+    Returns:
+        The counts; the missed passages, best judgment first, then worst rating.
     """
     rows = dict(zip(q.doc_ids, q.ratings, strict=True))
     missed = []
@@ -217,20 +155,24 @@ def relevant_passages(
         elif best >= min_rating:
             reached += 1
         elif best != MISSING:
-            items = tuple((ratings == best).nonzero()[0].tolist())
-            missed.append(Missed(doc_id, judgment, best, items, int((ratings != MISSING).sum())))
+            at_best = " ".join(str(column + 1) for column in (ratings == best).nonzero()[0].tolist())
+            missed.append(Missed(doc_id, judgment, best, at_best, int((ratings != MISSING).sum())))
         elif doc_id in without_text:
             no_text += 1
         else:
             unrated += 1
     missed.sort(key=lambda m: (-m.judgment, m.best_rating, m.doc_id))
-    return RelevantPassages(q.query_id, reached, tuple(missed), unrated, no_text, outside)
+    n_missed, rated = len(missed), reached + len(missed)
+    share = n_missed / rated if rated else math.nan
+    n_relevant = rated + unrated + no_text + outside
+    counts = RelevantPassages(q.query_id, n_relevant, reached, n_missed, share, unrated, no_text, outside)
+    return counts, missed
 
 
 def item_reaches(
     q: QueryRatings, items: Sequence[Item], judgments: Mapping[str, int], min_rating: int, min_relevant: int
 ) -> list[ItemReach]:
-    """A record for each item of the query, in the bank's order.
+    """Return a record for each item of the query, in the bank's order.
 
     Args:
         items: the query's, `q.n_items` of them.
@@ -255,7 +197,7 @@ def item_reaches(
 
 
 def worst_first(items: Iterable[ItemReach], order: Order = "phi") -> list[ItemReach]:
-    """Items in the order in which to doubt them.
+    """Return items in the order in which to doubt them.
 
     Args:
         order: "phi": least discrimination first, where an undefined one is 0: such an item tells nothing.
@@ -265,15 +207,9 @@ def worst_first(items: Iterable[ItemReach], order: Order = "phi") -> list[ItemRe
     """
 
     def doubt(reach: ItemReach) -> tuple[float, int, str, int]:
-        if order == "nonrelevant":
-            value: float = -reach.nonrelevant_reached
-        else:
-            measured, undefined = {
-                "phi": (reach.phi, 0.0),
-                "precision": (reach.precision, 2.0),
-                "discrimination": (reach.discrimination, 0.0),
-            }[order]
-            value = undefined if math.isnan(measured) else measured
+        value = -reach.nonrelevant_reached if order == "nonrelevant" else getattr(reach, order)
+        if math.isnan(value):
+            value = 2.0 if order == "precision" else 0.0
         return value, -reach.nonrelevant_reached, reach.query_id, reach.index
 
     return sorted(items, key=doubt)

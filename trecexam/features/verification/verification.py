@@ -1,98 +1,138 @@
-"""What `trecexam verify` shows: gathers grades, texts and judgments; `arithmetic` beside it computes."""
+"""What people look at before they trust grades: cells, the grid, missed passages, items to doubt."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from converters.records import Item
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, did_you_mean, quoted
+from trecexam.extension import extensions, named
 from trecexam.features.verification.arithmetic import (
-    GradedCell,
-    GridRow,
+    Missed,
     Order,
     RelevantPassages,
-    best_first,
-    grid_order,
     item_reaches,
     relevant_passages,
     worst_first,
 )
-from trecexam.features.verification.chosen import (
-    chosen_queries,
-    judged_queries,
-    known_judgments,
-    thresholds,
-    unjudged_note,
-    unused_note,
-)
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import resolve_min_rating
-from trecexam.line.item_values import item_values
+from trecexam.line.official import no_overlap, official_judgments
 from trecexam.line.overrides import QueryOverrides
+from trecexam.line.relevance import relevance_thresholds
+from trecexam.line.sheets import NOT_ASKED
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table, Value
+from trecexam.tables.text import plural, shorten_list
 
+Ids = Collection[str] | None
 #: Where people are shown the grid: behind a rating or label that is not the grader's.
 BY_A_PERSON = "*"
+#: What became of a cell; of those without a rating the ones come first that have an answer to look at.
+_STATUSES = ("ok", "unparsed", "refused", "error", "missing", "no_text")
+_ITEM = ("query_id", "query", "item_index", "item_id", "item", "kind", "gold_answers")
+_COUNTS = (
+    "relevant", "relevant_reached", "relevant_only", "nonrelevant", "nonrelevant_reached", "nonrelevant_only",
+    "precision", "phi", "discrimination"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class View(Tables):
-    """What scores are made of, looked at in one way; `people` makes the tables that people see."""
+    """What scores are made of, looked at in one way. People see the tables `people`; () for the first."""
 
-    people: Callable[[], Iterable[Table]] | None = None
+    people: tuple[Table, ...] = ()
 
     def _for_people(self) -> tuple[Table, ...]:
-        """The tables that people see; the first where nothing else is said, or there is nothing."""
-        return (tuple(self.people()) if self.people else ()) or (self.table,)
+        """The tables that people see."""
+        return self.people or (self.table,)
+
+
+class GradedCell(NamedTuple):
+    """One passage's grade on one item: a row of `verify grading`.
+
+    Attributes:
+        item_index: the item's place in the bank, from 1.
+        item: its text.
+        rating: as it counts in the scores, 0..5; None where there is none that counts.
+        source: who gave `rating`: "model" or "human"; "" where there is none.
+        machine: the grader's own rating, None where it gave none.
+        status: of the grader's answer: "ok", "unparsed", "refused", "error"; "missing" where there is no
+            answer, "no_text" where the passage has no text to grade.
+        probability: of `machine`, None where the grader gives none.
+        judgment: the official one, None where there is none.
+        answer: what the grader said, as it came.
+        text: of the passage, None where there is none.
+    """
+
+    query_id: str
+    item_index: int
+    item_id: str
+    item: str
+    doc_id: str
+    rating: int | None
+    source: str
+    machine: int | None
+    status: str
+    probability: float | None
+    judgment: int | None
+    answer: str
+    text: str | None
 
 
 def grading(
     track: Assessment,
     *,
-    query_ids: Collection[str] | None = None,
-    item_ids: Collection[str] | None = None,
-    doc_ids: Collection[str] | None = None,
-    statuses: Collection[str] | None = None,
+    query_ids: Ids = None,
+    item_ids: Ids = None,
+    doc_ids: Ids = None,
     top: int | None = None,
 ) -> View:
-    """Every cell with its answer and official judgment, item by item, best rating first."""
+    """Return every cell with its answer and official judgment, item by item, best rating first."""
     graded_cells: list[GradedCell] = []
     of_items: list[tuple[Value, ...]] = []
-    for q in chosen_queries(track, query_ids, item_ids, doc_ids):
-        for item_index, item, cells in _cells(track, q, _items(track, q, item_ids)):
-            ordered = best_first(
+    for q in _chosen_queries(track, query_ids, item_ids, doc_ids):
+        answers = {(row["item_id"], row["doc_id"]): row for row in track.grade_rows((q.query_id,))}
+        for column, item in _items(track, q, item_ids):
+            cells = [
                 cell
-                for cell in cells
-                if (doc_ids is None or cell.doc_id in doc_ids)
-                and (statuses is None or cell.status in statuses)
+                for cell in _cells(track, q, column, item, answers)
+                if doc_ids is None or cell.doc_id in doc_ids
+            ]
+            cells.sort(
+                key=lambda cell: (
+                    -(MISSING if cell.rating is None else cell.rating),
+                    _STATUSES.index(cell.status),
+                    cell.doc_id,
+                )
             )
-            if ordered:
-                graded_cells += ordered[:top]
-                of_items.append((*_item(track, item_index, item), _given(ordered)))
+            if cells:
+                graded_cells += cells[:top]
+                of_items.append((*_item(track, column, item), _given(cells)))
     table, items = Table(GradedCell._fields, tuple(graded_cells)), Table((*_ITEM, "ratings"), tuple(of_items))
     return View(
         {"grading": table, "items": items},
-        notes=unused_note(track),
-        people=lambda: _item_by_item(table, items),
+        notes=_unused_note(track),
+        people=tuple(_item_by_item(table, items)),
     )
 
 
 def grid(
     track: Assessment,
     *,
-    query_ids: Collection[str] | None = None,
-    item_ids: Collection[str] | None = None,
-    doc_ids: Collection[str] | None = None,
+    query_ids: Ids = None,
+    item_ids: Ids = None,
+    doc_ids: Ids = None,
     min_rating: int | None = None,
     top: int | None = None,
 ) -> View:
-    """The ratings of passages x items for each query, with official judgments and labels."""
+    """Return the ratings of passages x items for each query, with official judgments and labels."""
     if track.asked.citing is not None:
         raise TrecexamError(
             f"the grader {track.name} grades each sentence only with the passages that it cites, so it has "
@@ -100,131 +140,105 @@ def grid(
             path=track.folder.config_path,
         )
     scores, threshold = track.config.scores, resolve_min_rating(track, min_rating)
-    judgments = known_judgments(track)
-    rows: list[tuple[Sequence[int], str, GridRow]] = []
+    rows: list[tuple[list[int], tuple[Value, ...], list[int]]] = []
     of_items: list[tuple[Value, ...]] = []
-    for q in chosen_queries(track, query_ids, item_ids, doc_ids):
-        judged, label = judgments.get(q.query_id, {}), labels(q, scores.label, threshold, scores.min_answers)
-        in_grid = sorted(
-            (
-                (doc_id, judged.get(doc_id), label.get(doc_id), ratings)
-                for doc_id, ratings in zip(q.doc_ids, q.ratings.tolist(), strict=True)
-                if doc_ids is None or doc_id in doc_ids
-            ),
-            key=grid_order,
+    for q in _chosen_queries(track, query_ids, item_ids, doc_ids):
+        judged, label = _judged(track, q.query_id), labels(q, scores.label, threshold, scores.min_answers)
+        in_grid = [
+            (doc_id, judged.get(doc_id), label.get(doc_id), ratings)
+            for doc_id, ratings in zip(q.doc_ids, q.ratings.tolist(), strict=True)
+            if doc_ids is None or doc_id in doc_ids
+        ]
+        in_grid.sort(
+            key=lambda row: (
+                *(row[1] is None, -(row[1] or 0), row[2] is None, -(row[2] or 0)),
+                *(-sum(max(rating, 0) for rating in row[3]), row[0]),
+            )
         )
         items = _items(track, q, item_ids) if in_grid else []
-        rows += [([column for column, _ in items], q.query_id, row) for row in in_grid[:top]]
-        of_items += [
-            (
-                *_item(track, column, item),
-                sum(ratings[column] >= threshold for *_, ratings in in_grid),
-            )
-            for column, item in items
-        ]
-    columns = sorted({column for of_query, *_ in rows for column in of_query})
+        shown = [column for column, _ in items]
+        for doc_id, judgment, doc_label, ratings in in_grid[:top]:
+            reached = sum(ratings[column] >= threshold for column in shown)
+            human = _by_people(track, q.query_id, doc_id)
+            rows.append((shown, (q.query_id, doc_id, judgment, doc_label, reached, human), ratings))
+        for column, item in items:
+            reached = sum(ratings[column] >= threshold for *_, ratings in in_grid)
+            of_items.append((*_item(track, column, item), reached))
+    columns = sorted({column for shown, *_ in rows for column in shown})
     table = Table(
         (
             *("query_id", "doc_id", "judgment", "label", "reached", "human"),
-            *(f"item.{p + 1}" for p in columns),
+            *(f"item.{column + 1}" for column in columns),
         ),
         tuple(
-            (
-                *(query_id, doc_id, judgment, label),
-                sum(ratings[column] >= threshold for column in of_query),
-                _by_people(track, query_id, doc_id),
-                *(None if p not in of_query or ratings[p] == MISSING else ratings[p] for p in columns),
-            )
-            for of_query, query_id, (doc_id, judgment, label, ratings) in rows
+            (*row, *(None if p not in shown or ratings[p] == MISSING else ratings[p] for p in columns))
+            for shown, row, ratings in rows
         ),
     )
     items_table = Table((*_ITEM, "reached"), tuple(of_items))
     return View(
         {"grid": table, "items": items_table},
-        unused_note(track),
+        _unused_note(track),
         about={"min_rating": threshold},
-        people=lambda: _query_by_query(table, items_table, threshold),
+        people=tuple(_query_by_query(table, items_table, threshold)),
     )
 
 
 def missing(
     track: Assessment,
     *,
-    query_ids: Collection[str] | None = None,
+    query_ids: Ids = None,
     min_rating: int | None = None,
     min_relevant: int | None = None,
     per_query: bool = False,
     top: int | None = None,
 ) -> View:
-    """The officially relevant passages that reach no item; and by query what became of all relevant ones."""
-    threshold, relevant = thresholds(track, min_rating, min_relevant)
-    queries, judgments = judged_queries(track, query_ids)
-    reports = [
-        relevant_passages(
-            q, judgments[q.query_id], track.sheets[q.query_id].without_text, threshold, relevant
-        )
-        for q in queries
-        if q.query_id in judgments
-    ]
-    unjudged = [q.query_id for q in queries if q.query_id not in judgments]
-    missed = Table(
-        ("query_id", "doc_id", "judgment", "best_rating", "best_items", "rated_items", "text"),
-        tuple(
-            (
-                *(of.query_id, each.doc_id, each.judgment, each.best_rating),
-                *(" ".join(str(item_index + 1) for item_index in each.best_items), each.n_rated),
-                track.texts.get(each.doc_id),
-            )
-            for of in reports
-            for each in of.missed[:top]
-        ),
+    """Return the officially relevant passages that reach no item; and by query the fate of relevant ones."""
+    judged, rating, relevant, unjudged = _judged_queries(track, query_ids, None, min_rating, min_relevant)
+    counts: list[RelevantPassages] = []
+    rows: list[tuple[Value, ...]] = []
+    for q, judgments in judged:
+        without_text = track.sheets[q.query_id].without_text
+        of_query, missed = relevant_passages(q, judgments, without_text, rating, relevant)
+        counts.append(of_query)
+        rows += [(q.query_id, *each, track.texts.get(each.doc_id)) for each in missed[:top]]
+    table = Table(
+        ("query_id", *Missed._fields, "text"),
+        tuple(rows),
         layout=Layout(("query_id", "doc_id"), ("judgment", "best_rating", "best_items", "text")),
     )
-    tables = {"missing": missed, "queries": Table(_OF_QUERY, tuple(map(_of_query, reports)))}
-    n_missed, n_reached = (
-        sum(len(of.missed) for of in reports),
-        sum(of.reached for of in reports),
+    queries = Table(RelevantPassages._fields, tuple(counts))
+    n_missed = sum(of_query.missed for of_query in counts)
+    n_rated = n_missed + sum(of_query.reached for of_query in counts)
+    share = f" ({n_missed / n_rated:.0%})" if n_rated else ""
+    note = (
+        f"missed: {n_missed:,} of {n_rated:,}{share} relevant passages (judgment {relevant} or better) that "
+        f"have ratings are rated {rating} or better on no item"
     )
-    share = f" ({n_missed / (n_missed + n_reached):.0%})" if n_missed + n_reached else ""
-    return View(
-        dict(reversed(tables.items())) if per_query else tables,
-        (
-            f"missed: {n_missed:,} of {n_missed + n_reached:,}{share} relevant passages (judgment {relevant} "
-            f"or better) that have ratings are rated {threshold} or better on no item",
-            *unjudged_note(unjudged),
-        ),
-        about={
-            "min_rating": threshold,
-            "min_relevant": relevant,
-            "missed": n_missed,
-            "unjudged_queries": unjudged,
-        },
-        people=None if per_query else lambda: [*([missed] if missed.rows else []), tables["queries"]],
-    )
+    tables = {"queries": queries, "missing": table} if per_query else {"missing": table, "queries": queries}
+    people = (queries,) if per_query or not rows else (table, queries)
+    return _judged_view(tables, note, rating, relevant, unjudged, people, missed=n_missed)
 
 
 def spurious(
     track: Assessment,
     *,
-    query_ids: Collection[str] | None = None,
-    item_ids: Collection[str] | None = None,
+    query_ids: Ids = None,
+    item_ids: Ids = None,
     min_rating: int | None = None,
     min_relevant: int | None = None,
     order: Order = "phi",
     top: int | None = None,
 ) -> View:
-    """How well each item tells relevant from non-relevant passages, the worst first."""
-    threshold, relevant = thresholds(track, min_rating, min_relevant)
-    queries, judgments = judged_queries(track, query_ids, item_ids)
-    discriminations = item_values(track, "discrimination", threshold)
+    """Return how well each item tells relevant from non-relevant passages, the worst first."""
+    judged, rating, relevant, unjudged = _judged_queries(track, query_ids, item_ids, min_rating, min_relevant)
+    discriminations = _discriminations(track, rating)
     reaches = [
         replace(reach, discrimination=discriminations.get((q.query_id, reach.item.item_id), math.nan))
-        for q in queries
-        if q.query_id in judgments
-        for reach in item_reaches(q, track.bank.items[q.query_id], judgments[q.query_id], threshold, relevant)
+        for q, judgments in judged
+        for reach in item_reaches(q, track.bank.items[q.query_id], judgments, rating, relevant)
         if item_ids is None or reach.item.item_id in item_ids
     ]
-    unjudged = [q.query_id for q in queries if q.query_id not in judgments]
     table = Table(
         ("query_id", "item_index", "item_id", *_COUNTS, "note", "item"),
         tuple(
@@ -242,109 +256,183 @@ def spurious(
             short={"nonrelevant_reached": "by non-relevant", "relevant_reached": "by relevant"},
         ),
     )
-    return View(
-        {"spurious": table},
-        (
-            f"relevant: judgment {relevant} or better; reached: rating {threshold} or better; only: by "
-            "passages that reach no other item; phi: correlation of reaching the item and being relevant"
-            + ("; discrimination: between runs, by item response theory" if discriminations else ""),
-            *unjudged_note(unjudged),
-        ),
-        about={
-            "min_rating": threshold,
-            "min_relevant": relevant,
-            "unjudged_queries": unjudged,
-            "n_items": len(reaches),
-        },
+    note = (
+        f"relevant: judgment {relevant} or better; reached: rating {rating} or better; only: by passages "
+        "that reach no other item; phi: correlation of reaching the item and being relevant"
+        + ("; discrimination: between runs, by item response theory" if discriminations else "")
     )
+    return _judged_view({"spurious": table}, note, rating, relevant, unjudged, n_items=len(reaches))
 
 
-_ITEM = ("query_id", "query", "item_index", "item_id", "item", "kind", "gold_answers")
-_OF_QUERY = (
-    "query_id", "relevant", "reached", "missed", "missed_share", "unrated", "without_text", "outside_pool"
-)  # fmt: skip
-_COUNTS = (
-    "relevant", "relevant_reached", "relevant_only", "nonrelevant", "nonrelevant_reached", "nonrelevant_only",
-    "precision", "phi", "discrimination"
-)  # fmt: skip
+def _judged_queries(
+    track: Assessment, query_ids: Ids, item_ids: Ids, min_rating: int | None, min_relevant: int | None
+) -> tuple[list[tuple[QueryRatings, Mapping[str, int]]], int, int, list[str]]:
+    """Return ratings and judgments of the chosen queries, min_rating, min_relevant, and unjudged queries.
+
+    Raises:
+        TrecexamError: none of the queries is judged, no passage of the pool is, or as `_chosen_queries`.
+    """
+    resolve_min_rating(track, min_rating)
+    at = relevance_thresholds(track, min_rating, min_relevant)
+    official = official_judgments(track)
+    chosen = _chosen_queries(track, query_ids, item_ids)
+    judged = [(q, official.judged[q.query_id]) for q in chosen if q.query_id in official.judged]
+    reason = no_overlap(track, official, _pooled(track))
+    if reason is None and not judged:
+        id_list = shorten_list([q.query_id for q in chosen], 3, dots=True)
+        reason = f"{official.source}: no official judgments of {id_list}"
+    if reason is not None:
+        raise TrecexamError(reason)
+    without = [q.query_id for q in chosen if q.query_id not in official.judged]
+    return judged, at.min_rating, at.min_relevant, without
 
 
-def _items(
-    track: Assessment, q: QueryRatings, item_ids: Collection[str] | None = None
-) -> list[tuple[int, Item]]:
-    """The query's items with their places in the bank, from 0."""
+def _discriminations(track: Assessment, min_rating: int) -> Mapping[tuple[str, str], float]:
+    """Return (query_id, item_id) -> discrimination, as an extension knows it; {} where none does."""
+    places = (extension.item_values.get("discrimination") for extension in extensions())
+    at = next(filter(None, places), None)
+    return {} if at is None else named(at)(track, min_rating)
+
+
+def _judged_view(
+    tables: Mapping[str, Table],
+    note: str,
+    rating: int,
+    relevant: int,
+    unjudged: Sequence[str],
+    people: tuple[Table, ...] = (),
+    **about: int,
+) -> View:
+    """Return a view of judged queries, with a note on the others."""
+    notes = [note]
+    if unjudged:
+        names = f"{plural(len(unjudged), 'query')} ({shorten_list(unjudged, 3, dots=True)})"
+        notes.append(f"left out because they have no official judgments: {names}")
+    facts = {"min_rating": rating, "min_relevant": relevant, "unjudged_queries": unjudged, **about}
+    return View(tables, tuple(notes), about=facts, people=people)
+
+
+def _chosen_queries(
+    track: Assessment, query_ids: Ids = None, item_ids: Ids = None, doc_ids: Ids = None
+) -> Sequence[QueryRatings]:
+    """Return the ratings of the queries asked for, of those that have the items asked for.
+
+    Raises:
+        TrecexamError: nothing is graded yet, or an id is not in the track.
+    """
+    folder, bank, counts = track.folder, track.bank, track.counts
+    _refuse_unknown(query_ids, bank.query_ids, "query", "in the bank", track)
+    items = {
+        query_id: {item.item_id: item for item in bank.items[query_id]}
+        for query_id in bank.query_ids
+        if query_ids is None or query_id in query_ids
+    }
+    in_bank = [item_id for of_query in items.values() for item_id in of_query]
+    _refuse_unknown(item_ids, in_bank, "item", "in the bank", track)
+    ratings = track.ratings()
+    if counts.cells == counts.missing + counts.no_text_cells and not any(q.rated.any() for q in ratings):
+        first = "" if track.runs else f"drop runs into {folder.runs}, then "
+        raise TrecexamError(
+            f"nothing is graded yet: {first}`trecexam watch {quoted(folder.root)} --once` grades",
+            path=folder.root,
+        )
+    queries = [
+        q
+        for q in ratings
+        if q.query_id in items
+        and (item_ids is None or any(item_id in item_ids for item_id in items[q.query_id]))
+    ]
+    _refuse_unknown(doc_ids, {d for q in queries for d in q.doc_ids}, "passage", "in the pool", track)
+    return queries
+
+
+def _refuse_unknown(ids: Ids, known_ids: Collection[str], what: str, where: str, track: Assessment) -> None:
+    for unknown in ids or ():
+        if unknown not in known_ids:
+            hint = did_you_mean(unknown, known_ids, before="; ")
+            raise TrecexamError(f"no {what} '{unknown}' {where}{hint}", path=track.folder.root)
+
+
+def _pooled(track: Assessment) -> Mapping[str, Sequence[str]]:
+    return {q.query_id: q.doc_ids for q in track.ratings()}
+
+
+def _judged(track: Assessment, query_id: str) -> Mapping[str, int]:
+    """Return doc_id -> the official judgment; nothing where there are none."""
+    return {} if track.official is None else official_judgments(track).judged.get(query_id, {})
+
+
+def _unused_note(track: Assessment) -> tuple[str, ...]:
+    """Return a line on why the official judgments say nothing of the pool, if they do not."""
+    if track.official is None and track.folder.qrels() is None:
+        return ()
+    try:
+        reason = no_overlap(track, official_judgments(track), _pooled(track))
+    except TrecexamError as error:
+        reason = str(error)
+    return () if reason is None else (f"no judgments shown: {reason}",)
+
+
+def _items(track: Assessment, q: QueryRatings, item_ids: Ids = None) -> list[tuple[int, Item]]:
+    """Return the query's items with their places in the bank, from 0."""
     items = enumerate(track.bank.items[q.query_id])
-    return [(item_index, item) for item_index, item in items if item_ids is None or item.item_id in item_ids]
+    return [(column, item) for column, item in items if item_ids is None or item.item_id in item_ids]
 
 
-def _item(track: Assessment, item_index: int, item: Item) -> tuple[Value, ...]:
-    """The columns `_ITEM`."""
-    query = track.query_texts.get(item.query_id, "")
-    answers = " | ".join(item.gold_answers)
-    return item.query_id, query, item_index + 1, item.item_id, item.text, item.kind, answers
+def _item(track: Assessment, column: int, item: Item) -> tuple[Value, ...]:
+    """Return the columns `_ITEM`."""
+    query, answers = track.query_texts.get(item.query_id, ""), " | ".join(item.gold_answers)
+    return item.query_id, query, column + 1, item.item_id, item.text, item.kind, answers
 
 
 def _cells(
-    track: Assessment, q: QueryRatings, items: Iterable[tuple[int, Item]]
-) -> Iterator[tuple[int, Item, list[GradedCell]]]:
-    """Each item's cells."""
-    judgments = known_judgments(track).get(q.query_id, {})
-    answers = {(row["item_id"], row["doc_id"]): row for row in track.grade_rows((q.query_id,))}
-    texts = {doc_id: track.texts.get(doc_id) for doc_id in q.doc_ids}
-    sheet, human = track.sheets[q.query_id], _human_cells(track, q.query_id)
-    without = sheet.without_text
-    for column, item in items:
-        cells = []
-        for row, (doc_id, rating) in enumerate(zip(q.doc_ids, q.ratings[:, column].tolist(), strict=True)):
-            if sheet.place(row, column) is None:
-                continue
-            answer = answers.get((item.item_id, doc_id), {})
-            counts = None if rating == MISSING else rating
-            machine, chances = answer.get("rating"), answer.get("probabilities")
-            cells.append(
-                GradedCell(
-                    *(q.query_id, column + 1, item.item_id, item.text, doc_id),
-                    rating=counts,
-                    source="" if counts is None else "human" if (doc_id, item.item_id) in human else "model",
-                    machine=machine,
-                    status=answer.get("status", "no_text" if doc_id in without else "missing"),
-                    probability=None if chances is None or machine is None else chances[machine],
-                    judgment=judgments.get(doc_id),
-                    answer=answer.get("answer", ""),
-                    text=texts[doc_id],
-                )
-            )
-        yield column, item, cells
+    track: Assessment,
+    q: QueryRatings,
+    column: int,
+    item: Item,
+    answers: Mapping[tuple[str, str], Mapping[str, Any]],
+) -> Iterator[GradedCell]:
+    """Yield an item's cells.
+
+    Args:
+        answers: (item_id, doc_id) -> the grade as `Track.grades` gives it.
+    """
+    judgments, sheet = _judged(track, q.query_id), track.sheets[q.query_id]
+    human = track.overrides.queries.get(q.query_id, QueryOverrides()).cells
+    codes = sheet.matrix()[:, column].tolist()
+    for row, (doc_id, rating) in enumerate(zip(q.doc_ids, q.ratings[:, column].tolist(), strict=True)):
+        if codes[row] == NOT_ASKED:
+            continue
+        answer = answers.get((item.item_id, doc_id), {})
+        counts = None if rating == MISSING else rating
+        machine, chances = answer.get("rating"), answer.get("probabilities")
+        yield GradedCell(
+            *(q.query_id, column + 1, item.item_id, item.text, doc_id),
+            rating=counts,
+            source="" if counts is None else "human" if (doc_id, item.item_id) in human else "model",
+            machine=machine,
+            status=answer.get("status", "no_text" if doc_id in sheet.without_text else "missing"),
+            probability=None if chances is None or machine is None else chances[machine],
+            judgment=judgments.get(doc_id),
+            answer=answer.get("answer", ""),
+            text=track.texts.get(doc_id),
+        )
 
 
 def _by_people(track: Assessment, query_id: str, doc_id: str) -> str:
-    """What people rated of a passage: "label", as a whole, and the indices of items."""
+    """Return what people rated of a passage: "label", as a whole, and the indices of items."""
     human = track.overrides.queries.get(query_id, QueryOverrides())
     column_of = track.sheets[query_id].column_of
     rated = sorted(column_of[item_id] + 1 for doc, item_id in human.cells if doc == doc_id)
     return " ".join([*(["label"] if doc_id in human.passages else []), *map(str, rated)])
 
 
-def _human_cells(track: Assessment, query_id: str) -> Collection[tuple[str, str]]:
-    """(doc_id, item_id) of the cells that a person rated in place of the grader."""
-    human = track.overrides.queries.get(query_id)
-    return () if human is None else human.cells.keys()
-
-
 def _given(cells: Sequence[GradedCell]) -> str:
-    """How often each rating was given, and what became of other answers: as "2 x 5, 1 x 3, 1 no text"."""
+    """Count ratings and other answers: "2 x 5, 1 x 3, 1 no text"."""
     ratings = Counter(cell.rating for cell in cells if cell.rating is not None)
     statuses = Counter(cell.status.replace("_", " ") for cell in cells if cell.status != "ok")
     counts = [f"{n} x {rating}" for rating, n in sorted(ratings.items(), reverse=True)]
     return ", ".join([*counts, *(f"{n} {status}" for status, n in statuses.items())])
-
-
-def _of_query(of: RelevantPassages) -> tuple[Value, ...]:
-    """The columns `_OF_QUERY`."""
-    return (
-        *(of.query_id, of.relevant, of.reached, len(of.missed), of.missed_share),
-        *(of.unrated, of.without_text, of.outside),
-    )
 
 
 def _heading(query_id: Value, query: Value) -> str:
@@ -352,7 +440,7 @@ def _heading(query_id: Value, query: Value) -> str:
 
 
 def _item_by_item(cells: Table, items: Table) -> Iterator[Table]:
-    """A table for each item, without the columns that say nothing there."""
+    """Yield a table for each item, without the columns that say nothing there."""
     of_items = {(row["query_id"], row["item_id"]): row for row in items}
     for (query_id, index, item_id, text), table in cells.grouped("query_id", "item_index", "item_id", "item"):
         item = of_items[query_id, item_id]
@@ -366,11 +454,11 @@ def _item_by_item(cells: Table, items: Table) -> Iterator[Table]:
 
 
 def _query_by_query(grid: Table, items: Table, min_rating: int) -> Iterator[Table]:
-    """For each query its grid, what people rated marked, and its items."""
-    of_items = {query_id: table for (query_id, query), table in items.grouped("query_id", "query")}
-    texts = dict(zip(items["query_id"], items["query"], strict=True))
-    for (query_id,), table in grid.grouped("query_id"):
-        query_items = of_items[query_id]
+    """Yield for each query its grid, what people rated marked, and its items."""
+    of_items = dict(items.grouped("query_id", "query"))
+    for ((query_id, query), query_items), (_, table) in zip(
+        of_items.items(), grid.grouped("query_id"), strict=True
+    ):
         indices = query_items["item_index"]
         rows = []
         for row in table:
@@ -385,7 +473,7 @@ def _query_by_query(grid: Table, items: Table, min_rating: int) -> Iterator[Tabl
             ("doc_id", "judgment", "label", "reached", *map(str, indices)),
             tuple(rows),
             layout=Layout(("doc_id",), split=True),
-            caption=f"{_heading(query_id, texts[query_id])}; reached: {min_rating} or better{legend}",
+            caption=f"{_heading(query_id, query)}; reached: {min_rating} or better{legend}",
         )
         layout = Layout(("item_index", "item_id"), ("reached", "item"), without=("kind", "gold_answers"))
         yield replace(query_items, layout=layout)

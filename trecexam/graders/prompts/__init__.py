@@ -1,15 +1,22 @@
-"""Prompts: published ones by name, a user's own from a file in the track folder."""
+"""Prompts: published ones by name, a user's own from a file; and what graders that ask them share."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby, islice
 from pathlib import Path
+from typing import Any
 
+from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.folder import PROMPT_SUFFIXES
+from trecexam.graders.base import Cell, Grader, Scale
 from trecexam.graders.prompts.custom import load_prompt
 from trecexam.graders.prompts.model import Prompt
-from trecexam.graders.prompts.parsing import Reading
+from trecexam.graders.prompts.parsing import UNPARSED, Reading
 from trecexam.graders.prompts.published import published
 from trecexam.templates import published_prompt
 
@@ -20,7 +27,7 @@ __all__ = ["DEFAULT", "Prompt", "Reading", "chosen_prompts", "load_prompt", "nam
 
 
 def named(name: str, root: Path) -> Prompt:
-    """The published prompt of that name, or the one in a file of that name in the track folder `root`.
+    """Return the published prompt of that name, or the one in a file of the track folder `root`.
 
     Raises:
         GraderError: there is none; the message names the nearest.
@@ -34,7 +41,83 @@ def named(name: str, root: Path) -> Prompt:
 
 
 def chosen_prompts(settings: GraderSection, root: Path, *, passage_first: bool) -> list[Prompt]:
-    """The prompts that the settings name, or the paper's self-ratings."""
+    """Return the prompts that the settings name, or the paper's self-ratings."""
     names = DEFAULT if settings.prompt is None else (settings.prompt,)
     prompts = [named(name, root) for name in names]
     return [prompt.passage_first() for prompt in prompts] if passage_first else prompts
+
+
+def with_verdict(answer: str, verdict: str) -> str:
+    """Return what is stored of an answer and what a model said of it."""
+    return json.dumps({"answer": answer, "verification": verdict}, ensure_ascii=False)
+
+
+def verdict_in(text: str) -> str | None:
+    """Return what a model said of an answer, as `with_verdict` stored it; None for other texts."""
+    try:
+        verdict = json.loads(text)["verification"]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+    return verdict if isinstance(verdict, str) else None
+
+
+def reader(prompts: Sequence[Prompt], compat: str | None) -> Callable[..., Reading]:
+    """Return what reads the rating that an answer means: (item, answer, whether it was cut off) -> reading.
+
+    Args:
+        prompts: one for each kind of item that is graded.
+        compat: see `Prompt.read`.
+    """
+    prompt_of = {prompt.asks: prompt for prompt in prompts}
+
+    # A model says the same few things of a million cells.
+    @lru_cache(maxsize=65_536)
+    def reading(kind: str, key: tuple[str, ...], text: str, cut: bool) -> Reading:
+        prompt, item = prompt_of[kind], Item("", "", "", kind, key)
+        if prompt.verification is None:
+            return prompt.read(text, item, compat, cut=cut)
+        verdict = verdict_in(text)
+        return UNPARSED if verdict is None else prompt.verification.read(verdict, item, compat, cut=cut)
+
+    return lambda item, text, cut=False: reading(item.kind, item.gold_answers, text, cut)
+
+
+def prompted_reading(settings: GraderSection, root: Path) -> dict[str, Any]:
+    """Return what reads stored answers; needs no model."""
+    return {"read": reader(chosen_prompts(settings, root, passage_first=False), settings.compat)}
+
+
+class PromptedGrader(Grader):
+    """Has a prompt for each kind of item, and reads the answers to it; see `reader`."""
+
+    def __init__(self, prompts: Sequence[Prompt], compat: str | None) -> None:
+        self.prompts: Mapping[str, Prompt] = {prompt.asks: prompt for prompt in prompts}
+        self.compat = compat
+        self.read = reader(prompts, compat)
+        self.item_kinds = frozenset(self.prompts)
+        self.scale = Scale(max(p.max_rating for p in prompts), max(p.min_rating for p in prompts))
+        self.needs_query_text = any(prompt.needs_query_text for prompt in prompts)
+        #: Whether one prompt asks about several items.
+        self.asks_lists = any(prompt.group > 1 for prompt in prompts)
+
+    def _calls(self, cells: Iterable[Cell]) -> Iterator[tuple[Cell, ...]]:
+        """Yield the cells of each prompt: one by one, or several of a passage, in their order."""
+        for (_, _, kind), same in groupby(cells, lambda cell: (cell.query_id, cell.text, cell.item.kind)):
+            while call := tuple(islice(same, self.prompts[kind].group)):
+                yield call
+
+    def _filled(
+        self, prompt: Prompt, cells: Sequence[Cell], passage: str, plain: Callable[[str], str]
+    ) -> str:
+        """Return the prompt of a call's cells with a passage; `plain` takes special tokens out of texts."""
+        cell = cells[0]
+        if prompt.group > 1:
+            items = [each.item._replace(text=plain(each.item.text)) for each in cells]
+            return prompt.list_text(plain(cell.query_text), items, plain(passage))
+        item = cell.item._replace(text=plain(cell.item.text))
+        if prompt.needs_key:
+            key = tuple(map(plain, item.gold_answers))
+            item = item._replace(
+                gold_answers=key, choices=tuple((x, plain(text)) for x, text in item.choices)
+            )
+        return prompt.text(plain(cell.query_text), item, plain(passage))

@@ -31,10 +31,9 @@ _PUNCTUATION = re.compile(r"[^\w\s]|_")
 
 @cache
 def stemmer() -> Callable[[str], str]:
-    """NLTK's variant of the Porter stemmer, with which EXAM and the Rubric workbench were published.
+    """Return NLTK's variant of the Porter stemmer, with which EXAM and the Rubric workbench were published.
 
-    It leaves words of two letters alone ("us"), where Porter's own takes the s of them (Porter, "An algorithm
-    for suffix stripping", Program 14(3), 1980).
+    It leaves words of two letters alone ("us"); Porter's own takes the s of them (Program 14(3), 1980).
     """
     from nltk.stem.porter import PorterStemmer
 
@@ -44,17 +43,13 @@ def stemmer() -> Callable[[str], str]:
 
 @cache
 def stop_words() -> frozenset[str]:
-    """The 179 English stop words that the workbench removes, as NLTK lists them."""
+    """Return the 179 English stop words that the workbench removes, as NLTK lists them."""
     path = Path(__file__).parent / "texts" / "stop-words.txt"
     return frozenset(path.read_text(encoding="utf-8").split())
 
 
 def normalised(text: str, *, without_stop_words: bool = False) -> str:
-    """Return the text in lower case, without punctuation, each word stemmed, single spaces between.
-
-    Args:
-        without_stop_words: leave these out as well.
-    """
+    """Return the text in lower case, without punctuation, perhaps without stop words, each word stemmed."""
     words = unpunctuated(text).split()
     if without_stop_words:
         words = [word for word in words if word not in stop_words()]
@@ -78,7 +73,7 @@ def says_unanswerable(answer: str) -> bool:
 
 
 def is_correct(answer: str, key: Collection[str]) -> bool:
-    """Whether `answer` is one of the answers in `key`.
+    """Return True where `answer` is one of the answers in `key`.
 
     Both are lower-cased, freed of punctuation and stop words, and Porter-stemmed. They are the same when
     the strings match (2 characters or more) or when their edit similarity (insertions and deletions, over
@@ -106,7 +101,7 @@ def is_correct(answer: str, key: Collection[str]) -> bool:
 
 
 def correct_answer(item: Item) -> str:
-    """The answer key as a prompt names it; of several answers any is right.
+    """Return the answer key as a prompt names it; of several answers any is right.
 
     "all of the above" and "none of the above" name choices, as `exam_verify_answer` of EXAM does.
     """

@@ -26,7 +26,7 @@ _LABEL_KEYS = ("label", "assignment", "support", "rating", "answer")
 
 
 def as_label(text: str) -> str:
-    """A label as prompts spell it: without quotes, in lower case, words joined by `_`."""
+    """Return a label as prompts spell it: without quotes, in lower case, words joined by `_`."""
     return re.sub(r"[\s_-]+", "_", text.strip(_MARKS).casefold())
 
 
@@ -80,7 +80,7 @@ def _of_json(answer: str) -> list[str]:
 
 
 def _bare(answer: str, labels: Collection[str]) -> list[str]:
-    """The parts of a list without brackets; none where its numbers are not 1, 2, 3 ..."""
+    """Return the parts of a list without brackets; none where its numbers are not 1, 2, 3 ..."""
     lines = [line for line in answer.splitlines() if line.strip()]
     if len(lines) < 2 or any("," in line.rstrip(" ,") for line in lines):
         bullet = _BULLET.match(answer)
@@ -101,17 +101,12 @@ def _bare(answer: str, labels: Collection[str]) -> list[str]:
 
 
 def with_place(label: str, position: int, number: int) -> str:
-    """What is stored of a cell: its label, and which one of how many it was in the model's list, from 1."""
+    """Return what is stored of a cell: its label, and its place, from 1, in the model's list of so many."""
     return json.dumps({"label": label, "place": position, "of": number}, ensure_ascii=False)
 
 
 def read_assignment(stored: str, ratings: Mapping[str, int], *, cut: bool = False) -> Reading:
-    """Read the rating of a label, as `with_place` stores it, bare, or as a list of one; all else is unparsed.
-
-    Args:
-        ratings: of labels, however these are spelled.
-        cut: see `read_labels`.
-    """
+    """Read the rating of a label: as `with_place` stores it, bare, or as a list of one."""
     row = json_value(stored)
     is_stored = isinstance(row, dict) and row.keys() == {"label", "place", "of"}
     listed = [row["label"]] if is_stored else read_labels(stored, 1, ratings, cut=cut)

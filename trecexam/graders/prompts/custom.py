@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Literal
@@ -13,9 +12,8 @@ from pydantic import Field, StrictInt
 from converters.records import Item
 from trecexam.errors import GraderError
 from trecexam.graders.base import Scale
-from trecexam.graders.prompts.assignments import ASSIGNMENTS, GROUP, as_label
-from trecexam.graders.prompts.model import SLOTS, Prompt
-from trecexam.graders.prompts.parsing import SUPPORT
+from trecexam.graders.prompts.assignments import GROUP, as_label
+from trecexam.graders.prompts.model import SCALES, SLOTS, Prompt, usual_answers
 from trecexam.templates import TemplateFile, read_own_prompt, slots
 
 #: What a prompt may ask about, in the order in which its slots are looked at.
@@ -66,8 +64,7 @@ def load_prompt(path: Path) -> Prompt:
     own = read_own_prompt(path, PromptFile, (*SLOTS, *_LIST_SLOTS), {"passage": _PASSAGE})
     file, jinja = own.file, own.jinja
     present = slots(own.template, jinja=jinja)
-    short = {"yes_no": 1, "answer": 1, "answer_key": 1, "support": 2}
-    scale = short.get(file.parser, file.max_rating)
+    scale = SCALES.get(file.parser, file.max_rating)
     try:
         prompt = Prompt(
             name=own.name,
@@ -76,7 +73,7 @@ def load_prompt(path: Path) -> Prompt:
             asks=_asked_kind(file, present, *(("{{ ", " }}") if jinja else "{}")),
             group=_group(file, present),
             parser=file.parser,
-            answers=tuple(_checked_answers(file, scale).items()),
+            answers=_checked_answers(file, scale),
             max_rating=scale,
             min_rating=file.min_rating or Scale.up_to(scale).min_rating,
             source=path.name,
@@ -107,48 +104,37 @@ def _asked_kind(file: PromptFile, present: AbstractSet[str], left: str, right: s
 
 def _group(file: PromptFile, present: AbstractSet[str]) -> int:
     """Return how many nuggets the prompt asks about at most."""
-    reason = ""
-    if "nuggets" not in present:
-        if file.parser == "assignment":
-            reason = '`parser = "assignment"` reads a list: write {nuggets} into it'
-        elif file.group is not None or "num_nuggets" in present:
-            what = "{num_nuggets}" if file.group is None else "`group`"
-            reason = f"{what} is for prompts with {{nuggets}}"
-    elif file.parser != "assignment":
-        reason = 'a list of nuggets, {nuggets}, needs a .toml file with `parser = "assignment"`'
-    elif file.asks not in {None, "nugget"}:
-        reason = "{nuggets} asks about nuggets: take `asks` out"
-    elif single := sorted(present & {"question", "nugget", "statement", "correct_answer"}):
-        reason = f"it asks about several nuggets at once: take {{{single[0]}}} out"
-    if reason:
-        raise GraderError(f"this prompt cannot be used: {reason}")
-    return (file.group or GROUP) if "nuggets" in present else 1
+    is_list, reads_list = "nuggets" in present, file.parser == "assignment"
+    single = sorted(present & {"question", "nugget", "statement", "correct_answer"})
+    reasons = {
+        '`parser = "assignment"` reads a list: write {nuggets} into it': reads_list and not is_list,
+        "`group` is for prompts with {nuggets}": file.group is not None and not is_list,
+        "{num_nuggets} is for prompts with {nuggets}": "num_nuggets" in present and not is_list,
+        'a list of nuggets, {nuggets}, needs a .toml file with `parser = "assignment"`': is_list
+        and not reads_list,
+        "{nuggets} asks about nuggets: take `asks` out": is_list and file.asks not in {None, "nugget"},
+        f"it asks about several nuggets at once: take {{{', '.join(single)}}} out": is_list and single,
+    }
+    for reason, is_wrong in reasons.items():
+        if is_wrong:
+            raise GraderError(f"this prompt cannot be used: {reason}")
+    return (file.group or GROUP) if is_list else 1
 
 
-def _checked_answers(file: PromptFile, scale: int) -> Mapping[str, int]:
+def _checked_answers(file: PromptFile, scale: int) -> tuple[tuple[str, int], ...]:
     """Return the permitted answers with their ratings: the file's own, or those of its parser."""
-    answers = file.answers
-    if answers is None:
-        answers = {
-            "rating": {str(rating): rating for rating in range(scale, -1, -1)},
-            "yes_no": {"Yes": 1, "No": 0},
-            "support": dict(SUPPORT),
-            "assignment": dict(ASSIGNMENTS),
-            "final_score": {f"##final score: {rating}": rating for rating in range(scale, -1, -1)},
-        }.get(file.parser, {})
-    wrong = [answer for answer, rating in answers.items() if not 0 <= rating <= scale or not answer.strip()]
-    if wrong:
-        raise GraderError(f"`answers`: '{wrong[0]}' has no rating on the scale 0..{scale}")
-    if file.parser != "assignment":
-        return answers
-    if not answers:
-        raise GraderError("`answers`: a list needs labels")
-    labels: set[str] = set()
-    for answer in answers:
+    if file.answers is None:
+        return usual_answers(file.parser, scale)
+    is_list, labels = file.parser == "assignment", set[str]()
+    for answer, rating in file.answers.items():
+        if not 0 <= rating <= scale or not answer.strip():
+            raise GraderError(f"`answers`: '{answer}' has no rating on the scale 0..{scale}")
         label = as_label(answer)
-        if re.search(r"""[\[\]'",\\\n]""", answer) or not label:
+        if is_list and (re.search(r"""[\[\]'",\\\n]""", answer) or not label):
             raise GraderError(f"`answers`: '{answer}' cannot be in a list")
-        if label in labels:
+        if is_list and label in labels:
             raise GraderError(f"`answers`: '{answer}' is read as another answer")
         labels.add(label)
-    return answers
+    if is_list and not labels:
+        raise GraderError("`answers`: a list needs labels")
+    return tuple(file.answers.items())

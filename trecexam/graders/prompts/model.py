@@ -10,10 +10,10 @@ from typing import Any
 
 from converters.records import Item
 from trecexam.graders.prompts import parsing
-from trecexam.graders.prompts.answer_key import correct_answer
-from trecexam.graders.prompts.assignments import read_assignment, read_labels
+from trecexam.graders.prompts.answer_key import correct_answer, is_correct
+from trecexam.graders.prompts.assignments import ASSIGNMENTS, read_assignment, read_labels
 from trecexam.graders.prompts.parsing import UNPARSED, Reading
-from trecexam.graders.replies import EMPTY, INSIDE_A_THOUGHT, read_reply, unwrapped
+from trecexam.graders.replies import read_reply, unwrapped
 from trecexam.templates import filled, slots
 
 #: What a template may name. `context`, `passage`, `citation` and `answer` are the same: the graded text.
@@ -21,8 +21,23 @@ from trecexam.templates import filled, slots
 SLOTS = (
     "question", "nugget", "query", "statement", "correct_answer", "answer", "context", "passage", "citation"
 )  # fmt: skip
+#: The best rating that some parsers can read.
+SCALES = {"yes_no": 1, "answer": 1, "answer_key": 1, "support": 2}
 _LABEL = re.compile(r"^\W*([0-9])\s*[:=]\s*(\S.*?)\s*$", re.M)
 _CONTEXT_LAST = " Context: {context}"
+
+
+def usual_answers(parser: str, max_rating: int) -> tuple[tuple[str, int], ...]:
+    """Return the answers that prompts of a parser permit, with their ratings, best first."""
+    ratings = range(max_rating, -1, -1)
+    usual: Mapping[str, tuple[tuple[str, int], ...]] = {
+        "rating": tuple((str(rating), rating) for rating in ratings),
+        "yes_no": (("Yes", 1), ("No", 0)),
+        "support": parsing.SUPPORT,
+        "assignment": ASSIGNMENTS,
+        "final_score": tuple((f"##final score: {rating}", rating) for rating in ratings),
+    }
+    return usual.get(parser, ())
 
 
 @dataclass(frozen=True)
@@ -40,11 +55,10 @@ class Prompt:
         max_rating: the best rating on its scale (the worst is 0).
         min_rating: from this rating on a passage counts, where the track does not say.
         source: where it was published.
-        jinja: the template is Jinja's.
         verification: asked next, with the answer to this one as its text; the rating is that of its answer.
         system: what the model is told before it; "" for nothing.
-        group: how many items of a query one prompt asks about, at most. Where these are several, the slots
-            are {nuggets}, a list, and {num_nuggets}, and the answer is a list of as many labels.
+        group: how many items of a query one prompt asks about, at most. Of several, the slots are {nuggets}
+            (a list) and {num_nuggets}, and the answer is a list of as many labels.
     """
 
     name: str
@@ -63,14 +77,14 @@ class Prompt:
 
     @cached_property
     def needs_key(self) -> bool:
-        """Whether it can only grade items that have an answer key."""
+        """True for a prompt that can only grade items that have an answer key."""
         if self.verification is not None and self.verification.needs_key:
             return True
         return self.parser == "answer_key" or "correct_answer" in slots(self.template, jinja=self.jinja)
 
     @property
     def needs_query_text(self) -> bool:
-        """Whether it names the query's text beside the item it asks about."""
+        """True for a prompt that names the query's text beside the item it asks about."""
         return self.asks != "query" and "query" in slots(self.template, jinja=self.jinja)
 
     @cached_property
@@ -79,7 +93,7 @@ class Prompt:
         return {int(digit): text for digit, text in _LABEL.findall(self.template)}
 
     def text(self, query: str, item: Item, passage: str) -> str:
-        """The prompt for one cell. A slot's name inside a question or passage stays unchanged.
+        """Return the prompt for one cell. A slot's name inside a question or passage stays unchanged.
 
         Raises:
             GraderError: a Jinja template cannot be filled in with these values.
@@ -93,7 +107,7 @@ class Prompt:
         return filled(self.template, values, jinja=self.jinja, name=self.source)
 
     def list_text(self, query: str, items: Sequence[Item], passage: str) -> str:
-        """The prompt for the cells of these items with one passage; items are a list as Python writes it."""
+        """Return the prompt for these items with one passage; items are a list as Python writes it."""
         nuggets = [item.text for item in items]
         values = {"query": query, "num_nuggets": str(len(nuggets)), "nuggets": str(nuggets)}
         values |= dict.fromkeys(("context", "passage", "answer"), passage)
@@ -104,11 +118,10 @@ class Prompt:
 
         Args:
             compat: "workbench" reads as the Rubric workbench's released code does.
-            cut: the model was stopped at the most tokens of a reply; the reply counts where it is a complete
-                answer by itself.
+            cut: the model was stopped at the most tokens: the reply counts where it is complete by itself.
         """
-        text, problem = read_reply(reply, cut=cut)
-        if problem == INSIDE_A_THOUGHT or (problem == EMPTY and reply.strip()):
+        text = read_reply(reply).text
+        if not text and reply.strip():
             return UNPARSED
         answer = unwrapped(text)
         if answer in self._ratings:
@@ -130,16 +143,15 @@ class Prompt:
         if self.parser == "assignment":
             return read_assignment(text, self._ratings, cut=cut)
         if self.parser == "answer_key":
-            reading = parsing.read_key(text if cut else answer, item)
-            return reading if reading.rating or not cut else UNPARSED
+            is_right = is_correct(text if cut else answer, item.gold_answers)
+            return Reading(int(is_right), "ok") if is_right or not cut else UNPARSED
         if cut:
             return UNPARSED
         return parsing.read_yes_no(text) if self.parser == "yes_no" else parsing.read_answer(answer)
 
     def read_list(self, reply: str, number: int, *, cut: bool = False) -> list[str] | None:
         """Read the labels of `number` items, see `read_labels`; None where the reply has no such list."""
-        text, problem = read_reply(reply, cut=cut)
-        return None if problem == INSIDE_A_THOUGHT else read_labels(text, number, self._ratings, cut=cut)
+        return read_labels(read_reply(reply).text, number, self._ratings, cut=cut)
 
     @cached_property
     def _ratings(self) -> Mapping[str, int]:
@@ -150,7 +162,7 @@ class Prompt:
         return {_plain(answer): rating for answer, rating in self.answers}
 
     def passage_first(self) -> Prompt:
-        """The same prompt with the passage before everything else, where its text allows.
+        """Return the prompt with the passage before everything else, where its text allows.
 
         The items of one passage then begin with the same tokens, which a decoder-only model reads once.
         """
@@ -162,7 +174,7 @@ class Prompt:
         )
 
     def identity(self) -> dict[str, Any]:
-        """All of it that can change what a model writes. How answers are read is not: that runs no model."""
+        """Return all that can change what a model writes; how answers are read cannot, and runs no model."""
         return {
             "name": self.name,
             "version": self.version,

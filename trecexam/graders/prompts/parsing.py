@@ -8,21 +8,20 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from converters.records import Item
-from trecexam.graders.prompts.answer_key import UNANSWERABLE, is_correct, says_unanswerable, stemmer
+from trecexam.graders.prompts.answer_key import UNANSWERABLE, says_unanswerable, stemmer
 from trecexam.graders.prompts.stated import (
     NO_RATING,
     NUMBER,
     alone,
     explicit,
     given,
+    in_json,
     objects,
     plain_characters,
     rating_of,
-    whole_json,
     words,
 )
-from trecexam.graders.replies import fence_removed
+from trecexam.graders.replies import fence_removed, json_value
 
 
 class Reading(NamedTuple):
@@ -116,7 +115,9 @@ def read_rating(
     text, scale = plain_characters(answer), labels or {}
     if cut:
         rating = alone(text, max_rating, scale, cut=True)
-        return _reading(whole_json(text, max_rating, scale) if rating is None else rating)
+        if rating is None and isinstance(value := json_value(text), dict | list):
+            rating = in_json(value, max_rating, scale)
+        return _reading(rating)
     lines = [line for line in text.splitlines() if words(line)]
     if _REFUSES.match(text):
         own_lines = (alone(line, max_rating, scale, named=True) for line in lines[1:])
@@ -125,13 +126,13 @@ def read_rating(
     by_line = [alone(line, max_rating, scale) for line in lines]
     ratings = {rating for rating in by_line if rating is not None}
     named_ratings = [*explicit(text, max_rating, scale)]
-    finals = {each.value for each in named_ratings if each.final}
+    finals = {rating for rating, is_final in named_ratings if is_final}
     if not finals and _RETRACTED.search(text):
         return UNPARSED
     if named_ratings:
         if _is_numbered(lines):
             by_line = []
-        named = finals or {each.value for each in named_ratings}
+        named = finals or {rating for rating, _ in named_ratings}
         bare = {rating for rating in (*by_line[:1], *by_line[-1:]) if rating is not None}
         named |= set() if finals else bare
         return _reading(named.pop() if len(named) == 1 else None)
@@ -222,19 +223,12 @@ def read_answer(answer: str) -> Reading:
     return Reading(0 if not answer.strip() or says_unanswerable(answer) else 1, "ok")
 
 
-def read_key(answer: str, item: Item) -> Reading:
-    """Read 1 where the answer is right by the item's answer key, else 0."""
-    return Reading(int(is_correct(answer, item.gold_answers)), "ok")
-
-
 def read_support(answer: str, *, cut: bool = False) -> Reading:
     """Read 2 for full, 1 for partial and 0 for no support, however the words are joined and quoted.
 
     A label on its own line, or the answer's first sentence, counts, whatever is said elsewhere.
-    Else an answer that names several labels, or denies one ("not full support"), is unparsed.
-
-    Args:
-        cut: the answer was cut off: it counts where it is a label and nothing else.
+    Else an answer that names several labels, or denies one ("not full support"), is unparsed. An answer that
+    was cut off counts where it is a label and nothing else.
     """
     answer = _said(answer)
     first = _SENTENCE_END.split(answer.strip(), maxsplit=1)[0]
@@ -281,7 +275,6 @@ def read_as_workbench(parser: str, answer: str, max_rating: int) -> Reading:
     unanswerability becomes 1 and every other text 0, "5: The answer ..." too
     (`SelfRaterStrict.check_answer_rating`, whose test of `check_unanswer` is the wrong way round). Direct
     prompts: whatever is not "yes", "correct" or "true" becomes 0 (`DirectGradingPrompt.check_answer`).
-    Kept for `compat = "workbench"`, so that published figures can be had again.
     """
     if parser == "rating":
         match = re.fullmatch(r"[^\w]*([0-9])[^\w]*", answer)

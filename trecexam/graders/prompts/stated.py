@@ -7,9 +7,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple
-
-from trecexam.graders.replies import json_value
+from typing import Any, Literal
 
 #: A number that is stated as the rating, and cannot be one: "8/10", "3-4", "-1", "3.5".
 NO_RATING: Literal[-1] = -1
@@ -100,13 +98,6 @@ _KEYS = frozenset((
 
 #: Before what is no answer.
 _EXAMPLE = re.compile(r"\b(?:example|instance|e\.g)\b[^\n\w]{0,8}$", re.I)
-
-
-class Stated(NamedTuple):
-    """A stated rating, or `NO_RATING`; `final` where the text calls it so."""
-
-    value: int
-    final: bool = False
 
 
 def plain_characters(text: str) -> str:
@@ -203,22 +194,19 @@ def _in_common(first: list[str], second: list[str]) -> int:
     )
 
 
-def whole_json(text: str, max_rating: int, labels: Mapping[int, str]) -> int | None:
-    """Return the rating in a text that is JSON from beginning to end; None for other texts."""
-    value = json_value(text)
-    return _in_json(value, max_rating, labels) if isinstance(value, dict | list) else None
+def explicit(text: str, max_rating: int, labels: Mapping[int, str]) -> Iterator[tuple[int, bool]]:
+    """Yield the ratings that a text states by name: in JSON, tags, boxes and fences, and in its prose.
 
-
-def explicit(text: str, max_rating: int, labels: Mapping[int, str]) -> Iterator[Stated]:
-    """Yield the ratings that the text states by name: in JSON, tags, boxes and fences, and in its prose."""
+    Each is a rating, or `NO_RATING`, and True where the text calls it final.
+    """
     prose: list[str] = []
     start = 0
     for begin, end, value in objects(text):
         prose.append(text[start:begin])
         start = end
-        rating = _in_json(value, max_rating, labels)
+        rating = in_json(value, max_rating, labels)
         if rating is not None:
-            yield Stated(rating)
+            yield rating, False
     text = "\n".join((*prose, text[start:]))
     for pattern in (_ELEMENT, _BOX, _FENCE):
         for match in pattern.finditer(text):
@@ -227,17 +215,16 @@ def explicit(text: str, max_rating: int, labels: Mapping[int, str]) -> Iterator[
             if rating is None and pattern is not _FENCE and re.match(r"[-+]?[0-9]", inner):
                 rating = NO_RATING
             if rating is not None:
-                yield Stated(rating)
+                yield rating, False
     for match in _STATED.finditer(text):
         if _begins_clause(text, match):
             number = NUMBER.match(text, match.end())
             if number is not None:
-                final = "final" in match["before"].lower()
-                yield Stated(rating_of(number, max_rating), final)
+                yield rating_of(number, max_rating), "final" in match["before"].lower()
     for line in text.splitlines():
         rating = alone(line, max_rating, labels, named=True) if len(line) < _LONGEST_DICT else None
         if rating is not None:
-            yield Stated(rating, "final" in line.lower())
+            yield rating, "final" in line.lower()
 
 
 def _begins_clause(text: str, match: re.Match[str]) -> bool:
@@ -297,19 +284,19 @@ def _python_object(text: str, start: int) -> tuple[Any, int]:
         return None, start + 1
 
 
-def _in_json(value: Any, max_rating: int, labels: Mapping[int, str], depth: int = 0) -> int | None:
+def in_json(value: Any, max_rating: int, labels: Mapping[int, str], depth: int = 0) -> int | None:
     """Return the rating in a JSON value, or `NO_RATING`; None where nothing in it is called a rating."""
     if depth > 4 or value is None:
         return None
     if isinstance(value, list):
-        return _agreed([_in_json(each, max_rating, labels, depth + 1) for each in value[:20]])
+        return _agreed([in_json(each, max_rating, labels, depth + 1) for each in value[:20]])
     if isinstance(value, dict):
         members = {re.sub(r"[^a-z]", "", str(key).lower()): each for key, each in value.items()}
         if "o" in members and not {"m", "t"} & members.keys() and len(members) > 1:
             del members["o"]
         if depth or len(value) > 1:
             members = {key: each for key, each in members.items() if key in _KEYS}
-        return _agreed([_in_json(each, max_rating, labels, depth + 1) for each in members.values()])
+        return _agreed([in_json(each, max_rating, labels, depth + 1) for each in members.values()])
     if isinstance(value, str):
         return alone(plain_characters(value), max_rating, labels)
     if isinstance(value, bool) or not isinstance(value, int | float):

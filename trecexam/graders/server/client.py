@@ -1,21 +1,29 @@
-"""One request to a server and its answer, or one word on what is wrong. Repeats nothing itself."""
+"""One request to a server and its answer, or one word on what is wrong; and the key, which is never shown."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import contextlib
 import datetime
 import email.utils
+import html
 import json
 import logging
+import os
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 
 from trecexam.config import LanguageModelSection
 from trecexam.errors import GraderError
-from trecexam.graders.server.messages import PassingError
-from trecexam.graders.server.secret import Secret
+from trecexam.graders.server.model import PassingError
 
 #: Bytes of an answer. A grade takes a few hundred: more is a server that does not end.
 LARGEST = 4 * 2**20
@@ -27,6 +35,95 @@ _KEY_REFUSED = frozenset({401, _FORBIDDEN})
 VLLM, SGLANG = "vllm", "sglang"
 _PASSING = frozenset({408, 409, 421, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _ABOUT_THE_REQUEST = frozenset({400, 413, 422})
+
+
+#: What a key that leaks into a text is replaced with.
+HIDDEN = "[key]"
+#: Characters: a shorter key guards nothing, and is a word of honest answers ("4", "none").
+_SHORTEST = 5
+#: From so many characters on a key is not an ordinary word, and is hidden inside of other words too.
+_NO_WORD = 8
+#: Servers repeat a key's beginning ("sk-abcd****"): so much is hidden where a word begins, and anywhere.
+_BEGINNING, _LONG_BEGINNING = 6, 12
+#: And its end: tails of so many characters are hidden.
+_TAIL = 8
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A key, or none, and other headers. Printed or formatted it is empty; only `headers` gives it away."""
+
+    _key: str = field(default="", repr=False)
+    _others: tuple[tuple[str, str, bool], ...] = field(default=(), repr=False)
+
+    @classmethod
+    def from_environment(cls, name: str | None, headers: Mapping[str, str] = MappingProxyType({})) -> Secret:
+        """Return the key in the environment variable `name`; none where no name is given.
+
+        Args:
+            headers: more of them; the value "$NAME" is read from the environment, and as secret as a key.
+
+        Raises:
+            GraderError: a variable is not set, or holds what no key can be.
+        """
+        others = (
+            (header, _read(value[1:], "headers") if value.startswith("$") else value, value[:1] == "$")
+            for header, value in headers.items()
+        )
+        return cls("" if name is None else _read(name, "key_env"), tuple(others))
+
+    def headers(self) -> dict[str, str]:
+        """Return the authentication for the server, and the other headers."""
+        bearer = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        return {**bearer, **{name: value for name, value, _ in self._others}}
+
+    def hidden(self, text: str) -> str:
+        """Return the text without a key, plain or encoded, in any case; also without its beginning or end."""
+        for pattern in self._patterns:
+            text = pattern.sub(HIDDEN, text)
+        return text
+
+    @cached_property
+    def _patterns(self) -> tuple[re.Pattern[str], ...]:
+        keys = (self._key, *(value for _, value, is_secret in self._others if is_secret))
+        return tuple(_pattern(key) for key in keys if key)
+
+
+def _read(name: str, setting: str) -> str:
+    key = os.environ.get(name, "").strip()
+    if not key:
+        reason = f"is not set: put the key into it, or name another one in `{setting}` in [grader]"
+    elif not key.isascii() or not key.isprintable() or " " in key:
+        reason = "holds no key: it has blanks or unusual characters"
+    elif len(key) < _SHORTEST:
+        reason = (
+            f"holds no key: it has less than {_SHORTEST} characters; leave it out of `{setting}` in [grader] "
+            "where the server wants none"
+        )
+    else:
+        return key
+    raise GraderError(f"the environment variable {name} {reason}")
+
+
+def _pattern(key: str) -> re.Pattern[str]:
+    forms = {
+        key,
+        quote(key),
+        quote(key, safe=""),
+        json.dumps(key)[1:-1],
+        html.escape(key),
+        base64.b64encode(key.encode()).decode().rstrip("="),
+        base64.urlsafe_b64encode(key.encode()).decode().rstrip("="),
+    }
+    if len(key) >= _NO_WORD:
+        forms |= {form[start:] for form in tuple(forms) for start in range(len(form) - _TAIL + 1)}
+    whole = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+    if len(key) < _NO_WORD:
+        return re.compile(rf"(?<![A-Za-z0-9])(?:{whole})(?![A-Za-z0-9])", re.IGNORECASE)
+    if len(key) < 2 * _BEGINNING:
+        return re.compile(rf"(?:{whole})=*", re.IGNORECASE)
+    begun = rf"(?<![A-Za-z0-9]){re.escape(key[:_BEGINNING])}|{re.escape(key[:_LONG_BEGINNING])}"
+    return re.compile(rf"(?:{whole}|{begun})[^\s\"',;<>]*", re.IGNORECASE)
 
 
 class RefusedError(Exception):
@@ -88,12 +185,11 @@ class Client:
         except (TimeoutError, PassingError, httpx2.HTTPError):
             return ""
         models = listed.get("data") if isinstance(listed, dict) else None
-        named = models if isinstance(models, list) else []
-        owners = {str(model.get("owned_by")) for model in named if isinstance(model, dict)}
+        owners = [each.get("owned_by") for each in models or () if isinstance(each, dict)]
         return next((name for name in (VLLM, SGLANG) if name in owners), "")
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """The JSON object that the server answers with.
+        """Return the JSON object that the server answers with.
 
         Raises:
             PassingError: it is down, busy, broken, too slow, or answers with something else.
@@ -136,12 +232,9 @@ class Client:
                 return parsed
             if complaint:
                 raise PassingError(f"answers with an error{complaint}")
-            html = content.lstrip()[:1] == b"<"
-            raise PassingError(
-                "answers with HTML, is `base_url` right?"
-                if html
-                else "answers with something that is not JSON"
-            )
+            is_html = content.lstrip()[:1] == b"<"
+            what = "HTML, is `base_url` right?" if is_html else "something that is not JSON"
+            raise PassingError(f"answers with {what}")
         reason = f"answers HTTP {status}{complaint}"
         if code == "insufficient_quota" or status == 402:
             raise GraderError(f"{self.base_url} {reason}")
@@ -152,18 +245,17 @@ class Client:
         raise GraderError(f"{self.base_url} {reason}: see `base_url`, `api` and `model` in [grader]")
 
     def _complaint(self, parsed: object) -> tuple[str, str]:
-        """(": " and what the server says is wrong, its code) of an answer; empty where it says nothing."""
+        """Return (": " and what the server says is wrong, its code); empty where it says nothing."""
         if not isinstance(parsed, dict):
             return "", ""
         error = parsed.get("error") or parsed.get("detail") or (parsed.get("object") == "error" and parsed)
-        if not error:
-            return "", ""
-        code = str((error.get("code") or error.get("type") or "") if isinstance(error, dict) else "")
-        text = error.get("message", error) if isinstance(error, dict) else error
-        return f": {self._line(text)}", code
+        if isinstance(error, dict):
+            code = error.get("code") or error.get("type") or ""
+            return f": {self._line(error.get('message', error))}", str(code)
+        return (f": {self._line(error)}", "") if error else ("", "")
 
     def _line(self, text: object) -> str:
-        """One printable line without the key."""
+        """Return one printable line without the key."""
         line = re.sub(r"[^\x20-\x7e\u00a0-\ud7ff]+", " ", self.secret.hidden(" ".join(str(text).split())))
         return line if len(line) <= 300 else f"{line[:300]}..."
 
@@ -178,7 +270,7 @@ async def _whole(response: httpx2.Response) -> bytes:
 
 
 def _json(content: bytes) -> object:
-    """What JSON says, also where NaN or half a surrogate pair is in it; None where it is none."""
+    """Return what JSON says, also where NaN or half a surrogate pair is in it; None where it is none."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
@@ -186,14 +278,12 @@ def _json(content: bytes) -> object:
 
 
 def retry_after(headers: httpx2.Headers) -> float | None:
-    """Seconds that a server asks to wait (RFC 9110, section 10.2.3); None where it says nothing readable."""
+    """Return the seconds that a server asks to wait (RFC 9110, section 10.2.3); None for nothing readable."""
     value = headers.get("retry-after", "").strip()
     if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
         return float(value)
-    try:
+    with contextlib.suppress(ValueError, OverflowError):
         when = email.utils.parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    if when.tzinfo is None:
-        return None
-    return max(0.0, (when - datetime.datetime.now(datetime.UTC)).total_seconds())
+        if when.tzinfo is not None:
+            return max(0.0, (when - datetime.datetime.now(datetime.UTC)).total_seconds())
+    return None

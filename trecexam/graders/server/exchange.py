@@ -11,20 +11,18 @@ import contextlib
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from collections.abc import Callable, Coroutine, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from functools import partial
 from typing import Any, TypeVar
 
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from anyio.from_thread import start_blocking_portal
 
 from trecexam.errors import GraderError
 from trecexam.graders.base import UngradedError
 from trecexam.graders.meter import Usage, guessed, reached
-from trecexam.graders.server.client import SGLANG, Client, RefusedError
-from trecexam.graders.server.messages import Form, PassingError, Reply, Unanswered, reply, sglang_body, tokens
-from trecexam.graders.server.model import Server
-from trecexam.graders.server.secret import Secret
+from trecexam.graders.replies import Unwritten, WrittenText
+from trecexam.graders.server.client import SGLANG, Client, RefusedError, Secret
+from trecexam.graders.server.model import PassingError, Request, Server, tokens, written
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -44,18 +42,18 @@ _TOO_LONG = re.compile(
     r"context.{0,10}(length|window|size)|maximum.{0,30}(length|tokens)|too (long|large)", re.I
 )
 _FILTERED = re.compile(r"content[ _-]?(filter|policy|management)", re.I)
+_CONSTRAINT = re.compile(r"response_format|json_schema|structured_outputs|regex")
 
 
 class Exchange:
     """A server while it is asked.
 
     Args:
-        probe: a harmless prompt and its permitted answers; tells a server that takes nothing from one that
-            does not take a certain text.
+        probe: harmless; tells a server that takes nothing from one that does not take a certain text.
         engine: as `Client.engine` names it.
     """
 
-    def __init__(self, client: Client, server: Server, probe: tuple[str, list[str]], engine: str) -> None:
+    def __init__(self, client: Client, server: Server, probe: Request, engine: str) -> None:
         self._client, self._server = client, server
         self._probe, self._engine = probe, engine
         self.at_once = server.settings.concurrency or (MANY if engine else FEW)
@@ -64,49 +62,42 @@ class Exchange:
         self._last_success: float | None = None
         self._probing = asyncio.Lock()
 
-    async def ask(self, text: str, answers: list[str], form: Form | None = None) -> Reply | Unanswered:
-        """Ask a prompt.
-
-        Args:
-            form: of this request; None for as all are.
+    async def ask(self, request: Request) -> WrittenText | Unwritten:
+        """Ask a prompt. The reason of an unwritten answer follows "the server ...".
 
         Raises:
             GraderError: the server answers to nothing.
         """
         started = time.monotonic()
         try:
-            return await self._repeated(form or self._server.form, text, answers)
+            return await self._repeated(request)
         except PassingError as error:
             await self._check_well(started, error.reason)
-            return Unanswered(error.reason, passing=True)
+            return Unwritten(error.reason, passing=True)
         except RefusedError as error:
             message = f"{error.code} {error.reason}"
             if _FILTERED.search(message):
-                return Unanswered(error.reason, filtered=True)
+                return Unwritten(error.reason, refused=True)
             await self._check_well(None, error.reason)
             hint = "; `max_characters` in [grader] cuts passages" if _TOO_LONG.search(message) else ""
-            return Unanswered(f"{error.reason}{hint}")
+            return Unwritten(f"{error.reason}{hint}")
 
     async def _check_well(self, since: float | None, reason: str) -> None:
-        """Check that the server answered something (since then), or answers the probe now.
-
-        Raises:
-            GraderError: it does not.
-        """
+        """Raise a GraderError unless the server answered something (since then), or answers the probe now."""
         async with self._probing:
             if self._last_success is not None and (since is None or self._last_success > since):
                 return
             try:
-                await self._once(self._server.form, *self._probe)
+                await self._once(self._probe)
             except (PassingError, RefusedError):
                 # The first reason is the better one: it is of what was wanted.
                 raise GraderError(f"{self._client.base_url} {reason}") from None
 
-    async def _repeated(self, form: Form, text: str, answers: list[str]) -> Reply:
+    async def _repeated(self, request: Request) -> WrittenText:
         begun, tries = time.monotonic(), 0
         while True:
             try:
-                return await self._adapting(form, text, answers)
+                return await self._adapting(request)
             except PassingError as error:
                 tries += 1
                 if self._is_enough(error, tries, time.monotonic() - begun):
@@ -127,39 +118,37 @@ class Exchange:
             return tries > 1
         return tries > self._server.settings.retries
 
-    async def _adapting(self, form: Form, text: str, answers: list[str]) -> Reply:
+    async def _adapting(self, request: Request) -> WrittenText:
         """Try once; a field that this server does not know is left out or named otherwise, for good."""
-        own, refused = self._server.form, self._server.refused
+        server = self._server
         while True:
-            known = frozenset(refused)
+            logprobs, limit = server.logprobs, server.limit
             try:
-                return await self._once(form, text, answers)
+                return await self._once(request)
             except RefusedError as error:
                 reason = error.reason.lower()
-                if self._server.logprobs and "logprobs" not in known and "logprobs" in reason:
-                    refused.add("logprobs")
-                elif "max_tokens" not in known and "max_completion_tokens" in reason:
-                    refused.add("max_tokens")
-                elif "temperature" in reason and own.temperature != 1:
-                    raise self._unfit(error, "set `temperature = 1` in [grader]") from None
-                elif (own.structured or own.schema) and re.search(
-                    r"response_format|json_schema|structured_outputs|regex", reason
-                ):
-                    schema_alone = 'set `structured = "none"` in [grader]'
-                    remedy = "take `structured` out of [grader]" if own.structured else schema_alone
-                    raise self._unfit(error, remedy) from None
+                if logprobs and "logprobs" in reason:
+                    server.logprobs = False
+                    continue
+                if limit == "max_tokens" and "max_completion_tokens" in reason:
+                    server.limit = "max_completion_tokens"
+                    continue
+                if "temperature" in reason and server.settings.temperature != 1:
+                    remedy = "set `temperature = 1` in [grader]"
+                elif server.structured and _CONSTRAINT.search(reason):
+                    remedy = "take `structured` out of [grader]"
+                elif server.schema and _CONSTRAINT.search(reason):
+                    remedy = 'set `structured = "none"` in [grader]'
                 else:
                     raise
+                raise GraderError(f"{self._client.base_url} {error.reason}: {remedy}") from None
 
-    def _unfit(self, error: RefusedError, remedy: str) -> GraderError:
-        return GraderError(f"{self._client.base_url} {error.reason}: {remedy}")
-
-    async def _once(self, form: Form, text: str, answers: list[str]) -> Reply:
+    async def _once(self, request: Request) -> WrittenText:
         while True:
             async with self._places:
                 closed = self._closed_until - time.monotonic()
                 if closed <= 0:
-                    return await self._posted(form, text, answers)
+                    return await self._posted(request)
             await asyncio.sleep(closed)
 
     def _seconds(self, tokens: int) -> float:
@@ -169,23 +158,16 @@ class Exchange:
         of_tokens = _MINUTE * tokens / settings.tokens_per_minute if settings.tokens_per_minute else 0.0
         return max(of_request, of_tokens)
 
-    async def _posted(self, form: Form, text: str, answers: list[str]) -> Reply:
-        meter, refused = self._server.meter, self._server.refused
-        expected = guessed(text) + meter.expected_out(form.max_tokens, short=bool(answers))
+    async def _posted(self, request: Request) -> WrittenText:
+        server, meter, text = self._server, self._server.meter, request.text
+        expected = guessed(text) + meter.expected_out(server.new_tokens, short=bool(request.answers))
         now = time.monotonic()
         start = max(now, self._free_at)
         self._free_at = start + self._seconds(expected)
         await asyncio.sleep(start - now)
-        body = form.body(
-            text,
-            answers,
-            logprobs=self._server.logprobs and "logprobs" not in refused,
-            new_limit="max_tokens" in refused,
-        )
-        if self._engine == SGLANG:
-            body = sglang_body(body)
         try:
-            response = await self._client.post(form.path, body)
+            body = server.body(request, by_regex=self._engine == SGLANG)
+            response = await self._client.post(server.path, body)
         except PassingError as error:
             if error.wait is not None and error.wait <= PATIENCE:
                 # It is told to one, and meant for all.
@@ -195,7 +177,7 @@ class Exchange:
         if used != (None, None):
             self._free_at += self._seconds(sum(n or 0 for n in used)) - self._seconds(expected)
         try:
-            answer = reply(response, form.api)
+            answer = written(response, chat=server.settings.api == "chat")
         except PassingError:
             if used != (None, None):
                 # Of no use, and paid for.
@@ -207,59 +189,9 @@ class Exchange:
         return answer._replace(text=self._client.secret.hidden(answer.text))
 
 
-def flow(
-    portal: BlockingPortal,
-    work: Callable[[], Callable[[], Awaitable[Result]] | None],
-    at_once: int,
-    gather: float,
-) -> Generator[list[Result], None, None]:
-    """Yield results in lists, as they come, in any order. Every `BEAT` seconds there is a list, if empty.
-
-    What still runs where it ends is cancelled.
-
-    Args:
-        portal: to the event loop in which work is done.
-        work: gives the next thing to do; None where nothing is to be started now. It is called again and
-            again; where nothing runs and nothing is to be started, that is the end.
-        at_once: how many run, or wait for a place, at a time.
-        gather: seconds for which results may wait for others. 0: the caller has each result before anything
-            else is started.
-
-    Raises:
-        whatever a piece of work raises, after the results of all that had ended by then.
-    """
-    running: set[Future[Result]] = set()
-    ready: list[Result] = []
-    last_yield = time.monotonic()
-    try:
-        while True:
-            while len(running) < at_once and (job := work()) is not None:
-                running.add(portal.start_task_soon(job))
-            if not running:
-                if not ready:
-                    return
-                # What the caller does with these may let more be started.
-                yield ready
-                ready, last_yield = [], time.monotonic()
-                continue
-            done, running = wait(running, timeout=BEAT, return_when=FIRST_COMPLETED)
-            failed = [future for future in done if future.exception() is not None]
-            ready += [future.result() for future in done if future.exception() is None]
-            if failed:
-                if ready:
-                    yield ready
-                failed[0].result()
-            if time.monotonic() >= last_yield + gather:
-                yield ready
-                ready, last_yield = [], time.monotonic()
-    finally:
-        for future in running:
-            future.cancel()
-
-
 def asked(
     server: Server,
-    probe: tuple[str, list[str]],
+    probe: Request,
     jobs: Iterable[Job],
     most: Callable[[Job], Usage],
     ask: Callable[[Exchange, Job], Coroutine[Any, Any, Result]],
@@ -269,60 +201,79 @@ def asked(
     gather: float = BEAT,
     waits: Callable[[], bool] = lambda: False,
 ) -> Generator[list[tuple[Job, Result]], None, None]:
-    """Ask, as long as no limit could be passed by the next job; yield each job with what came of it.
+    """Do jobs, as long as no limit could be passed by the next one; yield each with what came of it.
+
+    They come in lists, in any order; every `BEAT` seconds there is a list, if empty. What still runs where
+    the caller stops is cancelled.
 
     Args:
-        probe: a harmless prompt and its permitted answers.
+        probe: as of `Exchange`.
         most: what a job takes at most, by guessed tokens in.
         ask: does a job.
         then: what a higher limit is for, as follows "raise it".
         ahead: jobs under way for each of the `concurrency` places, so that none stands empty.
-        gather: seconds for which results wait for others; see `flow`.
+        gather: seconds for which results may wait for others. 0: the caller has each result before anything
+            else is started.
         waits: tells whether no job is to be started before another one ends.
 
     Raises:
         UngradedError: a limit is in the way of the next job.
         GraderError: the server answers to nothing.
     """
-    rest, waiting, limit, underway = iter(jobs), list[Job](), "", Usage()
 
     def surely(job: Job) -> Usage:
-        """Return what a job will not pass, whatever the language."""
         usage = most(job)
         return usage._replace(tokens_in=2 * usage.tokens_in)
 
-    async def done(job: Job) -> tuple[Job, Result]:
-        return job, await ask(exchange, job)
-
-    def work() -> Callable[[], Coroutine[Any, Any, tuple[Job, Result]]] | None:
-        nonlocal limit, underway
-        if waits():
-            return None
-        job = waiting.pop() if waiting else next(rest, None)
-        if job is None:
-            return None
-        # A job on its way counts as much as it may become.
-        limit = server.meter.passes(underway.plus(surely(job)))
-        if limit:
-            waiting.append(job)
-            return None
-        underway = underway.plus(surely(job))
-        return partial(done, job)
-
+    rest, waiting, limit, underway = iter(jobs), list[Job](), "", Usage()
+    running: dict[Future[Result], Job] = {}
+    ready: list[tuple[Job, Result]] = []
     settings = server.settings
     secret = Secret.from_environment(settings.key_env, settings.headers)
     # A thread with an event loop; at the end all that still runs in it is cancelled.
     with start_blocking_portal() as portal:
         client = portal.call(Client, str(settings.base_url), secret, settings)
-        asks_engine = settings.concurrency is None or server.form.structured == "choice"
-        exchange = Exchange(client, server, probe, portal.call(client.engine) if asks_engine else "")
         try:
-            with contextlib.closing(flow(portal, work, exchange.at_once * ahead, gather)) as batches:
-                for results in batches:
-                    for job, _ in results:
-                        underway = underway.less(surely(job))
-                    yield results
+            asks_engine = settings.concurrency is None or server.structured == "choice"
+            exchange = Exchange(client, server, probe, portal.call(client.engine) if asks_engine else "")
+            last_yield = time.monotonic()
+            while True:
+                while len(running) < ahead * exchange.at_once and not waits():
+                    job = waiting.pop() if waiting else next(rest, None)
+                    if job is None:
+                        break
+                    # A job on its way counts as much as it may become.
+                    with_job = underway.plus(surely(job))
+                    limit = server.meter.passes(with_job)
+                    if limit:
+                        waiting.append(job)
+                        break
+                    underway = with_job
+                    running[portal.start_task_soon(ask, exchange, job)] = job
+                if not running:
+                    if not ready:
+                        break
+                    # What the caller does with these may let more be started.
+                    yield ready
+                    ready, last_yield = [], time.monotonic()
+                    continue
+                failures: list[BaseException] = []
+                for future in wait(running, timeout=BEAT, return_when=FIRST_COMPLETED).done:
+                    job = running.pop(future)
+                    underway = underway.less(surely(job))
+                    error = future.exception()
+                    if error is None:
+                        ready.append((job, future.result()))
+                    else:
+                        failures.append(error)
+                if failures or time.monotonic() >= last_yield + gather:
+                    yield ready
+                    ready, last_yield = [], time.monotonic()
+                if failures:
+                    raise failures[0]
         finally:
+            for future in running:
+                future.cancel()
             with contextlib.suppress(TimeoutError):
                 portal.start_task_soon(client.close).result(_CLOSING)
             portal.call(portal.stop, True)

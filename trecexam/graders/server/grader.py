@@ -14,24 +14,27 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Estimate, Factory, UngradedError
+from trecexam.graders.base import Answer, Cell, Estimate, Factory
 from trecexam.graders.meter import Usage, guessed
-from trecexam.graders.prompts import Prompt, chosen_prompts
+from trecexam.graders.prompts import Prompt, PromptedGrader, chosen_prompts, prompted_reading, with_verdict
 from trecexam.graders.prompts.assignments import with_place
-from trecexam.graders.prompts.prompted import PromptedGrader, prompted_reading, with_verdict
-from trecexam.graders.replies import FirstReplies, read_reply, unwrapped
-from trecexam.graders.server.messages import Reply, Unanswered, distribution, plain
-from trecexam.graders.server.model import Server, missing_for_servers
+from trecexam.graders.replies import FirstReplies, Unwritten, WrittenText, cut_at, read_reply, unwrapped
+from trecexam.graders.server.model import (
+    TRUNCATION,
+    Request,
+    Server,
+    distribution,
+    missing_for_servers,
+    plain,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from trecexam.graders.server.exchange import Exchange
 
 #: Cells that one call asks about, and what came of them.
 Call = tuple[Cell, ...]
-Results = list[tuple[Cell, Answer | Unanswered]]
-
-#: Characters; longer strings without a blank are not words.
-_LONGEST_WORD = 100
+Results = list[tuple[Cell, Answer | Unwritten]]
 
 
 class ServerGrader(PromptedGrader):
@@ -45,7 +48,7 @@ class ServerGrader(PromptedGrader):
         self.server, self.meter = server, server.meter
         self._settings = settings
         # A reply that was cut off at fewer tokens is asked for again.
-        self.reply_limit = server.form.max_tokens
+        self.reply_limit = server.new_tokens
         self.cells_share = "answer" if self.asks_lists else "nothing"
 
     @cached_property
@@ -57,9 +60,9 @@ class ServerGrader(PromptedGrader):
             # Which weights the server has under the model's name, in the user's words.
             "revision": self._settings.revision,
             "prompts": [prompt.identity() for prompt in prompts],
-            "decode": self.server.form.identity(_texts(prompt) for prompt in prompts),
+            "decode": self.server.decoding(map(_texts, prompts)),
             "max_characters": self._settings.max_characters,
-            "truncation": f"end of passage, at a word of at most {_LONGEST_WORD} characters",
+            "truncation": TRUNCATION,
         }
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
@@ -82,29 +85,25 @@ class ServerGrader(PromptedGrader):
             for calls in batches:
                 results = [result for _, of_call in calls for result in of_call]
                 first.add(result.status if isinstance(result, Answer) else "" for _, result in results)
-                unanswered += [result.reason for _, result in results if isinstance(result, Unanswered)]
+                unanswered += [result.reason for _, result in results if isinstance(result, Unwritten)]
                 yield [(cell, result) for cell, result in results if isinstance(result, Answer)]
-        if unanswered:
-            raise UngradedError(
-                f"{self._settings.base_url} gave no answer to {len(unanswered):,} cells, which are sent "
-                f"again: it {unanswered[-1]}"
-            )
+        self.server.refuse_unanswered(unanswered, "cells")
 
-    def _expected(self, call: Call, out: Callable[[Prompt], int] | None = None) -> Usage:
+    def _expected(self, call: Call, out: Callable[[Prompt, int], int] | None = None) -> Usage:
         """Return what a call takes where its answer is read at once.
 
         Args:
-            out: the tokens of an answer to a prompt; None for as many as there may be.
+            out: the tokens of an answer to a prompt about so many cells; None for as many as there may be.
         """
-        prompt, most = self.prompts[call[0].item.kind], self.server.form.max_tokens
-        out = out or (lambda _: most)
+        prompt, most = self.prompts[call[0].item.kind], self.server.new_tokens
+        out = out or (lambda *_: most)
         if _lacks_key(prompt, call):
             return Usage()
-        usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), out(prompt))
+        usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), out(prompt, len(call)))
         if prompt.verification is None:
             return usage
         asked = self._text(prompt.verification, call[0]._replace(text=""))
-        return usage.plus(Usage(1, guessed(asked) + most, out(prompt.verification)))
+        return usage.plus(Usage(1, guessed(asked) + most, out(prompt.verification, len(call))))
 
     def _most(self, call: Call) -> Usage:
         """Return what a call may take: a list is requested twice, then each of its labels."""
@@ -117,22 +116,20 @@ class ServerGrader(PromptedGrader):
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
         """Return what it would take to grade these; asks nobody. Tokens in are guessed from the prompts."""
-        number, meter, limit = 0, self.server.meter, self.server.form.max_tokens
-        expected = most = Usage()
 
-        def out(prompt: Prompt) -> int:
-            return meter.expected_out(limit, short=bool(prompt.answers), labels=len(call))
+        def out(prompt: Prompt, labels: int) -> int:
+            return self.server.meter.expected_out(
+                self.server.new_tokens, short=bool(prompt.answers), labels=labels
+            )
 
-        for call in self._calls(cells):
-            number += len(call)
-            most = most.plus(self._most(call))
-            expected = expected.plus(self._expected(call, out))
-        return self.server.estimate(number, expected, most)
+        calls = self._calls(cells)
+        return self.server.taking((len(call), self._expected(call, out), self._most(call)) for call in calls)
 
-    def _probe(self) -> tuple[str, list[str]]:
+    def _probe(self) -> Request:
         prompt = next(iter(self.prompts.values()))
         item = Item("q", "q/1", "What is the capital of France?", prompt.asks)
-        return prompt.text("capital of France", item, "Paris is the capital of France."), _texts(prompt)
+        text = prompt.text("capital of France", item, "Paris is the capital of France.")
+        return Request(text, _texts(prompt))
 
     async def _graded(self, exchange: Exchange, call: Call) -> Results:
         prompt = self.prompts[call[0].item.kind]
@@ -142,11 +139,11 @@ class ServerGrader(PromptedGrader):
 
     async def _listed(self, exchange: Exchange, prompt: Prompt, call: Call, *, tries: int = 2) -> Results:
         """Ask for the labels of a list; of one that cannot be read a second time either, cell by cell."""
-        labels, unread = _texts(prompt), Answer(None, "unparsed", "")
-        for number in range(tries):
-            form = self.server.form.of_list(len(call), again=number > 0)
-            reply = await exchange.ask(self._text(prompt, *call), labels, form)
-            if not isinstance(reply, Reply) or reply.refused:
+        request = Request(self._text(prompt, *call), _texts(prompt), len(call))
+        unread = Answer(None, "unparsed", "")
+        for attempt in range(tries):
+            reply = await exchange.ask(request._replace(again=attempt > 0))
+            if isinstance(reply, Unwritten) or reply.refused:
                 result = _failed(reply)
                 return [(cell, result) for cell in call]
             listed = prompt.read_list(reply.text, len(call), cut=reply.cut)
@@ -160,14 +157,14 @@ class ServerGrader(PromptedGrader):
             return [(call[0], unread)]
         results: Results = []
         for cell in call:
-            if results and isinstance(last := results[-1][1], Unanswered):
+            if results and isinstance(last := results[-1][1], Unwritten):
                 # It is down or busy, and was given its time.
                 results.append((cell, last))
             else:
                 results += await self._listed(exchange, prompt, (cell,), tries=1)
         return results
 
-    async def _answered(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | Unanswered:
+    async def _answered(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | Unwritten:
         if _lacks_key(prompt, (cell,)):
             return Answer(None, "error", f"has no answer key, which prompt {prompt.name} needs")
         result = await self._asked(exchange, prompt, cell)
@@ -181,9 +178,9 @@ class ServerGrader(PromptedGrader):
             verdict = verdict._replace(raw=with_verdict(answer_text, verdict.raw))
         return verdict
 
-    async def _asked(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | Unanswered:
-        reply = await exchange.ask(self._text(prompt, cell), _texts(prompt))
-        if not isinstance(reply, Reply) or reply.refused:
+    async def _asked(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | Unwritten:
+        reply = await exchange.ask(Request(self._text(prompt, cell), _texts(prompt)))
+        if isinstance(reply, Unwritten) or reply.refused:
             return _failed(reply)
         reading = prompt.read(reply.text, cell.item, self.compat, cut=reply.cut)
         shares = distribution(reply.steps, unwrapped(read_reply(reply.text).text), prompt.answers)
@@ -192,41 +189,28 @@ class ServerGrader(PromptedGrader):
     def _text(self, prompt: Prompt, *cells: Cell) -> str:
         return self._filled(prompt, cells, shortened(cells[0].text, self._settings.max_characters), plain)
 
-    def _cut_at(self, reply: Reply) -> int | None:
-        """Return the limit that ended a reply, if one did; a thought without its end counts as cut off."""
-        return self.server.form.max_tokens if read_reply(reply.text, cut=reply.cut).ends_early else None
+    def _cut_at(self, reply: WrittenText) -> int | None:
+        return cut_at(reply.text, self.server.new_tokens, cut=reply.cut)
 
 
-def _failed(reply: Reply | Unanswered) -> Answer | Unanswered:
+def _failed(reply: WrittenText | Unwritten) -> Answer | Unwritten:
     """Return what is stored of a request that a model refused, or that got no answer."""
-    if isinstance(reply, Reply):
+    if isinstance(reply, WrittenText):
         return Answer(None, "refused", reply.text)
     if reply.passing:
         return reply
-    if reply.filtered:
+    if reply.refused:
         return Answer(None, "refused", reply.reason)
     return Answer(None, "error", f"was rejected by the server, which {reply.reason}")
 
 
-def shortened(text: str, limit: int) -> str:
-    """The text's first `limit` characters at most, without a word that would be cut.
-
-    Scripts without spaces are cut between any two characters, and so are words of more than a hundred.
-    """
-    if len(text) <= limit:
-        return text
-    part = text[: limit + 1]
-    end = max(part.rfind(blank) for blank in " \n\t")
-    return part[: end if end > max(0, limit - _LONGEST_WORD) else limit].rstrip()
-
-
-def _is_read(result: Answer | Unanswered) -> TypeGuard[Answer]:
-    """Whether a model wrote something that is read, and did not refuse or fail."""
+def _is_read(result: Answer | Unwritten) -> TypeGuard[Answer]:
+    """Return True where a model wrote something that is read, and did not refuse or fail."""
     return isinstance(result, Answer) and result.status in {"ok", "unparsed"}
 
 
 def _lacks_key(prompt: Prompt, call: Call) -> bool:
-    """Whether a cell is not graded, since its item has no answer key and the prompt needs one."""
+    """Return True for a cell that is not graded: its item has no answer key and the prompt needs one."""
     return prompt.group == 1 and prompt.needs_key and not call[0].item.gold_answers
 
 
@@ -253,7 +237,7 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
         system=prompts[0].system,
     )
     free = [prompt.name for prompt in prompts if not prompt.answers]
-    if server.form.structured and free:
+    if server.structured and free:
         raise GraderError(f"prompt {free[0]} wants free text: take `structured` out of [grader]")
     return ServerGrader(server, prompts, settings)
 
@@ -264,5 +248,6 @@ FACTORY = Factory(
     create=_create,
     standard=True,
     runs_model=False,
+    reads=("base_url", "prompt"),
     reading=prompted_reading,
 )

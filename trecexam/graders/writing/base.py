@@ -12,25 +12,7 @@ from trecexam.errors import GraderError
 from trecexam.extension import provided
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import Meter
-
-
-class WrittenText(NamedTuple):
-    """What a model wrote. `cut`: it was stopped before its end.
-
-    `tokens_in` and `tokens_out` are as a server counts them; None where nobody does.
-    """
-
-    text: str
-    cut: bool = False
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-
-
-class Unwritten(NamedTuple):
-    """In place of a text: why there is none, as follows "the model ..."; `refused`: it will not say."""
-
-    reason: str
-    refused: bool = False
+from trecexam.graders.replies import Unwritten, WrittenText
 
 
 class Fitted(NamedTuple):
@@ -50,7 +32,7 @@ class Writer(Protocol):
         identity: everything that can change a text, but the prompt; known before any model is loaded.
         meter: counts what is paid for; None where nothing is.
         environment: what a model in this process runs on; None before it is loaded, and of others.
-        is_here: whether it is a model in this process, which costs nothing but time.
+        is_here: True for a model in this process, which costs nothing but time.
     """
 
     model: str
@@ -74,11 +56,7 @@ class Writer(Protocol):
         ...
 
     def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
-        """Return the prompt with as much of `text` as the model takes: its end is cut, and nothing else.
-
-        Args:
-            render: the text, plain already -> the prompt.
-        """
+        """Return the prompt, `render` of a plain text, with as much of `text` as the model takes."""
         ...
 
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
@@ -104,8 +82,7 @@ class LocalModelSettings:
         temperature: 0 writes what is most probable.
         new_tokens: that an answer may have.
         max_batch_tokens: of prompts and answers together; None for what suits the device.
-        system: what the model is told before each prompt. Not all chat templates know a system's message,
-            so it is at the head of the prompt.
+        system: what stands before each prompt, as not all chat templates know a system's message.
         max_length: tokens of a prompt; None for what the model takes.
     """
 
@@ -129,7 +106,7 @@ def models_here() -> Any:
 
 @contextlib.contextmanager
 def naming(section: str) -> Iterator[None]:
-    """Has errors that send the reader to [grader] name the section that counts instead."""
+    """Have errors that send the reader to [grader] name the section that counts instead."""
     try:
         yield
     except GraderError as error:

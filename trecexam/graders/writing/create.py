@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trecexam.config import (
     GeneratorSection,
@@ -19,29 +19,25 @@ from trecexam.config import (
 from trecexam.errors import GraderError
 from trecexam.extension import provided
 from trecexam.folder import TrackFolder
-from trecexam.graders.meter import Meter, Usage
-from trecexam.graders.server.model import Server, missing_for_servers
+from trecexam.graders.base import Estimate
+from trecexam.graders.meter import Meter, Usage, guessed
+from trecexam.graders.replies import Unwritten, WrittenText
+from trecexam.graders.server.model import Request, Server, missing_for_servers, plain, shortened
 from trecexam.graders.weights import model_folder
-from trecexam.graders.writing.base import LocalModelSettings, Writer, models_here, naming
+from trecexam.graders.writing.base import Fitted, LocalModelSettings, Writer, models_here, naming
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
-from trecexam.graders.writing.server import ServerWriter
 
+if TYPE_CHECKING:
+    from trecexam.graders.server.exchange import Exchange
 
-@dataclass(frozen=True)
-class Instruction:
-    """What holds for all prompts of a writer.
-
-    Attributes:
-        system: what the model is told before each; "" for nothing.
-        schema: of the JSON object that a server's model must answer with; None where it may write anything.
-    """
-
-    system: str = ""
-    schema: Mapping[str, Any] | None = None
+#: Of the JSON object that an answer must be; None for any text.
+Schema = Mapping[str, Any] | None
+#: Tells a server that takes nothing from one that does not take a certain prompt.
+_PROBE = Request("Write one question about the capital of France.")
 
 
 def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
-    """Who writes test banks, and the section of trecexam.toml that says so.
+    """Return who writes test banks, and the section of trecexam.toml that says so.
 
     Where [generator] names no model, it is the language model of [grader], asked as that is, but for what
     [generator] sets.
@@ -49,14 +45,12 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
     Raises:
         GraderError: neither names one.
     """
-    generator = config.generator
-    set_values = {key: getattr(generator, key) for key in generator.model_fields_set}
-    if generator.model is not None or generator.base_url is not None or generator.name is not None:
-        if generator.name is not None:
-            return generator, "generator"
+    generator, grader = config.generator, config.grader
+    if generator.name is not None:
+        return generator, "generator"
+    if generator.model is not None or generator.base_url is not None:
         name = "openai" if generator.base_url is not None else "causal"
         return generator.model_copy(update={"name": name}), "generator"
-    grader = config.grader
     if not config.has_writer:
         raise GraderError(
             "no language model to write with: set `name` (openai, causal or seq2seq) and `model` in "
@@ -68,22 +62,26 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
     if grader.name == "ragval":
         # In this process, its files say what kind it is.
         shared["name"] = "openai" if grader.base_url is not None else None
+    set_values = {key: getattr(generator, key) for key in generator.model_fields_set}
     return GeneratorSection.model_validate({**shared, **set_values}), "grader"
 
 
-def create_writer(config: TrackConfig, root: Path, instruction: Instruction = Instruction()) -> Writer:
-    """The writer that a track's settings name; loads no model.
+def create_writer(config: TrackConfig, root: Path, system: str = "") -> Writer:
+    """Make the writer that a track's settings name; loads no model.
+
+    Args:
+        system: what the model is told before each prompt.
 
     Raises:
         GraderError: none is named, or it cannot run here; the message says what to do.
     """
     settings, section = generator_settings(config)
     with naming(section):
-        return _writer(settings, settings.name, instruction, root, section, config.ray)
+        return _writer(settings, settings.name, root, system, section=section, ray=config.ray)
 
 
 def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter]:
-    """The writers with the file that keeps a track's answers, which is read once.
+    """Return the writers with the file that keeps a track's answers, which is read once.
 
     Args:
         writers: those of a track share a purse; none for the one that the settings name.
@@ -98,28 +96,29 @@ def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter
 
 
 def used_by_writers(folder: TrackFolder) -> tuple[Usage, float | None]:
-    """What writing took in all, as test banks; and the money, by the prices that are set now."""
-    if not folder.answers_path.exists():
-        return Usage(), None
-    used = AnswerFile(folder.answers_path).used()
-    try:
-        return used, Meter(generator_settings(folder.config)[0]).cost(used)
-    except GraderError:
-        return used, None
+    """Return what writing took in all, as test banks; and the money, by the prices that are set now."""
+    used, cost = AnswerFile(folder.answers_path).used(), None
+    with suppress(GraderError):
+        cost = Meter(generator_settings(folder.config)[0]).cost(used)
+    return used, cost
 
 
 def writing_purse(folder: TrackFolder) -> str:
-    """The section whose budget pays for what is written."""
+    """Return the section whose budget pays for what is written."""
     budget_keys = folder.config.generator.model_fields_set & {"budget", "budget_tokens"}
     if budget_keys or generator_settings(folder.config)[1] == "generator":
         return "generator"
     return purse_of(folder.whole, folder.grader)
 
 
-def grading_writer(settings: GraderSection, root: Path, instruction: Instruction) -> Writer:
+def grading_writer(settings: GraderSection, root: Path, system: str = "", schema: Schema = None) -> Writer:
     """Return the model of [grader] as a writer, for graders that read what it writes; loads no model.
 
     With `base_url` it is behind a server, else in the folder, or under the hub id, that `model` names.
+
+    Args:
+        system: as in `create_writer`.
+        schema: of the JSON object that a server's model must answer with; None where it may write anything.
 
     Raises:
         GraderError: none is named, or it cannot run here; the message says what to do.
@@ -129,19 +128,19 @@ def grading_writer(settings: GraderSection, root: Path, instruction: Instruction
             f"`{settings.name}` needs a language model: set `model` in [grader] of trecexam.toml to a folder "
             "or a hub id; or `base_url` and `model` to a server and what it calls its model"
         )
-    kind = None if settings.base_url is None else "openai"
-    return _writer(settings, kind, instruction, root, "grader")
+    return _writer(settings, "openai" if settings.base_url is not None else None, root, system, schema)
 
 
 def _writer(
     settings: GeneratorSection | GraderSection,
     kind: str | None,
-    instruction: Instruction,
     root: Path,
-    section: str,
+    system: str,
+    schema: Schema = None,
+    section: str = "grader",
     ray: RaySection | None = None,
 ) -> Writer:
-    """Return a writer.
+    """Make a writer.
 
     Args:
         kind: "openai", "causal" or "seq2seq"; None for what a local model's files say.
@@ -150,7 +149,7 @@ def _writer(
         missing = missing_for_servers()
         if missing:
             raise GraderError(f"a server cannot be asked: {missing}")
-        return ServerWriter(Server(settings, system=instruction.system, schema=instruction.schema), section)
+        return ServerWriter(settings, section, system=system, schema=schema)
     models = models_here()
     missing = models.missing()
     if missing:
@@ -168,7 +167,7 @@ def _writer(
         settings.device,
         settings.dtype,
         settings.max_batch_tokens,
-        instruction.system,
+        system,
         getattr(settings, "max_length", None),
     )
     memory = root / ".trecexam" / "weights.json"
@@ -180,9 +179,78 @@ def _writer(
 
 
 def _kind_of(folder: Path) -> str:
-    """ "seq2seq" where a model has an encoder. What is wrong with its files shows when it is loaded."""
-    try:
-        config = json.loads((folder / "config.json").read_bytes())
-        return "seq2seq" if config.get("is_encoder_decoder") else "causal"
-    except (OSError, ValueError, AttributeError):
-        return "causal"
+    """Return "seq2seq" for a model with an encoder. Damaged files show when the model is loaded."""
+    with suppress(OSError, ValueError, AttributeError):
+        if json.loads((folder / "config.json").read_bytes()).get("is_encoder_decoder"):
+            return "seq2seq"
+    return "causal"
+
+
+class ServerWriter(Server):
+    """Has a server write, several prompts at a time; errors name a `section` of trecexam.toml."""
+
+    environment = None
+    is_here = False
+
+    def __init__(
+        self, settings: GraderSection | GeneratorSection, section: str, *, system: str, schema: Schema
+    ) -> None:
+        super().__init__(settings, system=system, schema=schema)
+        self.section = section
+
+    @property
+    def _max_characters(self) -> int | None:
+        return self.settings.max_characters if isinstance(self.settings, GraderSection) else None
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {
+            "writer": "openai",
+            "model": self.model,
+            # Which weights the server has under the model's name, in the user's words.
+            "revision": self.settings.revision,
+            "decode": self.decoding(),
+            **({"max_characters": self._max_characters} if self._max_characters else {}),
+        }
+
+    def plain(self, text: str) -> str:
+        return plain(text)
+
+    def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
+        limit = self._max_characters
+        part = text if limit is None else shortened(text, limit)
+        return Fitted(render(plain(part)), cut=len(part) < len(text))
+
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
+        from trecexam.graders.server.exchange import asked
+
+        unanswered: list[str] = []
+        with naming(self.section):
+            # An answer is on disk before a prompt goes out in its place, see `Job`.
+            batches = asked(self, _PROBE, prompts, self._most, _ask, then="to go on", gather=0)
+            with closing(batches):
+                for results in batches:
+                    passing = [text for _, text in results if isinstance(text, Unwritten) and text.passing]
+                    unanswered += (text.reason for text in passing)
+                    yield [(prompt, _written(text)) for prompt, text in results if text not in passing]
+            self.refuse_unanswered(unanswered, "prompts")
+
+    def _most(self, prompt: str) -> Usage:
+        return Usage(1, guessed(f"{self.system}{prompt}"), self.new_tokens)
+
+    def estimate(self, prompts: Sequence[str]) -> Estimate:
+        tokens_out = self.meter.expected_out(self.new_tokens, short=False)
+        most = map(self._most, prompts)
+        return self.taking((1, each._replace(tokens_out=tokens_out), each) for each in most)
+
+
+async def _ask(exchange: Exchange, prompt: str) -> WrittenText | Unwritten:
+    return await exchange.ask(Request(prompt))
+
+
+def _written(text: WrittenText | Unwritten) -> WrittenText | Unwritten:
+    if isinstance(text, WrittenText):
+        if not text.refused:
+            return text
+        text = Unwritten(f"refused: {text.text[:200]}", refused=True)
+    return text._replace(reason=f"gave no answer: it {text.reason}")

@@ -66,32 +66,26 @@ class AnswerFile:
         # A kill can leave half a line, which the next one must not continue.
         self._torn = bool(content) and not content.endswith(b"\n")
         for line in content.split(b"\n"):
-            self._take(line)
+            # A line that was cut by a kill, or is damaged, does not count: its prompt is sent again.
+            if line == _sealed(line[:-_SEAL]):
+                self._take(orjson.loads(line))
 
-    def _take(self, line: bytes) -> None:
-        if line != _sealed(line[:-_SEAL]):
-            # Cut by a kill, or damaged: its prompt is sent again.
-            return
-        row = orjson.loads(line)
+    def _take(self, row: Mapping[str, Any]) -> None:
         if row.get("status") == "forgotten":
             self._answers.pop((row["writer"], row["prompt_sha256"]), None)
-            return
-        if not ({"used", "purse"} <= row.keys() or {"answer", "status"} <= row.keys()):
-            # As another version wrote it.
-            return
-        if "used" in row:
+        elif {"used", "purse"} <= row.keys():
             self._count(row["writer"], row["purse"], Usage(*row["used"]))
-            return
-        tokens_in, tokens_out = row.get("tokens") or (None, None)
-        cut, refused = (row["status"] == status for status in ("cut", "refused"))
-        stored = Kept(row["answer"], cut, row["time"], tokens_in, tokens_out, refused, row.get("cut_at"))
-        self._answers[row["writer"], row["prompt_sha256"]] = stored
+        elif {"answer", "status"} <= row.keys():
+            cut, refused = (row["status"] == status for status in ("cut", "refused"))
+            tokens = row.get("tokens") or (None, None)
+            stored = Kept(row["answer"], cut, row["time"], tokens[0], tokens[1], refused, row.get("cut_at"))
+            self._answers[row["writer"], row["prompt_sha256"]] = stored
 
     def _count(self, writer: str, purse: str, used: Usage) -> None:
         self._used[writer, purse] = self._used.get((writer, purse), Usage()).plus(used)
 
     def get(self, writer: str, prompt: str) -> Kept | None:
-        """The answer of a writer to a prompt; None where there is none yet."""
+        """Return the answer of a writer to a prompt; None where there is none yet."""
         return self._answers.get((writer, _digest(prompt)))
 
     def used(self, writer: str | None = None) -> Usage:
@@ -109,11 +103,7 @@ class AnswerFile:
         used: Usage,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Keeps answers, what they took, and what a model in this process ran on.
-
-        Raises:
-            TrecexamError: they cannot be written.
-        """
+        """Keep answers, what they took, and what a model in this process ran on."""
         rows: list[dict[str, Any]] = []
         for prompt, stored in answers:
             digest = _digest(prompt)
@@ -135,25 +125,19 @@ class AnswerFile:
         if used.requests:
             self._count(writer, self.purse, used)
             rows.append({"writer": writer, "purse": self.purse, "used": list(used)})
-        if rows:
-            self._append(rows)
+        self._append(rows)
 
     def forget(self, writer: str, prompts: Collection[str], *, in_file: bool) -> None:
-        """Drops answers, so that their prompts are sent again.
-
-        Args:
-            in_file: other processes forget the answers, too.
-
-        Raises:
-            TrecexamError: the file cannot be written.
-        """
+        """Drop answers, so that their prompts are sent again; `in_file`: by other processes, too."""
         for prompt in prompts:
             self._answers.pop((writer, _digest(prompt)), None)
-        if prompts and in_file:
+        if in_file:
             row = {"writer": writer, "status": "forgotten"}
             self._append([{**row, "prompt_sha256": _digest(prompt)} for prompt in prompts])
 
-    def _append(self, rows: Iterable[Mapping[str, Any]]) -> None:
+    def _append(self, rows: Collection[Mapping[str, Any]]) -> None:
+        if not rows:
+            return
         lines = b"".join(_sealed(json.dumps(row, ensure_ascii=False).encode()[:-1]) + b"\n" for row in rows)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -177,28 +161,19 @@ class KeepingWriter:
         self.digest = identity_digest(writer.identity).hex()
 
     def get(self, prompt: str) -> Kept | None:
-        """The answer to a prompt; None where there is none, or one that was cut off at fewer tokens."""
+        """Return the answer to a prompt; None where there is none, or one cut off at fewer tokens."""
         stored = self.file.get(self.digest, prompt)
         if stored is not None and stored.cut_at is not None and stored.cut_at < self.writer.new_tokens:
             return None
         return stored
 
     def add(self, answers: Iterable[tuple[str, Kept]], used: Usage) -> None:
-        """Keeps answers and what they took.
-
-        Raises:
-            TrecexamError: they cannot be written.
-        """
+        """Keep answers and what they took."""
         self.file.add(self.digest, answers, used, self.writer.environment)
 
     def forget(self, prompts: Collection[str], *, in_file: bool) -> None:
-        """Drops answers, see `AnswerFile.forget`."""
+        """Drop answers, see `AnswerFile.forget`."""
         self.file.forget(self.digest, prompts, in_file=in_file)
-
-    @property
-    def used(self) -> Usage:
-        """What the writer ever used, now and in earlier calls."""
-        return self.file.used(self.digest)
 
 
 def _sum(usages: Iterable[Usage]) -> Usage:
@@ -206,7 +181,7 @@ def _sum(usages: Iterable[Usage]) -> Usage:
 
 
 def _sealed(start: bytes) -> bytes:
-    """A line of the file: an object without its closing brace, with the digest of that as its last field."""
+    """Return a line: an object without its closing brace, with the digest of that as its last field."""
     return start + b', "check": "' + hashlib.blake2b(start, digest_size=_CHECK).hexdigest().encode() + b'"}'
 
 
@@ -215,5 +190,5 @@ def _digest(prompt: str) -> str:
 
 
 def spent_by_writers(answers: Path, purse: str) -> Usage:
-    """What writers used of the budget of a section, by the file of their answers."""
-    return AnswerFile(answers).spent(purse) if answers.exists() else Usage()
+    """Return what writers used of the budget of a section, by the file of their answers."""
+    return AnswerFile(answers).spent(purse)

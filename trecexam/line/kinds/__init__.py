@@ -1,33 +1,17 @@
-"""The kinds of grading that are known here.
-
-Others come with an extension: `kinds` of `trecexam.extension.Extension`.
-"""
+"""The kinds of grading, by the name that `kind` in [graders.NAME] has for each."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from functools import cache
+from collections.abc import Collection
 
-from trecexam.extension import extensions, named
 from trecexam.line.kind import Kind
 from trecexam.line.kinds import support
 from trecexam.line.kinds.pooled import NUGGETS, RELEVANCE, RUBRIC
 
-#: Those that come with the package.
-BUILT_IN = {kind.name: kind for kind in (RUBRIC, NUGGETS, RELEVANCE, support.KIND)}
-
-
-@cache
-def available() -> Mapping[str, Kind]:
-    """Every kind known here by name."""
-    extension_kinds = {name: named(at) for extension in extensions() for name, at in extension.kinds.items()}
-    return {**extension_kinds, **BUILT_IN}
+KINDS = {kind.name: kind for kind in (RUBRIC, NUGGETS, RELEVANCE, support.KIND)}
 
 
 def kind_of_items(item_kinds: Collection[str]) -> Kind:
-    """The kind that a grader of these kinds of items has where no settings say it: that of rubrics, where no
-    other one asks about these alone.
-    """
+    """Return the kind of a grader of exactly these kinds of items, else that of rubrics."""
     kind_set = frozenset(item_kinds)
-    exact = (kind for kind in available().values() if kind.item_kinds == kind_set)
-    return next(exact, RUBRIC)
+    return next((kind for kind in KINDS.values() if kind.item_kinds == kind_set), RUBRIC)

@@ -44,7 +44,7 @@ class Statement(NamedTuple):
 
     @property
     def item_id(self) -> str:
-        """It is made of the text, so that it tells no run."""
+        """Item id, made of the text, so that it tells no run."""
         return PREFIX + hashlib.sha256(self.text.encode(errors="surrogatepass")).hexdigest()[:16]
 
     @property
@@ -84,26 +84,19 @@ def _queries(bank: Bank, query_texts: Mapping[str, str]) -> tuple[str, ...]:
 
 def _asked(sources: ItemSources) -> Asked:
     citations = sources.config.grader.citations
-    by_query: dict[str, list[tuple[str, Response]]] = {
-        query_id: [] for query_id in _queries(sources.bank, sources.query_texts)
+    # Of each query: text -> the first sentence that has it, and the passages that it is looked at with.
+    cited: dict[str, dict[str, tuple[Statement, dict[str, None]]]] = {
+        query_id: {} for query_id in _queries(sources.bank, sources.query_texts)
     }
     for run, responses in sources.responses.items():
         for response in responses:
-            if response.query_id in by_query:
-                by_query[response.query_id].append((run, response))
-    items: dict[str, tuple[Item, ...]] = {}
-    citing: dict[str, tuple[tuple[str, ...], ...]] = {}
-    for query_id, run_responses in by_query.items():
-        sentences: dict[str, Item] = {}
-        cited: dict[str, dict[str, None]] = {}
-        for run, response in run_responses:
-            for statement in statements_of(run, response, citations):
-                if statement.doc_ids:
-                    if statement.text not in cited:
-                        sentences[statement.text], cited[statement.text] = statement.item, {}
-                    cited[statement.text].update(dict.fromkeys(statement.doc_ids))
-        items[query_id] = tuple(sentences.values())
-        citing[query_id] = tuple(map(tuple, cited.values()))
+            of_query = cited.get(response.query_id)
+            for statement in () if of_query is None else statements_of(run, response, citations):
+                if of_query is not None and statement.doc_ids:
+                    _, doc_ids = of_query.setdefault(statement.text, (statement, {}))
+                    doc_ids.update(dict.fromkeys(statement.doc_ids))
+    items = {q: tuple(statement.item for statement, _ in of.values()) for q, of in cited.items()}
+    citing = {q: tuple(tuple(doc_ids) for _, doc_ids in of.values()) for q, of in cited.items()}
     return Asked(Bank(items, {}), citing, _recorded_as(sources.responses, citations))
 
 
@@ -173,8 +166,7 @@ KIND = Kind(
         "recorded": "trecexam.graders.support:create_recorded",
     },
     words=LABELS,
-    cell_noun=("citation", "citations"),
+    cell_noun="citation",
     ranks=False,
-    absent="not cited",
     item_named=_named,
 )

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.graders.base import identity_digest
-from trecexam.line.diagnostics import POLICY, is_graded, unread_answers, without_label
+from trecexam.line.diagnostics import POLICY, unread_answers, without_label
 from trecexam.outputs.page.model import PagePart, Report
 from trecexam.outputs.page.render import render
 from trecexam.tables.excerpt import excerpt
-from trecexam.tables.plots.drawings import Drawings, plot_files
+from trecexam.tables.plots.canvas import Drawings, plot_files
 from trecexam.tables.result import Tables
 from trecexam.tables.section import Picture, ReportPart
 from trecexam.tables.table import Table, to_json
@@ -100,7 +100,7 @@ def cautions(track: Assessment, *, complete: bool) -> Iterator[str]:
     elif unlabelled := without_label(track):
         yield sentence(unlabelled)
     elif counts.missing:
-        meaning = "; they count as not relevant" if is_graded(track) else ""
+        meaning = "; they count as not relevant" if track.counts.is_graded else ""
         yield f"The grader left {counts.missing:,} of {counts.cells:,} cells without a grade{meaning}."
     yield from map(sentence, unread_answers(track))
     if counts.no_text:

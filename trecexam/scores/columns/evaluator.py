@@ -72,15 +72,13 @@ class Evaluator:
         return self._others.failures
 
     def values(self, run: Run, ranked: Ranked | None = None) -> NDArray[np.float64]:
-        """The values of all measures on all queries.
+        """Return the values, float64 of shape (queries of the judgments, measures).
+
+        0 where the run skips the query, where the query has no judgments, and where a value is undefined
+        (0/0); NaN for a measure whose provider fails.
 
         Args:
             ranked: the run's join with the judgments, at the first `depth` ranks at least, if it is known.
-
-        Returns:
-            float64 of shape (queries of the judgments, measures), in their order; 0 where the run skips the
-            query, where the query has no judgments, and where a value is undefined (0/0). NaN for a measure
-            whose provider fails.
         """
         values = np.zeros((len(self.judged.query_ids), len(self.names)), np.float64)
         column_of = {name: column for column, name in enumerate(self.names)}

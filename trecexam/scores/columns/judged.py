@@ -32,16 +32,12 @@ class Judged:
         offsets: int64, len(query_ids) + 1: the passages of query i are offsets[i]:offsets[i + 1].
         doc_ids: pyarrow large_string array of all passages; unique and ascending within a query.
         labels: int32, len(doc_ids); `UNJUDGED` where a passage is in the pool without having a label.
-        ratings: of each query an integer matrix of shape (its passages, its items), below 1 where there is
-            no rating; None where nothing is known of items. Cover and alpha_nDCG are computed on it.
-        importances: of each query "vital", "okay" or "" for each item, or None; None where no query has any.
-        weights: of each query the weight that the bank gives each item, or None; None where no query has any.
+        tables: what is known of each query's items, see `QueryJudgments`; () where nothing is. Cover and
+            alpha_nDCG are computed on it.
         min_rating: the rating that alpha_nDCG(rel=1) takes for 1, as `subtopic_qrels` does; None where
             ratings are labels of subtopics, which alpha_nDCG compares with its `rel`.
         gains: float64, len(doc_ids): what nDCG takes in place of labels, 0 where there is no label; None for
             the labels.
-        at_least: of each query `QueryRatings.at_least`, or None; None where no query has any. ECover is
-            computed on it.
         item_rows: what rows without ratings of items say of items; Cover is refused where that is too little.
     """
 
@@ -49,13 +45,10 @@ class Judged:
     offsets: NDArray[np.int64]
     doc_ids: Any
     labels: NDArray[np.int32]
-    ratings: tuple[NDArray[np.integer], ...] | None = None
-    importances: tuple[tuple[str, ...] | None, ...] | None = None
-    weights: tuple[tuple[float, ...] | None, ...] | None = None
+    tables: tuple[QueryJudgments, ...] = ()
     min_rating: int | None = None
     item_rows: ItemRows = field(default_factory=ItemRows)
     gains: NDArray[np.float64] | None = None
-    at_least: tuple[NDArray[np.float64] | None, ...] | None = None
 
     @classmethod
     def from_qrels(cls, rows: Iterable[Qrel | ir_measures.Qrel], query_ids: Iterable[str] = ()) -> Judged:
@@ -109,20 +102,14 @@ class Judged:
     @classmethod
     def _from_tables(cls, made: Sequence[QueryJudgments]) -> Judged:
         lengths = [len(table.labels) for table in made]
-        importances = tuple(table.importances for table in made)
-        at_least = tuple(table.at_least for table in made)
         gained = [table.gains for table in made if table.gains is not None]
-        weights = tuple(table.weights for table in made)
         return cls(
             tuple(table.query_id for table in made),
             np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
             strings([doc_id for table in made for doc_id in table.doc_ids]),
             np.concatenate([np.empty(0, np.int32), *(table.labels for table in made)]),
-            tuple(table.ratings for table in made),
-            importances if any(each is not None for each in importances) else None,
-            weights if any(each is not None for each in weights) else None,
+            tuple(made),
             gains=np.concatenate(gained) if gained else None,
-            at_least=at_least if any(each is not None for each in at_least) else None,
         )
 
     @cached_property
@@ -149,14 +136,10 @@ class Judged:
 
     @property
     def of_items(self) -> tuple[NDArray[np.integer], ...]:
-        """The ratings of each query.
-
-        Raises:
-            ValueError: nothing is known of items.
-        """
-        if self.ratings is None:
+        """The ratings of each query; ValueError where nothing is known of items."""
+        if self.query_ids and not self.tables:
             raise ValueError("these judgments have no ratings of items, which Cover and alpha_nDCG need")
-        return self.ratings
+        return tuple(table.ratings for table in self.tables)
 
     @cached_property
     def items(self) -> NDArray[np.integer]:

@@ -45,14 +45,10 @@ class Ranks:
 
 
 def ranked(a: Floats, b: Floats) -> Iterator[tuple[slice, Ranks, Ranks]]:
-    """The rankings of a's and b's columns, in chunks that limit memory.
+    """Yield columns, and their rankings in a and in b, in chunks that limit memory.
 
     Args:
-        a, b: scores of shape (n, n_columns); one of them may have a single column, which then goes with
-            every column of the other.
-
-    Yields:
-        Which columns, and their rankings in a and in b; a single column's stay a single column.
+        a, b: scores of shape (n, n_columns); a single column goes with every column of the other.
     """
     n_columns = max(a.shape[1], b.shape[1])
     step = _step(len(a))
@@ -88,20 +84,12 @@ def over_others(cells: NDArray[np.int8]) -> Ints:
 
 
 def means(values: Floats) -> Floats:
-    """Means over queries (the second axis), from exact sums, without rounding errors, so that ties are ties.
-
-    Args:
-        values: of shape (n_runs, n_queries), with at least one query.
-    """
+    """Return means over queries, the second axis, from exact sums, so that ties are ties."""
     return np.round([math.fsum(row) / len(row) for row in values.tolist()], TIE_DECIMALS)
 
 
 def checked(rubric: ArrayLike, official: ArrayLike, *, ranks: bool = True) -> tuple[Floats, Floats]:
-    """Both sides as arrays.
-
-    Args:
-        rubric: values of shape (n_runs, n_queries).
-        official: values of the same shape; with `ranks`, or of shape (n_runs,).
+    """Return both sides as arrays of shape (n_runs, n_queries); with `ranks`, official ones may be (n_runs,).
 
     Raises:
         ValueError: the shapes don't fit, or a value is not finite.
@@ -138,13 +126,10 @@ class Outlier:
 
 
 def find_outliers(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -> tuple[Outlier, ...]:
-    """All runs by difference of rank, largest first; ties by official rank, then by name.
+    """Return all runs by difference of rank, largest first; ties by official rank, then by name.
 
     Args:
-        runs: the runs' names.
-        rubric: values of shape (n_runs, n_queries), higher is better.
-        official: values of the same shape, for the same queries; or, where only a leaderboard is known,
-            scores of shape (n_runs,), higher is better (negate ranks).
+        rubric, official: as `correlate` takes them.
 
     Raises:
         ValueError: the shapes don't fit, or a value is not finite.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 
@@ -37,12 +36,8 @@ class QueryDraws:
         return max(1, n_queries // 3)
 
     def subset_rankings(self, values: Floats) -> tuple[tuple[slice, Ranks], ...]:
-        """The rankings of the runs' means over each subset of the queries, part by part.
-
-        Args:
-            values: of shape (n_runs, n_queries), at least two queries.
-        """
-        key = hashlib.blake2b(np.ascontiguousarray(values).data).digest(), values.shape
+        """Return the rankings of the runs' means over each subset of the queries, part by part."""
+        key = values.tobytes(), values.shape
         if key in self._ranked:
             # The one that was asked for last goes last.
             self._ranked[key] = self._ranked.pop(key)
@@ -53,12 +48,9 @@ class QueryDraws:
         return ranked_subsets
 
     def sample_errors(self, values: Floats) -> Floats:
-        """Deviations of the runs' means over bootstrap samples of queries from those over all.
+        """Return deviations of the runs' means over bootstrap samples of queries, (n_runs, n_samples).
 
-        Times sqrt(n / (n - 1)) for n queries, so that their variance is the unbiased one.
-
-        Returns:
-            Shape (n_runs, resamples // 2, at least one).
+        Deviations from the mean over all n queries, times sqrt(n / (n - 1)): their variance is unbiased.
         """
         n_queries, n_samples = values.shape[1], max(1, self.resamples // 2)
         drawn = np.random.default_rng([self._seed, 1]).integers(0, n_queries, size=(n_samples, n_queries))
@@ -69,11 +61,7 @@ class QueryDraws:
         return errors
 
     def subset_means(self, values: Floats) -> Floats:
-        """The runs' means over each subset of the queries, shape (n_runs, n_subsets), rounded for ties.
-
-        Args:
-            values: of shape (n_runs, n_queries), at least two queries.
-        """
+        """Return the runs' rounded means over each subset of the queries, shape (n_runs, n_subsets)."""
         in_subset = self._subsets(values.shape[1])
         rounded: Floats = np.round(values @ in_subset / in_subset[:, 0].sum(), TIE_DECIMALS)
         return rounded

@@ -29,12 +29,7 @@ def kendall_tau(a: Ranks, b: Ranks) -> Floats:
 
 
 def tau_b_columns(a: Floats, b: Floats) -> Floats:
-    """`kendall_tau` of a's and b's columns, column by column.
-
-    Args:
-        a, b: scores of shape (n_runs, n_columns), higher is better; one of them may have a single column,
-            which then goes with every column of the other.
-    """
+    """Return `kendall_tau` of columns of scores, shape (n_runs, n_columns); a single one goes with all."""
     taus = np.empty(max(a.shape[1], b.shape[1]))
     for part, of_a, of_b in ranked(a, b):
         taus[part] = kendall_tau(of_a, of_b)
@@ -116,12 +111,7 @@ def rbo_columns(a: Ranks, b: Ranks, p: float = DEFAULT_P) -> Floats:
     and so has a ranking in which all runs are tied.
 
     Args:
-        a, b: rankings of the same n runs, at least one, with equally many columns, or a single one on
-            one side.
-        p: persistence, between 0 and 1; the smaller, the more the top weighs.
-
-    Returns:
-        Shape (n_columns,).
+        p: persistence; the smaller, the more the top weighs.
 
     Raises:
         ValueError: p is not between 0 and 1.
@@ -155,16 +145,10 @@ def rbo_columns(a: Ranks, b: Ranks, p: float = DEFAULT_P) -> Floats:
 
 
 def top_tau_columns(truth: Ranks, estimate: Ranks, depths: Sequence[int]) -> Floats:
-    """`kendall_tau` among the best runs by the truth, for each of these numbers of runs.
+    """Return `kendall_tau` among the best runs by the truth, shape (len(depths), n_columns).
 
     Runs that are tied with the last of the best are among them. NaN where there are fewer runs than that, or
-    all of the best are tied in one of the two.
-
-    Args:
-        depths: rising.
-
-    Returns:
-        Shape (len(depths), n_columns).
+    all of the best are tied in one of the two. `depths` are rising numbers of runs.
     """
     n, n_columns = len(truth.tied), max(truth.tied.shape[1], estimate.tied.shape[1])
     taus = np.full((len(depths), n_columns), np.nan)
@@ -192,11 +176,7 @@ def top_tau_columns(truth: Ranks, estimate: Ranks, depths: Sequence[int]) -> Flo
 
 
 def pearson_r(a: Floats, b: Floats) -> Floats:
-    """Pearson's correlation of values, -1..1; NaN if all runs are tied on a side.
-
-    Args:
-        a, b: shape (n_runs, n_columns); one of them may have a single column.
-    """
+    """Return Pearson's correlation of values, shape (n_runs, n_columns); NaN if all runs tie on a side."""
     a, b = (np.where(np.ptp(side, axis=0) > 0, side - side.mean(axis=0), 0) for side in (a, b))
     return _ratio((a * b).sum(axis=0), np.sqrt((a**2).sum(axis=0) * (b**2).sum(axis=0)))
 

@@ -34,36 +34,30 @@ class DotName(NamedTuple):
     y: float
 
 
-def name_dots(axes: Axes, names: Sequence[DotName], dots: Floats) -> int:
-    """Writes the names into axes whose limits and size are settled, those that matter most first.
+def name_dots(axes: Axes, names: Sequence[DotName], dots: Floats) -> None:
+    """Write names into axes whose limits and size are settled, those that matter most first.
 
     A name lies within the axes, upon no other name and upon no line to one, and upon as few dots as it can.
     Where there is no such place it is left out.
 
     Args:
         dots: all dots of the axes, shape (n, 2), in the axes' data.
-
-    Returns:
-        How many names were left out.
     """
     points = axes.figure.dpi / 72
     frame = np.array(axes.bbox.extents) / points
     centres = axes.transData.transform(dots) / points
-    crowd = np.hstack((centres - _DOT, centres + _DOT))
+    crowd = _around(centres, _DOT)
     covered: Floats = np.empty((0, 4))
-    left_out = 0
     for name in names:
         position = axes.transData.transform((name.x, name.y)) / points
         size = _size(axes, name.text) / points
         offsets = _offsets(position, size, frame)
-        boxes = np.hstack((position + offsets - size / 2, position + offsets + size / 2))
-        # From the dot to each place: shape (places, steps, 2).
-        lines = position + offsets[:, None, :] * np.linspace(0, 1, _STEPS)[None, :, None]
+        boxes = _around(position + offsets, size / 2)
+        # From the dot to each place: shape (places, steps, 4).
+        lines = _around(position + offsets[:, None] * np.linspace(0, 1, _STEPS)[:, None], _ROOM / 2)
         free = (boxes[:, :2] >= frame[:2]).all(axis=1) & (boxes[:, 2:] <= frame[2:]).all(axis=1)
-        free &= ~_overlap(boxes, covered).any(axis=1)
-        free &= ~_overlap(np.concatenate((lines, lines), axis=2), covered).any(axis=(1, 2))
+        free &= ~_overlap(boxes, covered).any(axis=1) & ~_overlap(lines, covered).any(axis=(1, 2))
         if not free.any():
-            left_out += 1
             continue
         away = _far(offsets, size)
         other_dots = centres[np.hypot(*(centres - position).T) > 1]
@@ -89,9 +83,12 @@ def name_dots(axes: Axes, names: Sequence[DotName], dots: Floats) -> int:
         )
         # Its place was sought within the axes as they are: they must not make room for it.
         annotation.set_in_layout(False)
-        line = lines[best][1:] if tied else np.empty((0, 2))
-        covered = np.vstack((covered, boxes[best], np.hstack((line - _ROOM, line + _ROOM))))
-    return left_out
+        covered = np.vstack((covered, boxes[best], lines[best][1:] if tied else np.empty((0, 4))))
+
+
+def _around(places: Floats, room: Floats | float) -> Floats:
+    """Return boxes (x0, y0, x1, y1) around places."""
+    return np.concatenate((places - room, places + room), axis=-1)
 
 
 def _size(axes: Axes, text: str) -> Floats:
@@ -125,5 +122,4 @@ def _overlap(boxes: Floats, other_boxes: Floats) -> NDArray[np.bool_]:
     """Which boxes (x0, y0, x1, y1), shape (..., 4), meet which others; shape (..., n_others)."""
     near = np.maximum(boxes[..., None, :2], other_boxes[:, :2])
     far = np.minimum(boxes[..., None, 2:], other_boxes[:, 2:])
-    # A line is as wide as a point.
-    return np.asarray((near < far).all(axis=-1) | ((near == far).any(axis=-1) & (near <= far).all(axis=-1)))
+    return np.asarray((near < far).all(axis=-1))

@@ -20,8 +20,10 @@ _INSIDE = 0.06
 
 
 def squeezing(values: ArrayLike) -> NDArray[np.bool_]:
-    """Which values squeeze the others: the fewest without which half of the range or less is left, on either
-    side of it, and again while there are such. No more than three, and no more than a tenth.
+    """Return which values squeeze the others.
+
+    They are the fewest without which half of the range or less is left, and again while there are such; no
+    more than three, and no more than a tenth.
 
     Args:
         values: shape (n,), finite.
@@ -71,7 +73,7 @@ def end_at_one(axes: Axes, axis: Literal["x", "y"]) -> None:
 
 
 def mark_at_edge(axes: Axes, x: float, y: float, *, beyond: tuple[int, int], color: str = MUTED) -> None:
-    """A triangle at the frame for what lies beyond it.
+    """Draw a triangle at the frame for a dot beyond it.
 
     Args:
         x, y: where, in the axes' data.

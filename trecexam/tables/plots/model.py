@@ -58,8 +58,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A plot drawn. What could not be is empty, and `why` says what stood in the way; so is `pdf` where none
-    was asked for."""
+    """Files of a plot; a file that could not be drawn is empty, and `why` says the reason."""
 
     svg: bytes = b""
     pdf: bytes = b""

@@ -84,20 +84,17 @@ class PaperFigure(Figure):
         with own_settings(self._settings):
             super().savefig(fname, transparent=transparent, **settings)
 
-    def file(self, kind: str) -> bytes:
-        """The content of a file of this kind."""
+    def file(self, kind: str, dpi: int = _PRINT) -> bytes:
+        """Return the content of a file of this kind."""
         buffer = io.BytesIO()
-        self.savefig(buffer, format=kind)
+        self.savefig(buffer, format=kind, dpi=dpi)
         return buffer.getvalue()
 
     def _repr_png_(self) -> bytes:
-        """What a notebook shows."""
-        buffer = io.BytesIO()
-        self.savefig(buffer, format="png", dpi=_SCREEN)
-        return buffer.getvalue()
+        return self.file("png", _SCREEN)
 
     def _wrap_labels(self) -> None:
-        """Breaks the axes' labels that have no room in a line."""
+        """Break labels of axes that have no room in a line."""
         for axis in (axis for axes in self.axes for axis in (axes.xaxis, axes.yaxis)):
             room = self.bbox.width if axis.axis_name == "x" else self.bbox.height
             text = axis.label
@@ -111,7 +108,7 @@ class PaperFigure(Figure):
 def paper_figure(
     plot: Plot, *, width: float | None = None, height: float | None = None, letters: float = LETTERS
 ) -> PaperFigure:
-    """The plot in this size.
+    """Draw a plot in a size.
 
     Args:
         width: inches; None for that in the report.

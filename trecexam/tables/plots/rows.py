@@ -21,7 +21,7 @@ EDGE = " A triangle at the edge means a value beyond it, which is beside it."
 
 
 def draw_rows(axes: Axes, names: Sequence[str], values: Floats, low: Floats, high: Floats) -> None:
-    """A dot and its interval a row, first on top; one that would squeeze the others is marked at the edge.
+    """Draw a dot and its interval in each row; a dot that would squeeze the others is marked at the edge.
 
     Args:
         values: a row each; NaN for none.
@@ -50,6 +50,6 @@ def draw_rows(axes: Axes, names: Sequence[str], values: Floats, low: Floats, hig
                 fontsize=letters(8),
             )
     end_at_one(axes, "x")
-    label_rows(axes, names, NAMED)
+    label_rows(axes, names)
     axes.spines["left"].set_visible(False)
     grid(axes, "x")

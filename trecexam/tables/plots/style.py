@@ -28,6 +28,9 @@ _DOWN = 0.85
 #: Points of the letters in the report; other sizes that plots name go with it.
 LETTERS = 9.0
 
+#: With more runs than this their names would be too small to read: then the ranks are there.
+NAMED = 60
+
 #: In place of whatever the user's own settings are.
 RC: dict[str, Any] = {
     "axes.edgecolor": MUTED,
@@ -54,37 +57,34 @@ RC: dict[str, Any] = {
 
 
 def short(name: str) -> str:
-    """A run's name, or a query's, as far as there is room for it."""
+    """Return the name of a run or query, cut to a label's room."""
     return cut(name, _NAME, middle=True)
 
 
 def letters(points: float) -> float:
-    """The size of letters that have so many points in the report, in the figure that is being drawn."""
+    """Return the size, in the figure that is being drawn, of letters with so many points in the report."""
     import matplotlib
 
     return points * float(matplotlib.rcParams["font.size"]) / LETTERS
 
 
 def fitted(axes: Axes, names: Sequence[str]) -> list[str]:
-    """Names in letters of 8 points, cut to the figure's room; those that differ stay different."""
+    """Return names cut to the figure's room in letters of 8 points; names that differ stay different."""
     room = _SIDE * 72 * axes.figure.bbox.width / axes.figure.dpi / (_LETTER * letters(8))
     return cut_apart(names, max(8, min(_NAME, int(room))))
 
 
 def grid(axes: Axes, axis: Any = "both") -> None:
-    """Thin lines behind everything."""
+    """Draw thin lines behind everything."""
     axes.set_axisbelow(True)
     axes.grid(visible=True, axis=axis)
 
 
-def label_rows(axes: Axes, names: Sequence[str], most: int) -> None:
-    """Names down the left side, first on top; of too many only every tenth place, as a number.
-
-    Args: most: that have names, if they have room.
-    """
+def label_rows(axes: Axes, names: Sequence[str]) -> None:
+    """Write names down the left side, first on top; of too many only every tenth place, as a number."""
     axes.set_ylim(len(names) - 0.5, -0.5)
     room = _DOWN * 72 * axes.figure.bbox.height / axes.figure.dpi / letters(8)
-    if len(names) <= min(most, room):
+    if len(names) <= min(NAMED, room):
         axes.set_yticks(range(len(names)), fitted(axes, names), fontsize=letters(8))
     else:
         row_indices = [0, *range(9, len(names), 10)]
@@ -93,17 +93,13 @@ def label_rows(axes: Axes, names: Sequence[str], most: int) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-#: With more runs than this their names would be too small to read: then the ranks are there.
-NAMED = 60
-
-
-#: The settings are the process's: two threads must not draw at once. A figure that is saved is drawn, too.
+#: The settings are the process's: two threads must not draw at once. To save a figure draws it, too.
 _ONE_AT_A_TIME = threading.RLock()
 
 
 @contextmanager
 def own_settings(more: Mapping[str, Any] | None = None) -> Iterator[None]:
-    """Our settings of matplotlib in place of the user's, for one thread at a time."""
+    """Replace the user's settings of matplotlib by ours, for one thread at a time."""
     import matplotlib
 
     with _ONE_AT_A_TIME, warnings.catch_warnings(), matplotlib.rc_context():

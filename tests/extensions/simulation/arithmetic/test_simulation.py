@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import trecexam.extensions.simulation.arithmetic.simulation as module
-from trecexam.extensions.simulation.arithmetic.left_out import RankAndMean, Shift, leave_out, shift
+from trecexam.extensions.simulation.arithmetic.left_out import leave_out, shifts
 from trecexam.extensions.simulation.arithmetic.removal import STEPS, remove
 from trecexam.extensions.simulation.arithmetic.simulation import Simulation, ranks
-from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted, thresholds
+from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted
+from trecexam.tables.table import Table, TableRow
 
 #: a is good, b is less good, c found a relevant passage that no other run has, in each query.
 RANKINGS = {
@@ -28,11 +29,18 @@ RANKINGS = {
 OFFICIAL = {"q1": {"r1": 1, "r2": 1, "r3": 1, "n1": 0}, "q2": {"r1": 1, "r2": 1, "n1": 0, "n2": 0, "x": 1}}
 #: Equal to the judgments except for q1's r2 and q2's r2; x is in no pool.
 AUTOMATIC = {"q1": {"r1": 5, "r2": 0, "r3": 5, "n1": 0}, "q2": {"r1": 5, "r2": 1, "n1": 0, "n2": 0, "y": 5}}
-FOUR_UP = thresholds({4: 1})
 
 
-def simulation(rule: ScaleMap | None = FOUR_UP, measures: tuple[str, ...] = ("P@2",)) -> Simulation:
-    return Simulation(RANKINGS, OFFICIAL, AUTOMATIC, measures, rule)
+def simulation(measures: tuple[str, ...] = ("P@2",)) -> Simulation:
+    return Simulation(RANKINGS, OFFICIAL, AUTOMATIC, measures)
+
+
+def by_run(table: Table) -> dict[str, TableRow]:
+    return {str(row["run"]): row for row in table}
+
+
+def standing(row: TableRow, how: str) -> tuple[object, ...]:
+    return tuple(row[f"{what}.{how}"] for what in ("rank", "mean", "tau"))
 
 
 def naive_tau(x: np.ndarray, y: np.ndarray) -> float:
@@ -63,49 +71,49 @@ def test_full_means_are_over_all_judged_queries() -> None:
 
 
 def test_leave_one_out_equals_a_hand_computation() -> None:
-    rows = {one.run: one for one in leave_out(simulation(), depth=2)}
+    rows = by_run(leave_out(simulation(), depth=2))
     assert list(rows) == ["a", "c", "b"]
     # a alone has q1's r2 and q2's r1, both relevant: 0.25 remains, and r1 comes back.
     a = rows["a"]
-    assert (a.left_out, a.unique, a.relevant, a.filled) == ("a", 2, 2, 2)
-    assert a.by["full"] == RankAndMean(1, 0.75, 1.0)
-    assert a.by["holes"] == RankAndMean(2, 0.25, pytest.approx(0.0))
-    assert a.by["fill"] == RankAndMean(1, 0.5, pytest.approx(naive_tau(*np.array([[3, 1, 2], [2, 1, 2]]))))
+    assert (a["left_out"], a["unique"], a["relevant"], a["filled"]) == ("a", 2, 2, 2)
+    assert (a["rank.full"], a["mean.full"]) == (1, 0.75)
+    assert standing(a, "holes") == (2, 0.25, pytest.approx(0.0))
+    assert standing(a, "fill") == (1, 0.5, pytest.approx(naive_tau(*np.array([[3, 1, 2], [2, 1, 2]]))))
     # c alone has r3 and r2: nothing remains, and r3 comes back, so that it ties with b.
     c = rows["c"]
-    assert (c.unique, c.relevant, c.filled) == (2, 2, 2)
-    assert (c.by["full"].rank, c.by["holes"].rank, c.by["fill"].rank) == (2, 3, 2)
-    assert (c.by["full"].mean, c.by["holes"].mean, c.by["fill"].mean) == (0.5, 0.0, 0.25)
+    assert (c["unique"], c["relevant"], c["filled"]) == (2, 2, 2)
+    assert (c["rank.full"], c["rank.holes"], c["rank.fill"]) == (2, 3, 2)
+    assert (c["mean.full"], c["mean.holes"], c["mean.fill"]) == (0.5, 0.0, 0.25)
     # b alone has n2, which is not relevant: nothing moves.
     b = rows["b"]
-    assert (b.unique, b.relevant, b.filled) == (1, 0, 1)
-    assert b.by["full"] == b.by["holes"] == b.by["fill"] == RankAndMean(3, 0.25, 1.0)
+    assert (b["unique"], b["relevant"], b["filled"]) == (1, 0, 1)
+    assert standing(b, "holes") == standing(b, "fill") == (3, 0.25, 1.0)
+    assert (b["rank.full"], b["mean.full"]) == (3, 0.25)
 
 
 def test_the_summary_has_means_and_extremes_of_the_rows() -> None:
     rows = leave_out(simulation(), depth=2)
-    holes, fill = shift(rows, "holes"), shift(rows, "fill")
-    taus = [one.by["holes"].tau for one in rows]
-    assert holes == Shift(
-        pytest.approx(2 / 3), 1, "a", pytest.approx(1 / 3), pytest.approx(sum(taus) / 3), min(taus)
+    holes, fill = shifts(rows, ("P@2",), ("holes", "fill")).rows
+    taus = rows["tau.holes"]
+    assert holes == (
+        *("P@2", "holes", pytest.approx(2 / 3), 1, "a", pytest.approx(1 / 3)),
+        *(pytest.approx(sum(taus) / 3), min(taus)),
     )
-    assert (fill.mean, fill.greatest, fill.run) == (0, 0, "")
-    assert fill.difference == pytest.approx(0.5 / 3)
+    assert fill[:6] == ("P@2", "fill", 0, 0, "", pytest.approx(0.5 / 3))
 
 
 def test_a_passage_below_the_depth_does_not_count_as_retrieved() -> None:
-    rows = {one.run: one for one in leave_out(simulation(), depth=1)}
+    rows = by_run(leave_out(simulation(), depth=1))
     # In the first rank q1's r1 is a's and b's, q2's r1 a's alone, n1 b's alone, r3 and r2 c's alone.
-    assert [rows[run].unique for run in "abc"] == [1, 1, 2]
+    assert [rows[run]["unique"] for run in "abc"] == [1, 1, 2]
 
 
 def test_a_team_is_left_out_as_a_whole() -> None:
-    rows = {one.run: one for one in leave_out(simulation(), depth=2, teams={"a": "T", "b": "T"})}
-    assert [rows[run].left_out for run in "abc"] == ["T", "T", "c"]
+    rows = by_run(leave_out(simulation(), depth=2, teams={"a": "T", "b": "T"}))
+    assert [rows[run]["left_out"] for run in "abc"] == ["T", "T", "c"]
     # r1 of q1 is in two runs of the same team.
-    assert rows["a"].unique == rows["b"].unique == 4
-    assert (rows["a"].by["holes"].mean, rows["b"].by["holes"].mean) == (0.0, 0.0)
-    assert rows["c"].by["holes"].mean == 0.0
+    assert rows["a"]["unique"] == rows["b"]["unique"] == 4
+    assert [rows[run]["mean.holes"] for run in "abc"] == [0.0, 0.0, 0.0]
 
 
 @given(st.lists(st.integers(0, 4), max_size=8))
@@ -122,7 +130,7 @@ places = [(q, d) for q, by in OFFICIAL.items() for d in by]
 
 
 def test_dropping_no_judgments_changes_nothing() -> None:
-    outcome = simulation(None).drop([])
+    outcome = simulation().drop([])
     assert (outcome.dropped, outcome.filled) == (0, 0)
     assert (outcome.boards["holes"] == simulation().full).all()
     assert (outcome.boards["fill"] == simulation().full).all()
@@ -132,11 +140,11 @@ def test_dropping_no_judgments_changes_nothing() -> None:
 @settings(deadline=None)
 def test_a_drop_equals_a_full_evaluation_of_all_queries(dropped: list[tuple[str, str]]) -> None:
     measures = ("nDCG@2", "AP", "P@2")
-    outcome = simulation(FOUR_UP, measures).drop(dropped)
+    outcome = simulation(measures).drop(dropped)
     remain = {q: {d: label for d, label in by.items() if (q, d) not in dropped} for q, by in OFFICIAL.items()}
     filled = {
         q: {
-            d: int(AUTOMATIC[q][d] >= 4) if (q, d) in dropped else label
+            d: outcome.rule(AUTOMATIC[q][d]) if (q, d) in dropped else label
             for d, label in by.items()
             if (q, d) not in dropped or d in AUTOMATIC[q]
         }
@@ -153,11 +161,10 @@ def test_a_drop_equals_a_full_evaluation_of_all_queries(dropped: list[tuple[str,
 @given(st.lists(st.sampled_from(places), unique=True))
 @settings(deadline=None)
 def test_labels_equal_to_the_judgments_restore_the_full_scores(dropped: list[tuple[str, str]]) -> None:
-    for rule in (IDENTITY, thresholds({1: 1})):
-        same = Simulation(RANKINGS, OFFICIAL, OFFICIAL, ("nDCG@2", "AP"), rule)
-        outcome = same.drop(dropped)
-        assert outcome.filled == len(dropped)
-        assert outcome.boards["fill"] == pytest.approx(same.full)
+    same = Simulation(RANKINGS, OFFICIAL, OFFICIAL, ("nDCG@2", "AP"))
+    outcome = same.drop(dropped)
+    assert outcome.filled == len(dropped)
+    assert outcome.boards["fill"] == pytest.approx(same.full)
 
 
 def test_the_map_is_fitted_only_on_the_remaining_judgments(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +174,7 @@ def test_the_map_is_fitted_only_on_the_remaining_judgments(monkeypatch: pytest.M
         seen.append(sorted(zip(labels, judgments, strict=True)))
         return fitted(labels, judgments)
 
-    one = simulation(None)
+    one = simulation()
     monkeypatch.setattr(module, "fitted", spy)
     outcome = one.drop([("q1", "r2"), ("q2", "x")])
     assert seen == [[(0, 0), (0, 0), (0, 0), (1, 1), (5, 1), (5, 1), (5, 1)]]
@@ -190,20 +197,19 @@ def test_dropped_judgments_are_not_used(dropped: list[tuple[str, str]], rng: ran
 
 
 def test_if_no_map_can_be_fitted_labels_are_used_unchanged_with_a_note() -> None:
-    one = simulation(None)
+    one = simulation()
     outcome = one.drop(places)
     assert outcome.rule is IDENTITY
     assert outcome.unfitted == "no passage has both an automatic and an official label"
-    assert [row.unfitted for row in remove(one, repeats=3, steps=(0, 100))] == [0, 3]
-    assert [row.unfitted for row in remove(simulation(IDENTITY), repeats=3, steps=(0, 100))] == [0, 0]
+    assert remove(one, repeats=3, steps=(0, 100))["unfitted"] == [0, 3]
 
 
 def test_without_passages_that_have_both_labels_all_holes_remain() -> None:
     one = Simulation(RANKINGS, OFFICIAL, {"q1": {"z": 3}, "q7": {"r1": 3}}, ("P@2",))
     assert one.n_both == 0
     for row in leave_out(one, depth=2):
-        assert row.filled == 0
-        assert row.by["holes"] == row.by["fill"]
+        assert row["filled"] == 0
+        assert standing(row, "holes") == standing(row, "fill")
 
 
 def test_removal_equals_a_naive_computation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,15 +217,15 @@ def test_removal_equals_a_naive_computation(monkeypatch: pytest.MonkeyPatch) -> 
     docs = [f"d{n}" for n in range(12)]
     queries = ["q1", "q2", "q3"]
     official = {q: {d: rng.randrange(3) for d in docs} for q in queries}
-    automatic = {q: {d: rng.randrange(6) for d in docs[:9]} for q in queries}
+    automatic = {q: {d: 2 * official[q][d] + rng.randrange(2) for d in docs[:9]} for q in queries}
     rankings = {run: {q: rng.sample(docs, 6) for q in queries} for run in "abcde"}
-    one = Simulation(rankings, official, automatic, ("nDCG@5",), FOUR_UP)
+    one = Simulation(rankings, official, automatic, ("nDCG@5",))
     dropped: list[list[tuple[str, str]]] = []
     drop = one.drop
     monkeypatch.setattr(one, "drop", lambda gone: (dropped.append(list(gone)), drop(gone))[1])
-    rows = remove(one, repeats=4, seed=9)
-    assert [row.removed for row in rows] == list(STEPS)
-    assert [row.n_removed for row in rows] == [round(36 * step / 100) for step in STEPS]
+    rows = list(remove(one, repeats=4, seed=9))
+    assert [row["removed"] for row in rows] == list(STEPS)
+    assert [row["n_removed"] for row in rows] == [round(36 * step / 100) for step in STEPS]
     for repeat in range(4):
         parts = dropped[repeat * 9 : repeat * 9 + 9]
         for less, more in itertools.pairwise(parts):
@@ -233,28 +239,28 @@ def test_removal_equals_a_naive_computation(monkeypatch: pytest.MonkeyPatch) -> 
                 q: {d: label for d, label in by.items() if (q, d) not in gone} for q, by in official.items()
             }
             filled.append(0)
+            rule, _ = one.rule(gone)
             for q, d in gone:
                 if d in automatic[q]:
-                    labels[q][d] = int(automatic[q][d] >= 4)
+                    labels[q][d] = rule(automatic[q][d])
                     filled[-1] += 1
             means = np.array(naive_means(labels, "nDCG@5", queries, rankings))
             taus.append(naive_tau(full.round(12), means.round(12)))
             differences.append(np.abs(means - full).mean())
-        assert row.filled == pytest.approx(np.mean(filled))
-        assert row.by["fill"].tau == pytest.approx(np.mean(taus))
+        assert row["filled"] == pytest.approx(np.mean(filled))
+        assert row["tau.fill"] == pytest.approx(np.mean(taus))
         half = stats.t.ppf(0.975, len(taus) - 1) * np.std(taus, ddof=1) * math.sqrt(1 + 1 / len(taus))
-        assert row.by["fill"].low == pytest.approx(max(-1, np.mean(taus) - half))
-        assert row.by["fill"].high == pytest.approx(min(1, np.mean(taus) + half))
-        assert row.by["fill"].difference == pytest.approx(np.mean(differences))
+        assert row["tau.fill.low"] == pytest.approx(max(-1, np.mean(taus) - half))
+        assert row["tau.fill.high"] == pytest.approx(min(1, np.mean(taus) + half))
+        assert row["difference.fill"] == pytest.approx(np.mean(differences))
 
 
 def test_the_draws_depend_on_the_seed_and_not_on_the_labels() -> None:
     first = remove(simulation(), repeats=3, seed=1)
     assert first == remove(simulation(), repeats=3, seed=1)
-    assert [row.by["holes"] for row in first] == [
-        row.by["holes"] for row in remove(simulation(IDENTITY), 3, 1)
-    ]
-    assert first != remove(simulation(), repeats=3, seed=2)
+    other = Simulation(RANKINGS, OFFICIAL, OFFICIAL, ("P@2",))
+    assert first["difference.holes"] == remove(other, 3, 1)["difference.holes"]
+    assert first["difference.holes"] != remove(simulation(), repeats=3, seed=2)["difference.holes"]
 
 
 def test_every_judgment_is_equally_likely_to_be_removed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,19 +281,18 @@ def test_every_judgment_is_equally_likely_to_be_removed(monkeypatch: pytest.Monk
 
 def test_one_run_and_tied_runs_have_no_tau(recwarn: pytest.WarningsRecorder) -> None:
     single = Simulation({"a": RANKINGS["a"]}, OFFICIAL, AUTOMATIC, ("P@2",))
-    (row,) = leave_out(single, depth=2)
-    assert (row.by["full"].rank, row.by["holes"].rank, row.by["fill"].rank) == (1, 1, 1)
-    assert math.isnan(row.by["full"].tau)
-    assert math.isnan(shift([row], "fill").tau)
-    assert all(
-        math.isnan(one.by["holes"].tau) and math.isnan(one.by["fill"].high) for one in remove(single, 2)
-    )
+    table = leave_out(single, depth=2)
+    (row,) = table
+    assert (row["rank.full"], row["rank.holes"], row["rank.fill"]) == (1, 1, 1)
+    assert np.isnan([*table["tau.holes"], *shifts(table, ("P@2",), ("fill",))["tau"]]).all()
+    removed = remove(single, 2)
+    assert np.isnan([*removed["tau.holes"], *removed["tau.fill.high"]]).all()
     tied = Simulation({"a": RANKINGS["a"], "b": RANKINGS["a"]}, OFFICIAL, AUTOMATIC, ("P@2",))
-    assert all(math.isnan(one.by["holes"].tau_ap) for one in remove(tied, 2))
-    assert [one.by["full"].rank for one in leave_out(tied, depth=2)] == [1, 1]
+    assert np.isnan(remove(tied, 2)["tau_ap.holes"]).all()
+    assert leave_out(tied, depth=2)["rank.full"] == [1, 1]
     none = Simulation({}, OFFICIAL, AUTOMATIC, ("P@2",))
-    assert leave_out(none, depth=2) == ()
-    assert all(math.isnan(one.by["holes"].tau) for one in remove(none, 2))
+    assert leave_out(none, depth=2).rows == ()
+    assert np.isnan(remove(none, 2)["tau.holes"]).all()
     assert not recwarn.list
 
 

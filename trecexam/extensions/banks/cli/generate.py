@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import converters
+from converters.bank import V3
+from converters.convert import converted
 from trecexam.cli.options import estimate_json_option, estimate_option, output_path, track_argument
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
@@ -85,11 +88,6 @@ def generate(
         return 0
     _say(made)
     if v3 is not None and made.output.exists():
-        # The formats are half of --help's time.
-        import converters
-        from converters.bank import V3
-        from converters.convert import converted
-
         converters.write(converted(made.output, "bank", V3.name), v3, V3.name)
         click.echo(f"wrote {v3} ({V3.name})", err=True)
     return exit_status(caught, 0 if made.complete else 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from trecexam.errors import GraderError, TrecexamError
@@ -23,7 +24,7 @@ from trecexam.extensions.banks.generation.reading import missing_for_reading
 from trecexam.folder import TrackFolder
 from trecexam.graders.writing.asking import Job
 from trecexam.graders.writing.base import Writer
-from trecexam.graders.writing.create import Instruction, create_writer, keeping_writers
+from trecexam.graders.writing.create import create_writer, keeping_writers
 
 
 def bank_job(
@@ -70,10 +71,10 @@ def bank_job(
         prompts = prompts_of(plan, item_prompt, source)
         unread = unread_prompts(prompts, item_prompt) if again else []
         source.forget(unread, in_file=forget_in_file)
-        return Job(generate(plan, item_prompt, prompts), n_forgotten=len(unread))
+        return Job(partial(generate, plan, item_prompt, prompts), lambda: [prompts], n_forgotten=len(unread))
     # A given writer cannot receive the stages' system messages.
     writers = [writer] if writer is not None else [
-        create_writer(folder.config, folder.root, Instruction(system_of(stage))) for stage in STAGES
+        create_writer(folder.config, folder.root, system_of(stage)) for stage in STAGES
     ]  # fmt: skip
     sources = keeping_writers(folder, *writers)
     of_stages: Writers = {"creator": sources[0], "scorer": sources[-1]}
@@ -81,7 +82,7 @@ def bank_job(
     texts = nugget_passages(folder, query_ids, passages or PASSAGES)
     n_forgotten = forget_unread(plan, texts, of_stages, in_file=forget_in_file) if again else 0
     return Job(
-        generate_nuggets(plan, item_prompt, texts, of_stages),
+        partial(generate_nuggets, plan, item_prompt, texts, of_stages),
         lambda: nugget_prompts(plan, texts, of_stages),
         tries=2,
         n_forgotten=n_forgotten,

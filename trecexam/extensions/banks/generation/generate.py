@@ -16,7 +16,7 @@ from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
 from trecexam.extensions.banks.generation.reading import read_items
 from trecexam.extensions.banks.lines import merged
 from trecexam.files.atomic import replace as replace_file
-from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
+from trecexam.graders.writing.asking import Ask, AskingResult, PromptSet
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.line.bank_target import check_unchanged
 
@@ -71,14 +71,14 @@ def prompts_of(plan: BankPlan, prompt: ItemPrompt, source: KeepingWriter) -> Pro
     return PromptSet(source, {request: prompt.text(request, plain) for request in plan.requests})
 
 
-def generate(plan: BankPlan, prompt: ItemPrompt, prompts: PromptSet[ItemRequest]) -> Rounds[Generated]:
+def generate(plan: BankPlan, prompt: ItemPrompt, prompts: PromptSet[ItemRequest], ask: Ask) -> Generated:
     """Calls the model for each query or sub-topic, and writes all items to the file at the end.
 
     Raises:
         TrecexamError: the file was changed meanwhile, or cannot be written.
     """
     try:
-        result = yield [prompts]
+        result = ask([prompts])
     except TrecexamError:
         write(plan, _new_items(plan, prompt, prompts).items, early=True)
         raise
@@ -104,12 +104,7 @@ def outcome(plan: BankPlan, result: AskingResult[Any], new: NewItems, n_cut: int
     order = {request: index for index, request in enumerate(plan.requests)}
     written, replaced = write(plan, new.items, early=bool(result.why))
     return Generated(
-        asked=result.asked,
-        reused=result.reused,
-        unwritten=result.unwritten,
-        used=result.used,
-        cost=result.cost,
-        why=result.why,
+        **vars(result),
         output=plan.output,
         written=written,
         queries=len({request.query_id for request, items in new.items.items() if items}),

@@ -28,7 +28,7 @@ from trecexam.extensions.banks.generation.nuggetizing import (
 from trecexam.extensions.banks.generation.plan import BankPlan
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
 from trecexam.graders.replies import Unread
-from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
+from trecexam.graders.writing.asking import Ask, AskingResult, PromptSet
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 
 #: A query's step, and the index of a prompt in the step.
@@ -48,8 +48,8 @@ Passages = Mapping[str, Sequence[str]]
 
 
 def generate_nuggets(
-    plan: BankPlan, prompt: ItemPrompt, passages: Passages, writers: Writers
-) -> Rounds[Generated]:
+    plan: BankPlan, prompt: ItemPrompt, passages: Passages, writers: Writers, ask: Ask
+) -> Generated:
     """Runs all steps, and writes the nuggets of finished queries to the file at the end.
 
     Raises:
@@ -63,19 +63,19 @@ def generate_nuggets(
         cut |= {each.text for query in waiting.values() for each in query.prompts if each.cut}
         sets = _prompt_sets({request: query.prompts for request, query in waiting.items()}, writers)
         try:
-            of_step: AskingResult[Key] = yield sets
+            result = ask(sets)
         except TrecexamError:
             write(plan, _new_items(plan, prompt, writers, done).items, early=True)
             raise
         answers: dict[Key, Kept | Unread] = {key: cached for each in sets for key, cached in each.answered()}
-        answers |= {key: Unread(why) for key, why in of_step.unwritten}
-        waiting = _advanced(waiting, answers, done, ended=bool(of_step.why))
-        # Steps without an answer are among the failures.
-        result = replace(of_step.after(result), unwritten=())
+        answers |= {key: Unread(why) for key, why in result.unwritten}
+        waiting = _advanced(waiting, answers, done, ended=bool(result.why))
     new = _new_items(plan, prompt, writers, done)
     without = (request for request in plan.requests if not passages[request.query_id])
     why = "has no passage with a text: neither a relevant one nor a run's"
     failures = [*new.failures, *(Failure(request, why) for request in without)]
+    # Steps without an answer are among the failures.
+    result = replace(result, unwritten=())
     return outcome(plan, result, new._replace(failures=failures), len(cut))
 
 

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from trecexam.extensions.banks.generation.prompts import Kind
-from trecexam.graders.replies import INSIDE_A_THOUGHT, read_reply
+from trecexam.graders.replies import read_reply
 from trecexam.packages import install, missing_packages
 
 #: Keys that may hold items in an object, best first.
@@ -60,9 +60,7 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
     Raises:
         ImportError: json_repair is not installed.
     """
-    text, problem = read_reply(answer, cut=cut)
-    if problem == INSIDE_A_THOUGHT:
-        return ReadItems((), cut=True)
+    text, cut = read_reply(answer, cut=cut)
     parts = (*(block[1] for block in _FENCE.finditer(text)), text)
     for part in parts:
         for start in islice(_START.finditer(part), _TRIES):

@@ -95,10 +95,8 @@ def _cited_pairs(track: Assessment) -> Iterator[_CitedPair]:
             for statement in statements_of(run, response, citations):
                 column = sheet.column_of[statement.item_id] if statement.doc_ids else -1
                 for doc_id in statement.doc_ids:
-                    row = sheet.row_of[doc_id]
-                    cell_index = sheet.place(row, column)
-                    assert cell_index is not None
-                    alike = column, sheet.texts[row] or f"\0{doc_id}"
+                    cell_index = sheet.place_of(doc_id, statement.item_id)
+                    alike = column, sheet.text_of(doc_id) or f"\0{doc_id}"
                     of_pair = pairs.setdefault(alike, (doc_id, int(flat[cell_index]), {}))
                     of_pair[2][run, query_id] = None
         for (column, _), (doc_id, machine, responses) in pairs.items():

@@ -12,7 +12,6 @@ from trecexam.extensions.campaign.judge_next.cited import unlabelled_citations
 from trecexam.extensions.campaign.judge_next.search import Search, SuggestedJudgment
 from trecexam.extensions.campaign.listed import read_columns
 from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import is_graded
 from trecexam.line.measure_names import MeasureLike
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value
@@ -106,7 +105,8 @@ class NextJudgments(Result):
 
 def could_change_a_ranking(track: Assessment) -> bool:
     """Return True where judgments of passages could change the order of the runs."""
-    return track.asked.citing is None and len(track.runs) > 1 and track.counts.cells > 0 and is_graded(track)
+    counts = track.counts
+    return track.asked.citing is None and len(track.runs) > 1 and counts.cells > 0 and counts.is_graded
 
 
 def next_judgments(

@@ -19,6 +19,7 @@ from trecexam.cli.reading import writing
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
 from trecexam.errors import quoted
+from trecexam.extensions.exams.filtering import FILES, companion_file, filter_exam, write_filtered
 from trecexam.tables.notes import LOST, Note
 from trecexam.tables.text import plural
 
@@ -77,7 +78,6 @@ def _say(made: GeneratedExam) -> int:
 
 def _without_questions(made: GeneratedExam) -> str:
     # Imports pydantic.
-    from trecexam.extensions.exams.filtering import companion_file
     from trecexam.extensions.exams.generating import UNREAD
 
     unchanged = f"{made.output} is unchanged" if made.output.exists() else f"{made.output} was not written"
@@ -107,7 +107,6 @@ def filtering(exam: Path, output: Path) -> tuple[Result, int]:
     "topic"?}. Prints the removed questions. Exit status 1: no question is left.
     """
     # Imports pydantic.
-    from trecexam.extensions.exams.filtering import FILES, filter_exam, write_filtered
     from trecexam.line.protected import refuse_folder
 
     refuse_folder(output, (exam,), FILES, always=FILES)

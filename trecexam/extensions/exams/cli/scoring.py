@@ -14,6 +14,7 @@ from trecexam.cli.reading import writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
 from trecexam.errors import plain_reason, quoted
+from trecexam.extensions.exams.exam_file import read_exam
 from trecexam.tables.notes import LOST, Note, of_grader
 
 if TYPE_CHECKING:
@@ -86,10 +87,8 @@ def scoring(
     Exit status: 0, or 1 if a question was not answered.
     """
     from trecexam.extensions.exams import scoring as stage
-    from trecexam.extensions.exams.exam_file import read_exam
     from trecexam.extensions.exams.matrices import FILES, write_examinees
     from trecexam.extensions.exams.models import estimate_taking, examinee
-    from trecexam.graders.writing.asking import Job
     from trecexam.line.protected import refuse_folder
 
     refuse_folder(output, (exam, passages, *map(Path, named)), FILES, always=FILES)
@@ -114,7 +113,7 @@ def scoring(
     examinees = None
     with working("answering", "questions") as work:
         for setup in todo:
-            took = Job(stage.taking(source, setup)).ask(work.steps, work.stop)
+            took = stage.taking_job(source, setup).ask(work.steps, work.stop)
             examinees = write_examinees([took], questions, output)
             notes |= dict.fromkeys(examinees.notes)
             for note in took.notes:

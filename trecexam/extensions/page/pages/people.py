@@ -24,7 +24,7 @@ from trecexam.extensions.page.rendering import (
     render,
     view_of,
 )
-from trecexam.features.override.overriding import Taken, seen_token, take
+from trecexam.features.override.overriding import Overridden, seen_token, take
 
 #: What a person takes back is a line too, and needs a reason.
 WITHDRAWN = "withdrawn"
@@ -84,7 +84,7 @@ def rating_of(text: str) -> int | None:
     return int(text)
 
 
-def said_of(outcome: Taken, words: Sequence[str] = ()) -> str:
+def said_of(outcome: Overridden, words: Sequence[str] = ()) -> str:
     """The message after a stored rating.
 
     Args:
@@ -94,9 +94,9 @@ def said_of(outcome: Taken, words: Sequence[str] = ()) -> str:
     def rating_word(rating: int | None) -> str:
         return words[rating].replace("_", " ") if words and rating is not None else str(rating)
 
-    row, before, written, after = outcome
+    row, before, after = outcome.row, outcome.before, outcome.after
     what = f"{row.doc_id} on {row.item_id}" if row.item_id and not words else row.doc_id
-    if not written:
+    if not outcome.written:
         return f"{what}: {row.who} said so already."
     if row.rating is None and after is None:
         withdrawn = "" if before is None else f"{rating_word(before.rating)} by {before.who} "

@@ -20,7 +20,7 @@ from trecexam.graders.base import Cell, Factory
 from trecexam.graders.prompts import Reading
 from trecexam.graders.prompts.parsing import UNPARSED
 from trecexam.graders.writing.base import Fitted, Writer
-from trecexam.graders.writing.create import Instruction, grading_writer
+from trecexam.graders.writing.create import grading_writer
 from trecexam.graders.written import WritingGrader, missing_for_writing, refuse
 from trecexam.templates import filled
 
@@ -93,12 +93,13 @@ def _create(settings: GraderSection, root: Path) -> Judge:
             '`ragval` reads two scores: set `structured` in [grader] to "json_schema" or "none"'
         )
     held = settings.structured != "none" and settings.base_url is not None
-    return Judge(grading_writer(settings, root, Instruction(text_of("system"), SCHEMA if held else None)))
+    return Judge(grading_writer(settings, root, text_of("system"), SCHEMA if held else None))
 
 
 FACTORY = Factory(
     summary="RAGVAL's judge: truthfulness and relevance of answers; a model here or behind a server",
     missing=missing_for_writing,
     create=_create,
+    reads=("base_url",),
     reading=lambda settings, root: {"read": _reading},
 )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from trecexam.graders.replies import INSIDE_A_THOUGHT, fence_removed, read_reply
+from trecexam.graders.replies import fence_removed, read_reply
 
 #: The scores that there are: 1 to 5, halves too.
 PERMITTED = tuple(half / 2 for half in range(2, 11))
@@ -41,9 +41,7 @@ def read_scores(answer: str, *, cut: bool = False) -> Scores | None:
     Args:
         cut: the answer was cut off: it counts where it is a whole JSON object.
     """
-    text, problem = read_reply(answer, cut=cut)
-    if problem == INSIDE_A_THOUGHT:
-        return None
+    text = read_reply(answer).text
     pairs = _json_pairs(fence_removed(text))
     if cut and not pairs:
         return None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from trecexam.extensions.ragval.formats.knowledge import Block
-from trecexam.graders.server.grader import shortened
+from trecexam.graders.server.model import shortened
 from trecexam.graders.writing.base import Fitted, Writer
 from trecexam.templates import filled
 

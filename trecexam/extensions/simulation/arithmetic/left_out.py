@@ -5,77 +5,17 @@ See `simulation.py` beside this.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from trecexam.extensions.simulation.arithmetic.simulation import Place, Simulation, ranks
-from trecexam.features.fill.arithmetic.scale_map import ScaleMap
-from trecexam.features.holes.arithmetic import contributed_alone
 from trecexam.scores.rank_correlation.tau import tau_b_columns
+from trecexam.tables.table import Layout, Table
 
-
-@dataclass(frozen=True)
-class RankAndMean:
-    """A run's rank (1 is best, tied runs share the best rank) and mean, and its leaderboard.
-
-    Attributes:
-        tau: Kendall's tau-b of the whole leaderboard with that on all judgments, -1..1; NaN where one of
-            them ties all runs.
-    """
-
-    rank: int
-    mean: float
-    tau: float
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """A run and an official measure, without the judgments that only this run contributed.
-
-    Attributes:
-        measure: as ir_measures prints it.
-        run: its name.
-        left_out: the run that was left out, or its team.
-        unique: judged passages that nobody else has in the first ranks; their judgments were dropped.
-        relevant: how many of these are judged relevant.
-        filled: how many of these have an automatic label.
-        by: "full" with all judgments, "holes" without the dropped ones, "fill" with these filled, and the
-            other methods.
-        rule: the rule that mapped automatic labels.
-        unfitted: as in `trecexam.extensions.simulation.arithmetic.simulation.Outcome`.
-    """
-
-    measure: str
-    run: str
-    left_out: str
-    unique: int
-    relevant: int
-    filled: int
-    by: Mapping[str, RankAndMean]
-    rule: ScaleMap
-    unfitted: str | None
-
-
-@dataclass(frozen=True)
-class Shift:
-    """Changes of all runs' ranks and means, each without its own judgments.
-
-    Attributes:
-        mean: mean absolute difference of rank.
-        greatest: the greatest one.
-        run: the run that moves so far; the first by name of several, "" where none moves.
-        difference: mean absolute difference of the run's mean value.
-        tau, least_tau: mean and minimum of the leaderboards' tau-b; NaN where no tau is defined.
-    """
-
-    mean: float
-    greatest: int
-    run: str
-    difference: float
-    tau: float
-    least_tau: float
+_KEYS = ("official_measure", "run")
 
 
 def leave_out(
@@ -84,8 +24,8 @@ def leave_out(
     teams: Mapping[str, str] | None = None,
     min_relevant: int = 1,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[LeftOut, ...]:
-    """Leaves out the judgments of passages that only one run or team retrieved, for each in turn.
+) -> Table:
+    """Leave out the judgments of passages that only one run or team retrieved, for each in turn.
 
     Args:
         depth: a passage is had by a run that has it among its first `depth` for that query.
@@ -94,81 +34,107 @@ def leave_out(
         progress: called with how many are done, and of how many.
 
     Returns:
-        Measure by measure, by rank with all judgments, ties by run name.
+        A row per measure and run, by rank with all judgments, ties by run name. `left_out` is the run or its
+        team; `unique` counts its judged passages that nobody else has, `relevant` and `filled` those of them
+        that are so. `rank` (1 is best, tied runs share the best rank) and `mean` are the run's with all
+        judgments ("full") and by each method; `tau` is Kendall's tau-b of the whole leaderboard with that on
+        all judgments, NaN where one of them ties all runs. `map` gave the labels; `unfitted` says why none
+        could be fitted.
     """
     team = {run: (teams or {}).get(run, run) for run in simulation.runs}
     members: dict[str, list[int]] = {}
     for row, run in enumerate(simulation.runs):
         members.setdefault(team[run], []).append(row)
     unique = _unique(simulation, members, depth)
-    left_out: list[LeftOut] = []
-    for done, (name, rows) in enumerate(members.items(), 1):
+    rows: list[tuple[Any, ...]] = []
+    for done, (name, of_team) in enumerate(members.items(), 1):
         outcome = simulation.drop(unique[name])
-        relevant = sum(simulation.label(passage) >= min_relevant for passage in unique[name])
+        relevant = sum(simulation.official[q][doc_id] >= min_relevant for q, doc_id in unique[name])
         for index, measure in enumerate(simulation.measures):
             full = simulation.full[index]
-            boards = {how: means[index] for how, means in outcome.boards.items()}
-            standings = {
-                how: (ranks(board), board, float(tau_b_columns(full[:, None], board[:, None])[0]))
-                for how, board in {"full": full, **boards}.items()
-            }
-            left_out += (
-                LeftOut(
-                    measure,
-                    simulation.runs[row],
-                    name,
-                    outcome.dropped,
-                    relevant,
-                    outcome.filled,
-                    {
-                        how: RankAndMean(int(rank[row]), float(board[row]), tau)
-                        for how, (rank, board, tau) in standings.items()
-                    },
-                    outcome.rule,
-                    outcome.unfitted,
+            boards = [full, *(means[index] for means in outcome.boards.values())]
+            ranked = [ranks(board) for board in boards]
+            taus = [float(tau_b_columns(full[:, None], board[:, None])[0]) for board in boards[1:]]
+            rows += [
+                (
+                    *(measure, simulation.runs[row], name, outcome.dropped, relevant, outcome.filled),
+                    *(int(of_board[row]) for of_board in ranked),
+                    *(float(board[row]) for board in boards),
+                    *taus,
+                    *(str(outcome.rule), outcome.unfitted),
                 )
-                for row in rows
-            )
+                for row in of_team
+            ]
         if progress:
             progress(done, len(members))
     order = {measure: index for index, measure in enumerate(simulation.measures)}
-    return tuple(sorted(left_out, key=lambda entry: (order[entry.measure], entry.by["full"].rank, entry.run)))
+    full_rank = 6
+    rows.sort(key=lambda row: (order[row[0]], row[full_rank], row[1]))
+    standings = ("full", *simulation.methods)
+    return Table(
+        (
+            *(*_KEYS, "left_out", "unique", "relevant", "filled"),
+            *(f"{what}.{how}" for what in ("rank", "mean") for how in standings),
+            *(f"tau.{how}" for how in simulation.methods),
+            *("map", "unfitted"),
+        ),
+        tuple(rows),
+        layout=Layout(
+            _KEYS,
+            ("rank.full", "rank.holes", "rank.fill", "tau.holes", "tau.fill"),
+            without=("map", "unfitted"),
+        ),
+    )
 
 
-def shift(rows: Sequence[LeftOut], method: str) -> Shift:
-    """Summarises the changes in these rows, with holes or filled.
+def shifts(left_out: Table, measures: Sequence[str], methods: Sequence[str]) -> Table:
+    """Return how far runs move, each without its own judgments: a row per measure and method.
+
+    `mean_shift` and `greatest_shift` are absolute differences of rank, `run` is the first by name that moves
+    so far, "" where none moves; `difference` is the mean absolute one of the run's mean value. `tau` and
+    `least_tau` are mean and minimum over the leaderboards, NaN where no tau is defined.
 
     Args:
-        rows: of one measure.
-        method: a key of `LeftOut.by`.
+        left_out: what `leave_out` gives.
     """
-    pairs = [(row.by["full"], row.by[method]) for row in rows]
-    moves = {row.run: abs(row.by[method].rank - row.by["full"].rank) for row in rows}
-    greatest = max(moves.values(), default=0)
-    taus = [now.tau for _, now in pairs if not np.isnan(now.tau)]
-    return Shift(
-        sum(moves.values()) / len(moves) if moves else 0.0,
-        greatest,
-        min((run for run, move in moves.items() if move == greatest), default="") if greatest else "",
-        sum(abs(now.mean - full.mean) for full, now in pairs) / len(pairs) if pairs else 0.0,
-        sum(taus) / len(taus) if taus else float("nan"),
-        min(taus, default=float("nan")),
-    )
+    rows = []
+    for measure in measures:
+        of_measure: list[dict[str, Any]] = [
+            dict(row) for row in left_out if row["official_measure"] == measure
+        ]
+        for how in methods:
+            moves = {row["run"]: abs(row[f"rank.{how}"] - row["rank.full"]) for row in of_measure}
+            greatest = max(moves.values(), default=0)
+            first = min((run for run, move in moves.items() if move == greatest), default="")
+            differences = [abs(row[f"mean.{how}"] - row["mean.full"]) for row in of_measure]
+            taus = [tau for row in of_measure if not np.isnan(tau := row[f"tau.{how}"])]
+            rows.append(
+                (
+                    *(measure, how, sum(moves.values()) / len(moves) if moves else 0.0, greatest),
+                    first if greatest else "",
+                    sum(differences) / len(differences) if differences else 0.0,
+                    sum(taus) / len(taus) if taus else float("nan"),
+                    min(taus, default=float("nan")),
+                )
+            )
+    header = ("mean_shift", "greatest_shift", "run", "difference", "tau", "least_tau")
+    keys = ("official_measure", "judgments")
+    return Table((*keys, *header), tuple(rows), layout=Layout(keys))
 
 
 def _unique(
     simulation: Simulation, members: Mapping[str, Sequence[int]], depth: int
 ) -> dict[str, list[Place]]:
-    """team -> the judged passages that only it retrieved."""
-    judged: dict[str, set[str]] = {}
-    for query_id, doc_id in simulation.places:
-        judged.setdefault(query_id, set()).add(doc_id)
+    """Return team -> the judged passages that it alone retrieved."""
+    rankings = [simulation.rankings[run] for run in simulation.runs]
     unique: dict[str, list[Place]] = {name: [] for name in members}
-    for query_id, docs in judged.items():
-        rankings = {
-            name: [simulation.first(simulation.runs[row], query_id, depth) for row in rows]
+    for query_id in simulation.query_ids:
+        docs = simulation.official[query_id].keys()
+        found = {
+            name: docs & {doc for row in rows for doc in rankings[row].get(query_id, ())[:depth]}
             for name, rows in members.items()
         }
-        for name, doc_ids in contributed_alone(rankings).items():
-            unique[name] += ((query_id, doc_id) for doc_id in sorted(doc_ids & docs))
+        n_teams = Counter(doc_id for of_team in found.values() for doc_id in of_team)
+        for name, of_team in found.items():
+            unique[name] += ((query_id, doc_id) for doc_id in sorted(of_team) if n_teams[doc_id] == 1)
     return unique

@@ -14,7 +14,7 @@ judgment was dropped.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,17 +36,16 @@ Place = tuple[str, str]
 Filler = Callable[[Mapping[str, Collection[str]]], Labels] | None
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """Leaderboards after some judgments were dropped.
 
     Attributes:
         dropped: how many judged passages lost their judgment.
         filled: how many of these have an automatic label in its place; the others stay holes.
         rule: the rule that mapped these labels.
-        unfitted: why no rule could be fitted and the identity is in; None where one was, or was given.
-        boards: means of shape (measures, runs): "holes" with the judgments that remain, "fill" with the
-            dropped ones filled, and the other methods.
+        unfitted: why no rule could be fitted and the identity is in; None where one was.
+        boards: means of shape (measures, runs) by method: "holes" with the judgments that remain, "fill" with
+            the dropped ones filled, and the other methods.
     """
 
     dropped: int
@@ -62,20 +61,22 @@ class Simulation:
     Args:
         rankings: run -> query_id -> doc_ids, best first.
         official: the judgments; a run's mean is over all their queries, as in `trec_eval -c`.
-        automatic: labels before any mapping; those of passages that are not judged are not used.
+        automatic: labels before any mapping; those of passages that are not judged are not used. The rule
+            that maps them onto the official scale is fitted anew each time, on those passages that still have
+            their judgment; it is the identity where there is no fit.
         measures: official measures.
-        rule: maps automatic labels onto the official scale. None: fitted anew each time, on those
-            passages that still have their judgment; the identity where there is no fit.
         fillable: query_id -> the passages that would be filled had they no judgment; None for all.
-        others: other ways to treat what was dropped, by name.
+        fillers: other ways to treat what was dropped, by name.
 
     Raises:
         ValueError: a measure that cannot be computed, or one that needs subtopics, which labels of whole
             passages cannot fill.
 
     Attributes:
+        rankings, official: as given.
         runs: their names, sorted.
         measures: as ir_measures prints them.
+        methods: "holes", "fill", and the other ways.
         query_ids: the judged queries, sorted.
         full: the runs' means with all judgments; shape (measures, runs).
     """
@@ -86,29 +87,29 @@ class Simulation:
         official: Labels,
         automatic: Labels,
         measures: Sequence[str],
-        rule: ScaleMap | None = None,
         fillable: Mapping[str, Collection[str]] | None = None,
-        other_fillers: Mapping[str, Filler] | None = None,
+        fillers: Mapping[str, Filler] | None = None,
     ) -> None:
-        self._fillable, self._others = fillable, other_fillers or {}
+        self._fillable, self._fillers = fillable, fillers or {}
         self.runs = tuple(sorted(rankings))
-        self.measures = tuple(dict.fromkeys(_measure(name) for name in measures))
+        parsed = {str(each): each for each in (measure(name, official=True) for name in measures)}
+        for name, each in parsed.items():
+            if each.NAME in DIVERSITY:
+                raise ValueError(
+                    f"{name} needs subtopics, and dropped judgments are filled with labels of whole "
+                    "passages: use another measure, such as nDCG@10"
+                )
+        self.measures = tuple(parsed)
+        self.methods = ("holes", "fill", *self._fillers)
         self.query_ids = tuple(sorted(official))
         self._column = {query_id: column for column, query_id in enumerate(self.query_ids)}
-        self._rankings = rankings
-        self._official = official
-        self._rule = rule
+        self.rankings = rankings
+        self.official = official
         self._both = {
             (query_id, doc_id): (automatic[query_id][doc_id], label)
             for query_id, judged in official.items()
             for doc_id, label in judged.items()
             if doc_id in automatic.get(query_id, ())
-        }
-        self._new = {
-            query_id: labels
-            if fillable is None
-            else {d: labels[d] for d in labels.keys() & fillable[query_id]}
-            for query_id, labels in automatic.items()
         }
         self._values = self._evaluated(official, self.query_ids)
         self.full = _means(self._values)
@@ -116,76 +117,68 @@ class Simulation:
     @property
     def places(self) -> tuple[Place, ...]:
         """All judged passages, sorted."""
-        return tuple(sorted((q, doc_id) for q, judged in self._official.items() for doc_id in judged))
+        return tuple(sorted((q, doc_id) for q, judged in self.official.items() for doc_id in judged))
 
     @property
     def n_both(self) -> int:
         """The number of judged passages with an automatic label to replace a dropped judgment."""
-        return sum(doc_id in self._new[query_id] for query_id, doc_id in self._both)
-
-    def label(self, passage: Place) -> int:
-        """A passage's official label."""
-        return self._official[passage[0]][passage[1]]
-
-    def first(self, run: str, query_id: str, depth: int) -> Sequence[str]:
-        """The first `depth` doc_ids of a run for a query."""
-        return self._rankings[run].get(query_id, ())[:depth]
+        return sum(self._is_fillable(query_id, doc_id) for query_id, doc_id in self._both)
 
     def rule(self, dropped: Collection[Place] = ()) -> tuple[ScaleMap, str | None]:
-        """The rule for filling after these are dropped, and the reason if it could not be fitted.
+        """Return the rule for filling after these are dropped, and the reason if it could not be fitted.
 
         No judgment of a dropped passage is looked at.
         """
-        if self._rule is not None:
-            return self._rule, None
-        dropped_places = set(dropped)
-        pairs = [pair for passage, pair in self._both.items() if passage not in dropped_places]
+        gone = set(dropped)
+        pairs = [pair for passage, pair in self._both.items() if passage not in gone]
         try:
             return fitted([label for label, _ in pairs], [human for _, human in pairs]), None
         except ValueError as error:
             return IDENTITY, str(error)
 
     def drop(self, dropped: Collection[Place]) -> Outcome:
-        """The leaderboards with holes at these judged passages, and with the holes filled."""
+        """Return the leaderboards with holes at these judged passages, and with the holes filled."""
         rule, unfitted = self.rule(dropped)
-        dropped_docs: dict[str, set[str]] = {}
+        docs: dict[str, set[str]] = {}
         for query_id, doc_id in dropped:
-            dropped_docs.setdefault(query_id, set()).add(doc_id)
-        remain: dict[str, dict[str, int]] = {}
-        filled: dict[str, dict[str, int]] = {}
-        n_filled = 0
-        for query_id, docs in dropped_docs.items():
-            remain[query_id] = {d: label for d, label in self._official[query_id].items() if d not in docs}
-            new_labels = self._new.get(query_id, {})
-            new = {doc_id: rule(new_labels[doc_id]) for doc_id in docs if doc_id in new_labels}
-            n_filled += len(new)
-            filled[query_id] = remain[query_id] | new
+            docs.setdefault(query_id, set()).add(doc_id)
+        remain = {
+            query_id: {d: label for d, label in self.official[query_id].items() if d not in gone}
+            for query_id, gone in docs.items()
+        }
+        new = {
+            query_id: {d: rule(self._both[query_id, d][0]) for d in gone if (query_id, d) in self._both}
+            for query_id, gone in docs.items()
+        }
         boards = {"holes": self._changed(remain)}
-        boards["fill"] = self._changed(filled) if n_filled else boards["holes"]
-        for name, filler in self._others.items():
-            boards[name] = self._by(filler, dropped_docs, remain)
-        return Outcome(sum(map(len, dropped_docs.values())), n_filled, rule, unfitted, boards)
+        boards["fill"], n_filled = self._filled(remain, docs, new)
+        for name, filler in self._fillers.items():
+            if filler is None:
+                boards[name] = self._changed(remain, docs)
+            else:
+                boards[name], _ = self._filled(remain, docs, filler(docs))
+        return Outcome(sum(map(len, docs.values())), n_filled, rule, unfitted, boards)
 
-    def _by(self, filler: Filler, dropped: Mapping[str, set[str]], remain: Labels) -> Floats:
-        """The means with another method, with dropped and remaining judgments."""
-        if filler is None:
-            return self._changed(remain, dropped)
-        fillable, labels = self._fillable, filler(dropped)
-        return self._changed(
-            {
-                query_id: judged
-                | {
-                    doc_id: label
-                    for doc_id, label in labels.get(query_id, {}).items()
-                    if doc_id in dropped[query_id]
-                    and (fillable is None or doc_id in fillable.get(query_id, ()))
-                }
-                for query_id, judged in ((query_id, dict(remain[query_id])) for query_id in remain)
+    def _is_fillable(self, query_id: str, doc_id: str) -> bool:
+        return self._fillable is None or doc_id in self._fillable.get(query_id, ())
+
+    def _filled(
+        self, remain: Labels, dropped: Mapping[str, Collection[str]], labels: Labels
+    ) -> tuple[Floats, int]:
+        """Return the means with labels for what was dropped, and how many labels these are."""
+        filled = {
+            query_id: {
+                doc_id: label
+                for doc_id, label in labels.get(query_id, {}).items()
+                if doc_id in gone and self._is_fillable(query_id, doc_id)
             }
-        )
+            for query_id, gone in dropped.items()
+        }
+        merged = {query_id: {**remain[query_id], **new} for query_id, new in filled.items()}
+        return self._changed(merged), sum(map(len, filled.values()))
 
     def _changed(self, labels: Labels, without: Mapping[str, Collection[str]] | None = None) -> Floats:
-        """The means with changed labels of these queries.
+        """Return the means with changed labels of these queries.
 
         Args:
             without: query_id -> passages that are left out of all rankings.
@@ -200,12 +193,12 @@ class Simulation:
     def _evaluated(
         self, labels: Labels, query_ids: Sequence[str], without: Mapping[str, Collection[str]] | None = None
     ) -> Floats:
-        """Values of shape (measures, runs, queries)."""
+        """Return values of shape (measures, runs, queries)."""
         rows = (Qrel(q, doc_id, label) for q in query_ids for doc_id, label in labels[q].items())
         evaluator = Evaluator(map(measure, self.measures), Judged.from_qrels(rows, query_ids))
         values = np.zeros((len(self.measures), len(self.runs), len(query_ids)))
         for row, run in enumerate(self.runs):
-            rankings = self._rankings[run]
+            rankings = self.rankings[run]
             if without:
                 rankings = {
                     query_id: [doc for doc in rankings.get(query_id, ()) if doc not in without[query_id]]
@@ -228,13 +221,3 @@ def ranks(means: Floats) -> NDArray[np.int64]:
 def _means(values: Floats) -> Floats:
     means = values.mean(axis=2) if values.shape[2] else np.zeros(values.shape[:2])
     return np.asarray(np.round(means, TIE_DECIMALS), np.float64)
-
-
-def _measure(name: str) -> str:
-    parsed = measure(name, official=True)
-    if parsed.NAME in DIVERSITY:
-        raise ValueError(
-            f"{parsed} needs subtopics, and dropped judgments are filled with labels of whole passages: use "
-            f"another measure, such as nDCG@10"
-        )
-    return str(parsed)

@@ -57,7 +57,7 @@ class ScaleMap:
 IDENTITY = ScaleMap("identity")
 
 
-def thresholds(cuts: Mapping[int, int], lowest: int = 0) -> ScaleMap:
+def thresholds(cuts: Mapping[int, int]) -> ScaleMap:
     """The rule with these cuts: from automatic label on -> official label.
 
     Raises:
@@ -66,10 +66,10 @@ def thresholds(cuts: Mapping[int, int], lowest: int = 0) -> ScaleMap:
     ordered = tuple(sorted(cuts.items()))
     if not ordered:
         raise ValueError("give at least one LABEL=OFFICIAL")
-    if ordered[0][1] < lowest:
+    if ordered[0][1] < 0:
         raise ValueError(
             f"official labels must not fall as labels rise: {ordered[0][0]}={ordered[0][1]} is below the "
-            f"{lowest} of lower labels"
+            "0 of lower labels"
         )
     for (label, official), (next_label, next_official) in pairwise(ordered):
         if next_official < official:
@@ -77,7 +77,7 @@ def thresholds(cuts: Mapping[int, int], lowest: int = 0) -> ScaleMap:
                 f"official labels must not fall as labels rise: {label}={official} and then "
                 f"{next_label}={next_official}"
             )
-    return ScaleMap("thresholds", lowest, ordered)
+    return ScaleMap("thresholds", 0, ordered)
 
 
 def fitted(labels: Sequence[int], judgments: Sequence[int]) -> ScaleMap:

@@ -48,11 +48,7 @@ def alpha_dcg(hits: Hits, reached: NDArray[np.bool_], alpha: float) -> Values:
 
 
 def computation(measure: Measure, judged: Judged) -> Computation:
-    """Computes alpha_nDCG(rel, alpha)@k.
-
-    Raises:
-        ValueError: the judgments have no ratings of items.
-    """
+    """Compute alpha_nDCG(rel, alpha)@k; ValueError where the judgments have no ratings of items."""
     alpha, cutoff = measure["alpha"], measure["cutoff"]
     reached = reached_items(judged, measure["rel"], alpha)
     uniform = uniform_dcg(judged, reached, alpha, cutoff)
@@ -69,9 +65,6 @@ def reached_items(judged: Judged, rel: int, alpha: float) -> NDArray[np.bool_]:
     The sums of alpha_nDCG depend on the order of items in their last bit, and where such a bit decides a
     tie, the ideal ranking does. Items are in the order in which pyndeval meets them in these rows. With
     alpha = 0.5 all sums are exact, and the order is left unchanged.
-
-    Raises:
-        ValueError: the judgments have no ratings of items.
     """
     from_subtopics = judged.min_rating is not None and rel == 1
     least = max(judged.min_rating or 0, 0) if from_subtopics else rel
@@ -127,11 +120,7 @@ def gains(reached: NDArray[np.bool_], gain: Values, alpha: float) -> Values:
 
 
 def uniform_dcg(judged: Judged, reached: NDArray[np.bool_], alpha: float, cutoff: int) -> Values:
-    """The DCG of passages that each reach all items, by which ndeval divides (except at rank 1).
-
-    Returns:
-        float64 of shape (queries,); 0 where no passage reaches any item, 1 for all others at cutoff 1.
-    """
+    """Return the DCG of passages that each reach all items, by which ndeval divides (1 at cutoff 1)."""
     n_reached = _any_by_query(judged, reached).sum(axis=1)
     if cutoff == 1:
         return np.where(n_reached > 0, 1.0, 0.0)

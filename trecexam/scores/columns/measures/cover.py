@@ -17,15 +17,13 @@ from trecexam.scores.columns.measures.base import (
     last_sum,
     ratio,
 )
-from trecexam.scores.cover import BY_IMPORTANCE, EQUAL, ITEM, NO_PROBABILITIES, NO_WEIGHTS
+from trecexam.scores.cover import BY_IMPORTANCE, EQUAL, ITEM
 
 
 def best_ratings(items: NDArray[np.integer], rows: NDArray[np.int32]) -> NDArray[np.integer]:
     """Return each item's best rating over the passages of a ranking, -1 without one; shape (rankings, items).
 
-    Args:
-        items: of `Judged.items`.
-        rows: shape (rankings, passages): each passage's row in `items`; -1 for none.
+    `rows` has each passage's row in `Judged.items`, -1 for none; shape (rankings, passages).
     """
     best: NDArray[np.integer] = items[rows].max(axis=1, initial=-1)
     return best
@@ -104,12 +102,12 @@ def _whole(judged: Judged, weights: Values | None) -> Values:
 
 
 def _below(measure: Measure, judged: Judged) -> list[Values]:
-    at_least = judged.at_least or (None,) * len(judged.query_ids)
     levels = [level for level in (measure["rel"], measure["partial"]) if level is not None]
     padded = [np.ones(judged.items.shape) for _ in levels]
-    for i, of_query in enumerate(at_least):
+    for i, table in enumerate(judged.tables):
+        of_query = table.at_least
         if of_query is None and judged.has_labels[i]:
-            raise ValueError(NO_PROBABILITIES.format(measure))
+            raise _lacking(measure, "the probability of each rating", "track.qrels(probabilities=True)")
         if of_query is not None:
             start, (n_docs, n_items) = int(judged.offsets[i]), of_query.shape[:2]
             # No rating is above the best one.
@@ -130,25 +128,22 @@ def _weights(measure: Measure, judged: Judged) -> Values | None:
     name = measure["weights"]
     if name == EQUAL:
         return None
-    if name == ITEM and judged.weights is None and judged.has_labels.any():
-        raise ValueError(NO_WEIGHTS.format(measure))
-    nothing = (None,) * len(judged.query_ids)
+    if name == ITEM and judged.has_labels.any() and all(table.weights is None for table in judged.tables):
+        raise _lacking(measure, "weights of items", "track.qrels() of a bank whose items have them")
     weights = np.zeros((len(judged.query_ids), judged.items.shape[1]), np.float64)
-    by_query = zip(
-        judged.n_items.tolist(), judged.importances or nothing, judged.weights or nothing, strict=True
-    )
-    for i, (n_items, importances, stated_weights) in enumerate(by_query):
+    for i, (table, n_items) in enumerate(zip(judged.tables, judged.n_items.tolist(), strict=True)):
         if name == ITEM:
-            weights[i, :n_items] = 1 if stated_weights is None else stated_weights
-        elif importances is not None:
+            weights[i, :n_items] = 1 if table.weights is None else table.weights
+        elif table.importances is not None:
             vital, other = BY_IMPORTANCE[name]
-            weights[i, :n_items] = [vital if each == "vital" else other for each in importances]
+            weights[i, :n_items] = [vital if each == "vital" else other for each in table.importances]
         elif judged.has_labels[i]:
-            raise ValueError(
-                f"{measure} needs the importance of items, and these qrels carry none: give rows of "
-                "trecexam (`Track.qrels`, RubricQrel) of a bank whose items have it"
-            )
+            raise _lacking(measure, "the importance of items", "track.qrels() of a bank whose items have it")
     return weights
+
+
+def _lacking(measure: Measure, needed: str, remedy: str) -> ValueError:
+    return ValueError(f"{measure} needs {needed}, and these qrels carry none: pass {remedy}")
 
 
 def _pool(judged: Judged) -> NDArray[np.integer]:

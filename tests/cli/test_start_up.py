@@ -1,0 +1,58 @@
+"""What a command costs before it does anything."""
+
+from __future__ import annotations
+
+import compileall
+import resource
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from support import ROOT
+
+import trecexam
+
+TRECEXAM = ("-m", "trecexam")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    for package in ("trecexam", "converters"):
+        # Users have compiled files, too.
+        assert compileall.compile_dir(ROOT / package, quiet=2)
+    folder = tmp_path_factory.mktemp("start") / "demo"
+    trecexam.make_demo_track(folder)
+    return folder
+
+
+def _cpu(arguments: Sequence[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], capture_output=True, check=True, cwd=ROOT)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_a_leaderboard_and_help_cost_little_more_than_their_libraries(demo: Path) -> None:
+    commands: dict[str, Sequence[str]] = {
+        "libraries": ("-c", "import numpy, pydantic, click, pyarrow.compute, ir_measures"),
+        "leaderboard": (*TRECEXAM, "leaderboard", str(demo)),
+        "help": (*TRECEXAM, "leaderboard", "--help"),
+    }
+    # In turn, since other processes slow down all three.
+    rounds = [{name: _cpu(command) for name, command in commands.items()} for _ in range(4)]
+    least = {name: min(seconds[name] for seconds in rounds) for name in commands}
+    # On a quiet machine 1.8 and 0.3.
+    assert least["leaderboard"] < 3 * least["libraries"], least
+    assert least["help"] < 0.8 * least["libraries"], least
+
+
+def test_a_leaderboard_imports_no_prompts_writers_of_files_or_plots(demo: Path) -> None:
+    code = "import sys; from trecexam.cli.main import run; run(sys.argv[1:]); print(*sys.modules)"
+    command = [sys.executable, "-c", code, "leaderboard", str(demo)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    modules = set(done.stdout.splitlines()[-1].split())
+    assert "trecexam.track" in modules
+    needless = {"torch", "scipy", "matplotlib", "jinja2", "httpx2", "asyncio", "trecexam.graders.prompts"}
+    assert not modules & (needless | {"trecexam.outputs", "trecexam.graders.server", "converters.workbench"})
