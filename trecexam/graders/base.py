@@ -22,7 +22,6 @@ from trecexam.graders.meter import MeasuredTime, Meter
 LAST_ANSWERS = 5.0
 #: Characters of an answer that are read, behind the model's thoughts. It is stored whole.
 MOST_READ = 100_000
-#: The kinds of items there are in banks.
 ITEM_KINDS = frozenset({"question", "nugget"})
 
 

@@ -49,7 +49,6 @@ STORED_ON_CPU, STORED = (2**15, 64), (2**18, 512)
 class EmbeddingGrader(Grader):
     """Grades by cosine. The raw answer is the cosine with four digits; the cut is made on those."""
 
-    #: The cut points where the settings have none.
     cuts: ClassVar[Sequence[float]] = CUT_POINTS
     #: Cells that are read ahead, whose passages are sorted by their length.
     read_ahead: ClassVar[int] = 2**14

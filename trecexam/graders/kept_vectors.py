@@ -25,7 +25,6 @@ MOST_BYTES = 2**29
 #: Seconds to wait for another process that writes.
 PATIENCE = 2.0
 _CHECK = 8
-#: Of the numbers of a vector, as they are kept.
 _DTYPE = "<f4"
 #: Errors of SQLite that say nothing about what the file has in it.
 _NO_DAMAGE = (
@@ -83,7 +82,6 @@ class KeptVectors:
         if not self.path.is_file():
             # SQLite waits for ever for who writes into a pipe.
             with suppress(OSError):
-                # A folder goes where it is empty.
                 self.path.rmdir() if self.path.is_dir() else self.path.unlink()
         with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection, connection:
             # A machine that loses power may leave a damaged file, which is no loss.

@@ -24,7 +24,6 @@ LONG = 1_000
 #: Bytes of a token in common tokenizers, and tokens that a chat adds to a prompt: for guesses.
 _BYTES, _AROUND = 4, 8
 _MILLION = 1_000_000
-#: Between two limits.
 _AND = " and "
 
 

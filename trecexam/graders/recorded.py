@@ -49,7 +49,6 @@ class RecordedGrader(Grader):
         # What cannot be read is said when something is to be graded: its grades are stored.
         self._format = sniffed(path) or ""
         if self._format in LABELS:
-            # The queries themselves are graded.
             self.item_kinds = frozenset({"query"})
 
     @cached_property

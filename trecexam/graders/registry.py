@@ -17,7 +17,6 @@ from trecexam.extension import extensions, named, provided
 from trecexam.folder import refuse_code
 from trecexam.graders.base import Factory, Grader
 
-#: Libraries that take part in reading an answer.
 _LIBRARIES = ("nltk", "rapidfuzz")
 #: Graders that come with the package; known even where it runs from a source tree without metadata.
 BUILT_IN = {

@@ -16,7 +16,6 @@ TokenStep = tuple[str, tuple[tuple[str, float], ...]]
 
 #: Replies after which a grader of which none could be read is not asked any more.
 FIRST = 20
-#: Characters of a reply that a message quotes.
 _QUOTED = 60
 #: The remedy for a reply that ends early or inside a thought.
 RAISE_LIMIT = "ends early: raise max_new_tokens"

@@ -13,10 +13,7 @@ FILES = ("workflow.yml", "Dockerfile", "README.md")
 
 
 def make_folder(folder: Path) -> list[Path]:
-    """Writes missing files; a second call changes nothing.
-
-    Returns:
-        The files that were made.
+    """Write missing files, and return them; a second call changes nothing.
 
     Raises:
         TrecexamError: another file has one of the names, and nothing is written; or the folder cannot be

@@ -16,7 +16,6 @@ from trecexam.config import CONFIG_NAME, load_config
 from trecexam.errors import ConfigError, TrecexamError
 from trecexam.extensions.autojudge.settings import Endpoint, as_toml, track_settings
 from trecexam.files.atomic import make_folder, replace
-from trecexam.files.track_lock import TrackLock
 from trecexam.folder import TrackFolder
 from trecexam.line.diagnostics import grades_notes
 from trecexam.line.evaluation import values_of_runs
@@ -47,11 +46,7 @@ class Judged:
 
 
 def place_of(cache_dir: Path, topics: Sequence[Mapping[str, Any]]) -> Path:
-    """The folder of the track with these topics; it holds all runs and all graders' answers.
-
-    Args:
-        cache_dir: where answers are kept: CACHE_DIR, else the folder of the output.
-    """
+    """Return the folder of the track with these topics; it holds all runs and all graders' answers."""
     digest = hashlib.sha256(json.dumps(topics, sort_keys=True).encode()).hexdigest()
     return cache_dir / "trecexam" / digest[:16]
 
@@ -102,11 +97,7 @@ def _file_name(run: str) -> str:
 
 
 def _checked(toml: str) -> bytes:
-    """Checks the settings before they replace the track's.
-
-    Raises:
-        ConfigError: a setting is none of trecexam.toml, or has a wrong value.
-    """
+    """Check the settings before they replace the track's."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / CONFIG_NAME
         path.write_text(toml, encoding="utf-8")
@@ -118,23 +109,11 @@ def _checked(toml: str) -> bytes:
 
 
 @contextmanager
-def locked(root: Path) -> Iterator[None]:
-    """Locks the track: no other process changes it or grades in it.
-
-    Raises:
-        LockedError: somebody does.
-    """
-    make_folder(root / ".trecexam")
-    with TrackLock(root / ".trecexam" / "lock"):
-        yield
-
-
-@contextmanager
 def graded(root: Path, endpoint: Endpoint, say: Callable[[str], None]) -> Iterator[LoadedTrack]:
-    """Loads the track after grading all missing cells.
+    """Load the track after grading all missing cells.
 
     Args:
-        say: is called with each note: documents with two texts, cells that no rating could be read for ...
+        say: is called with each note.
 
     Raises:
         TrecexamError: something has no answer: a server gave none, or none may be asked. What is answered is
@@ -199,11 +178,7 @@ def _with_strict(columns: Sequence[str]) -> list[str]:
 
 
 def _refuse_to_ask(loaders: TrackLoaders) -> None:
-    """Raises an error if an answer is missing.
-
-    Raises:
-        TrecexamError: with what there is no answer to.
-    """
+    """Raise a TrecexamError if an answer is missing."""
     why = (
         "and no model may be called (OPENAI_BASE_URL is EMPTY): run it with a model first, with the same "
         "CACHE_DIR"

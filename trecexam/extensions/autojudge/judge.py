@@ -24,9 +24,11 @@ from autojudge_base import (
     build_qrels,
 )
 
-from trecexam.extensions.autojudge.graded_track import graded, judged, lay_out, locked, place_of
+from trecexam.extensions.autojudge.graded_track import graded, judged, lay_out, place_of
 from trecexam.extensions.autojudge.nuggets import as_nugget_banks, take_nugget_banks
 from trecexam.extensions.autojudge.settings import Endpoint
+from trecexam.files.atomic import make_folder
+from trecexam.files.track_lock import TrackLock
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.scores.labels import label_qrels
 from trecexam.scores.values import TIE_DECIMALS
@@ -45,7 +47,8 @@ class Judge:
     """Grades reports with the graders of a RAG track; answers are stored and requested once.
 
     The track is in `trecexam/` of the folder that `llm_config.cache_dir` names, else of `outdir`.
-    Settings are those of trecexam.toml, see `trecexam.extensions.autojudge.settings`.
+    Settings are those of trecexam.toml, see `trecexam.extensions.autojudge.settings`. Each call raises a
+    TrecexamError where it cannot go on; answers so far are stored.
     """
 
     nugget_banks_type = NuggetBanks
@@ -58,13 +61,9 @@ class Judge:
         nugget_banks: NuggetBanks | None = None,
         **settings: Any,
     ) -> NuggetBanks | None:
-        """The graders' test banks: questions, and nuggets as claims.
+        """Return the graders' test banks: questions, and nuggets as claims.
 
-        Returns:
-            None where no grader has a bank, or a topic has nothing in it, which is said.
-
-        Raises:
-            TrecexamError: with the reason; answers so far are stored.
+        None where no grader has a bank, or a topic has nothing in it, which is said.
         """
         with _graded(rag_responses, rag_topics, llm_config, nugget_banks, settings) as track:
             banks = as_nugget_banks(track, {topic.request_id: topic.title for topic in rag_topics})
@@ -81,13 +80,9 @@ class Judge:
         nugget_banks: NuggetBanks | None = None,
         **settings: Any,
     ) -> Qrels | None:
-        """Labels of the passages that are cited: by UMBRELA, else by the bank.
+        """Return labels of the passages that are cited: by UMBRELA, else by the bank.
 
-        Returns:
-            None where no grader labels passages, or no passage of a topic is cited, which is said.
-
-        Raises:
-            TrecexamError: with the reason; answers so far are stored.
+        None where no grader labels passages, or no passage of a topic is cited, which is said.
         """
         with _graded(rag_responses, rag_topics, llm_config, nugget_banks, settings) as track:
             if not any(each.of_documents for each in track.assessments.values()):
@@ -116,13 +111,9 @@ class Judge:
         qrels: Qrels | None = None,
         **settings: Any,
     ) -> Leaderboard:
-        """The values of all graders' columns on each topic of a run; the framework computes the means.
+        """Return the values of all graders' columns on each topic of a run; the framework computes the means.
 
-        Args:
-            qrels: are not looked at: they are of the same graders.
-
-        Raises:
-            TrecexamError: with the reason; answers so far are stored.
+        `qrels` are not looked at: they are of the same graders.
         """
         reports = list(rag_responses)
         topics = {topic.request_id for topic in rag_topics}
@@ -134,12 +125,9 @@ class Judge:
             judgments = judged(track, responses)
         for note in judgments.notes:
             _say(note)
-        specs = [
-            MeasureSpec(name, description=_SAYS.get(name.partition(":")[0], ""))
-            for name in judgments.measures
-        ]
-        spec = LeaderboardSpec(measures=tuple(specs))
-        builder = LeaderboardBuilder(spec)
+        descriptions = {name: _SAYS.get(name.partition(":")[0], "") for name in judgments.measures}
+        specs = (MeasureSpec(name, description=description) for name, description in descriptions.items())
+        builder = LeaderboardBuilder(LeaderboardSpec(measures=tuple(specs)))
         for (run, topic), values in sorted(judgments.values.items()):
             builder.add(run_id=run, topic_id=topic, values=dict(zip(judgments.measures, values, strict=True)))
         built = builder.build(expected_topic_ids=sorted(topics), on_missing="fix_aggregate")
@@ -159,14 +147,13 @@ def _graded(
     """Args: loud: notes are printed, once of the three calls."""
     endpoint = Endpoint(llm_config.model, getattr(llm_config, "base_url", None))
     cache_dir = Path(llm_config.cache_dir or settings["outdir"])
-    # `corpus` is of the framework, and None or a place of documents that reports do not need.
-    settings = {key: value for key, value in settings.items() if key != "corpus"}
     rows = [topic.model_dump(exclude_none=True, exclude={"topic_id", "narrative_id"}) for topic in topics]
     of_runs: dict[str, list[dict[str, Any]]] = {}
     for report in reports or ():
         of_runs.setdefault(report.metadata.run_id, []).append(_row(report))
     root = place_of(cache_dir, rows)
-    with locked(root):
+    make_folder(root / ".trecexam")
+    with TrackLock(root / ".trecexam" / "lock"):
         lay_out(root, rows, None if reports is None else of_runs, settings, endpoint)
         if nugget_banks is not None:
             take_nugget_banks(root, nugget_banks)

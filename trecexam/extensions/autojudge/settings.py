@@ -36,7 +36,7 @@ class Endpoint(NamedTuple):
 
 
 def track_settings(settings: Mapping[str, Any], endpoint: Endpoint) -> dict[str, dict[str, Any]]:
-    """Section of trecexam.toml -> its settings.
+    """Return the settings of each section of trecexam.toml.
 
     Args:
         settings: of a workflow.yml, which are sections of trecexam.toml, and may be written "section.key"
@@ -93,11 +93,7 @@ def _sections(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _section(name: str, values: object) -> dict[str, Any]:
-    """A copy of what a section says.
-
-    Raises:
-        ConfigError: it is a value.
-    """
+    """Return a copy of what a section says; raise a ConfigError if it is a value."""
     if values is not None and not isinstance(values, Mapping):
         raise ConfigError(f"`{name}` = {values!r}: this is a section; give `{name}.SETTING`")
     return dict(values or {})

@@ -56,21 +56,13 @@ def compared_graders(
     Raises:
         TrecexamError, ConversionError: a file or a grader cannot be used, or nobody graded anything.
     """
-    is_only = len(grader_names(loader.folder)) == 1
     compared: dict[str, ComparedGrader] = {}
-    own = () if graders else _own(loader, grader_names(loader.folder))
-    for name, load in (*own, *_named(loader, graders), *_recorded(loader, recorded)):
-        is_default = any(load is each for _, each in own)
-        try:
-            track = load()
-        except (TrecexamError, ConversionError):
-            if not is_default or (is_only and not recorded) or (not is_only and name == loader.name):
-                raise
-            continue
-        if is_default and is_only and recorded and not track.counts.ok:
-            continue
-        if is_default and not is_only and not _same_cells(track, loader.load()):
-            continue
+    for name, load in (
+        *(() if graders else _default(loader, needed=not recorded)),
+        *_named(loader, graders),
+        *_recorded(loader, recorded),
+    ):
+        track = load()
         track = replace(
             track, sheets={q: replace(sheet, overrides=None) for q, sheet in track.sheets.items()}
         )
@@ -95,18 +87,36 @@ def compared_graders(
 Load = Callable[[], Assessment]
 
 
-def _own(loader: TrackLoader, graders: Sequence[str]) -> list[tuple[str, Load]]:
-    """Return names and loads of graders of the track; the only one is known by what it is."""
+def _own(loader: TrackLoader, grader: str) -> tuple[str, Load]:
+    """Return the name and the load of a grader of the track; the only one is known by what it is."""
     if len(grader_names(loader.folder)) == 1:
-        return [(loader.folder.config.grader.name, loader.load)]
-    return [(name, loader.track[name].load) for name in graders]
+        return loader.folder.config.grader.name, loader.load
+    return grader, loader.track[grader].load
+
+
+def _default(loader: TrackLoader, *, needed: bool) -> Iterator[tuple[str, Load]]:
+    """Yield the graders that are compared where none is named.
+
+    Args:
+        needed: the only grader of a track is compared whether it has grades or not.
+    """
+    names = grader_names(loader.folder)
+    for name, load in (_own(loader, name) for name in names):
+        try:
+            track = load()
+        except (TrecexamError, ConversionError):
+            if needed if len(names) == 1 else name == loader.name:
+                raise
+            continue
+        if needed or track.counts.ok if len(names) == 1 else _same_cells(track, loader.load()):
+            yield name, load
 
 
 def _named(loader: TrackLoader, graders: Sequence[GraderLike]) -> Iterator[tuple[str, Load]]:
     for grader in graders:
         if isinstance(grader, str):
             folder_of(loader.folder, grader)
-            yield from _own(loader, [grader])
+            yield _own(loader, grader)
         else:
             settings = loader.folder.config.grader
             yield str(grader.identity["grader"]), partial(_load, loader, settings, grader)

@@ -89,7 +89,7 @@ def ids(values: Iterable[Any], what: str) -> list[str]:
     """
     texts = []
     for number, value in enumerate(values, 1):
-        if isinstance(value, Integral) and not isinstance(value, bool):
+        if not isinstance(value, bool) and isinstance(value, Integral):
             value = str(int(value))
         if not isinstance(value, str) or not value:
             raise TrecexamError(

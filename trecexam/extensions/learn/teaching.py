@@ -36,7 +36,6 @@ class JudgmentsTeach:
     """Implements `trecexam.features.fill.teaching.Teacher`."""
 
     def advice(self, track: Assessment, official: Official) -> Advice:
-        check = f"`trecexam learn {quoted(track.folder.root)}`"
         stored = read_object(track.folder.out / LEARNED_IDENTITY).get("cross_validation")
         try:
             best, losses, basis = stored["best"], stored["losses"], stored["basis"]  # type: ignore[index]
@@ -47,17 +46,18 @@ class JudgmentsTeach:
                 raise KeyError(best)
         except (TypeError, KeyError, ValueError, AttributeError):
             # None, or damaged.
-            return Advice(None, "", None, check)
+            return Advice(None)
         except TrecexamError as error:
-            return Advice(None, "", f"the stored cross-validation is not used: {error}", check)
+            return Advice(None, why=f"the stored cross-validation is not used: {error}")
         why = ""
         if other:
             why = f"was made with another {' and '.join(other)}"
         elif best == GRADER and not track.counts.ok:
             why = "was made with grades that no longer exist"
         if why:
-            return Advice(None, "", f"the stored cross-validation {why}: run {check} again", check)
-        return Advice(best, summary, None, check)
+            again = f"run `trecexam learn {quoted(track.folder.root)}` again"
+            return Advice(None, why=f"the stored cross-validation {why}: {again}")
+        return Advice(best, summary)
 
     def leaderboard(self, track: Assessment, runs: Collection[str] | None = None) -> Leaderboard:
         return learned_leaderboard(track, runs)

@@ -156,10 +156,11 @@ def _choose_way(
     """
     if by == GRADER or (by is None and mapped):
         return GRADER, ()
-    best, summary, why, check = the_teacher().advice(track, official)
+    best, summary, why = the_teacher().advice(track, official)
     notes = []
     if by == LEARNED:
         if best is None:
+            check = f"`trecexam learn {quoted(track.folder.root)}`"
             notes.append(why or f"nobody has checked that learned labels are good here: run {check}")
         elif best != LEARNED:
             notes.append(f"learned labels are not the best way here; cross-validation: {summary}")

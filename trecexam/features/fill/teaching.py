@@ -59,14 +59,12 @@ class Advice(NamedTuple):
     Attributes:
         best: the way, "none" for leaving holes; None without a cross-validation of the current state.
         summary: the figures, in a line.
-        why: why a stored cross-validation does not count, in a line; None where there is none.
-        check: the command that cross-validates.
+        why: why a stored cross-validation does not count, in a line; "" where there is none.
     """
 
     best: str | None
-    summary: str
-    why: str | None
-    check: str
+    summary: str = ""
+    why: str = ""
 
 
 class Learner(Protocol):

@@ -97,7 +97,6 @@ class PromptedGrader(Grader):
         self.item_kinds = frozenset(self.prompts)
         self.scale = Scale(max(p.max_rating for p in prompts), max(p.min_rating for p in prompts))
         self.needs_query_text = any(prompt.needs_query_text for prompt in prompts)
-        #: Whether one prompt asks about several items.
         self.asks_lists = any(prompt.group > 1 for prompt in prompts)
 
     def _calls(self, cells: Iterable[Cell]) -> Iterator[tuple[Cell, ...]]:

@@ -21,7 +21,6 @@ _BULLET = re.compile(r"\s*(?:(\d{1,3})[.):]|[-*\u2022])\s+")
 _HEADING = re.compile(r"\A\s*(?:the\s+|my\s+)?(?:labels?|answers?|list|output|assignments?)\s*:\s*", re.I)
 #: A label behind what it is of: "1. Cats eat fish: support".
 _BEHIND = re.compile(r"[^\n]*(?:[:\u2192=|]|-{1,2}>|\s[-\u2013\u2014]\s)\s*([^\n:\u2192=|>]{1,40})")
-#: Keys of JSON objects that hold the label of an item.
 _LABEL_KEYS = ("label", "assignment", "support", "rating", "answer")
 
 

@@ -18,7 +18,6 @@ from trecexam.templates import TemplateFile, read_own_prompt, slots
 
 #: What a prompt may ask about, in the order in which its slots are looked at.
 _KINDS = ("question", "nugget", "statement", "query")
-#: What stands for the passage.
 _PASSAGE = ("context", "passage", "citation", "answer")
 #: What a prompt may name that asks about several nuggets at once.
 _LIST_SLOTS = ("nuggets", "num_nuggets")

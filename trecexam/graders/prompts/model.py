@@ -21,7 +21,6 @@ from trecexam.templates import filled, slots
 SLOTS = (
     "question", "nugget", "query", "statement", "correct_answer", "answer", "context", "passage", "citation"
 )  # fmt: skip
-#: The best rating that some parsers can read.
 SCALES = {"yes_no": 1, "answer": 1, "answer_key": 1, "support": 2}
 _LABEL = re.compile(r"^\W*([0-9])\s*[:=]\s*(\S.*?)\s*$", re.M)
 _CONTEXT_LAST = " Context: {context}"

@@ -73,7 +73,6 @@ _DENIALS = frozenset((
     "scarcely", "less", "far", "fails", "fail", "failed", "if", "unless", "would", "could", "might",
     "impossible", "require", "requires", "required", "instead",
 ))  # fmt: skip
-#: Words that take back what was said before them.
 _RETRACTIONS = frozenset(("actually", "wait", "correction", "hmm"))
 #: A rating that is taken back: "4. Hmm, actually 2", "4 -> changed to 3".
 _RETRACTED = re.compile(
@@ -87,7 +86,6 @@ _NAMED = re.compile(
     r"[\W_]*+(?:(?:the|my|final)\s++)*+(?:answer|verdict|judg(?:e)?ment|decision|label)[\W_]*+(?:is\b|[:=])[\W_]*+",
     re.I,
 )
-#: Keys of JSON objects that hold an answer in words.
 _TEXT_KEYS = frozenset((
     "answer", "label", "support", "supportlabel", "supportlevel", "rating", "verdict", "judgment",
     "judgement", "classification", "result", "response", "finalanswer", "relevant",

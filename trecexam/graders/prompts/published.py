@@ -21,7 +21,6 @@ NUGGETIZER = "Pradeep et al., Initial Nugget Evaluation Results for TREC 2024 RA
 THAKUR = "Thakur et al., Support Evaluation for the TREC 2024 RAG Track, arXiv 2504.15205"
 UMBRELA = "Upadhyay et al., UMBRELA, arXiv 2406.06519"
 
-#: What nuggetizer tells its model.
 _ASSIGNER = (
     "You are NuggetizeAssignerLLM, an intelligent assistant that can label a list of atomic nuggets based on "
     "if they are captured by a given passage."

@@ -50,7 +50,6 @@ _WORD_LINE = re.compile(rf"{_LEAD}(?:{_NAME})?+{_LEAD}(?=[a-z])", re.I)
 _END = re.compile(rf"[{_MARKS}]*+")
 _CLOSING = re.compile(r"[\s*_'\"`)\]}>]*+")
 _SET_OFF = re.compile(rf"[*_'\"`)\]}}]*(?:[:.)\]]|\s+[{_DASH}:=])[*_'\"`]*\s+(?=[^\W\d])")
-#: Words that explain a rating, and no answer to the question.
 _EXPLAINS = re.compile(
     r"(?:(?:the|this)\s+(?:passage|context|text|document|paragraph)|because|since)\b", re.I
 )
@@ -96,7 +95,6 @@ _KEYS = frozenset((
 ))  # fmt: skip
 
 
-#: Before what is no answer.
 _EXAMPLE = re.compile(r"\b(?:example|instance|e\.g)\b[^\n\w]{0,8}$", re.I)
 
 

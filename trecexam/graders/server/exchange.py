@@ -35,7 +35,6 @@ PATIENCE = 600.0
 MANY, FEW = 64, 8
 #: Seconds after which the caller hears something, be it that nothing has come.
 BEAT = 0.25
-#: Seconds that open connections get to close.
 _CLOSING = 2.0
 _MINUTE = 60.0
 _TOO_LONG = re.compile(

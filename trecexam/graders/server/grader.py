@@ -32,7 +32,6 @@ from trecexam.graders.server.model import (
 if TYPE_CHECKING:
     from trecexam.graders.server.exchange import Exchange
 
-#: Cells that one call asks about, and what came of them.
 Call = tuple[Cell, ...]
 Results = list[tuple[Cell, Answer | Unwritten]]
 
@@ -40,7 +39,6 @@ Results = list[tuple[Cell, Answer | Unwritten]]
 class ServerGrader(PromptedGrader):
     """Grades by asking an OpenAI-compatible server."""
 
-    #: Answers are the model's own words, to be read.
     free_text = True
 
     def __init__(self, server: Server, prompts: Sequence[Prompt], settings: GraderSection) -> None:

@@ -171,9 +171,9 @@ class Server:
         cells, expected, most = 0, Usage(), Usage()
         for number, of_job, most_of_job in jobs:
             cells, expected, most = cells + number, expected.plus(of_job), most.plus(most_of_job)
+        tokens = expected.tokens_in, expected.tokens_out, most.tokens_out
         costs = self.meter.cost(expected), self.meter.cost(most)
-        calls = None, expected.requests, most.requests
-        return Estimate(cells, expected.tokens_in, expected.tokens_out, most.tokens_out, *costs, *calls)
+        return Estimate(cells, *tokens, *costs, None, expected.requests, most.requests)
 
     def refuse_unanswered(self, reasons: Sequence[str], what: str) -> None:
         """Raise an UngradedError where there are cells, or prompts, that got no answer for these reasons."""

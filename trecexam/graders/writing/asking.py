@@ -16,7 +16,6 @@ from trecexam.graders.replies import Unwritten, cut_at
 from trecexam.graders.writing.base import Fitted, Writer
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 
-#: Is told how many of how many prompts are answered.
 ShowProgress = Callable[[int, int], None]
 #: True ends asking early, with what there is, see `Stopwatch`.
 Stop = Callable[[], bool]

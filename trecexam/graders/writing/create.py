@@ -59,8 +59,8 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
     shared = {key: getattr(grader, key) for key in LanguageModelSection.model_fields}
     if grader.name == "seq2seq" and grader.model is None:
         shared["model"] = models_here().default
-    if grader.name == "ragval":
-        # In this process, its files say what kind it is.
+    if grader.name not in ("openai", "causal", "seq2seq"):
+        # In this process, the model's files say what kind it is.
         shared["name"] = "openai" if grader.base_url is not None else None
     set_values = {key: getattr(generator, key) for key in generator.model_fields_set}
     return GeneratorSection.model_validate({**shared, **set_values}), "grader"

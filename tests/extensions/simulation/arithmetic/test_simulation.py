@@ -18,7 +18,7 @@ from trecexam.extensions.simulation.arithmetic.left_out import leave_out, shifts
 from trecexam.extensions.simulation.arithmetic.removal import STEPS, remove
 from trecexam.extensions.simulation.arithmetic.simulation import Simulation, ranks
 from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted
-from trecexam.tables.table import Table, TableRow
+from trecexam.tables.table import Table, Value
 
 #: a is good, b is less good, c found a relevant passage that no other run has, in each query.
 RANKINGS = {
@@ -35,11 +35,11 @@ def simulation(measures: tuple[str, ...] = ("P@2",)) -> Simulation:
     return Simulation(RANKINGS, OFFICIAL, AUTOMATIC, measures)
 
 
-def by_run(table: Table) -> dict[str, TableRow]:
+def by_run(table: Table) -> dict[str, dict[str, Value]]:
     return {str(row["run"]): row for row in table}
 
 
-def standing(row: TableRow, how: str) -> tuple[object, ...]:
+def standing(row: dict[str, Value], how: str) -> tuple[object, ...]:
     return tuple(row[f"{what}.{how}"] for what in ("rank", "mean", "tau"))
 
 

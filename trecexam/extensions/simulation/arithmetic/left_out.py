@@ -99,9 +99,7 @@ def shifts(left_out: Table, measures: Sequence[str], methods: Sequence[str]) -> 
     """
     rows = []
     for measure in measures:
-        of_measure: list[dict[str, Any]] = [
-            dict(row) for row in left_out if row["official_measure"] == measure
-        ]
+        of_measure: list[dict[str, Any]] = [row for row in left_out if row["official_measure"] == measure]
         for how in methods:
             moves = {row["run"]: abs(row[f"rank.{how}"] - row["rank.full"]) for row in of_measure}
             greatest = max(moves.values(), default=0)
