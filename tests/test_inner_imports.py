@@ -58,6 +58,7 @@ PERMITTED = {
         "trecexam.line.dropped_runs",
     },
     "pyarrow": {"trecexam.cli.init"},
+    "numpy": {"trecexam.extensions.check.cli"},
     "pydantic": {
         "trecexam",
         "trecexam.cli.convert",

@@ -41,12 +41,10 @@ class Extension:
     Attributes:
         name: of the extension, for messages.
         commands: of `trecexam`, by name; "export pack" is one more in the group `export`.
-        features: each a `trecexam.line.output_files.Feature`: files in out/, sections of the report and
+        features: each a `trecexam.line.feature.Feature`: files in out/, sections of the report and
             of the live page, plots.
         graders: each a `trecexam.graders.Factory`, by the name that `name` in [grader] has for it.
         settings: sections of trecexam.toml, each a subclass of `trecexam.config.Section`, by name.
-        item_values: facts about items beside their grades ("discrimination"): each a function of an
-            `Assessment` and a min_rating or None, which gives (query_id, item_id) -> value.
         teacher: fills holes by what judgments teach: see `trecexam.features.fill.teaching.Teacher`.
         elsewhere: has graders' and writers' work done on other machines: `CLUSTER` of the extension cluster.
         models: has language models of this process write: `MODELS` of the extension local_models.
@@ -59,7 +57,6 @@ class Extension:
     features: tuple[str, ...] = ()
     graders: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
-    item_values: Mapping[str, str] = field(default_factory=dict)
     teacher: str | None = None
     elsewhere: str | None = None
     models: str | None = None
@@ -75,7 +72,6 @@ class Extension:
         yield from self.features
         yield from self.graders.values()
         yield from self.settings.values()
-        yield from self.item_values.values()
         single = (self.teacher, self.elsewhere, self.models, self.answers, self.bank_writer)
         yield from (address for address in single if address is not None)
 

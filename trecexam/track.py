@@ -543,9 +543,9 @@ class Track:
                 or it has no room in this size.
             ValueError: a measure cannot be computed, or a length or font size is wrong.
         """
-        from trecexam.outputs.plotting import find_plot, has_plot, plot
+        from trecexam.outputs.plotting import has_plot, is_joint, plot
 
-        of_all = self._selected.is_joint and find_plot(name).joint is not None
+        of_all = is_joint(name)
         track = self._selected if of_all else self._selected.of_measures(measure)
         graded = self._selected.loaded() if of_all else track.graded(lambda each: has_plot(each, name))
         figure = plot(

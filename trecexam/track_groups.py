@@ -9,8 +9,7 @@ from typing import Any, Literal
 from converters.records import MeasureValue, Qrel
 from converters.run import Run
 from converters.workbench_records import PooledPassage
-from trecexam.features.correlation.comparison import LeaderboardComparison
-from trecexam.features.correlation.joint import compare_all
+from trecexam.features.correlation.comparison import LeaderboardComparison, compare_all
 from trecexam.features.exporting import exports
 from trecexam.features.exporting.pool import pooled_passages
 from trecexam.features.fill import fill as filling
@@ -362,9 +361,12 @@ class Verify(Group):
         Raises:
             TrecexamError: as `missing`.
         """
+        from trecexam.extensions.exams.rubric import discriminations
+
         graded = self._track.graded(documents=True)
         result = verification.spurious(
             graded,
+            discriminations,
             query_ids=query_ids,
             item_ids=item_ids,
             min_rating=min_rating,

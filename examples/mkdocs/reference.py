@@ -27,7 +27,7 @@ from trecexam.config.language_models import LanguageModelSection
 from trecexam.config.sections import ScoresSection, TrackSection
 from trecexam.config.track_config import config_class
 from trecexam.extension import extensions, named
-from trecexam.line.output_files import Feature
+from trecexam.line.feature import Feature
 from trecexam.outputs.features import features
 from trecexam.scores.columns.measures import MEASURES as ON_COLUMNS
 from trecexam.scores.cover import NUGGET_SCORES, Cover
@@ -230,18 +230,15 @@ def our_features() -> list[Feature]:
 
 def outputs() -> str:
     """The files that features declare."""
-    declared = {
-        name: what for each in our_features() for files in each.files for name, what in files.names.items()
-    }
+    declared = {name: what for each in our_features() for name, (what, _) in each.files.items()}
     return table(("file", "content"), [(f"`{name}`", what) for name, what in declared.items()])
 
 
 def plots() -> str:
     """The plots that features declare."""
-    declared = {name: plot for each in our_features() for name, plot in each.plots.items()}
-    return table(
-        ("plot", "what it shows"), [(f"`{name}`", cell(plot.what)) for name, plot in declared.items()]
-    )
+    declared = [each.joint_plots | each.plots for each in our_features()]
+    rows = [(f"`{name}`", cell(what)) for each in declared for name, (what, _) in each.items()]
+    return table(("plot", "what it shows"), rows)
 
 
 def formats() -> str:

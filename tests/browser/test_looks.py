@@ -25,7 +25,7 @@ from trecexam.extensions.page import urls
 from trecexam.extensions.page.judging import JudgeNext
 from trecexam.extensions.page.users import Users
 from trecexam.folder import TrackFolder
-from trecexam.outputs.page.render import LOOK
+from trecexam.tables.page.page import LOOK
 from trecexam.tables.plots.model import Drawing, Plot
 
 if TYPE_CHECKING:

@@ -198,5 +198,5 @@ def test_nothing_is_coloured_when_colour_is_disabled(
 
 
 def test_a_terminal_without_ellipsis_shows_an_escape(tracks: dict[str, Path], run_on_terminal: Shown) -> None:
-    lines = run_on_terminal("leaderboard", tracks["alike"], width=40, encoding="latin-1")
+    lines = run_on_terminal("leaderboard", tracks["alike"], width=40, encoding="ascii")
     assert r"\u2026" in split_heading([STYLE.sub("", line) for line in lines])[1][0]

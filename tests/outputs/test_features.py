@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,10 @@ from support import HashGrader
 
 import trecexam
 from trecexam.line.assessment import Assessment
-from trecexam.line.output_files import Feature, OutputFiles
+from trecexam.line.feature import Feature
 from trecexam.outputs import outputs
+from trecexam.tables.page.page import Page
 from trecexam.tables.result import Tables
-from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Table
 
 
@@ -21,19 +20,17 @@ from trecexam.tables.table import Table
 def test_a_declared_feature_is_in_the_outputs_and_the_report(
     small_track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def files(track: Assessment) -> Mapping[str, bytes]:
-        return {"names.txt": "\n".join(track.runs).encode()}
+    def files(track: Assessment) -> bytes:
+        return "\n".join(track.runs).encode()
 
-    def report(track: Assessment) -> tuple[ReportPart, ...]:
+    def add(track: Assessment, page: Page) -> None:
         names = Tables(
             {"names": Table(("name",), (("<b>",), *((run,) for run in track.runs)))}, ("not `all`",)
         )
-        return (
-            ReportPart("names", names, "Names of runs", "By <i>", files=("names.txt",), link="Names"),
-            ReportPart("holes", names),
-        )
+        page.add("names", names, title="Names of runs", lead="By <i>", files=("names.txt",), link="Names")
+        page.add("holes", names)
 
-    feature = Feature((OutputFiles({"names.txt": "The runs' names."}, files),), report)
+    feature = Feature({"names.txt": ("The runs' names.", files)}, add)
     declared = (*outputs.features(), feature)
     monkeypatch.setattr(outputs, "features", lambda: declared)
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
@@ -55,7 +52,7 @@ def test_a_declared_feature_is_in_the_outputs_and_the_report(
 
 
 def test_no_two_features_declare_the_same_file_or_plot() -> None:
-    names = [name for feature in outputs.features() for group in feature.files for name in group.names]
-    plots = [name for feature in outputs.features() for name in feature.plots]
+    names = [name for feature in outputs.features() for name in feature.files]
+    plots = [name for feature in outputs.features() for name in (*feature.plots, *feature.joint_plots)]
     assert len(names) == len(set(names))
     assert len(plots) == len(set(plots))

@@ -51,7 +51,7 @@ def test_without_a_name_the_available_plots_are_listed(run_command: Talk) -> Non
     header, *lines = run_command()[0].splitlines()
     assert header.split("\t") == ["plot", "what", "of"]
     names = [line.split("\t")[0] for line in lines]
-    assert names == [name for feature in features() for name in feature.plots]
+    assert names == [name for feature in features() for name in (*feature.plots, *feature.joint_plots)]
     assert {"leaderboard", "scatter", "thresholds", "items", "abilities"} <= set(names)
 
 

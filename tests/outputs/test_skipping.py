@@ -7,7 +7,7 @@ import dataclasses
 import json
 import random
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from support import HashGrader, hashed_rating, make_small_track, write_run
 import trecexam
 from trecexam.line import loader
 from trecexam.line.assessment import Assessment
-from trecexam.line.output_files import OutputFiles
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.outputs import outputs
 
@@ -50,16 +49,21 @@ def recording(
     """Records the names of outputs made from now on, in order; `before` is called before each."""
     made: list[str] = []
 
-    def spied(group: OutputFiles) -> OutputFiles:
-        def make(track: Assessment) -> Mapping[str, bytes]:
-            before(group.key)
-            contents = group.make(track)
-            made.extend(contents)
-            return contents
+    def spied(name: str, make: Callable[[Assessment], Any]) -> Callable[[Assessment], Any]:
+        def spy(track: Assessment) -> Any:
+            before(name)
+            content = make(track)
+            made.append(name)
+            return content
 
-        return dataclasses.replace(group, make=make)
+        return spy
 
-    features = [dataclasses.replace(each, files=tuple(map(spied, each.files))) for each in outputs.features()]
+    features = [
+        dataclasses.replace(
+            each, files={name: (what, spied(name, make)) for name, (what, make) in each.files.items()}
+        )
+        for each in outputs.features()
+    ]
     monkeypatch.setattr(outputs, "features", lambda: tuple(features))
     return made
 
@@ -174,13 +178,13 @@ def test_the_leaderboard_is_written_before_other_outputs_are_computed(
         with (out / "leaderboard.tsv").open(newline="") as file:
             standing[name] = {row["run"] for row in csv.DictReader(file, delimiter="\t")}
 
-    made, report_files = recording(monkeypatch, look), outputs.report_files
+    made, report = recording(monkeypatch, look), outputs.report
 
-    def report(*arguments: Any) -> Iterable[tuple[str, bytes]]:
+    def spied(*arguments: Any, **options: Any) -> dict[str, bytes]:
         look("report.html")
-        return report_files(*arguments)
+        return report(*arguments, **options)
 
-    monkeypatch.setattr(outputs, "report_files", report)
+    monkeypatch.setattr(outputs, "report", spied)
     new_run(small_track)
     update(small_track, HashGrader(version=2))
     assert set(made[:2]) == {"leaderboard.tsv", "leaderboard.json"}

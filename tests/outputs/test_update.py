@@ -394,6 +394,25 @@ def test_comparison_files_are_deleted_when_the_official_judgments_are_removed(
     assert not kept & outputs(updated).keys()
 
 
+def test_what_only_an_earlier_manifest_names_is_removed_and_nothing_else(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    update(small_track, hash_grader)
+    out, beside = small_track / "out", small_track / "beside.txt"
+    manifest = json.loads((out / "manifest.json").read_text())
+    gone, mine = out / "gone" / "of-an-extension.tsv", out / "mine.txt"
+    gone.parent.mkdir()
+    for path in (gone, mine, beside):
+        path.write_text("x")
+    names = ("gone/of-an-extension.tsv", "../beside.txt", str(beside))
+    manifest["outputs"] |= dict.fromkeys(names, "0" * 64)
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    update(small_track, hash_grader)
+    assert not gone.parent.exists()
+    assert mine.exists()
+    assert beside.exists()
+
+
 def test_bad_official_judgments_do_not_stop_the_leaderboard(
     small_track: Path, hash_grader: HashGrader
 ) -> None:

@@ -125,6 +125,11 @@ def test_with_many_measures_each_is_in_one_table_or_listed_as_omitted(width: int
     assert n_shown == {40: 1, 80: 3, 120: 3}[width]
 
 
+def test_names_that_differ_in_their_middle_are_cut_around_the_difference() -> None:
+    names = [f"{'x' * 50}k1={n}{'y' * 50}" for n in range(3)]
+    assert cut_apart(names, 16) == [f"xxxxx…1={n}yyyyyy…" for n in range(3)]
+
+
 def test_names_that_differ_in_two_distant_places_are_numbered() -> None:
     names = [f"{'a' * 40}{x}{'m' * 40}{y}{'z' * 40}" for x in "12" for y in "12"]
     shown = cut_apart(names, 16)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import io
 import os
 import sys
 import textwrap
@@ -24,7 +23,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 #: The commands that `--help` explains, and the groups of all others. Commands of extensions name their group.
 FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve", "config")
 GROUPS = {
-    "look closer": (*("compare", "agreement", "verify", "plot"),),
+    "look closer": ("compare", "agreement", "verify", "plot"),
     "holes": ("holes", "fill"),
     "people": ("override",),
     "banks and exams": (),
@@ -154,9 +153,6 @@ def main(args: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line and return the exit status."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # Characters that stdout's encoding does not have are escaped.
-        sys.stdout.reconfigure(errors="backslashreplace")
     debug = "--debug" in arguments
     trust = ["--trust-code"] if "--trust-code" in arguments else []
     args = [*trust, *(a for a in arguments if a not in {"--debug", "--trust-code"})]

@@ -51,12 +51,12 @@ def plot(
     for a caption goes to stderr.
     """
     # Imports numpy, which --help must not load.
-    from trecexam.outputs.plotting import find_plot, plots_table
+    from trecexam.outputs.plotting import declared_plot, plots_table
 
     if name is None:
         show.table(plots_table())
         return
-    find_plot(name)
+    declared_plot(name)
     if output is None or output.suffix.lower() not in KINDS:
         raise click.UsageError(f"{output or 'no FILE'}: give -o with a name that ends in {', '.join(KINDS)}")
     if track is None:

@@ -55,7 +55,9 @@ def tables_text(tables: Iterable[Table], below: Sequence[str] = (), *, wide: boo
 def write(text: str, output: Path | None = None) -> None:
     """Write a text to stdout, or to a file that it replaces."""
     if output is None:
-        click.echo(text, nl=False)
+        # Characters that stdout's encoding does not have are escaped.
+        encoding = sys.stdout.encoding or "utf-8"
+        click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)
         return
     atomic.replace(output, text.encode())
 
@@ -79,7 +81,7 @@ def width() -> int:
 def lines(texts: Iterable[str]) -> None:
     """Print lines as they come."""
     for line in texts:
-        click.echo(line)
+        write(f"{line}\n")
 
 
 def human(track: Track) -> None:

@@ -30,7 +30,7 @@ def sheets_of(
         cells = None if questions.citing is None else _cells(doc_ids, questions.citing[query_id])
         old, human = before.get(query_id), overrides.queries.get(query_id)
         same = old is not None and (old.doc_ids, old.texts, old.items) == (doc_ids, texts, items)
-        if old is not None and same and np.array_equal(old.cells, cells):
+        if old is not None and same and _equal(old.cells, cells):
             sheets[query_id] = old if old.overrides == human else replace(old, overrides=human)
         else:
             codes = np.full((len(texts), len(items)) if cells is None else cells.shape, MISSING, np.int8)
@@ -39,6 +39,10 @@ def sheets_of(
     for sheet, codes in zip(new, grades.codes(new), strict=True):
         sheets[sheet.query_id] = replace(sheet, codes=codes)
     return sheets
+
+
+def _equal(some: NDArray[np.int64] | None, other: NDArray[np.int64] | None) -> bool:
+    return some is other or (some is not None and other is not None and np.array_equal(some, other))
 
 
 def _cells(doc_ids: Sequence[str], citing: Sequence[Sequence[str]]) -> NDArray[np.int64]:

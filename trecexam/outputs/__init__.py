@@ -1,1 +1,1 @@
-"""What is in out/: every file, the report's page, and the update that writes them."""
+"""Files of out/, the report, and the update that writes them."""

@@ -1,4 +1,4 @@
-"""Every feature that has files in out/ or a part of the report: the core's, then the extensions'."""
+"""Features with files in out/ or sections of the report: the core's and the extensions'."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trecexam.features.exporting.outputs import EXPORTING
 from trecexam.features.holes.holes import HOLES
 from trecexam.features.leaderboard.outputs import LEADERBOARD
 from trecexam.features.override.outputs import OVERRIDE
-from trecexam.line.output_files import Feature
+from trecexam.line.feature import Feature
 
 #: In the order of the manifest, and of the sections of the report.
 _SCORES: tuple[Feature, ...] = (EXPORTING, LEADERBOARD, CORRELATION, AGREEMENT)
@@ -20,7 +20,7 @@ _PEOPLE: tuple[Feature, ...] = (OVERRIDE, HOLES)
 
 @cache
 def features() -> tuple[Feature, ...]:
-    """Those of the core, and the extensions': before what people said, or at the end.
+    """Return the core's features, and the extensions' before people's ratings or at the end.
 
     Raises:
         TrecexamError: an extension cannot be loaded.

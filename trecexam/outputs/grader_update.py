@@ -10,11 +10,12 @@ import json
 import math
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from converters.errors import StoppedError
 from converters.lines import stoppable
-from trecexam.files.stamps import fingerprint
+from trecexam.files.stamps import Rejected, fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import is_useful
@@ -77,9 +78,13 @@ def update_grader(
     try:
         with stoppable(stop):
             seen = _fingerprint(loader, hold)
-            last = outputs.last(seen, loader.store.n_environments())
-            if last is not None and loader.folder.store_path.exists():
-                return Update(False, 0, *last, complete=True, written=()), lambda: None
+            last = outputs.last(seen)
+            # The manifest says whether the environments of answers are mixed.
+            same = last is not None and last["environments"] == loader.store.n_environments()
+            if last is not None and same and loader.folder.store_path.exists():
+                rejected = tuple(Rejected(*row) for row in last["rejected"])
+                unchanged = Update(False, 0, last["runs"], Counts(**last["counts"]), rejected, True, ())
+                return unchanged, lambda: None
             if not regrade:
                 refuse_lost_grades(loader)
             elif lost_grades(loader):
@@ -93,8 +98,8 @@ def update_grader(
     except StoppedError:
         return Update(True, 0, 0, Counts(), (), complete=False, written=()), lambda: None
     doing("the batch in hand, then all of out/")
-    along = _AlongTheWay(loader, outputs, track, progress, written)
-    track, outcome = loader.grade(track, along.progress, stop)
+    along = _along_the_way(loader, outputs, track, progress, written)
+    track, outcome = loader.grade(track, along, stop)
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
     # Imports numpy's BLAS, whose threads take more time to wait for one another than to multiply.
@@ -104,25 +109,30 @@ def update_grader(
         # Where grading was stopped, what it brought is written.
         halt = stop if stop is not None and not stop() else lambda: False
         usage = loader.grading.usage()
-        done = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
+        all_written = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
         written(track)
-    outcome = outcome._replace(complete=outcome.complete and done.complete)
+    complete = outcome.complete and all_written
     doing("what is kept for the next update")
     loader.keep_codes(track)
-    after = (
-        [each.updated(track) for each in features() if each.updated and each.applies(track)]
-        if outcome.complete
-        else []
-    )
-    if any(each.written for each in after):
-        outputs.renew_manifest()
-        outputs.renew_page(track, rejected)
+    notes: list[str] = []
+    for feature in features() if complete else ():
+        if feature.updated is not None and feature.applies(track):
+            changed, said = feature.updated(track)
+            notes += said
+            if changed:
+                outputs.finish(track, rejected, usage, complete=True)
+                outputs.changed += changed
 
     def remembered() -> None:
-        if outcome.complete:
-            stored = [value for pair in stored_grades(loader).items() for value in pair]
-            environments = loader.store.n_environments()
-            outputs.remember(seen, len(track.runs), track.counts, rejected, stored, environments)
+        if complete:
+            outputs.remember(
+                seen,
+                runs=len(track.runs),
+                counts=asdict(track.counts),
+                rejected=rejected,
+                stored=[value for pair in stored_grades(loader).items() for value in pair],
+                environments=loader.store.n_environments(),
+            )
         with contextlib.suppress(OSError, AttributeError):
             # What was freed goes back to the system (glibc): a daemon may rest for hours.
             ctypes.CDLL(None).malloc_trim(0)
@@ -133,71 +143,64 @@ def update_grader(
         len(track.runs),
         track.counts,
         rejected,
-        outcome.complete,
-        (*done.files, *(path for each in after for path in each.written)),
-        done.moved,
+        complete,
+        tuple(dict.fromkeys(outputs.changed)),
+        outputs.moved,
         outcome.why,
         outcome.cut,
-        (*without_vital(track.measures, track.bank), *_notes_on_runs(track)),
+        (
+            *without_vital(track.measures, track.bank),
+            *run_grades_notes(track),
+            *answered_cautions(own_leaderboard(track)),
+        ),
         (
             *left_out_runs(track),
             *order_cautions(track.runs),
             *track.notes,
-            *(note for each in after for note in each.notes),
+            *notes,
         ),
     )
     return update, remembered
 
 
-def _notes_on_runs(track: Assessment) -> Iterator[str]:
-    """Name runs without all their grades, or without all queries."""
-    yield from run_grades_notes(track)
-    yield from answered_cautions(own_leaderboard(track))
-
-
-class _AlongTheWay:
-    """Writes outputs while cells are graded, where the most useful ones come first.
+def _along_the_way(
+    loader: TrackLoader,
+    outputs: Outputs,
+    track: Assessment,
+    progress: Callable[[Progress], None] | None,
+    written: Callable[[Assessment], None],
+) -> Callable[[Progress], None]:
+    """Return what tells progress and, where the most useful cells come first, writes outputs now and then.
 
     Args:
-        track: before any of them was graded.
-        progress: called after each batch, too.
+        track: before any of the cells was graded.
+        progress: called after each batch.
     """
+    every = track.config.cells.outputs_every
+    due = time.monotonic() + every if is_useful(track) else math.inf
 
-    def __init__(
-        self,
-        loader: TrackLoader,
-        outputs: Outputs,
-        track: Assessment,
-        progress: Callable[[Progress], None] | None,
-        written: Callable[[Assessment], None],
-    ) -> None:
-        self._loader, self._outputs, self._track = loader, outputs, track
-        self._progress, self._written = progress, written
-        self._due = time.monotonic() + track.config.cells.outputs_every if is_useful(track) else math.inf
-
-    def progress(self, progress: Progress) -> None:
-        """Tells how far it is, and writes outputs where it is time."""
-        if self._progress is not None:
-            self._progress(progress)
+    def tell(step: Progress) -> None:
+        nonlocal due
+        if progress is not None:
+            progress(step)
         begun = time.monotonic()
-        if begun < self._due or progress.graded >= progress.cells:
+        if begun < due or step.graded >= step.cells:
             return
-        track = self._loader.refreshed(self._track)
+        now = loader.refreshed(track)
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1, user_api="blas"):
-            usage = self._loader.grading.usage()
-            self._outputs.write(track, rejected_rows(track), usage, complete=False)
-            self._written(track)
-        took = time.monotonic() - begun
-        self._due = time.monotonic() + max(track.config.cells.outputs_every, _LESS_OFTEN * took)
+            outputs.write(now, rejected_rows(now), loader.grading.usage(), complete=False)
+            written(now)
+        end = time.monotonic()
+        due = end + max(every, _LESS_OFTEN * (end - begun))
+
+    return tell
 
 
 @contextlib.contextmanager
 def _not_collected() -> Iterator[None]:
-    """What is loaded stays, and is not looked through for garbage meanwhile: that takes 0.3 s of 1.8 million
-    grades' outputs.
-    """
+    """Freeze the garbage collector, which takes 0.3 s of the outputs of 1.8 million grades."""
     if gc.get_freeze_count():
         # Others froze what is theirs, and thawing would be of all.
         yield
@@ -232,7 +235,7 @@ def warm_up(loader: TrackLoader, stop: Callable[[], bool] | None = None, hold: C
 
 
 def _fingerprint(loader: TrackLoader, hold: Collection[Path]) -> str:
-    """Equal for two updates exactly when the second has nothing to do."""
+    """Return a digest that is equal for two updates exactly if the second has nothing to do."""
     state = [
         __version__,
         loader.config.model_dump(mode="json", exclude={"generator", "exam"}),

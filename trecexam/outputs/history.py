@@ -102,9 +102,6 @@ def _read(path: Path) -> tuple[str, dict[str, MovedRun]]:
         with suppress(ValueError):
             time, run, measure, *ranks, mean_before, mean_after = line.split("\t")
             before, after = (int(rank) if rank else None for rank in ranks)
-            last[run] = MovedRun(time, run, measure, before, after, _mean(mean_before), _mean(mean_after))
+            means = (float(mean) if mean else None for mean in (mean_before, mean_after))
+            last[run] = MovedRun(time, run, measure, before, after, *means)
     return text, last
-
-
-def _mean(text: str) -> float | None:
-    return float(text) if text else None

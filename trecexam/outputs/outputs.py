@@ -3,61 +3,51 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path, PurePath
+from typing import Any
 
 from converters.installed import version
 from trecexam.files import atomic as files
-from trecexam.files.kept import read_object
-from trecexam.files.stamps import Rejected
+from trecexam.files.kept import read_object, recall, remember
+from trecexam.files.stamps import Rejected, stamp
 from trecexam.folder import OF_ALL, TrackFolder
+from trecexam.line.assessment import Assessment
 from trecexam.line.evaluation import own_leaderboard
-from trecexam.line.sheets import Counts
+from trecexam.outputs.earlier_files import remove_gone
 from trecexam.outputs.features import features
 from trecexam.outputs.history import HISTORY, MovedRun, log_moved_runs
-from trecexam.outputs.last_update import LastUpdate
-from trecexam.outputs.report.contents import UpdateFacts, report_files
+from trecexam.outputs.report import PAGE, report
 from trecexam.tables.plots.canvas import FOLDER as PLOTS
 from trecexam.tables.plots.canvas import KINDS
-from trecexam.tables.section import ExtraFiles
+from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.version import versions
 
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
-    from trecexam.line.output_files import Feature
-
 REJECTED = "rejected.tsv"
 MANIFEST = "manifest.json"
-PAGE = "report.html"
-
-
-class Written(NamedTuple):
-    """The files in out/ that changed, and the runs that moved.
-
-    `complete` is False where a stop was asked for before all were written: the next update writes the others.
-    """
-
-    files: list[Path]
-    moved: tuple[MovedRun, ...]
-    complete: bool = True
-
-
-class _WrittenPage(NamedTuple):
-    """The files of the report that changed, and the sha256 (hex) of all of them, by their names in out/."""
-
-    files: list[Path]
-    hashes: dict[str, str]
 
 
 class Outputs:
-    """The output folder of a track."""
+    """The output files of a grader or, with the folder of a track that has several, those of all graders.
+
+    Attributes:
+        changed: the files that changed.
+        moved: the runs that moved.
+        hashes: name in out/ -> sha256 (hex) of the files that there are.
+    """
 
     def __init__(self, folder: TrackFolder) -> None:
         self.folder = folder
-        self._last = LastUpdate(folder.last_update_path, folder.grader or "", self._written)
+        self._is_joint = folder.grader is None and len(folder.whole.graders) > 1
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin a new write."""
+        self.changed: list[Path] = []
+        self.moved: tuple[MovedRun, ...] = ()
+        self.hashes: dict[str, str] = {}
 
     def write(
         self,
@@ -68,181 +58,64 @@ class Outputs:
         doing: Callable[[str], None] = lambda stage: None,
         *,
         complete: bool = True,
-    ) -> Written:
-        """Makes all files, and writes what differs from those that are there: the history first, then the
-        leaderboard, the manifest last.
+    ) -> bool:
+        """Make all files of a grader and write those that differ; return False where it was stopped.
+
+        The history is first, then the leaderboard; the manifest is last.
 
         Args:
-            stop: asked before each output but the leaderboard; where it comes to be True, the others stay as
-                they are.
+            stop: called before each output but the leaderboard; True leaves the others as they are.
             doing: called with the name of what is made next.
             complete: whether the grader was asked about all cells.
 
         Raises:
             TrecexamError: a file cannot be written; it and those after it are as they were.
         """
-        folders = self._folders()
-        for folder in folders:
+        self.clear()
+        for folder in self._folders():
             files.sweep(folder)
         doing(f"out/{HISTORY}")
         # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
-        moved = log_moved_runs(self.folder.out / HISTORY, own_leaderboard(track)) if complete else ()
-        hashes_of, written = dict[str, dict[str, str]](), list[Path]()
-        groups = [group for feature in _of_kind(track) for group in feature.files]
-        for group in sorted(groups, key=lambda group: not group.first):
-            key = group.key
-            if stop() and not group.first:
-                return Written(written, moved, complete=False)
-            doing(f"out/{key}")
-            contents = group.make(track)
-            written += self._put(contents)
-            hashes_of[key] = {name: files.sha256(content) for name, content in contents.items()}
-        hashes = {name: digest for group in groups for name, digest in hashes_of[group.key].items()}
+        if complete:
+            self.moved = log_moved_runs(self.folder.out / HISTORY, own_leaderboard(track))
+        for feature in sorted(features(), key=lambda each: "leaderboard.tsv" not in each.files):
+            for name, (_, make) in feature.files.items() if feature.applies(track) else ():
+                if name not in OF_ALL and stop():
+                    return False
+                doing(f"out/{name}")
+                self.put(name, make(track))
         if stop():
-            return Written(written, moved, complete=False)
-        if not self.folder.is_one_of_several:
-            contents = {REJECTED: to_tsv(_rejected(rejected)).encode()}
-            written += self._put(contents)
-            hashes |= {REJECTED: files.sha256(contents[REJECTED])}
+            return False
         doing(f"out/{PAGE}")
-        page = self._write_page(track, rejected, complete=complete)
-        written += page.files
-        hashes |= page.hashes
-        names = (name for feature in features() for group in feature.files for name in group.names)
-        for name in (name for name in names if name not in hashes):
-            files.remove(self.folder.output(name))
-        for folder in reversed(folders[1:]):
-            with contextlib.suppress(OSError):
-                # Only where nothing is left in it.
-                folder.rmdir()
-        manifest = self._manifest(track, len(rejected), usage, hashes, complete=complete)
-        written += self._put({MANIFEST: to_json(manifest).encode()})
-        return Written(written, moved)
+        self.finish(track, rejected, usage, complete=complete)
+        return True
 
-    def _write_page(self, track: Assessment, rejected: Sequence[Rejected], *, complete: bool) -> _WrittenPage:
-        """Writes the report, its plots, and the files of the grader's items that have scores of their own.
-
-        Raises:
-            TrecexamError: a file cannot be written.
-        """
-        contents = dict(self._page(track, rejected, complete=complete))
-        written = self._put(contents)
-        drawn = (feature.plots for feature in features() if feature.report is not None)
-        plots = (f"{PLOTS}/{name}.{kind}" for names in drawn for name in names for kind in KINDS)
-        for name in (PAGE, *plots, *sorted(_extra_written(self.folder.manifest_path))):
-            if name not in contents:
-                files.remove(self.folder.output(name))
-        return _WrittenPage(written, {name: files.sha256(content) for name, content in contents.items()})
-
-    def _put(self, contents: Mapping[str, bytes]) -> list[Path]:
-        """Writes the files that differ from those that are there; which."""
-        paths = ((self.folder.output(name), content) for name, content in contents.items())
-        return [path for path, content in paths if files.replace(path, content, into_special=False)]
-
-    def last(self, seen: str, environments: int) -> tuple[int, Counts, tuple[Rejected, ...]] | None:
-        """Runs, counts and rejected inputs of the last complete update, or None.
-
-        None where anything has changed since, outputs included.
-
-        Args:
-            environments: see `remember`.
-        """
-        facts = self._last.facts(seen)
-        if facts is None or facts["environments"] != environments:
-            return None
-        rejected = tuple(Rejected(*row) for row in facts["rejected"])
-        return facts["runs"], Counts(**facts["counts"]), rejected
-
-    def remember(
-        self,
-        seen: str,
-        runs: int,
-        counts: Counts,
-        rejected: tuple[Rejected, ...],
-        stored: Sequence[str | int],
-        environments: int,
-    ) -> None:
-        """Notes that the outputs are up to date with these inputs.
-
-        Args:
-            stored: the digest of each grader that costs, then how many of its grades are stored.
-            environments: how many there are that answers in the store were made on: the manifest says
-                whether they are mixed.
-        """
-        self._last.remember(
-            seen,
-            runs=runs,
-            counts=asdict(counts),
-            rejected=rejected,
-            stored=stored,
-            environments=environments,
-        )
-
-    def renew_manifest(self) -> None:
-        """Has the manifest say what features add to it now; without one, the next update does.
-
-        Raises:
-            TrecexamError: it cannot be written.
-        """
-        manifest = read_object(self.folder.manifest_path)
-        if manifest:
-            self._put({MANIFEST: to_json({**manifest, **self._added()}).encode()})
-
-    def renew_page(self, track: Assessment, rejected: Sequence[Rejected]) -> None:
-        """Writes the report again, after an update was followed by more that it shows.
-
-        Raises:
-            TrecexamError: it cannot be written.
-        """
-        page = self._write_page(track, rejected, complete=True)
-        manifest = read_object(self.folder.manifest_path)
-        self._put({MANIFEST: to_json({**manifest, "outputs": manifest["outputs"] | page.hashes}).encode()})
-
-    def _added(self) -> dict[str, Any]:
-        """What features add to the manifest."""
-        parts = (feature.manifest for feature in features() if feature.manifest is not None)
-        return {name: value for part in parts for name, value in part(self.folder).items()}
-
-    def forget(self) -> None:
-        """The next update looks at everything again."""
-        self._last.forget()
-
-    def _written(self) -> dict[str, Path]:
-        """The files of the grader that there are, by their names in out/."""
-        paths = [path for folder in self._folders() for path in sorted(folder.glob("[!.]*"))]
-        path_of = {path.relative_to(self.folder.out).as_posix(): path for path in paths if path.is_file()}
-        # What is of all graders is no output of the first.
-        return path_of | {name: self.folder.output(name) for name in OF_ALL}
-
-    def _folders(self) -> tuple[Path, ...]:
-        """out/, and those of its folders in which files are ours; what somebody else put there stays."""
-        out = self.folder.out
-        return (out, *(out / name for name in (PLOTS, *_extra_folders())))
-
-    def _page(
+    def finish(
         self,
         track: Assessment,
         rejected: Sequence[Rejected],
-        *,
-        complete: bool,
-    ) -> Iterator[tuple[str, bytes]]:
-        """The report, which depends on more than the parts of the track, and what is at its head."""
-        extra = _extra_files(track)
-        yield from extra.files.items()
-        if track.config.report.write:
-            facts = UpdateFacts(_rejected(rejected), complete, _versions(), extra.head)
-            yield from report_files(track, _of_kind(track), facts)
-
-    def _manifest(
-        self,
-        track: Assessment,
-        n_rejected: int,
         usage: Mapping[str, Any] | None,
-        hashes: dict[str, str],
         *,
         complete: bool,
-    ) -> dict[str, Any]:
-        return {
+    ) -> None:
+        """Write what was rejected, the report and the manifest, and remove what there is no more."""
+        table = rejected_table(rejected)
+        if not self.folder.is_one_of_several:
+            self.put(REJECTED, to_tsv(table).encode())
+        if track.config.report.write:
+            for name, content in report(track, features(), table, _versions(), complete=complete).items():
+                self.put(name, content)
+        declared = [name for feature in features() for name in feature.files]
+        plots = [name for feature in features() for name in (*feature.plots, *feature.joint_plots)]
+        for name in (*declared, PAGE, *(f"{PLOTS}/{plot}.{kind}" for plot in plots for kind in KINDS)):
+            if name not in self.hashes:
+                files.remove(self.folder.output(name))
+        for folder in reversed(self._folders()[1:]):
+            with contextlib.suppress(OSError):
+                # Only where nothing is left in it.
+                folder.rmdir()
+        order = [name for name in dict.fromkeys((*declared, *self.hashes)) if name in self.hashes]
+        manifest = {
             "complete": complete,
             "grader": dict(track.grader.identity),
             **track.grades.environments().as_json(),
@@ -253,50 +126,93 @@ class Outputs:
                 "retired_items": track.bank.n_retired,
                 "runs": len(track.runs),
                 **({"left_out_runs": track.inputs.left_out_runs} if track.inputs.left_out_runs else {}),
-                "rejected": n_rejected,
+                "rejected": len(rejected),
                 **asdict(track.counts),
             },
             **({} if usage is None else {"usage": usage}),
             "unparsed_policy": track.config.scores.unparsed,
             "inputs": track.digests,
-            "outputs": hashes,
+            "outputs": {name: self.hashes[name] for name in order},
             "versions": _versions(),
-            **self._added(),
         }
+        self.put_manifest(manifest | self._added())
+
+    def put(self, name: str, content: Result | bytes | None) -> None:
+        """Write a file where it differs from the one that is there; None writes nothing."""
+        if isinstance(content, Result):
+            content = (content.to_json() if name.endswith(".json") else content.to_tsv()).encode()
+        if content is not None:
+            self.hashes[name] = files.sha256(content)
+            path = self.folder.output(name)
+            if files.replace(path, content, into_special=False):
+                self.changed.append(path)
+
+    def put_manifest(self, manifest: Mapping[str, Any], *, remove: bool = True) -> None:
+        """Write the manifest and, with `remove`, remove what only the earlier one names."""
+        path = self.folder.manifest_path
+        earlier = read_object(path)
+        if files.replace(path, to_json(manifest).encode(), into_special=False):
+            self.changed.append(path)
+        if remove:
+            remove_gone(self.folder, earlier, manifest)
+
+    def renew_manifest(self) -> None:
+        """Have the manifest say what features add to it now; without one, the next update does."""
+        manifest = read_object(self.folder.manifest_path)
+        if manifest:
+            self.put_manifest(manifest | self._added())
+
+    def _added(self) -> dict[str, Any]:
+        """Return what features add to the manifest."""
+        parts = (feature.manifest for feature in features() if feature.manifest is not None)
+        return {name: value for part in parts for name, value in part(self.folder).items()}
+
+    # The last complete update: where its inputs and outputs are as they were, there is nothing to do.
+
+    def last(self, seen: str) -> dict[str, Any] | None:
+        """Return the facts of the last complete update; None where inputs or outputs changed since.
+
+        Args:
+            seen: a digest of all that the update depends on.
+        """
+        facts: dict[str, Any] = recall(self.folder.last_update_path).get(self.folder.grader or "", {})
+        return facts if facts.get("seen") == seen and facts["outputs"] == self._stamps() else None
+
+    def remember(self, seen: str, **facts: Any) -> None:
+        """Keep facts of an update that is complete."""
+        self._keep({"seen": seen, "outputs": self._stamps(), **facts})
+
+    def forget(self) -> None:
+        """Forget the last update: the next one looks at everything again."""
+        self._keep({})
+
+    def _keep(self, facts: dict[str, Any]) -> None:
+        path = self.folder.last_update_path
+        remember(path, {**recall(path), self.folder.grader or "": facts})
+
+    def _stamps(self) -> dict[str, list[int]]:
+        """Return the stamps of the files that there are, by their names in out/."""
+        paths = {name: self.folder.output(name) for name in OF_ALL}
+        if not self._is_joint:
+            found = [path for folder in self._folders() for path in sorted(folder.glob("[!.]*"))]
+            path_of = {path.relative_to(self.folder.out).as_posix(): path for path in found if path.is_file()}
+            # What is of all graders is no output of the first.
+            paths = path_of | paths
+        stamps = {name: stamp(path) for name, path in paths.items()}
+        return {name: list(value) for name, value in stamps.items() if value is not None}
+
+    def _folders(self) -> list[Path]:
+        """Return out/, and those of its folders in which files are ours; what others put there stays."""
+        names = (name for feature in features() for name in feature.files)
+        parents = dict.fromkeys((".", PLOTS, *(str(PurePath(name).parent) for name in names)))
+        return [self.folder.out / parent for parent in parents]
 
 
-def _of_kind(track: Assessment) -> list[Feature]:
-    """Every feature that a grader of this kind has."""
-    return [feature for feature in features() if feature.applies(track)]
-
-
-def _rejected(rows: Sequence[Rejected]) -> Table:
+def rejected_table(rows: Sequence[Rejected]) -> Table:
+    """Return out/rejected.tsv."""
     return Table(Rejected._fields, tuple(tuple(row) for row in rows))
 
 
-def _extra_folders() -> tuple[str, ...]:
-    """The folders of items that have scores of their own."""
-    return tuple(feature.extra.folder for feature in features() if feature.extra is not None)
-
-
-def _extra_files(track: Assessment) -> ExtraFiles:
-    """The files of the grader's items, where these have scores of their own, by their names in out/."""
-    for feature in features():
-        if feature.extra is not None and feature.extra.kind in track.grader.item_kinds:
-            made = feature.extra.make(track)
-            contents = {f"{feature.extra.folder}/{name}": content for name, content in made.files.items()}
-            return ExtraFiles(contents, made.head)
-    return ExtraFiles({})
-
-
-def _extra_written(manifest: Path) -> frozenset[str]:
-    """The names of those that the last update wrote, by its manifest; empty where there is none."""
-    folders = tuple(f"{folder}/" for folder in _extra_folders())
-    outputs = read_object(manifest).get("outputs")
-    names = outputs if isinstance(outputs, dict) else {}
-    return frozenset(name for name in names if name.startswith(folders) and ".." not in name)
-
-
 def _versions() -> dict[str, str | None]:
-    """What the manifest names: pictures depend on what draws them, too."""
+    """Return what the manifest names: pictures depend on what draws them, too."""
     return versions() | {"matplotlib": version("matplotlib")}

@@ -1,21 +1,24 @@
-"""One plot of a track, at the size that a paper has for it."""
+"""Plots of a track at the size that a paper has for them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from inspect import signature
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError, did_you_mean, shortened
+from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import grades_notes
+from trecexam.line.feature import Feature
 from trecexam.line.loaded_track import LoadedTrack
-from trecexam.line.output_files import FeaturePlot, PlotMeasures
+from trecexam.line.measure_names import MeasureLike
 from trecexam.outputs.features import features
 from trecexam.tables.notes import each_once, of_grader
+from trecexam.tables.plots.model import Plot
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import MeasureLike
     from trecexam.tables.plots.paper import PaperFigure
 
 
@@ -28,7 +31,7 @@ SHORTEST, LONGEST = 1.0, 40.0
 
 
 def inches(length: str | float) -> float:
-    """A length in inches; a number is inches already.
+    """Return a length in inches; a number is inches already.
 
     Raises:
         ValueError: it is no length, or not one of a figure.
@@ -54,16 +57,16 @@ def inches(length: str | float) -> float:
 FONT_SIZE, LEAST, MOST = 8.0, 3.0, 40.0
 
 
-def track_plots() -> dict[str, FeaturePlot]:
-    """Every plot by its name, as the features declare them."""
-    return {name: plot for feature in features() for name, plot in feature.plots.items()}
+def track_plots() -> dict[str, Feature]:
+    """Return every plot's name, and the feature that declares it."""
+    return {name: each for each in features() for name in (*each.plots, *each.joint_plots)}
 
 
-def find_plot(name: str) -> FeaturePlot:
-    """The plot of this name.
+def declared_plot(name: str) -> tuple[Feature, str, Callable[..., Plot]]:
+    """Return the feature that declares a plot, what the plot shows, and the function that makes it.
 
     Raises:
-        TrecexamError: there is none; it names the nearest and all.
+        TrecexamError: there is no such plot; it names the nearest and all.
     """
     plots = track_plots()
     if not name:
@@ -71,20 +74,30 @@ def find_plot(name: str) -> FeaturePlot:
     if name not in plots:
         guess = did_you_mean(name, plots, before="; ") or ";"
         raise TrecexamError(f"no plot '{name}'{guess} there are {', '.join(plots)}")
-    return plots[name]
+    return plots[name], *{**plots[name].plots, **plots[name].joint_plots}[name]
+
+
+def choices(make: Callable[..., Plot]) -> tuple[str, ...]:
+    """Return which measures of a plot can be chosen: the parameters of its function after the track."""
+    return tuple(signature(make).parameters)[1:]
 
 
 def plots_table() -> Table:
-    """A row a plot: its name, what it shows, and the measures that it may be asked of."""
-    rows = ((name, plot.what, ", ".join(plot.of)) for name, plot in track_plots().items())
+    """Return a row a plot: its name, what it shows, and the measures that can be chosen."""
+    declared = {name: declared_plot(name) for name in track_plots()}
+    rows = ((name, what, ", ".join(choices(make))) for name, (_, what, make) in declared.items())
     return Table(("plot", "what", "of"), tuple(rows))
+
+
+def is_joint(name: str) -> bool:
+    """Return True for a plot of all graders of a track."""
+    return name in declared_plot(name)[0].joint_plots
 
 
 def has_plot(track: Assessment, name: str) -> bool:
     """Return True where a grader has this plot."""
-    declared = find_plot(name)
-    feature = next(each for each in features() if name in each.plots)
-    return feature.applies(track) and ("official_measure" not in declared.of or track.of_documents)
+    feature, _, make = declared_plot(name)
+    return feature.applies(track) and ("official_measure" not in choices(make) or track.of_documents)
 
 
 def plot(
@@ -97,25 +110,23 @@ def plot(
     height: str | float | None = None,
     font_size: float = FONT_SIZE,
 ) -> PaperFigure:
-    """Draw a plot of one grader; of a `LoadedTrack` the plot of all its graders."""
-    declared = find_plot(name)
+    """Draw a plot of one grader; of a `LoadedTrack` a plot of all its graders."""
+    _, _, make = declared_plot(name)
     if not LEAST <= font_size <= MOST:
         raise ValueError(f"font size {font_size:g}: give {LEAST:g} to {MOST:g} points")
     across, up = (None if length is None else inches(length) for length in (width, height))
-    measures = PlotMeasures(*(None if each is None else str(each) for each in (measure, official_measure)))
-    for kind, value in measures._asdict().items():
-        if value is not None and kind not in declared.of:
+    chosen = {"measure": measure, "official_measure": official_measure}
+    chosen = {kind: str(value) for kind, value in chosen.items() if value is not None}
+    for kind, value in chosen.items():
+        if kind not in choices(make):
             raise TrecexamError(f"plot {name} has no {kind.replace('_', ' ')} to choose; leave out {value}")
     # Imports matplotlib, which no other call needs.
     from trecexam.tables.plots.paper import paper_figure
 
-    if isinstance(track, LoadedTrack):
-        assert declared.joint is not None
-        made = declared.joint(track, measures)
+    figure = paper_figure(make(track, **chosen), width=across, height=up, letters=font_size)
+    if isinstance(track, LoadedTrack) and not track.is_single:
         notes_by_grader = {grader: grades_notes(each) for grader, each in track.assessments.items()}
-        notes: tuple[str, ...] = (*each_once(notes_by_grader, of_grader), *map(str, track.unable_notes))
+        figure.notes = (*each_once(notes_by_grader, of_grader), *map(str, track.unable_notes))
     else:
-        made, notes = declared.make(track, measures), grades_notes(track)
-    figure = paper_figure(made, width=across, height=up, letters=font_size)
-    figure.notes = notes
+        figure.notes = grades_notes(track.first if isinstance(track, LoadedTrack) else track)
     return figure

@@ -1,4 +1,4 @@
-"""One update of a track: its graders one after the other, then the files of all of them."""
+"""Update of a track: its graders one after the other, then the files of all graders."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from trecexam.line.grading import Graded, Progress
 from trecexam.line.loader import TrackLoaders
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.missing_banks import write_missing_banks
-from trecexam.outputs.earlier_files import remove_gone, stale_files
+from trecexam.outputs.earlier_files import move_histories, stale_files
 from trecexam.outputs.grader_update import update_grader
-from trecexam.outputs.track_outputs import TrackOutputs
+from trecexam.outputs.joint_outputs import JointOutputs
 from trecexam.outputs.updates import Update, add_updates
 
 T = TypeVar("T")
@@ -46,19 +46,19 @@ def update(
         StoreError, LockedError: the store cannot be used, whichever the grader.
         TrecexamError, ConversionError: with the reason, if no grader can go on.
     """
-    remove_gone(loaders.folder, tuple(loaders))
+    move_histories(loaders.folder, tuple(loaders))
     names = tuple(loaders) if only is None else (only,)
     # All of them first: other graders ask about the queries that have items.
     banks = write_missing_banks(loaders, names, progress, stop, hold, doing)
     errors = dict(banks.errors)
-    outputs = TrackOutputs(loaders, hold, errors)
     several = len(loaders) > 1
+    joint = JointOutputs(loaders, hold, errors) if several else None
 
     def run(name: str, named: Callable[[Progress], None]) -> tuple[Update, Callable[[], None]]:
         def at(stage: str) -> None:
             doing(f"{stage} ({name})" if several else stage)
 
-        written = partial(outputs.write_leaderboard, name)
+        written = partial(joint.write_leaderboard, name) if joint else lambda track: None
         return update_grader(loaders[name], named, stop, hold, doing=at, written=written, regrade=regrade)
 
     done = _run_each(loaders, names, progress, stop, errors, run)
@@ -84,7 +84,8 @@ def update(
             *_places(tuple(loaders), lacking),
         ),
     )
-    total = outputs.write(total, doing, stopped=stopped)
+    if joint is not None:
+        total = joint.write(total, doing, stopped=stopped)
     for _, remember in done.values():
         remember()
     return total

@@ -1,4 +1,4 @@
-"""What an update says of itself."""
+"""Result of an update."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trecexam.tables.notes import each_once, of_grader
 
 @dataclass(frozen=True)
 class Update:
-    """What an update did.
+    """Result of an update.
 
     Attributes:
         changed: False where nothing was new and nothing was done.

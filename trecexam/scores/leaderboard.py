@@ -8,8 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+import numpy as np
+
 from trecexam.scores.measures import is_count, is_share, measure
 from trecexam.scores.values import TIE_DECIMALS, MeasureValues
+from trecexam.tables.frames import texts
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value, nearest, only_named
 
@@ -175,6 +178,19 @@ class Leaderboard(Result):
                 measure(str(name).rpartition(":")[2])
                 raise KeyError(f"{error.args[0]}; .leaderboard([{name!r}]) computes it") from None
             raise
+
+    def columns(self) -> dict[str, Any]:
+        """`run` (text), `queries` (int64) where a run answers fewer than all, then each measure and its
+        standard error (float64), also where there are no runs.
+        """
+        columns = {"run": texts([row.run for row in self.rows])}
+        if self._has_skipped:
+            columns["queries"] = np.array([row.n_answered for row in self.rows], np.int64)
+        for index, name in enumerate(self.measures):
+            scores = [row.scores[index] for row in self.rows]
+            columns[name] = np.array([score.mean for score in scores], np.float64)
+            columns[f"{name}.stderr"] = np.array([score.stderr for score in scores], np.float64)
+        return columns
 
     @property
     def facts(self) -> dict[str, Any]:

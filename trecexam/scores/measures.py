@@ -93,17 +93,12 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
     """
     parsed = name if isinstance(name, Measure) else _parse(name)
     check_parameters(parsed)
-    if parsed.NAME in SUPPORT:
-        if official:
-            raise ValueError(
-                f"{parsed} needs responses and their citations, which official judgments do not have"
-            )
-        return parsed
-    _check_provider(parsed)
-    if official and parsed.NAME in COVER:
-        raise ValueError(
-            f"{parsed} needs ratings of a test bank's items, which official judgments do not have"
-        )
+    if parsed.NAME not in SUPPORT:
+        _check_provider(parsed)
+    if official and parsed.NAME in COVER.union(SUPPORT):
+        of_support = parsed.NAME in SUPPORT
+        needed = "responses and their citations" if of_support else "ratings of a test bank's items"
+        raise ValueError(f"{parsed} needs {needed}, which official judgments do not have")
     return parsed
 
 
@@ -124,26 +119,27 @@ def measures_on_qrels(names: Iterable[str | Measure], rows: Iterable[Qrel]) -> l
 
 
 def is_share(name: str) -> bool:
-    """Whether values of this measure, or `GRADER:MEASURE`, are from 0 to 1; False if unknown."""
-    base = name.rpartition(":")[2].partition("@")[0].partition("(")[0]
-    return base in _SHARES and "weights='item'" not in name and "compliance" not in name
+    """Return True for a measure, or `GRADER:MEASURE`, with values from 0 to 1; False if unknown."""
+    return _base(name) in _SHARES and "weights='item'" not in name and "compliance" not in name
 
 
 def is_count(name: str) -> bool:
     """Return True for a measure that ir_measures sums over queries: NumQ, NumRel, NumRet."""
-    known = ir_measures.measures.registry.get(name.rpartition(":")[2].partition("@")[0].partition("(")[0])
+    known = ir_measures.measures.registry.get(_base(name))
     return known is not None and isinstance(known.aggregator(), SumAgg)
 
 
+def _base(name: str) -> str:
+    return name.rpartition(":")[2].partition("@")[0].partition("(")[0]
+
+
 def at_min_rating(metric: Measure, min_rating: int, *, counts: bool) -> Measure | None:
-    """The measure with another rating from which passages are relevant or reach an item.
+    """Return the measure with another rating from which passages are relevant or reach an item.
 
     Cover and nCover, and all measures that take a label from which a passage is relevant, have it as
     `rel`. Diversity measures lose theirs: their subtopics are made with min_rating. Where labels count
-    items (`counts`), they too are made with min_rating, and the other measures stay as they are.
-
-    Returns:
-        None where min_rating has no bearing on the measure, as on nDCG of labels that are ratings.
+    items (`counts`), they too are made with min_rating, and the other measures stay as they are. None where
+    min_rating has no bearing on the measure, as on nDCG of labels that are ratings.
     """
     if metric.NAME in DIVERSITY:
         params = {key: value for key, value in metric.params.items() if key != "rel"}
@@ -161,7 +157,7 @@ def at_min_rating(metric: Measure, min_rating: int, *, counts: bool) -> Measure 
 
 
 def depends_on_pool(measure: Measure) -> bool:
-    """Whether a run's value can change with the other runs, with unchanged labels of its passages."""
+    """Return True if a run's value can change with the other runs, with unchanged labels of its passages."""
     declared = MEASURES.get(measure.NAME or "")
     if declared is None:
         return measure.NAME in _RELATIVE

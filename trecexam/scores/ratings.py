@@ -45,28 +45,24 @@ class QueryRatings:
     weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        shape = (len(self.doc_ids), self.n_items)
+        shape, of_query = (len(self.doc_ids), self.n_items), f"ratings of query {self.query_id!r}:"
         if self.ratings.shape != shape or self.ratings.dtype != np.int8:
-            raise ValueError(
-                f"ratings of query {self.query_id!r}: int8 of shape {shape} needed, "
-                f"found {self.ratings.dtype} of shape {self.ratings.shape}"
-            )
+            found = f"{self.ratings.dtype} of shape {self.ratings.shape}"
+            raise ValueError(f"{of_query} int8 of shape {shape} needed, found {found}")
         if self.ratings.size and not (self.ratings.min() >= MISSING and self.ratings.max() <= MAX_RATING):
-            raise ValueError(f"ratings of query {self.query_id!r}: a value outside {MISSING}..{MAX_RATING}")
+            raise ValueError(f"{of_query} a value outside {MISSING}..{MAX_RATING}")
         if self.at_least is not None and self.at_least.shape != (*shape, MAX_RATING):
+            needed = (*shape, MAX_RATING)
             raise ValueError(
-                f"probabilities of query {self.query_id!r}: shape {(*shape, MAX_RATING)} needed, "
-                f"found {self.at_least.shape}"
+                f"{of_query} probabilities of shape {needed} needed, found {self.at_least.shape}"
             )
         for name in ("importances", "weights"):
             of_items = getattr(self, name)
             if of_items is not None and len(of_items) != self.n_items:
-                raise ValueError(
-                    f"ratings of query {self.query_id!r}: {len(of_items)} {name} of {self.n_items} items"
-                )
+                raise ValueError(f"{of_query} {len(of_items)} {name} of {self.n_items} items")
         unknown = self.human.keys() - set(self.doc_ids) if self.human else ()
         if unknown or any(not 0 <= rating <= MAX_RATING for rating in self.human.values()):
-            raise ValueError(f"human ratings of query {self.query_id!r}: outside its pool or 0..{MAX_RATING}")
+            raise ValueError(f"human {of_query} outside its pool or 0..{MAX_RATING}")
 
     @property
     def rated(self) -> NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from trecexam.config import Section
-from trecexam.line.output_files import feature_of_result
+from trecexam.line.feature import feature_of_result
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Table
 from trecexam.track import selection

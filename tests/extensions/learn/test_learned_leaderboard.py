@@ -15,10 +15,11 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.learning import fit
 from trecexam.extensions.learn.arithmetic.scores import expected_scores
 from trecexam.extensions.learn.learned_pool import gather_data
-from trecexam.extensions.learn.outputs import learned_report
+from trecexam.extensions.learn.outputs import LEARNING
 from trecexam.files.atomic import sha256
 from trecexam.line.loader import TrackLoaders
 from trecexam.line.track_graders import open_folder
+from trecexam.tables.page.page import Page, Section
 
 MEASURES = "nDCG@10", "AP(rel=2)@12"
 
@@ -183,6 +184,16 @@ def test_an_unjudged_query_is_scored_from_the_judgments_of_other_queries(learnab
 DOUBTS = "with half of the judgments hidden `unjudged = 0` orders the runs better than learned labels"
 
 
+def report_sections(root: Path) -> list[Section]:
+    """The sections that learned labels add to the report."""
+    page = Page()
+    with TrackLoaders(open_folder(root)) as loaders:
+        loader = loaders.first
+        assert LEARNING.page is not None
+        LEARNING.page(loader.load(), page)
+    return page.sections
+
+
 def test_if_learned_labels_mislead_one_note_names_the_better_method_in_every_format(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -195,11 +206,10 @@ def test_if_learned_labels_mislead_one_note_names_the_better_method_in_every_for
     value = json.loads(printed(capsys, "leaderboard", root, "--labels", "learned", "--json")[0])
     assert value["notes"][0].startswith(DOUBTS)
     assert len(value["leaderboard"]) == 8
-    with TrackLoaders(open_folder(root)) as loaders:
-        loader = loaders.first
-        (part,) = learned_report(loader.load())
-    assert part.result is not None
-    assert part.result.notes[0].startswith(DOUBTS)
+    (section,) = report_sections(root)
+    assert (
+        f'<p class="note">{DOUBTS.replace("`unjudged = 0`", "<code>unjudged = 0</code>")}' in section.content
+    )
 
 
 @pytest.mark.parametrize("of_each", [False, True])
@@ -316,9 +326,7 @@ def test_learn_writes_the_leaderboard_that_is_printed(
 
 def test_the_report_has_the_section_while_runs_and_judgments_are_unchanged(learnable: Path) -> None:
     def sections() -> list[str]:
-        with TrackLoaders(open_folder(learnable)) as loaders:
-            loader = loaders.first
-            return [part.title for part in learned_report(loader.load())]
+        return [section.title for section in report_sections(learnable)]
 
     assert sections() == []
     assert run(["learn", str(learnable)]) == 0

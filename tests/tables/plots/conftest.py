@@ -10,12 +10,12 @@ from measure_values import values_of
 
 from trecexam.extensions.items.items_plot import items_plot
 from trecexam.extensions.items.quality import ItemRow
+from trecexam.features.correlation.paired_scores import PairedScores
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import thresholds_plot
-from trecexam.features.leaderboard.outputs import leaderboard_plot
+from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import leaderboard
-from trecexam.scores.rank_correlation.ranks import find_outliers
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.plots.model import Drawing, Plot
 
@@ -67,11 +67,10 @@ def make_plots(names: Sequence[str]) -> dict[str, Plot]:
         )
         for n in range(30)
     ]
+    paired = PairedScores("P@5", "nDCG@10", None, tuple(runs), (), ours, theirs)
     found = (
         leaderboard_plot(board),
-        scatter_plot(
-            "P@5", "nDCG@10", ours, theirs, find_outliers(runs, ours, theirs), correlate(ours, theirs)
-        ),
+        scatter_plot(paired, correlate(ours, theirs)),
         thresholds_plot(points, 4),
         items_plot(items, 4, 5),
     )

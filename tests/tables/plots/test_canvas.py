@@ -15,8 +15,8 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from trecexam.features.correlation.paired_scores import PairedScores
 from trecexam.features.correlation.scatter_plot import scatter_plot
-from trecexam.scores.rank_correlation.ranks import find_outliers
 from trecexam.tables.plots import canvas
 from trecexam.tables.plots.canvas import draw, drawn_by
 from trecexam.tables.plots.model import Drawing, Plot
@@ -99,7 +99,7 @@ def test_names_of_outliers_cover_no_points_of_other_runs() -> None:
     official = np.repeat(np.linspace(0.4, 0.6, 40)[:, None], 2, 1)
     rubric = 0.5 + 0.3 * official + np.random.default_rng(0).normal(0, 0.02, (40, 1))
     rubric[0] = official[0] = 0
-    plot = scatter_plot("P@5", "nDCG@10", rubric, official, find_outliers(runs, rubric, official), None)
+    plot = scatter_plot(PairedScores("P@5", "nDCG@10", None, tuple(runs), (), rubric, official), None)
     figure = Figure(layout="constrained")
     plot.draw(figure, plot)
     figure.draw_without_rendering()

@@ -11,10 +11,10 @@ import pytest
 from drawn_texts import assert_readable, texts
 
 from trecexam.errors import TrecexamError
+from trecexam.features.correlation.paired_scores import PairedScores
 from trecexam.features.correlation.scatter_plot import scatter_plot
-from trecexam.features.leaderboard.outputs import leaderboard_plot
+from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.scores.leaderboard import Leaderboard, Row, Score
-from trecexam.scores.rank_correlation.ranks import find_outliers
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.plots.paper import paper_figure
 
@@ -32,7 +32,7 @@ def crowd(n: int, *, outlier: bool = False) -> Plot:
     if outlier:
         rubric[0] = 0.11
         official[0] = 0.06
-    return scatter_plot("P@5", "nDCG@10", rubric, official, find_outliers(runs, rubric, official), None)
+    return scatter_plot(PairedScores("P@5", "nDCG@10", None, tuple(runs), (), rubric, official), None)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -16,10 +16,8 @@ from trecexam.extensions.audit.records import AuditInputs
 from trecexam.extensions.audit.scales import scales
 from trecexam.extensions.audit.sensitivity import sensitivity
 from trecexam.files import atomic
-from trecexam.outputs.page import render
-from trecexam.outputs.page.model import PagePart
+from trecexam.tables.page.page import Page, filters, style
 from trecexam.tables.result import Result, Tables
-from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table
 
 #: Section -> its title, an introduction, and the function that makes it.
@@ -134,15 +132,12 @@ def write_page(audit: Audit, path: Path, track: str) -> None:
     """
     import jinja2
 
-    parts = [
-        PagePart(ReportPart(name, Tables(part.tables), title, lead, rows=_ROWS, folded=True))
-        for name, (title, lead, _) in SECTIONS.items()
-        if (part := audit.parts[name]).tables
-    ]
+    page = Page()
+    for name, (title, lead, _) in SECTIONS.items():
+        if tables := audit.parts[name].tables:
+            page.add(name, Tables(tables), title=title, lead=lead, rows=_ROWS, folded=True)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.filters |= render.filters()
+    environment.filters |= filters()
     template = environment.from_string(Path(__file__).with_name("audit.html").read_text(encoding="utf-8"))
-    text = template.render(
-        audit=audit, track=track, sections=list(render.rendered(parts)), style=render.style()
-    )
+    text = template.render(audit=audit, track=track, sections=page.sections, style=style())
     atomic.replace(path, text.encode("utf-8", "backslashreplace"))

@@ -13,9 +13,6 @@ import click
 from converters import lines
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
-from trecexam.extensions.check import preflight
-from trecexam.extensions.check.mending import fix_qrels, fix_run, to_points
-from trecexam.extensions.check.trec_eval_rules import VERSIONS, takes
 from trecexam.files import atomic as files
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table, Value
@@ -65,6 +62,11 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
     One line for each kind of finding, with the first place and the count. Exit status: 0 if trec_eval accepts
     FILE and reads all scores as written, else 1 (with --fix, too).
     """
+    # Import numpy, which --help must not load.
+    from trecexam.extensions.check import preflight
+    from trecexam.extensions.check.mending import to_points
+    from trecexam.extensions.check.trec_eval_rules import VERSIONS, takes
+
     versions = VERSIONS if version is None else (int(version),)
     kind = kind or preflight.kind_of(file)
     if fix is not None:
@@ -141,6 +143,8 @@ def _refuse(file: Path, output: Path) -> None:
 
 
 def _fix(file: Path, kind: str, version: int, output: Path) -> tuple[Finding, ...]:
+    from trecexam.extensions.check.mending import fix_qrels, fix_run
+
     buffer = io.BytesIO()
     changes = fix_qrels(file, buffer) if kind == "qrels" else fix_run(file, buffer, version)
     with lines.reading(output, None):

@@ -14,5 +14,4 @@ EXTENSION = Extension(
         )
     },
     features=(f"{__name__}.outputs:EXAMS",),
-    item_values={"discrimination": f"{__name__}.rubric:discriminations"},
 )

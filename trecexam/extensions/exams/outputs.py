@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 from trecexam.extension import named
 from trecexam.line.assessment import Assessment
-from trecexam.line.output_files import Feature, FeaturePlot, PlotMeasures
+from trecexam.line.feature import Feature
 from trecexam.tables.plots.model import Plot
 
 _EXAMS = "trecexam.extensions.exams"
 
 
-def _of_fit(plot: str) -> Callable[[Assessment, PlotMeasures], Plot]:
+def _of_fit(plot: str) -> Callable[[Assessment], Plot]:
     """Return a function that fits the track and plots the fit; updates import neither."""
 
-    def make(track: Assessment, plot_measures: PlotMeasures) -> Plot:
+    def make(track: Assessment) -> Plot:
         fit = named(f"{_EXAMS}.rubric:fit_track")(track)
         made: Plot = named(f"{_EXAMS}.plots:{plot}")(fit)
         return made
@@ -25,10 +25,8 @@ def _of_fit(plot: str) -> Callable[[Assessment, PlotMeasures], Plot]:
 
 EXAMS = Feature(
     plots={
-        "abilities": FeaturePlot("exam: the runs' abilities with 95% intervals", _of_fit("abilities_plot")),
-        "information": FeaturePlot("exam: how much all items tell, by ability", _of_fit("information_plot")),
-        "item_curves": FeaturePlot(
-            "exam: the chance of covering each item, by ability", _of_fit("curves_plot")
-        ),
+        "abilities": ("exam: the runs' abilities with 95% intervals", _of_fit("abilities_plot")),
+        "information": ("exam: how much all items tell, by ability", _of_fit("information_plot")),
+        "item_curves": ("exam: the chance of covering each item, by ability", _of_fit("curves_plot")),
     }
 )

@@ -9,10 +9,10 @@ from trecexam.extensions.items.items_plot import items_plot
 from trecexam.extensions.items.quality import ItemRow, grades_table, item_rows
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS, nothing_graded
-from trecexam.line.output_files import Feature, FeaturePlot, PlotMeasures
+from trecexam.line.feature import Feature
+from trecexam.tables.page.page import Page
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.result import Tables
-from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import sentence
 
@@ -27,15 +27,16 @@ _GRADES_LEAD = (
 )
 
 
-def items_report(track: Assessment) -> tuple[ReportPart, ...]:
-    """Return the sections "grades" and "items"."""
+def _page(track: Assessment, page: Page) -> None:
+    """Add the sections "grades" and "items"."""
     grades, items = grades_table(track), item_rows(track)
     why = "" if items else sentence(_why_no_ratings(track))
-    grades_part = ReportPart("grades", title="Grades", why=why)
     if items and grades.rows:
-        grades_part = ReportPart("grades", Tables({"grades": grades}), "Grades", _GRADES_LEAD)
+        page.add("grades", Tables({"grades": grades}), title="Grades", lead=_GRADES_LEAD)
+    else:
+        page.add("grades", title="Grades", why=why)
     lists = Tables(dict(_lists(items)))
-    return grades_part, ReportPart("items", lists, "Item quality", why=why, folded=True, link="Items")
+    page.add("items", lists, title="Item quality", why=why, folded=True, link="Items")
 
 
 def _why_no_ratings(track: Assessment) -> str:
@@ -74,7 +75,7 @@ def _mean(item: ItemRow) -> float:
     return -1.0 if item.mean_rating is None else item.mean_rating
 
 
-def _plot(track: Assessment, plot_measures: PlotMeasures) -> Plot:
+def _plot(track: Assessment) -> Plot:
     items = item_rows(track)
     if not items:
         raise TrecexamError(_why_no_ratings(track), path=track.folder.root)
@@ -82,7 +83,7 @@ def _plot(track: Assessment, plot_measures: PlotMeasures) -> Plot:
 
 
 ITEMS = Feature(
-    report=items_report,
+    page=_page,
     early=True,
-    plots={"items": FeaturePlot("the items by mean rating and by how many runs cover them", _plot)},
+    plots={"items": ("the items by mean rating and by how many runs cover them", _plot)},
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from trecexam.errors import TrecexamError
@@ -10,8 +12,8 @@ from trecexam.extensions.learn.settings import LearnSection
 from trecexam.files.kept import read_object
 from trecexam.folder import TrackFolder
 from trecexam.line.assessment import Assessment
-from trecexam.line.output_files import AfterUpdate, Feature
-from trecexam.tables.section import ReportPart
+from trecexam.line.feature import Feature
+from trecexam.tables.page.page import Page
 
 _LEAD = (
     "What nDCG and AP are expected to be where labels that were learned from the official judgments stand "
@@ -22,21 +24,14 @@ _LEAD = (
 )
 
 
-def learned_report(track: Assessment) -> tuple[ReportPart, ...]:
-    """The section "learned"; empty if nothing was learned on the current runs, grades and judgments."""
+def _page(track: Assessment, page: Page) -> None:
+    """Add the section "learned" if labels were learned on the current runs, grades and judgments."""
     board = stored_board(track)
-    if board is None:
-        return ()
-    part = ReportPart(
-        "learned",
-        board,
-        "Leaderboard by learned labels",
-        _LEAD,
-        files=(BOARD,),
-        link="Learned",
-        after="leaderboard",
-    )
-    return (part,)
+    if board is not None:
+        title = "Leaderboard by learned labels"
+        page.add(
+            "learned", board, title=title, lead=_LEAD, files=(BOARD,), link="Learned", after="leaderboard"
+        )
 
 
 def in_manifest(folder: TrackFolder) -> dict[str, Any]:
@@ -45,17 +40,17 @@ def in_manifest(folder: TrackFolder) -> dict[str, Any]:
     return {"learned": learned} if learned else {}
 
 
-def learn_after(track: Assessment) -> AfterUpdate:
-    """Learns after an update, if it is set and there are judgments."""
+def learn_after(track: Assessment) -> tuple[Iterable[Path], Iterable[str]]:
+    """Learn at an update, if it is set and there are judgments; return changed files and notes."""
     if not track.config.section(LearnSection).update or track.official is None:
-        return AfterUpdate()
+        return (), ()
     try:
         labels = learn(track)
         written = labels.write(track.folder.out)
     except TrecexamError as error:
         # Grades and leaderboard do not depend on it.
-        return AfterUpdate((), (f"nothing learned; out/learned.tsv is unchanged: {error}",))
-    return AfterUpdate(written, tuple(f"learn: {line}" for line in labels.notes))
+        return (), (f"nothing learned; out/learned.tsv is unchanged: {error}",)
+    return written, (f"learn: {line}" for line in labels.notes)
 
 
-LEARNING = Feature(report=learned_report, manifest=in_manifest, updated=learn_after)
+LEARNING = Feature(page=_page, manifest=in_manifest, updated=learn_after)

@@ -37,20 +37,24 @@ from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest
 from trecexam.line.assessment import Assessment
 from trecexam.line.cited import responses_by_query
-from trecexam.line.evaluation import leaderboard, official_values, values_of_runs, why_no_scores
+from trecexam.line.evaluation import (
+    leaderboard,
+    official_values,
+    own_leaderboard,
+    values_of_runs,
+    why_no_scores,
+)
 from trecexam.line.kinds.support import statements_of
 from trecexam.line.official import Official, no_overlap, official_judgments, track_judgments
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.relevance import relevance_thresholds
 from trecexam.line.sheets import MISSING, NOT_ASKED
-from trecexam.outputs.page.model import PagePart
-from trecexam.outputs.page.render import Section, rendered
 from trecexam.scores.labels import labels
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.ratings import QueryRatings
 from trecexam.scores.values import MeasureValues
+from trecexam.tables.page.page import Page, Section
 from trecexam.tables.plots.canvas import Drawings
-from trecexam.tables.section import Picture
 
 
 class _GatheredQuery(NamedTuple):
@@ -246,7 +250,7 @@ def _view(
 ) -> View:
     config, folder = track.config, track.folder
     scores = config.scores
-    board, compared = leaderboard(track), own_differences(track)
+    board, compared = own_leaderboard(track), own_differences(track)
     why = why_no_scores(track) if track.runs else None
     notes = notes if why is None else (why, *notes)
     official_board = values_on_official = None
@@ -312,7 +316,7 @@ def _view(
         words=track.kind.words,
         scale=track.judging_scale,
         is_cited=track.asked.citing is not None,
-        sections=tuple(_without_links(section) for section in rendered(_added(track))),
+        sections=tuple(map(_without_links, _added(track))),
         own=track.name,
     )
 
@@ -329,14 +333,13 @@ def _as_image(svg: re.Match[str]) -> str:
     return f'<img src="data:image/svg+xml;base64,{content}" alt="{svg[1].replace(chr(34), "&quot;")}">'
 
 
-def _added(track: Assessment) -> Iterator[PagePart]:
-    """Yield the sections of the report on holes and of extensions."""
+def _added(track: Assessment) -> list[Section]:
+    """Return the sections of the report on holes and of extensions."""
+    page = Page(drawings=Drawings(track.folder.out, track.folder.manifest_path))
     for feature in (*(named(at) for extension in extensions() for at in extension.features), HOLES):
-        applies = feature.report is not None and feature.applies(track)
-        for part in feature.report(track) if applies else ():
-            plots = () if part.result is None else part.result.plots
-            drawings = Drawings(track.folder.out, track.folder.manifest_path) if plots else None
-            yield PagePart(part, tuple(Picture(plot, drawings.of(plot)) for plot in plots if drawings))
+        if feature.page is not None and feature.applies(track):
+            feature.page(track, page)
+    return page.sections
 
 
 def _per_query(values: MeasureValues, board: Leaderboard, query_ids: Sequence[str]) -> MeasureValues:

@@ -18,8 +18,8 @@ from trecexam.extensions.page.listing import SIZES, Address
 from trecexam.extensions.page.users import VISITOR, user_of
 from trecexam.folder import TrackFolder
 from trecexam.line.track_graders import grader_names, open_folder
-from trecexam.outputs.page import render as macros
-from trecexam.outputs.page.render import Section
+from trecexam.tables.page import page as macros
+from trecexam.tables.page.page import Section
 from trecexam.tables.text import plural
 from trecexam.version import __version__
 

@@ -24,7 +24,7 @@ from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.values import MeasureValues
 
 if TYPE_CHECKING:
-    from trecexam.outputs.page.render import Section
+    from trecexam.tables.page.page import Section
 
 
 @dataclass(frozen=True)

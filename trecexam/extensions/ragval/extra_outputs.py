@@ -7,38 +7,64 @@ import io
 from trecexam.extensions.ragval.formats.answers import write_judged
 from trecexam.extensions.ragval.judged import FOLDER, JudgedAnswers, judged
 from trecexam.extensions.ragval.reporting import RagvalReport, report_of
+from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
-from trecexam.line.output_files import ExtraOutputs, Feature
-from trecexam.tables.section import ExtraFiles, ReportHead, ReportPart
+from trecexam.line.feature import Feature
+from trecexam.tables.page.page import Page
 from trecexam.tables.table import to_json
 
+_REPORT = f"{FOLDER}/report.tsv"
 
-def made(track: Assessment) -> ExtraFiles:
-    """judged.jsonl, judging.json and report.tsv; nothing without answers."""
-    answers = judged(track)
-    if not answers.rows and not answers.waiting:
-        return ExtraFiles({})
-    buffer = io.BytesIO()
+
+@memoized
+def _answers(track: Assessment) -> JudgedAnswers:
+    return judged(track) if "truthfulness" in track.grader.item_kinds else JudgedAnswers(())
+
+
+@memoized
+def _report(track: Assessment) -> RagvalReport | None:
+    rows = _answers(track).rows
+    return report_of(rows) if rows else None
+
+
+def _judged(track: Assessment) -> bytes | None:
+    answers, buffer = _answers(track), io.BytesIO()
     write_judged(answers.rows, buffer)
+    return buffer.getvalue() if answers.rows or answers.waiting else None
+
+
+def _judging(track: Assessment) -> bytes | None:
+    answers = _answers(track)
     judging = {**answers.as_json(), "judge": dict(track.grader.identity)}
-    contents = {"judged.jsonl": buffer.getvalue(), "judging.json": to_json(judging).encode()}
-    if not answers.rows:
-        return ExtraFiles(contents)
-    report = report_of(answers.rows)
-    return ExtraFiles(contents | {"report.tsv": report.to_tsv().encode()}, _head(answers, report))
+    return to_json(judging).encode() if answers.rows or answers.waiting else None
 
 
-def _head(answers: JudgedAnswers, report: RagvalReport) -> ReportHead:
-    report = report.with_notes(*answers.remarks())
-    part = ReportPart("beside", report, "Judged answers", files=(f"{FOLDER}/report.tsv",))
-    return ReportHead(
+def _page(track: Assessment, page: Page) -> None:
+    """Begin the page with the judged answers."""
+    report = _report(track)
+    if report is None:
+        return
+    page.lead = (
         "Systems answer questions about knowledge blocks. A judge reads question, answer and block, and "
-        "scores each answer for truthfulness and relevance, from 1 to 5.",
-        part,
-        "In the sections below an answer is a passage, and its scores, rounded down, are its ratings on two "
-        "items.",
-        FOLDER,
+        "scores each answer for truthfulness and relevance, from 1 to 5."
+    )
+    page.add(
+        "beside",
+        report.with_notes(*_answers(track).remarks()),
+        title="Judged answers",
+        files=(_REPORT,),
+        below=f"All of it is in `{FOLDER}/`. In the sections below an answer is a passage, and its scores, "
+        "rounded down, are its ratings on two items.",
+        after="",
     )
 
 
-RAGVAL = Feature(extra=ExtraOutputs("truthfulness", FOLDER, made))
+RAGVAL = Feature(
+    {
+        f"{FOLDER}/judged.jsonl": ("Answers with their scores, of the grader `ragval`.", _judged),
+        f"{FOLDER}/judging.json": ("How many answers are judged, and by which model.", _judging),
+        _REPORT: ("Each system's mean scores.", _report),
+    },
+    _page,
+    of_any_kind=True,
+)

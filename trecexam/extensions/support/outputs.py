@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from trecexam.extensions.support.tables import SupportTables
 from trecexam.line.assessment import Assessment
-from trecexam.line.output_files import Feature, OutputFiles
+from trecexam.line.feature import Feature
+from trecexam.tables.page.page import Page
 from trecexam.tables.result import Tables
-from trecexam.tables.section import ReportPart
-from trecexam.tables.table import to_tsv
 
 #: In out/.
 LABELS_FILE, RUNS_FILE = "support.tsv", "support_runs.tsv"
-_FILES = {
-    LABELS_FILE: "Each citation with its label of support.",
-    RUNS_FILE: "Each run's scores of support, length and number of citations.",
-}
 #: Runs that the page shows; the file has the rest.
 _ROWS = 15
 _LEAD = (
@@ -27,25 +20,34 @@ _LEAD = (
 
 
 def _own(track: Assessment) -> SupportTables | None:
-    """The support of the track's responses; None without responses, or for other kinds of graders."""
+    """Return the support of the track's responses; None without responses, or for other kinds of graders."""
     return SupportTables(track) if track.asked.citing is not None and track.responses else None
 
 
-def _files(track: Assessment) -> Mapping[str, bytes]:
+def _labels(track: Assessment) -> Tables | None:
     tables = _own(track)
-    if tables is None:
-        return {}
-    return {LABELS_FILE: to_tsv(tables.labels()).encode(), RUNS_FILE: to_tsv(tables.runs()).encode()}
+    return None if tables is None else Tables({"labels": tables.labels()})
 
 
-def support_section(track: Assessment) -> tuple[ReportPart, ...]:
-    """The section "support"; empty without support labels."""
+def _runs(track: Assessment) -> Tables | None:
     tables = _own(track)
-    if tables is None:
-        return ()
-    result = Tables({"support": tables.runs()}, tuple(tables.notes()))
-    files = RUNS_FILE, LABELS_FILE
-    return (ReportPart("support", result, "Support by cited passages", _LEAD, files=files, rows=_ROWS),)
+    return None if tables is None else Tables({"support": tables.runs()})
 
 
-SUPPORT_FEATURE = Feature((OutputFiles(_FILES, _files),), support_section, of_any_kind=True)
+def _page(track: Assessment, page: Page) -> None:
+    """Add the section "support" where there are support labels."""
+    tables = _own(track)
+    if tables is not None:
+        result = Tables({"support": tables.runs()}, tuple(tables.notes()))
+        files = RUNS_FILE, LABELS_FILE
+        page.add("support", result, title="Support by cited passages", lead=_LEAD, files=files, rows=_ROWS)
+
+
+SUPPORT_FEATURE = Feature(
+    {
+        LABELS_FILE: ("Each citation with its label of support.", _labels),
+        RUNS_FILE: ("Each run's scores of support, length and number of citations.", _runs),
+    },
+    _page,
+    of_any_kind=True,
+)

@@ -10,20 +10,20 @@ from typing import Any
 
 from trecexam.errors import TrecexamError
 from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement
-from trecexam.features.agreement.disagreements import disagreements_part
+from trecexam.features.agreement.disagreements import add_disagreements
 from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import nothing_graded
+from trecexam.line.feature import Feature
 from trecexam.line.official import no_overlap, track_judgments
-from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.relevance import Thresholds, relevance_thresholds
 from trecexam.scores.kappa import MIN_QUERIES, Kappa
 from trecexam.scores.labels import labels
 from trecexam.scores.raters import labels_of_both
 from trecexam.scores.ratings import QueryRatings
 from trecexam.tables.notes import CHANGES, METHOD, Note
+from trecexam.tables.page.page import Page
 from trecexam.tables.result import Result
-from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import plural
 
@@ -310,21 +310,17 @@ def own_agreement(track: Assessment) -> Agreements | None:
         return None
 
 
-def _agreement(track: Assessment) -> Mapping[str, bytes]:
-    agreed = own_agreement(track)
-    return {} if agreed is None else {"agreement.tsv": agreed.to_tsv().encode()}
+def _page(track: Assessment, page: Page) -> None:
+    """Add the end of the section "official"."""
+    agreements, heading = own_agreement(track), "Agreement of labels with judgments"
+    if agreements is not None:
+        page.add("official", agreements, heading=heading, files=("agreement.tsv",))
+        add_disagreements(page, track, agreements.n_both)
+        return
+    judged = track.official is not None
+    why = "No passage has both an automatic label and a judgment." if judged else "No official judgments."
+    page.add("official", heading=heading, why=why)
 
 
-def agreement_report(track: Assessment) -> tuple[ReportPart, ...]:
-    """Return the end of the section "official"."""
-    agreed, heading = own_agreement(track), "Agreement of labels with judgments"
-    if agreed is None:
-        why = "No passage has both an automatic label and a judgment."
-        why = "No official judgments." if track.official is None else why
-        return (ReportPart("official", heading=heading, why=why),)
-    part = ReportPart("official", agreed, heading=heading, files=("agreement.tsv",))
-    return part, disagreements_part(track, agreed.n_both)
-
-
-_FILES = {"agreement.tsv": "Counts of labels by official judgments, with Cohen's kappa."}
-AGREEMENT = Feature((OutputFiles(_FILES, _agreement),), agreement_report)
+_COUNTS = "Counts of labels by official judgments, with Cohen's kappa."
+AGREEMENT = Feature({"agreement.tsv": (_COUNTS, own_agreement)}, _page)

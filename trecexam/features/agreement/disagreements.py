@@ -9,8 +9,8 @@ from trecexam.line.cell_texts import with_texts
 from trecexam.line.official import track_judgments
 from trecexam.line.relevance import relevance_thresholds
 from trecexam.scores.labels import labels
+from trecexam.tables.page.page import Page
 from trecexam.tables.result import Tables
-from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
 
@@ -18,23 +18,24 @@ from trecexam.tables.text import plural
 _SHOWN = 10
 
 
-def disagreements_part(track: Assessment, n_both: int) -> ReportPart:
-    """Return the part of the report that shows the texts and labels of the widest disagreements.
+def add_disagreements(page: Page, track: Assessment, n_both: int) -> None:
+    """Add the texts and labels of the widest disagreements to a page.
 
     Args:
         n_both: Passages that have both a label and a judgment.
     """
-    apart = _disagreements(track)
-    part = ReportPart("official", heading="Disagreements")
+    apart, heading = _disagreements(track), "Disagreements"
     if not apart.rows:
-        return replace(part, why="The grader and the judgments find the same passages relevant.")
+        why = "The grader and the judgments find the same passages relevant."
+        page.add("official", heading=heading, why=why)
+        return
     which = f"These {_SHOWN} are furthest apart" if len(apart) > _SHOWN else "Those furthest apart come first"
     lead = (
         f"The grader and the judgments disagree on {len(apart):,} of {plural(n_both, 'passage')}: "
         f"{relevance_thresholds(track).in_words}. {which}."
     )
     first = with_texts(track, replace(apart, rows=apart.rows[:_SHOWN]))
-    return replace(part, result=Tables({"disagreements": first}), lead=lead)
+    page.add("official", Tables({"disagreements": first}), heading=heading, lead=lead)
 
 
 def _disagreements(track: Assessment) -> Table:

@@ -1,1 +1,1 @@
-"""How far the automatic leaderboard agrees with the official one."""
+"""Agreement of the automatic leaderboard with the official one."""

@@ -1,39 +1,48 @@
-"""How far the rubric leaderboard agrees with the official one: gathers values, calls the statistics."""
+"""Rank correlation of a grader's leaderboard with the official one, and of several graders' leaderboards."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
+from trecexam.errors import TrecexamError
 from trecexam.features.correlation.paired_scores import (
     OVER_TWO_RUNS,
     Key,
+    NothingToCompareError,
     PairedScores,
     common_queries,
-    compared_by,
     comparison_notes,
-    key_of,
     nothing_to_compare,
     paired_scores,
     without_interval,
 )
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.line.assessment import Assessment
+from trecexam.line.diagnostics import grades_notes, nothing_graded, without_score_note
+from trecexam.line.evaluation import rubric_values, scored_values, why_no_scores
+from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import Measures, listed, names_of
-from trecexam.line.official_leaderboard import of_leaderboard
+from trecexam.line.official_leaderboard import LEADERBOARD, of_leaderboard
+from trecexam.line.run_grades import runs_without_score
 from trecexam.line.track_graders import own_measures
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.leaderboard import NOBODY
 from trecexam.scores.rank_correlation.ranks import find_outliers
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.scores.rank_correlation.tau import DEFAULT_P
+from trecexam.scores.values import MeasureValues
+from trecexam.tables.notes import CHANGES, METHOD, Note, each_once, of_grader
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
 
+#: What stands before a measure on the official judgments, where others have a grader's name.
+OFFICIAL = "official"
 #: Runs that the note on swapped pairs names.
 MOST_NAMED = 3
 
@@ -61,7 +70,7 @@ class LeaderboardComparison(Result):
     rejected: tuple[str, ...] = ()
 
     def _declare(self) -> dict[str, Table]:
-        """One row a pair."""
+        """Declare the table with a row for each pair."""
         return {"correlations": correlation_table(self.pairs, self.keys)}
 
     def _for_people(self) -> tuple[Table, ...]:
@@ -85,7 +94,7 @@ class LeaderboardComparison(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How many queries, RBO's p, and how much of the grades people gave."""
+        """Return the number of queries, RBO's p, and how many grades people gave."""
         human = dict(self.human_ratings)
         return {"n_queries": self.n_queries, "rbo_p": self.rbo_p, "human_ratings": human}
 
@@ -99,8 +108,8 @@ def compare(
     per_query: bool = False,
     rbo_p: float | None = None,
 ) -> LeaderboardComparison:
-    """Correlations of rubric with official measures, over the runs and queries that both sides have."""
-    p = DEFAULT_P if rbo_p is None else rbo_p
+    """Correlate rubric with official measures, over the runs and queries that both sides have."""
+    p, draws = DEFAULT_P if rbo_p is None else rbo_p, QueryDraws()
     measures, official_measures = listed(measures), listed(official_measures)
     comparisons = paired_scores(track, names_of(measures), names_of(official_measures), min_ratings)
     measures = None if measures is None else own_measures(track.folder, measures)
@@ -108,27 +117,177 @@ def compare(
         comparisons = tuple(scores for scores in comparisons if not of_leaderboard(scores.official_measure))
         if not comparisons:
             raise nothing_to_compare(track)
-    pairs: list[tuple[Key, Correlation]] = []
-    draws = QueryDraws()
-    for scores in comparisons:
-        key = key_of(scores, min_ratings)
-        if per_query:
-            each = per_query_correlations(scores.rubric, scores.official, rbo_p=p)
-            pairs += [((*key, query), value) for query, value in zip(scores.query_ids, each, strict=True)]
-        else:
-            value = correlate(scores.rubric, scores.official, rbo_p=p, draws=draws, ranks=scores.of_ranks)
-            pairs.append((key, value))
-    keys = (*compared_by(min_ratings), "query_id") if per_query else compared_by(min_ratings)
+    pairs = [
+        pair
+        for scores in comparisons
+        for pair in _correlated(scores, p, draws, per_query=per_query, at_ratings=bool(min_ratings))
+    ]
     judged = track.official is not None
-    n_queries = len(common_queries(track) if judged else track.bank.query_ids)
     lines = (
         *comparison_notes(track, comparisons, measures, official_measures),
         *([OVER_TWO_RUNS] if any(len(scores.runs) == 2 for scores in comparisons) else ()),
+        *(() if per_query else (*swaps_note(comparisons[0]), *without_interval(comparisons))),
     )
-    swapped = () if per_query else swaps_note(comparisons[0])
-    without = () if per_query else without_interval(comparisons)
-    human = track.override_summary()
-    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, (*lines, *swapped, *without), human)
+    return LeaderboardComparison(
+        len(common_queries(track) if judged else track.bank.query_ids),
+        ("measure", "official_measure", *["min_rating"] * bool(min_ratings), *["query_id"] * per_query),
+        tuple(pairs),
+        p,
+        lines,
+        track.override_summary(),
+    )
+
+
+def compare_all(
+    track: LoadedTrack,
+    measures: Measures | None = None,
+    official_measures: Measures | None = None,
+    *,
+    min_ratings: Sequence[int] = (),
+    per_query: bool = False,
+    rbo_p: float | None = None,
+) -> LeaderboardComparison:
+    """Correlate a grader's measures with official ones; of several graders, each two columns, too."""
+    if track.is_single:
+        compared = compare(
+            track.first,
+            measures,
+            official_measures,
+            min_ratings=min_ratings,
+            per_query=per_query,
+            rbo_p=rbo_p,
+        )
+        return compared.with_notes(*grades_notes(track.first))
+    if min_ratings:
+        raise TrecexamError(
+            f"a min_rating is of one grader's scale: choose a grader ({', '.join(track.assessments)})"
+        )
+    if official_measures is not None:
+        official_measures = [name.removeprefix(f"{OFFICIAL}:") for name in names_of(official_measures) or ()]
+    p, draws = DEFAULT_P if rbo_p is None else rbo_p, QueryDraws()
+    columns = list(_columns(track, measures))
+    notes = dict.fromkeys(_without_scores(track))
+    pairs: list[tuple[Key, Correlation]] = []
+    common: dict[str, dict[str, None]] = {}
+    for left, other in combinations(columns, 2):
+        scores, both = _of_both(left, other), f"{left.grader} and {other.grader}"
+        n_runs, n_queries = len(scores.runs), len(scores.query_ids)
+        if not n_runs or not n_queries:
+            common.setdefault(f"no {'queries' if n_runs else 'runs'} in common", {})[both] = None
+            continue
+        if left.grader != other.grader:
+            over = f"over {plural(n_runs, 'run')} and {plural(n_queries, 'query')}"
+            common.setdefault(over, {})[both] = None
+        if n_runs == 2:
+            notes[OVER_TWO_RUNS] = None
+        pairs += _correlated(scores, p, draws, per_query=per_query)
+    notes |= dict.fromkeys(Note(f"{over}: {', '.join(graders)}", METHOD) for over, graders in common.items())
+    n_queries, lines = 0, {}
+    for name, comparison in _official(track, columns, official_measures, per_query=per_query, rbo_p=rbo_p):
+        n_queries, lines[name] = max(n_queries, comparison.n_queries), comparison.notes
+        for (measure, official, *rest), value in comparison.pairs:
+            side = official if of_leaderboard(str(official)) else f"{OFFICIAL}:{official}"
+            pairs.append(((f"{name}:{measure}", side, *rest), value))
+    if not pairs:
+        raise _nothing(track, [f"{column.grader}:{column.measure}" for column in columns])
+    notes |= dict.fromkeys((*each_once(lines, of_grader), *track.unable_notes))
+    keys = "measure", "other_measure", *["query_id"] * per_query
+    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, tuple(notes), rejected=track.failed)
+
+
+class _Column(NamedTuple):
+    """A measure of a grader, with the values of its runs."""
+
+    grader: str
+    measure: str
+    values: MeasureValues
+
+
+def _columns(track: LoadedTrack, measures: Measures | None) -> Iterator[_Column]:
+    """Yield the columns that are compared."""
+    if measures is None:
+        named: Mapping[str, Sequence[str]] = {n: each.columns for n, each in track.assessments.items()}
+    else:
+        named = track.by_grader(measures)
+    for name, columns in named.items():
+        if why_no_scores(track[name]) is None:
+            values = scored_values(track[name], rubric_values(track[name], tuple(columns)))
+            yield from (_Column(name, measure, values) for measure in values.measures)
+
+
+def _of_both(left: _Column, other: _Column) -> PairedScores:
+    """Return two columns' values, over the runs and queries that both have."""
+    runs = [run for run in left.values.runs if run in set(other.values.runs)]
+    queries = [query for query in left.values.query_ids if query in set(other.values.query_ids)]
+    return PairedScores(
+        f"{left.grader}:{left.measure}",
+        f"{other.grader}:{other.measure}",
+        None,
+        tuple(runs),
+        tuple(queries),
+        left.values.matrix(left.measure, runs, queries),
+        other.values.matrix(other.measure, runs, queries),
+    )
+
+
+def _correlated(
+    scores: PairedScores, p: float, draws: QueryDraws, *, per_query: bool, at_ratings: bool = False
+) -> list[tuple[Key, Correlation]]:
+    """Return the key and correlation of two sides, or those of each query.
+
+    Args:
+        at_ratings: measures are computed at several ratings, which are in the key.
+    """
+    key: Key = scores.measure, scores.official_measure, *[scores.min_rating] * at_ratings
+    if per_query:
+        values = per_query_correlations(scores.rubric, scores.official, rbo_p=p)
+        return [((*key, query), value) for query, value in zip(scores.query_ids, values, strict=True)]
+    return [(key, correlate(scores.rubric, scores.official, rbo_p=p, draws=draws, ranks=scores.of_ranks))]
+
+
+def _without_scores(track: LoadedTrack) -> Iterator[str]:
+    """Yield which graders have no scores and why, then which runs have none from the others."""
+    why = {name: why_no_scores(each) for name, each in track.assessments.items()}
+    yield from (Note(f"{name}: {reason}", CHANGES) for name, reason in why.items() if reason)
+    for name, each in track.assessments.items():
+        if not why[name] and (unscored := runs_without_score(each)):
+            yield of_grader(name, without_score_note([run for run in each.runs if run in unscored]))
+
+
+def _official(
+    track: LoadedTrack,
+    columns: Sequence[_Column],
+    official_measures: Measures | None,
+    *,
+    per_query: bool,
+    rbo_p: float | None,
+) -> Iterator[tuple[str, LeaderboardComparison]]:
+    """Yield each grader's columns with the official side: judgments where its labels are of documents."""
+    for name in dict.fromkeys(column.grader for column in columns):
+        each, chosen_measures = track[name], official_measures
+        if not each.of_documents:
+            requested = (LEADERBOARD,) if official_measures is None else names_of(official_measures) or ()
+            chosen_measures = [official for official in requested if of_leaderboard(official)]
+            if not chosen_measures or each.official_leaderboard is None:
+                continue
+        grader_measures = [column.measure for column in columns if column.grader == name]
+        with suppress(NothingToCompareError):
+            yield name, compare(each, grader_measures, chosen_measures, per_query=per_query, rbo_p=rbo_p)
+
+
+def _nothing(track: LoadedTrack, columns: Sequence[str]) -> NothingToCompareError:
+    """Return why several graders have nothing to compare, and what to do."""
+    if track.unable:
+        reason = "; ".join(("nothing to compare: no two columns have runs in common", *track.unable_notes))
+    elif not columns:
+        reason = nothing_graded(track.first)
+    elif len(columns) == 1:
+        reason = (
+            f"nothing to compare {columns[0]} with: its grader has no official side; name a second measure"
+        )
+    else:
+        return nothing_to_compare(track.of_documents)
+    return NothingToCompareError(reason, path=track.folder.root)
 
 
 def swaps_note(scores: PairedScores) -> tuple[str, ...]:

@@ -1,17 +1,18 @@
-"""The same runs on both leaderboards, the automatic one against the official one."""
+"""Plot of runs: automatic against official leaderboard."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from trecexam.scores.correlation import Correlation
+from trecexam.features.correlation.paired_scores import PairedScores, paired_scores
+from trecexam.line.assessment import Assessment
+from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.leaderboard import interval, score
-from trecexam.scores.rank_correlation.ranks import Outlier
+from trecexam.scores.rank_correlation.ranks import Floats, find_outliers
+from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.plots.labels import DotName, name_dots
 from trecexam.tables.plots.limits import end_at_one, keep_within, mark_at_edge, squeezing
 from trecexam.tables.plots.model import Plot, Size
@@ -31,49 +32,37 @@ _FEW = 10
 _COLUMNS = ("run", "rubric", "rubric.low", "rubric.high", "official", "official.low", "official.high")
 
 
-def scatter_plot(
-    measure: str,
-    official_measure: str,
-    rubric: NDArray[np.float64],
-    official: NDArray[np.float64],
-    outliers: Sequence[Outlier],
-    correlation: Correlation | None,
-) -> Plot:
-    """The runs' means on both sides.
+def scatter_of(track: Assessment, measure: str | None = None, official_measure: str | None = None) -> Plot:
+    """Return the plot "scatter" by these measures.
+
+    Raises:
+        TrecexamError: there is nothing to compare.
+        ValueError: a measure cannot be computed.
+    """
+    rubric, official = (None if name is None else [name] for name in (measure, official_measure))
+    scores = paired_scores(track, rubric, official, first=True)[0]
+    draws, ranks = QueryDraws(), scores.of_ranks
+    return scatter_plot(scores, correlate(scores.rubric, scores.official, draws=draws, ranks=ranks))
+
+
+def scatter_plot(scores: PairedScores, correlation: Correlation | None) -> Plot:
+    """Return the runs' means on both sides.
 
     Args:
-        rubric: values of shape (n_runs, n_queries), of the runs in the order of their names.
-        official: values of the same shape; or of an official leaderboard the negated ranks, shape (n_runs,).
-        outliers: every run, furthest from the diagonal first.
-        correlation: of the two sides.
+        correlation: of the two sides, where there is one.
     """
-    row_of_run = {
-        outlier.run: number
-        for number, outlier in enumerate(sorted(outliers, key=lambda outlier: outlier.run))
-    }
+    measure, official_measure, official = scores.measure, scores.official_measure, scores.official
+    outliers = find_outliers(scores.runs, scores.rubric, official)
+    row_of_run = {run: row for row, run in enumerate(scores.runs)}
     rows: list[tuple[str | float, ...]] = []
     for outlier in outliers:
         row = row_of_run[outlier.run]
-        rubric_score = score(rubric[row].tolist())
+        ends: list[str | float] = [outlier.run, *_mean(measure, scores.rubric[row])]
         if official.ndim == 2:
-            official_score = score(official[row].tolist())
-            official_interval = (
-                official_score.mean,
-                *interval(official_score, official.shape[1], measure=official_measure),
-            )
+            ends += _mean(official_measure, official[row])
         else:
-            official_interval = (-float(official[row]), math.nan, math.nan)
-        rubric_interval = (rubric_score.mean, *interval(rubric_score, rubric.shape[1], measure=measure))
-        rows.append(
-            (
-                outlier.run,
-                *rubric_interval,
-                *official_interval,
-                outlier.rubric_rank,
-                outlier.official_rank,
-                outlier.difference,
-            )
-        )
+            ends += (-float(official[row]), math.nan, math.nan)
+        rows.append((*ends, outlier.rubric_rank, outlier.official_rank, outlier.difference))
     ranks = official.ndim == 1
     coefficient = ""
     if correlation is not None and not math.isnan(correlation.kendall_tau.value):
@@ -100,6 +89,12 @@ def scatter_plot(
         {"x": "official rank" if ranks else f"{official_measure} on official judgments", "y": measure}
         | {"ranks": int(ranks)},
     )
+
+
+def _mean(measure: str, values: Floats) -> tuple[float, float, float]:
+    """Return the mean of a run's values and the ends of its 95% interval."""
+    of_run = score(values.tolist())
+    return (of_run.mean, *interval(of_run, len(values), measure=measure))
 
 
 def _tau_line(correlation: Correlation) -> str:

@@ -9,54 +9,28 @@ from trecexam.tables.table import Layout, Table, Value
 
 #: What a row of these tables is about, and what a terminal shows before all else.
 LAYOUT = Layout(
-    keys=(
-        "measure",
-        "other_measure",
-        "official_measure",
-        "min_rating",
-        "n_queries",
-        "query_id",
-        "run_a",
-        "run_b",
-        "run",
-    ),
-    first=("kendall_tau", "spearman_rho", "tau_ap", "n_runs", "tau_ap_b", "rbo", "verdict", "kendall@10"),
+    keys=("measure", "other_measure", "official_measure", "min_rating", "query_id"),
+    first=("kendall_tau", "spearman_rho", "tau_ap", "n_runs", "tau_ap_b", "rbo", "kendall@10"),
     short={"official_measure": "official", "min_rating": "rating"},
 )
+
+
+def _ends(*names: str) -> tuple[str, ...]:
+    return tuple(f"{name}.{end}" for name in names for end in ("low", "high"))
+
+
+_TOPS = ("kendall@10", "kendall@15", "kendall@20")
 #: The columns of every correlation table, after those that say what is compared.
 CORRELATION_COLUMNS = (
-    "n_runs",
-    "kendall_tau",
-    "spearman_rho",
-    "tau_ap",
-    "kendall_tau.low",
-    "kendall_tau.high",
-    "rbo",
-    "spearman_rho.low",
-    "spearman_rho.high",
-    "tau_ap.low",
-    "tau_ap.high",
-    "rbo.low",
-    "rbo.high",
-    "tau_ap_b",
-    "kendall@10",
-    "kendall@15",
-    "kendall@20",
-    "tau_ap_b.low",
-    "tau_ap_b.high",
-    "kendall@10.low",
-    "kendall@10.high",
-    "kendall@15.low",
-    "kendall@15.high",
-    "kendall@20.low",
-    "kendall@20.high",
-    "pearson_r",
-    "tau_gap",
+    *("n_runs", "kendall_tau", "spearman_rho", "tau_ap", *_ends("kendall_tau")),
+    *("rbo", *_ends("spearman_rho", "tau_ap", "rbo")),
+    *("tau_ap_b", *_TOPS, *_ends("tau_ap_b", *_TOPS)),
+    *("pearson_r", "tau_gap"),
 )
 
 
 def correlation_table(pairs: Iterable[tuple[tuple[Value, ...], Correlation]], keys: tuple[str, ...]) -> Table:
-    """One row a comparison: what is compared (`keys`), then the coefficients."""
+    """Return a row for each comparison: what is compared (`keys`), then the coefficients."""
     rows: Iterable[tuple[Value, ...]] = (
         (*key, *(_value(c, column) for column in CORRELATION_COLUMNS)) for key, c in pairs
     )

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trecexam.errors import TrecexamError
+from trecexam.features.correlation.paired_scores import paired_scores
 from trecexam.features.correlation.tables import correlation_table
-from trecexam.scores.correlation import Correlation
+from trecexam.line.assessment import Assessment
+from trecexam.line.evaluation import rubric_values
+from trecexam.scores import measures as of_measures
+from trecexam.scores.correlation import Correlation, correlate
+from trecexam.scores.measures import COVER, at_min_rating
+from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.plots.limits import end_at_one
 from trecexam.tables.plots.model import Plot, Size
 from trecexam.tables.plots.style import BLUE, MUTED, ORANGE, WIDTH, grid
@@ -20,10 +27,28 @@ if TYPE_CHECKING:
 #: (the line it belongs to, the measure, the official measure, min_rating), its correlation.
 ThresholdPoint = tuple[tuple[str, str, str, int], "Correlation"]
 _KEYS = ("line", "measure", "official_measure", "min_rating")
+#: The second measure has its own thresholds only where runs x queries are no more than these.
+_SMALL = 10_000
+#: In place of the rating that a measure's name leaves open.
+_OPEN = 999
+
+
+def thresholds_of(track: Assessment, measure: str | None = None, official_measure: str | None = None) -> Plot:
+    """Return the plot "thresholds" by these measures.
+
+    Raises:
+        TrecexamError: there is nothing to compare, or min_rating has no bearing on the measures.
+        ValueError: a measure cannot be computed.
+    """
+    points = _points(track, measure, official_measure)
+    if not points:
+        names = measure or ", ".join(track.measures)
+        raise TrecexamError(f"min_rating has no bearing on {names}; name another measure")
+    return thresholds_plot(points, track.config.scores.min_rating)
 
 
 def thresholds_plot(points: Sequence[ThresholdPoint], min_rating: int) -> Plot:
-    """A line for each measure.
+    """Return the plot with a line for each measure.
 
     Args:
         points: by line, then rising min_rating.
@@ -74,3 +99,43 @@ def _draw(figure: Figure, plot: Plot) -> None:
     # Above the picture: the intervals leave no room in it.
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(lines), frameon=False)
     grid(axes, "y")
+
+
+def _points(track: Assessment, named: str | None, official_measure: str | None) -> list[ThresholdPoint]:
+    """Return the first measures on which min_rating has a bearing, at each rating of the grader's scale."""
+    failures = rubric_values(track).failures
+    own_measures = [name for name in track.measures if str(of_measures.measure(name)) not in failures]
+    lines = _lines(track, own_measures if named is None else [named])
+    if len(track.runs) * len(track.bank.query_ids) > _SMALL:
+        lines = lines[:1]
+    # The track's own are evaluated already.
+    officials = None if official_measure is None else [official_measure]
+    ratings = range(1, track.grader.scale.max_rating + 1)
+    draws = QueryDraws()
+    return [
+        (
+            (line, paired.measure, paired.official_measure, paired.min_rating),
+            correlate(paired.rubric, paired.official, draws=draws),
+        )
+        for name, line in lines
+        for paired in paired_scores(track, [name], officials, ratings, first=True)
+        if paired.min_rating is not None
+    ]
+
+
+def _lines(track: Assessment, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the first measure on labels and the first on items on which min_rating has a bearing.
+
+    Returns:
+        (the measure, what it is called where its rating is left open).
+    """
+    counts = track.config.scores.label == "count"
+    lines: dict[bool, tuple[str, str]] = {}
+    for name in names:
+        rubric_measure = of_measures.measure(name)
+        opened = at_min_rating(rubric_measure, _OPEN, counts=counts)
+        if opened is not None:
+            lines.setdefault(
+                rubric_measure.NAME in COVER, (name, str(opened).replace(f"rel={_OPEN}", "rel=t"))
+            )
+    return list(lines.values())

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from converters.trec_qrels import qrels_lines
 from trecexam.line.assessment import Assessment
-from trecexam.line.output_files import Feature, OutputFiles
+from trecexam.line.feature import Feature
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.scores.expected import gains
 from trecexam.scores.labels import labels, naming
 from trecexam.scores.ratings import QueryRatings
-from trecexam.tables.table import Table, to_tsv
+from trecexam.tables.result import Tables
+from trecexam.tables.table import Table
 
 LABELS, GAINS, SUBTOPICS = "rubric.qrels", "rubric.gains.tsv", "rubric.subtopics.qrels"
 
@@ -54,30 +55,24 @@ def subtopic_lines(queries: Iterable[QueryRatings], min_rating: int) -> Iterator
             yield start.join(["", *lines]).encode()
 
 
-def _gains(track: Assessment) -> Mapping[str, bytes]:
-    return {GAINS: to_tsv(gain_table(track)).encode()} if track.config.scores.label == "expected" else {}
+def _gains(track: Assessment) -> Tables | None:
+    return Tables({"gains": gain_table(track)}) if track.config.scores.label == "expected" else None
 
 
-def _subtopics(track: Assessment) -> Mapping[str, bytes]:
+def _subtopics(track: Assessment) -> bytes:
     # Joined at once, the lines would be in memory twice.
     content = io.BytesIO()
     content.writelines(subtopic_lines(track.ratings(), track.config.scores.min_rating))
-    return {SUBTOPICS: content.getvalue()}
+    return content.getvalue()
 
 
 EXPORTING = Feature(
-    (
-        OutputFiles(
-            {LABELS: "Rubric-Qrels: a label for each passage. trec_eval reads them."},
-            lambda track: {LABELS: label_lines(track)},
-        ),
-        OutputFiles(
-            {GAINS: 'Each passage\'s expected gain and label, with `label = "expected"`.'},
-            _gains,
-        ),
-        OutputFiles(
-            {SUBTOPICS: "Which passage reaches which item: `query_id item doc_id 0/1`. ndeval reads them."},
+    {
+        LABELS: ("Rubric-Qrels: a label for each passage. trec_eval reads them.", label_lines),
+        GAINS: ('Each passage\'s expected gain and label, with `label = "expected"`.', _gains),
+        SUBTOPICS: (
+            "Which passage reaches which item: `query_id item doc_id 0/1`. ndeval reads them.",
             _subtopics,
         ),
-    )
+    }
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import compress
 from pathlib import Path
@@ -13,11 +13,11 @@ from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, 
 from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS
+from trecexam.line.feature import Feature
 from trecexam.line.official import Official, no_overlap, read_official, shown_error, track_judgments
-from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.pool import pool_with_ranks
+from trecexam.tables.page.page import Page
 from trecexam.tables.result import Result
-from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import plural, sentence
 
@@ -194,17 +194,14 @@ def own_holes(track: Assessment) -> HolesReport:
     return holes_report(track)
 
 
-def _holes(track: Assessment) -> Mapping[str, bytes]:
-    return {"holes.tsv": own_holes(track).to_tsv().encode()}
-
-
-def holes_section(track: Assessment) -> tuple[ReportPart, ...]:
-    """The section "holes"."""
+def _page(track: Assessment, page: Page) -> None:
+    """Add the section "holes"."""
     holes = own_holes(track)
-    if not holes.rows:
-        return (ReportPart("holes", title="Holes", why=sentence(NO_RUNS)),)
-    return (ReportPart("holes", holes, "Holes", files=("holes.tsv",), rows=_ROWS),)
+    if holes.rows:
+        page.add("holes", holes, title="Holes", files=("holes.tsv",), rows=_ROWS)
+    else:
+        page.add("holes", title="Holes", why=sentence(NO_RUNS))
 
 
-_FILES = {"holes.tsv": "Per run and query: passages in the first ranks without a judgment or a grade."}
-HOLES = Feature((OutputFiles(_FILES, _holes),), holes_section)
+_HOLES = "Per run and query: passages in the first ranks without a judgment or a grade."
+HOLES = Feature({"holes.tsv": (_HOLES, own_holes)}, _page)

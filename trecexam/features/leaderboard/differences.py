@@ -1,4 +1,4 @@
-"""Which runs of a leaderboard differ significantly: all pairs with groups, or all runs against a baseline."""
+"""Significance tests on a leaderboard: all pairs of runs with groups, or all runs against a baseline."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from trecexam.scores.paired_tests import (
     paired_t,
     randomisation_p,
 )
-from trecexam.scores.values import TIE_DECIMALS, MeasureValues
+from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.notes import METHOD, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value
@@ -45,7 +45,9 @@ ALPHA = 0.05
 #: Exchanges that a randomisation test draws: so many, and for each comparison so many that a corrected p
 #: value can be as small as 0.02.
 _LEAST_PERMUTATIONS, _PERMUTATIONS = 10_000, 50
-#: Columns beside a measure, in the order in which a terminal has room for them.
+#: Columns of a run that is compared with the baseline, as pt.Experiment has them but for the first two.
+_OF_BASELINE = ("difference", "effect size", "+", "-", "p-value", "reject", "p-value corrected")
+#: The same in the order in which a terminal has room for them.
 _SHOWN = ("difference", "p-value corrected", "reject", "+", "-", "p-value", "effect size")
 _CORRECTIONS: Mapping[Correction, str] = {
     "holm": "Holm",
@@ -82,23 +84,16 @@ class MeasureDifferences:
 
     def of_baseline(self) -> dict[str, dict[str, Any]]:
         """Run -> what pt.Experiment has of it and the baseline, by its names; difference and effect size."""
-        columns = {
-            "difference": self.tests.difference,
-            "effect size": self.tests.effect_size,
-            "+": self.tests.better,
-            "-": self.tests.worse,
-            "p-value": self.tests.p,
-            "reject": self.reject,
-            "p-value corrected": self.p_corrected,
-        }
-        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        of, more = self.tests, (self.reject, self.p_corrected)
+        columns = (of.difference, of.effect_size, of.better, of.worse, of.p, *more)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
         runs = (self.runs[run_index] for run_index in self.first.tolist())
-        return {run: dict(zip(columns, row, strict=True)) for run, row in zip(runs, rows, strict=True)}
+        return {run: dict(zip(_OF_BASELINE, row, strict=True)) for run, row in zip(runs, rows, strict=True)}
 
 
 @dataclass(frozen=True)
 class Differences(Result):
-    """What tells runs apart.
+    """Tests of differences between runs.
 
     The table `leaderboard` has facts about each run; `differences` a row a comparison; `groups`, where
     all pairs are compared, the letters of each run. Runs that share a letter do not differ significantly.
@@ -131,7 +126,7 @@ class Differences(Result):
 
     @property
     def words(self) -> str:
-        """The test, in words."""
+        """Describe the test in words."""
         name = (
             "t test"
             if self.test == "t"
@@ -154,7 +149,7 @@ class Differences(Result):
         return tables if self.baseline else {**tables, "groups": self._groups()}
 
     def _for_people(self) -> tuple[Table, ...]:
-        """With a baseline, one table for each measure that was asked for, the verdict before its grounds."""
+        """Return the first table; with a baseline a table for each requested measure, the verdict first."""
         table = self.table
         if self.baseline is None or self.pairs:
             return (table,)
@@ -175,7 +170,7 @@ class Differences(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How the means were made, and the differences tested."""
+        """Return how means were computed and differences tested."""
         return {
             **({} if self.board is None else self.board.facts),
             "baseline": self.baseline,
@@ -207,12 +202,10 @@ class Differences(Result):
         return Table(("run", "measure", "group"), tuple(rows))
 
     def _joined_to(self, board: Table) -> Table:
-        """The leaderboard's table with facts about each run.
+        """Return the leaderboard's table with facts about each run.
 
-        Of all pairs that is `group`, after `run`; of a baseline, after all others, of each measure what
-        pt.Experiment(baseline=...) shows, after the difference and the effect size: `MEASURE +`, `MEASURE -`
-        (queries on which the run is better, worse), `MEASURE p-value`, `MEASURE reject`, `MEASURE p-value
-        corrected`. They are empty for the baseline itself.
+        Of all pairs that is `group`, after `run`; of a baseline the columns `MEASURE difference` ... after
+        all others, which are empty for the baseline itself.
         """
         if self.baseline is None:
             rows = [(row[0], self.groups.get(str(row[0])), *row[1:]) for row in board.rows]
@@ -222,7 +215,7 @@ class Differences(Result):
         columns: list[dict[str, Value]] = []
         for of in self.measures:
             by_run = of.of_baseline()
-            for name in ("difference", "effect size", "+", "-", "p-value", "reject", "p-value corrected"):
+            for name in _OF_BASELINE:
                 header.append(f"{of.measure} {name}")
                 columns.append({run: values[name] for run, values in by_run.items()})
         rows = [(*row, *(column.get(str(row[0])) for column in columns)) for row in board.rows]
@@ -248,7 +241,7 @@ def differences(
     seed: int = 0,
     pairs: bool = False,
 ) -> Differences:
-    """Which runs differ significantly, by a paired test over queries."""
+    """Test which runs differ significantly, by a paired test over queries."""
     if test not in get_args(Test):
         raise ValueError(f"unknown test '{test}'; there are {', '.join(get_args(Test))}")
     if not 0 < alpha < 1:
@@ -259,7 +252,7 @@ def differences(
         raise ValueError(f"seed {seed!r}: give a whole number, 0 or more")
     names = names_of(measures)
     if names is None and baseline is None and not pairs:
-        names = [_first_computed(official_values(track) if official else rubric_values(track))]
+        names = [(official_values(track) if official else rubric_values(track)).measures[0]]
     values = official_values(track, names) if official else rubric_values(track, names)
     why = why_no_scores(track, official=True) if official else None
     if why is not None:
@@ -270,52 +263,36 @@ def differences(
         raise TrecexamError(without_score_note([str(baseline)]), path=track.folder.root)
     if np.isnan(values.array).any():
         raise TrecexamError("; ".join(values.failure_notes), path=track.folder.root)
-    compared = _differences(values, baseline, test, correction, alpha, permutations, seed)
-    board = leaderboard(track, measures, official=official)
-    return replace(compared, board=board, pairs=pairs, notes=(Note(compared.words, METHOD), *board.notes))
-
-
-def _differences(
-    values: MeasureValues,
-    baseline: str | None,
-    test: Test,
-    correction: Correction,
-    alpha: float,
-    permutations: int | None,
-    seed: int,
-    most: int | None = None,
-) -> Differences:
-    """Arguments as of `differences` and `compare`."""
     if baseline is not None and baseline not in values.runs:
         run_names = shorten_list(sorted(values.runs), 5, dots=True) or "none"
         raise TrecexamError(f"no run '{baseline}' to compare with; the runs are {run_names}")
-    n = len(values.runs)
-    comparisons = n * (n - 1) // 2 if baseline is None else n - 1
+    n_comparisons = _n_comparisons(len(values.runs), baseline)
     drawn = None
     if test == "randomisation":
-        drawn = permutations or max(_LEAST_PERMUTATIONS, _PERMUTATIONS * comparisons)
-    compared = tuple(
-        compare(measure, values.runs, values.matrix(measure), baseline, drawn, seed, correction, alpha, most)
+        drawn = permutations or max(_LEAST_PERMUTATIONS, _PERMUTATIONS * n_comparisons)
+    by_measure = tuple(
+        compare(measure, values.runs, values.matrix(measure), baseline, drawn, seed, correction, alpha)
         for measure in values.measures
     )
-    return Differences(baseline, test, correction, alpha, drawn, compared)
+    board = leaderboard(track, measures, official=official)
+    compared = Differences(baseline, test, correction, alpha, drawn, by_measure, board, pairs)
+    return compared.with_notes(Note(compared.words, METHOD), *board.notes)
 
 
-def _first_computed(values: MeasureValues) -> str:
-    """Return the first measure; one whose provider failed only where all failed."""
-    return values.measures[0]
+def _n_comparisons(n_runs: int, baseline: str | None) -> int:
+    return n_runs * (n_runs - 1) // 2 if baseline is None else n_runs - 1
 
 
 @memoized
 def own_differences(track: Assessment) -> Differences:
-    """All pairs of runs by the track's first measure; of more than `MOST_RUNS` runs, of the best of them."""
+    """Compare all pairs of runs by the track's first measure; of many runs, the best `MOST_RUNS`."""
     values = rubric_values(track)
     first = values.measures[0]
     # No two runs without scores differ, and none are alike.
     unscored = track.runs.keys() if first in values.failures else runs_without_score(track)
     values = values.of_runs([run for run in values.runs if run not in unscored])
-    values = replace(values, measures=(first,), array=values.array[:, :, :1])
-    return _differences(values, None, "t", "holm", ALPHA, None, 0, MOST_RUNS)
+    compared = compare(first, values.runs, values.matrix(first), most=MOST_RUNS)
+    return Differences(None, "t", "holm", ALPHA, None, (compared,))
 
 
 def compare(
@@ -329,7 +306,7 @@ def compare(
     alpha: float = ALPHA,
     most: int | None = None,
 ) -> MeasureDifferences:
-    """The comparisons by one measure.
+    """Compare runs by one measure.
 
     Args:
         names: of the runs; `baseline` is among them.
@@ -347,7 +324,7 @@ def compare(
     order = sorted(range(len(names)), key=lambda run: (keys[run], names[run]))
     runs, values = tuple(names[run] for run in order), matrix[order]
     n_compared = len(runs) if most is None else min(most, len(runs))
-    n_comparisons = len(runs) * (len(runs) - 1) // 2 if baseline is None else len(runs) - 1
+    n_comparisons = _n_comparisons(len(runs), baseline)
     if baseline is None:
         first, second = np.triu_indices(n_compared, k=1)
     else:

@@ -39,7 +39,7 @@ class JointLeaderboard(Leaderboard):
 
     @property
     def _notes_on_all(self) -> tuple[str, ...]:
-        """The notes on all columns."""
+        """Return the notes on all columns."""
         return (*self.notes, *self._more_notes)
 
     def _declare(self) -> dict[str, Table]:
@@ -50,7 +50,7 @@ class JointLeaderboard(Leaderboard):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How means were made, and what each grader is."""
+        """Return how means were computed, and facts about each grader."""
         graders = {name: dict(each) for name, each in self.graders.items()}
         return {"measures": list(self.measures), "average": self.average, "graders": graders}
 
@@ -74,33 +74,55 @@ def track_leaderboard(
         TrecexamError, ConversionError, ValueError: see `leaderboard`; or no grader can be asked about.
     """
     if track.is_single:
-        return leaderboard(track.first, measures, runs=runs).with_notes(*grades_notes(track.first))
-    _ = track.first
-    if runs is not None:
-        _check_runs(track, runs)
+        own = measures is None and runs is None
+        board = own_leaderboard(track.first) if own else leaderboard(track.first, measures, runs=runs)
+        return board.with_notes(*grades_notes(track.first))
+    for error in () if track.assessments else track.unable.values():
+        raise error
+    known_runs = {run for each in track.assessments.values() for run in each.runs}
+    if runs is not None and (isinstance(runs, str) or not known_runs.issuperset(runs)):
+        check_runs(track.first, runs)
     boards = boards_of(track, measures)
-    columns = _columns(track, measures, boards)
+    shown = {name: _printed(track[name], board) for name, board in boards.items() if measures is None}
+    if measures is None:
+        by_name = [*shown.items(), *((name, board.measures) for name, board in boards.items())]
+        columns = [(name, column) for name, of_grader in by_name for column in of_grader]
+    else:
+        named = map(track.named, names_of(measures) or ())
+        printed = [(name, str(of_measures.measure(measure))) for name, measure in named]
+        columns = [(name, measure) for name, measure in printed if measure in boards[name].measures]
+    columns = list(dict.fromkeys(columns))
     names = tuple(f"{name}:{measure}" for name, measure in columns)
     rows_by_grader = {name: {row.run: row for row in board.rows} for name, board in boards.items()}
-    all_runs = dict.fromkeys(row.run for board in boards.values() for row in board.rows)
+    all_runs = dict.fromkeys(run for rows in rows_by_grader.values() for run in rows)
     rows = []
     for run in all_runs if runs is None else [run for run in all_runs if run in set(runs)]:
-        of_run = {name: rows_of[run] for name, rows_of in rows_by_grader.items() if run in rows_of}
-        row = next(iter(of_run.values()))
+        of_run = {name: of_grader[run] for name, of_grader in rows_by_grader.items() if run in of_grader}
         scores = [of_run[name].scores[measure] if name in of_run else NO_SCORE for name, measure in columns]  # type: ignore[call-overload]
-        rows.append(replace(row, scores=Scores(scores, names)))
+        rows.append(replace(next(iter(of_run.values())), scores=Scores(scores, names)))
     rows.sort(key=best_first)
     first = boards[columns[0][0]]
-    n_first = sum(len(each.columns) for each in track.assessments.values()) if measures is None else None
+    n_shown = sum(map(len, shown.values())) if measures is None else None
+    over = ", ".join(f"{name} {board.n_queries:,}" for name, board in boards.items())
     on_all = _notes(track, {name: board.notes for name, board in boards.items()})
-    notes = on_all if measures is not None else _notes(track, _on_columns(track, boards))
+    notes = on_all
+    if measures is None:
+        own_boards = {name: replace(boards[name], measures=of_grader) for name, of_grader in shown.items()}
+        notes = _notes(
+            track, {name: board_notes(track[name], own, own.measures) for name, own in own_boards.items()}
+        )
     return JointLeaderboard(
         names,
         first.n_queries,
         first.average,
         tuple(rows),
-        (*_queries(boards), *_groups(rows, names[:n_first]), *_missing_runs(track, boards, all_runs), *notes),
-        _n_shown=n_first,
+        (
+            Note(f"means are over each grader's queries: {over}", METHOD),
+            *_groups(rows, names[:n_shown]),
+            *_missing_runs(track, boards, all_runs),
+            *notes,
+        ),
+        _n_shown=n_shown,
         rejected=track.failed,
         _more_notes=tuple(note for note in on_all if note not in notes),
         graders={
@@ -115,7 +137,7 @@ def track_leaderboard(
 
 
 def boards_of(track: LoadedTrack, measures: Measures | None) -> Mapping[str, Leaderboard]:
-    """Name -> the leaderboard of all that the grader has, or of those of these measures that are its own."""
+    """Return each grader's leaderboard, by all its measures or by those of these measures that it has."""
     if measures is None:
         return {name: _own(each) for name, each in track.assessments.items()}
     return {
@@ -130,7 +152,7 @@ def _printed(track: Assessment, board: Leaderboard) -> tuple[str, ...]:
 
 @memoized
 def _own(track: Assessment) -> Leaderboard:
-    """A grader's leaderboard, with the columns of its kind; missing ones are made now."""
+    """Return a grader's leaderboard with all columns of its kind."""
     board = own_leaderboard(track)
     missing = [name for name in _printed(track, board) if name not in board.measures]
     if not missing:
@@ -143,37 +165,8 @@ def _own(track: Assessment) -> Leaderboard:
     return replace(board, measures=names, rows=tuple(rows), notes=notes)
 
 
-def _columns(
-    track: LoadedTrack, measures: Measures | None, boards: Mapping[str, Leaderboard]
-) -> list[tuple[str, str]]:
-    """(grader, measure) in the order of the columns."""
-    if measures is None:
-        first = [
-            (name, column)
-            for name, each in track.assessments.items()
-            for column in _printed(each, boards[name])
-        ]
-        every = ((name, measure) for name, board in boards.items() for measure in board.measures)
-        return list(dict.fromkeys((*first, *every)))
-    # As ir_measures prints them, which may be otherwise than they were asked for.
-    printed = {name: iter(board.measures) for name, board in boards.items()}
-    chosen = dict.fromkeys(track.named(measure) for measure in names_of(measures) or ())
-    return [(name, measure) for name, _ in chosen if (measure := next(printed[name], None)) is not None]
-
-
-def _check_runs(track: LoadedTrack, runs: Collection[str]) -> None:
-    """Refuses names of runs that no grader of the track looks at.
-
-    Raises:
-        TrecexamError: with one of them.
-    """
-    known_runs = {run for each in track.assessments.values() for run in each.runs}
-    if isinstance(runs, str) or not known_runs.issuperset(runs):
-        check_runs(track.first, runs)
-
-
 def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
-    """Why runs are below others that have less in some column.
+    """Yield why runs are below others that have less in some column.
 
     Args:
         names: the columns that are shown first.
@@ -189,32 +182,17 @@ def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
         yield f"{runs} listed below the others{by}: {shorten_list(groups[column], 3, quote='')}"
 
 
-def _queries(boards: Mapping[str, Leaderboard]) -> Iterator[str]:
-    """Over how many queries each mean is."""
-    over = ", ".join(f"{name} {board.n_queries:,}" for name, board in boards.items())
-    yield Note(f"means are over each grader's queries: {over}", METHOD)
-
-
 def _missing_runs(
     track: LoadedTrack, boards: Mapping[str, Leaderboard], runs: Collection[str]
 ) -> Iterator[str]:
-    """Which runs a grader does not have, unless its notes say how many it leaves out, and why."""
+    """Yield runs that a grader does not have, unless its notes say how many it leaves out, and why."""
     for name, board in boards.items():
         missing = sorted(set(runs).difference(row.run for row in board.rows))
         if len(missing) > track[name].inputs.left_out_runs:
             yield f"{name}: not of {plural(len(missing), 'run')}: {shorten_list(missing, 3)}"
 
 
-def _on_columns(track: LoadedTrack, boards: Mapping[str, Leaderboard]) -> dict[str, tuple[str, ...]]:
-    """Name -> the notes on the columns of its kind alone."""
-    columns = {name: _printed(track[name], board) for name, board in boards.items()}
-    return {
-        name: board_notes(track[name], replace(board, measures=columns[name]), columns[name])
-        for name, board in boards.items()
-    }
-
-
 def _notes(track: LoadedTrack, of_boards: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """What one must know to read each grader's columns, and of whom there are none."""
+    """Return notes on each grader's columns, and on graders without columns."""
     lines_by_grader = {name: (*grades_notes(track[name]), *notes) for name, notes in of_boards.items()}
     return (*each_once(lines_by_grader, of_grader), *track.unable_notes)

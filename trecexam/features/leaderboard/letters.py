@@ -11,7 +11,7 @@ _LETTERS = string.ascii_lowercase + string.ascii_uppercase
 
 
 def group_letters(different: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Each run's letters: two runs have one in common if, and only if, they do not differ.
+    """Return each run's letters: two runs share a letter exactly if they do not differ.
 
     The groups are cliques of the graph of runs that do not differ, which cover all of its edges: Piepho, "An
     Algorithm for a Letter-Based Representation of All-Pairwise Comparisons", Journal of Computational and

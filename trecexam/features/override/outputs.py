@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from trecexam.features.override.overriding import human_table
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_texts import with_texts
-from trecexam.line.output_files import Feature, OutputFiles
+from trecexam.line.feature import Feature
+from trecexam.tables.page.page import Page
 from trecexam.tables.result import Tables
-from trecexam.tables.section import ReportPart
-from trecexam.tables.table import Table, to_tsv
+from trecexam.tables.table import Table
 
 #: What a rule of [judging] says, in words.
 _RULES = {
@@ -25,31 +23,29 @@ def own_ratings(track: Assessment) -> Table | None:
     return human_table(track) if track.overrides.decisions or track.judgments.decisions else None
 
 
-def _human(track: Assessment) -> Mapping[str, bytes]:
+def _human(track: Assessment) -> Tables | None:
     table = own_ratings(track)
-    return {} if table is None else {"human.tsv": to_tsv(table).encode()}
+    return None if table is None else Tables({"human": table})
 
 
-def override_report(track: Assessment) -> tuple[ReportPart, ...]:
-    """The end of the section "grades"."""
+def _page(track: Assessment, page: Page) -> None:
+    """Add the end of the section "grades"."""
     table = own_ratings(track)
     rule = track.config.judging.rule if track.config.has_judging else None
-    return (
-        ReportPart(
-            "grades",
-            None if table is None else Tables({"human": with_texts(track, table)}),
-            # Where no extension has begun the section.
-            "Grades",
-            heading="People's ratings",
-            lead=""
-            if rule is None
-            else f"If several people rate the same cell, the rule `{rule}` decides which rating counts: "
-            f"{_RULES[rule]}.",
-            why="No person has rated anything; `trecexam override` does." if table is None else "",
-            files=() if table is None else ("human.tsv",),
-        ),
+    page.add(
+        "grades",
+        None if table is None else Tables({"human": with_texts(track, table)}),
+        # Where no extension has begun the section.
+        title="Grades",
+        heading="People's ratings",
+        lead=""
+        if rule is None
+        else f"If several people rate the same cell, the rule `{rule}` decides which rating counts: "
+        f"{_RULES[rule]}.",
+        why="No person has rated anything; `trecexam override` does." if table is None else "",
+        files=() if table is None else ("human.tsv",),
     )
 
 
-_FILES = {"human.tsv": "People's ratings next to the grader's: who, why, and which of them count."}
-OVERRIDE = Feature((OutputFiles(_FILES, _human),), override_report, of_any_kind=True)
+_HUMAN = "People's ratings next to the grader's: who, why, and which of them count."
+OVERRIDE = Feature({"human.tsv": (_HUMAN, _human)}, _page, of_any_kind=True)

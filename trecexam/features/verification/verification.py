@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from converters.records import Item
 from trecexam.errors import TrecexamError, did_you_mean, quoted
-from trecexam.extension import extensions, named
 from trecexam.features.verification.arithmetic import (
     Missed,
     Order,
@@ -222,6 +221,7 @@ def missing(
 
 def spurious(
     track: Assessment,
+    discriminations_of: Callable[[Assessment, int], Mapping[tuple[str, str], float]],
     *,
     query_ids: Ids = None,
     item_ids: Ids = None,
@@ -230,9 +230,13 @@ def spurious(
     order: Order = "phi",
     top: int | None = None,
 ) -> View:
-    """Return how well each item tells relevant from non-relevant passages, the worst first."""
+    """Return how well each item tells relevant from non-relevant passages, the worst first.
+
+    Args:
+        discriminations_of: returns (query_id, item_id) -> discrimination at a min_rating.
+    """
     judged, rating, relevant, unjudged = _judged_queries(track, query_ids, item_ids, min_rating, min_relevant)
-    discriminations = _discriminations(track, rating)
+    discriminations = discriminations_of(track, rating)
     reaches = [
         replace(reach, discrimination=discriminations.get((q.query_id, reach.item.item_id), math.nan))
         for q, judgments in judged
@@ -285,13 +289,6 @@ def _judged_queries(
         raise TrecexamError(reason)
     without = [q.query_id for q in chosen if q.query_id not in official.judged]
     return judged, at.min_rating, at.min_relevant, without
-
-
-def _discriminations(track: Assessment, min_rating: int) -> Mapping[tuple[str, str], float]:
-    """Return (query_id, item_id) -> discrimination, as an extension knows it; {} where none does."""
-    places = (extension.item_values.get("discrimination") for extension in extensions())
-    at = next(filter(None, places), None)
-    return {} if at is None else named(at)(track, min_rating)
 
 
 def _judged_view(

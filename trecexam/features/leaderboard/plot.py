@@ -1,0 +1,132 @@
+"""The leaderboard as a picture: a row a run; of several graders a panel for each column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trecexam.errors import TrecexamError
+from trecexam.features.leaderboard.joint import boards_of, track_leaderboard
+from trecexam.line.diagnostics import NO_RUNS, nothing_graded
+from trecexam.line.evaluation import why_no_scores
+from trecexam.line.loaded_track import LoadedTrack
+from trecexam.scores.leaderboard import Leaderboard, first_column, interval
+from trecexam.tables.plots.limits import squeezing
+from trecexam.tables.plots.model import Plot, Size
+from trecexam.tables.plots.rows import EDGE, draw_rows
+from trecexam.tables.plots.style import NAMED, WIDTH, letters
+from trecexam.tables.table import Table, Value
+from trecexam.tables.terminal import cut
+from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Inches that a run takes, what else is around the runs of one panel and of several, a line of a label of
+#: several, and all of it at most: a page.
+_ROW, _AROUND, _AROUND_PANELS, _LINE, _MOST = 0.155, 0.7, 0.57, 0.14, 8.2
+#: The share of the width that panels have, and the inches that a number below one takes.
+_PLOTTED, _TICK = 0.7, 0.4
+#: Columns of the table for each panel.
+_OF_EACH = ("", ".stderr", ".low", ".high")
+
+
+def plot_of(track: LoadedTrack, measure: str | None = None) -> Plot:
+    """Return the runs by the first measure, or of several graders by the columns of their leaderboard.
+
+    Args:
+        measure: in place of these; of several graders `NAME:MEASURE`.
+
+    Raises:
+        TrecexamError, ValueError: see `track_leaderboard`; or there are no runs, or no scores.
+    """
+    measures = None if measure is None else [measure]
+    board = track_leaderboard(track, measures)
+    if track.is_single:
+        why = why_no_scores(track.first)
+    else:
+        why = None if board.has_scores else nothing_graded(track.first)
+    if why or not board.rows:
+        raise TrecexamError(why if why and board.rows else NO_RUNS, path=track.folder.root)
+    return leaderboard_plot(board, {} if track.is_single else boards_of(track, measures))
+
+
+def leaderboard_plot(board: Leaderboard, boards: Mapping[str, Leaderboard] = MappingProxyType({})) -> Plot:
+    """Return the plot of a leaderboard with a row and a score.
+
+    Args:
+        boards: of several graders, by their names; empty for one, whose first measure is plotted.
+    """
+    columns = board.measures[: board._n_shown if boards else 1]
+    n_queries = {name: {row.run: row.n_queries for row in of.rows} for name, of in boards.items()}
+    rows: list[tuple[Value, ...]] = []
+    for rank, row in zip(board.ranks, board.rows, strict=True):
+        cells: list[Value] = [rank, row.run, *(() if boards else (row.n_queries,))]
+        for column, score in zip(columns, row.scores, strict=False):
+            n = n_queries[column.partition(":")[0]].get(row.run, 0) if boards else row.n_queries
+            cells += (score.mean, score.stderr, *interval(score, n, measure=column))
+        rows.append(tuple(cells))
+    header = ("rank", "run", *(() if boards else ("n_queries",)))
+    best = board.rows[0]
+    # Of the columns that are drawn, the one that orders the runs.
+    first = min(first_column(best), len(columns) - 1)
+    means = np.array([row[len(header) :: 4] for row in rows], float)
+    edge = EDGE if any(squeezing(values[np.isfinite(values)]).any() for values in means.T) else ""
+    ranked = "; the numbers at the side are ranks" if len(rows) > NAMED else ""
+    apart = "Intervals that overlap do not say that two runs are equally good: runs answer the same queries."
+    if boards:
+        title = f"Leaderboard of all graders, by {columns[first]}"
+        over = f"each grader's queries and its 95% interval (Student's t over queries){ranked}. No dot: the "
+        over += "grader does not look at the run, or has graded nothing"
+        summary = f"{plural(len(rows), 'run')} by {plural(len(columns), 'column')}: {', '.join(columns)}; "
+        summary += f"the first by {columns[first]} is {cut(best.run, 60)}."
+        around = _AROUND_PANELS + _LINE * (1 + max(_label(column).count("\n") for column in columns))
+    else:
+        title = f"Leaderboard by {columns[0]}"
+        ranked += ", names are in the table below" * bool(ranked)
+        over = f"queries and its 95% interval (Student's t over queries){ranked}"
+        summary = f"{len(rows)} runs by {columns[0]}; the best is {cut(best.run, 60)} with "
+        summary += f"{best.scores[0].mean:.3f}."
+        around = _AROUND
+    return Plot(
+        "leaderboard",
+        title,
+        f"Mean over {over}. {apart}{edge}",
+        summary,
+        Table((*header, *(f"{column}{of}" for column in columns for of in _OF_EACH)), tuple(rows)),
+        _draw,
+        Size(WIDTH, min(_MOST, around + _ROW * max(len(rows), 3)), rows=True),
+        {f"panel {n}": column for n, column in enumerate(columns)} if boards else {},
+    )
+
+
+def _label(column: str) -> str:
+    """Return the label of a panel, broken where a heading is."""
+    return "\n".join(re.split(r"(?<=:)|(?<=.)(?=[(@])", column))
+
+
+def _draw(figure: Figure, plot: Plot) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    rows, columns = plot.table.rows, [str(column) for column in plot.settings.values()]
+    runs, start = [str(row[1]) for row in rows], 2 if columns else 3
+    panels = figure.subplots(1, max(len(columns), 1), sharey=True, squeeze=False)[0]
+    for n, axes in enumerate(panels):
+        mean, low, high = (np.array([row[start + 4 * n + of] for row in rows], float) for of in (0, 2, 3))
+        draw_rows(axes, runs, mean, low, high)
+        if not columns:
+            axes.set_xlabel(plot.table.header[start])
+            continue
+        axes.set_xlabel(_label(columns[n]), fontsize=letters(7))
+        most = max(2, int(_PLOTTED * figure.get_figwidth() / len(columns) / _TICK))
+        low_end, high_end = axes.get_xlim()
+        ticks = MaxNLocator(most, min_n_ticks=2).tick_values(low_end, high_end)
+        ticks = [tick for tick in ticks if low_end <= tick <= high_end]
+        # Numbers need room beside each other.
+        axes.set_xticks(ticks if len(ticks) <= most else ticks[:: len(ticks) - 1])
+        axes.tick_params(axis="x", labelsize=letters(7))
+        axes.label_outer()

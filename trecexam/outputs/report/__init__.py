@@ -1,1 +1,0 @@
-"""Gathers what out/report.html and out/plots/ show."""
