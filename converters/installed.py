@@ -5,73 +5,36 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 
-class EntryPoint(NamedTuple):
-    """An object that a package offers.
-
-    Attributes:
-        name: of the entry point.
-        at: "module:attribute".
-        package: the name of the package that has it.
-    """
-
-    name: str
-    at: str
-    package: str
-
-
-def entry_points(group: str) -> tuple[EntryPoint, ...]:
-    """Return the entry points of a group, in the order of the import path."""
-    return tuple(_entry_points(tuple(sys.path)).get(group, ()))
+def entry_points(group: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the name of each entry point of a group, its "module:attribute", and the name of its package."""
+    for folder, text in _packages(tuple(sys.path)).items():
+        for line in text.partition(f"[{group}]")[2].partition("\n[")[0].splitlines():
+            name, separator, at = line.partition("=")
+            if separator:
+                yield name.strip(), at.strip(), Path(folder).stem.split("-")[0]
 
 
 def version(package: str) -> str | None:
     """Return the version of an installed package, or None."""
-    stem = _stem(package)
-    of_package = (path.name for path in _metadata(tuple(sys.path)) if _stem(path.name.split("-")[0]) == stem)
-    return next((name.rpartition(".")[0].split("-")[1] for name in of_package if "-" in name), None)
-
-
-def _stem(package: str) -> str:
-    return re.sub(r"[-_.]+", "_", package).lower()
+    name = re.sub(r"[-_.]+", "[-_.]+", package)
+    pattern = re.compile(rf"{name}-([^-]+?)(?:-.*)?\.(?:dist|egg)-info", re.IGNORECASE)
+    matches = map(pattern.fullmatch, _packages(tuple(sys.path)))
+    return next((match[1] for match in matches if match), None)
 
 
 @cache
-def _metadata(import_path: tuple[str, ...]) -> tuple[Path, ...]:
-    """The folders of packages' metadata."""
-    found: list[Path] = []
+def _packages(import_path: tuple[str, ...]) -> Mapping[str, str]:
+    """Return the text of each package's entry points by the name of its folder of metadata."""
+    texts: dict[str, str] = {}
     for folder in dict.fromkeys(import_path):
-        try:
-            with os.scandir(folder or ".") as entries:
-                names = [each.name for each in entries if each.name.endswith((".dist-info", ".egg-info"))]
-        except OSError:
-            continue
-        found += (Path(folder, name) for name in sorted(names))
-    return tuple(found)
-
-
-@cache
-def _entry_points(import_path: tuple[str, ...]) -> Mapping[str, list[EntryPoint]]:
-    by_group: dict[str, list[EntryPoint]] = {}
-    for path in _metadata(import_path):
-        try:
-            text = (path / "entry_points.txt").read_text(encoding="utf-8")
-        except OSError:
-            continue
-        group = ""
-        for line in map(str.strip, text.splitlines()):
-            if line.startswith("["):
-                group = line.strip("[]")
-            elif "=" in line:
-                name, _, at = line.partition("=")
-                point = EntryPoint(name.strip(), at.strip(), path.stem.split("-")[0])
-                by_group.setdefault(group, []).append(point)
-    return by_group
+        for path in sorted(Path(folder).glob("*.*-info")):
+            points = path / "entry_points.txt"
+            texts.setdefault(path.name, points.read_text(encoding="utf-8") if points.is_file() else "")
+    return texts

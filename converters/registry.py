@@ -115,8 +115,8 @@ def _load(at: str) -> Format:
 def _places() -> Mapping[str, str]:
     """Return "module:attribute" of each format by name, in the order of detection."""
     places = dict(BUILT_IN)
-    for each in entry_points("converters.formats"):
-        places.setdefault(each.name, each.at)
+    for name, at, _ in entry_points("converters.formats"):
+        places.setdefault(name, at)
     return places
 
 

@@ -110,7 +110,7 @@ def test_a_wrong_argument_is_an_error_with_the_name_of_the_call(small_track: Pat
 
 
 #: The modules of the core that name an extension, beside `track` and `track_groups`. This list shrinks.
-NAMES_EXTENSIONS = {"__init__.py", "cli/init.py", "folder.py", "pyterrier.py"}
+NAMES_EXTENSIONS = {"__init__.py", "folder.py", "pyterrier.py"}
 
 
 def test_only_the_track_names_extensions() -> None:

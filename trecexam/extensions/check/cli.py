@@ -62,7 +62,7 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
     One line for each kind of finding, with the first place and the count. Exit status: 0 if trec_eval accepts
     FILE and reads all scores as written, else 1 (with --fix, too).
     """
-    # Import numpy, which --help must not load.
+    # These import numpy, which --help must not load.
     from trecexam.extensions.check import preflight
     from trecexam.extensions.check.mending import to_points
     from trecexam.extensions.check.trec_eval_rules import VERSIONS, takes
