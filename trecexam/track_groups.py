@@ -444,7 +444,7 @@ class Export(Group):
         """Write the labels as qrels, and beside them `OUTPUT.json`, which says whose labels they are.
 
         Args:
-            output: an existing file is replaced.
+            output: an existing file is replaced, but none in a track.
             label, min_rating, min_answers, binary, by: as of `Track.qrels`.
 
         Raises:

@@ -210,8 +210,9 @@ def output_path(ctx: click.Context, param: click.Parameter, path: Path | None) -
 
 
 def output_option(text: str, *, required: bool = False) -> Callable[[Command], Command]:
-    """Return the option -o for a file; `text` is its help."""
+    """Return the option -o for a file; `text` begins its help."""
     path = click.Path(path_type=Path, dir_okay=False)
+    text += " An existing file is replaced, but none in a track."
     return click.option(
         "-o", "--output", type=path, required=required, metavar="FILE", callback=output_path, help=text
     )
