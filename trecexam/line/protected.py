@@ -28,7 +28,7 @@ def refuse_protected(path: Path, *tracks: Path, runs: bool = False) -> None:
         raise TrecexamError(f"{role}; name another file", path=path)
     inside = any((root / CONFIG_NAME).is_file() for name in _names(path) for root in name.parents)
     if path.is_file() and (inside or _identity(path) in set(map(_identity, _files(tracks)))):
-        raise TrecexamError("is in a track, where no output replaces a file; name another", path=path)
+        raise TrecexamError("is in a track, where no output replaces a file; name another file", path=path)
 
 
 def _opened(root: Path) -> TrackFolder:
