@@ -734,7 +734,7 @@ def test_fill_from_python_rejects_invalid_inputs_before_grading(tmp_path: Path) 
     grader, half = HashGrader(), drop(root, tmp_path / "half.qrels")
     with (
         trecexam.open_track(root, grader=grader) as track,
-        pytest.raises(TrecexamError, match="is a file of a track"),
+        pytest.raises(TrecexamError, match="is in a track"),
     ):
         track.fill(track.fill.find(half, rule="identity"), output=root / "passages.jsonl")
     assert not grader.asked

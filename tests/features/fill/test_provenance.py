@@ -130,7 +130,7 @@ def test_a_path_in_place_of_holes_fills_as_the_command_does(demo: Path) -> None:
         for end in ("", ".sources.tsv"):
             assert Path(f"n.qrels{end}").read_bytes() == Path(f"m.qrels{end}").read_bytes()
         assert track.fill(Path("n.qrels")).filled == 215
-        with pytest.raises(trecexam.TrecexamError, match="is a file of a track"):
+        with pytest.raises(trecexam.TrecexamError, match="is in a track"):
             track.fill("d/qrels.txt")
         with pytest.raises(trecexam.TrecexamError, match="name one"):
             track.fill("n.qrels", output="o.qrels")
