@@ -77,7 +77,7 @@ def excerpt(
     if places is None:
         table = replace(table, rows=table.rows[:most])
         places = range(len(table.rows))
-    page = view(table, places=places, whole="{:,}".format)
+    page = view(table, places=places, whole=_whole)
     values = dict(by_column(table))
     below = {column.name for column in page.rest if column.name.startswith(f"{column.of}.")}
     rest = [
@@ -100,6 +100,10 @@ def excerpt(
         )
     name_at = int(bool(layout.ranks)) if set(layout.keys) & {column.name for column in page.keys} else None
     return Excerpt(tuple(columns), tuple(zip(*cells, strict=True)), total, file, table.caption, name_at)
+
+
+def _whole(value: int) -> str:
+    return str(value) if isinstance(value, bool) else f"{value:,}"
 
 
 def _spread(ends: tuple[str, ...]) -> str:

@@ -249,7 +249,7 @@ def test_the_report_compares_with_the_baseline_of_the_settings(graded: Path) -> 
     assert run(["watch", str(graded), "--once"]) == 0
     page = (graded / "out" / "report.html").read_text()
     with trecexam.open_track(graded) as opened:
-        compared = opened.compare(baseline="run1")
+        compared = opened.compare(opened.leaderboard().measures[:1], baseline="run1")
     assert "The second table is of differences from <code>run1</code>" in page
     assert compared.words in page
     for row in compared.tables["differences"]:

@@ -67,7 +67,7 @@ def _page(track: Assessment, page: Page) -> None:
         )
     named = track.config.report.baseline
     if named in track.runs:
-        against = differences(track, baseline=named)
+        against = differences(track, board.measures[:1], baseline=named)
         tables["differences"] = against.tables["differences"]
         lead.append(f"The second table is of differences from `{named}` ({against.words}).")
     elif named:
