@@ -79,13 +79,8 @@ class PairedScores:
         return (f"{self.measure}{at}", self.rubric), (f"{self.official_measure} (official)", self.official)
 
 
-@dataclass(frozen=True)
-class _Variant:
-    """A rubric measure at a min_rating."""
-
-    name: str
-    min_rating: int | None
-    values: MeasureValues
+#: A rubric measure, the min_rating that it is computed at, and its values.
+_Variant = tuple[str, int | None, MeasureValues]
 
 
 def paired_scores(
@@ -158,10 +153,9 @@ def paired_scores(
 def _pair(
     variant: _Variant, official_measure: str, runs: Sequence[str], queries: Sequence[str], official: Floats
 ) -> PairedScores:
-    values = variant.values.matrix(variant.name, runs, queries)
-    return PairedScores(
-        variant.name, official_measure, variant.min_rating, tuple(runs), tuple(queries), values, official
-    )
+    name, min_rating, values = variant
+    rubric = values.matrix(name, runs, queries)
+    return PairedScores(name, official_measure, min_rating, tuple(runs), tuple(queries), rubric, official)
 
 
 def _asked_sides(
@@ -305,7 +299,7 @@ def _variants(
     if not min_ratings:
         values = rubric_values(track, measures)
         computed = [name for name in map(str, map(measure, names)) if name not in values.failures]
-        return [[_Variant(name, None, values)] for name in computed[:most]]
+        return [[(name, None, values)] for name in computed[:most]]
     compared = [measure(name) for name in names][:most]
     best = track.grader.scale.max_rating
     for min_rating in min_ratings:
@@ -328,7 +322,7 @@ def _variants(
             seen.add((name, at))
             values = rubric_values(track, [name], min_rating=at)
             if name not in values.failures:
-                variants[-1].append(_Variant(name, at, values))
+                variants[-1].append((name, at, values))
     return variants
 
 
