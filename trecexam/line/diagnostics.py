@@ -19,11 +19,11 @@ from trecexam.folder import TrackFolder
 from trecexam.graders.replies import unread_line
 from trecexam.line.measure_names import MeasureLike
 from trecexam.line.measures import weighted
-from trecexam.line.normal_forms import differing_in_form
 from trecexam.line.probable_ratings import without_probabilities
 from trecexam.line.relevance import official_measures, relevance_thresholds
 from trecexam.line.run_grades import partly_graded, runs_without_score
 from trecexam.line.sheets import Sheet
+from trecexam.line.typed_text import differing_in_form
 from trecexam.scores.cover import ITEM
 from trecexam.scores.encoder_likeness import MAX_RANKS, MIN_RUNS, agreement, runs_like_encoder
 from trecexam.scores.leaderboard import Leaderboard

@@ -1,17 +1,20 @@
-"""Test banks that an update writes where there are none: `write_bank` of [graders.NAME]."""
+"""Test banks that an update writes where there are none: `write_bank` of [graders.NAME]; and their files."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from converters.errors import ConversionError
+from converters.lines import open_input
 from trecexam.errors import LockedError, TrackError, TrecexamError, quoted
+from trecexam.extension import extensions, named
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
-from trecexam.line.bank_writer import WrittenBank, bank_writer
 from trecexam.line.grading import Progress
 from trecexam.line.input_files import read_bank_file
 from trecexam.line.loaded_track import TrackLoaders
@@ -24,6 +27,23 @@ T = TypeVar("T")
 PROMPTS = "prompts of its bank"
 
 
+class WrittenBank(NamedTuple):
+    """What came of writing a bank.
+
+    Attributes:
+        path: of its file, which is written when every query is through, and not before.
+        items, queries: how many it has, and of how many queries.
+        failures: a line for each query that has got no items, or not all.
+        why: what ended it early; "" where it came to its end.
+    """
+
+    path: Path
+    items: int
+    queries: int
+    failures: tuple[str, ...]
+    why: str
+
+
 class BanksWritten(NamedTuple):
     """What came of all banks that were missing.
 
@@ -34,6 +54,15 @@ class BanksWritten(NamedTuple):
 
     notes: tuple[str, ...]
     errors: Mapping[str, TrecexamError | ConversionError]
+
+
+@cache
+def _bank_writer() -> Any:
+    """Return what has banks written, as `WRITER` of the extension banks; TrackError where nothing does."""
+    at = next((each.bank_writer for each in extensions() if each.bank_writer is not None), None)
+    if at is None:
+        raise TrackError("`write_bank` is set, but no installed extension writes test banks")
+    return named(at)
 
 
 def lacks_bank(folder: TrackFolder, shared: SharedInputs) -> bool:
@@ -91,7 +120,7 @@ def write_missing_banks(
             if not folder.config.has_writer:
                 raise folder.no_bank_yet()
             doing("the test banks")
-            made = bank_writer().write(folder, named_progress, stop, loaders.spent_by_graders)
+            made: WrittenBank = _bank_writer().write(folder, named_progress, stop, loaders.spent_by_graders)
         except LockedError as error:
             errors[name] = TrecexamError(error.reason, path=error.path)
         except (TrecexamError, ConversionError) as error:
@@ -123,12 +152,14 @@ def _unwritten(folder: TrackFolder, made: WrittenBank) -> TrecexamError:
 
 def estimate_missing_banks(loaders: TrackLoaders, names: Iterable[str]) -> dict[str, Estimate]:
     """Grader -> what writing its bank would take, of those that have none and could have it written."""
-    return _of_missing_banks(loaders, names, lambda folder: bank_writer().estimate(folder))
+    return _of_missing_banks(loaders, names, lambda folder: _bank_writer().estimate(folder))
 
 
 def forget_unread_answers(loaders: TrackLoaders, names: Iterable[str]) -> int:
     """Drops stored answers for missing banks that cannot be read; returns how many."""
-    return sum(_of_missing_banks(loaders, names, lambda folder: bank_writer().forget_unread(folder)).values())
+    return sum(
+        _of_missing_banks(loaders, names, lambda folder: _bank_writer().forget_unread(folder)).values()
+    )
 
 
 def _of_missing_banks(
@@ -143,3 +174,46 @@ def _of_missing_banks(
             if lacks_bank(folder, loaders.shared) and folder.config.has_writer:
                 results[name] = call(folder)
     return results
+
+
+def read_target(folder: TrackFolder, target: Path) -> bytes:
+    """What the file holds now, b"" where there is none. Read it before the bank, for `check_unchanged`.
+
+    Raises:
+        TrecexamError: it would not be one of the track's bank, or is compressed.
+    """
+    if not folder.takes_as_bank(target):
+        patterns = folder.config.track.bank
+        hint = (
+            f"name it in `bank` of [{folder.section_of('bank', 'track')}], which has {', '.join(patterns)}"
+            if patterns
+            else "give -o a name such as bank.mine.jsonl in the track's folder"
+        )
+        raise TrecexamError(f"would not be a file of this track's bank: {hint}", path=target)
+    if target.suffix == ".gz":
+        raise TrecexamError("is compressed, and could not be edited: give -o another name", path=target)
+    with suppress(OSError), open_input(target) as file:
+        return file.read()
+    return b""
+
+
+def lines_of(content: bytes) -> list[bytes]:
+    """The lines of a file, with their ends."""
+    return re.findall(rb"[^\n]*\n|[^\n]+", content)
+
+
+def check_unchanged(target: Path, content: bytes) -> None:
+    """Refuses to write to a file that does not hold what it did.
+
+    Args:
+        content: as `read_target` gave it.
+
+    Raises:
+        TrecexamError: somebody else changed it meanwhile.
+    """
+    if (target.read_bytes() if target.exists() else b"") != content:
+        raise TrecexamError(
+            "was edited while the model was asked, and is left unchanged; start again: the answers are kept "
+            "and each prompt is sent once",
+            path=target,
+        )

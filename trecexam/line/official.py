@@ -17,9 +17,9 @@ from trecexam.files.cache import memoized
 from trecexam.files.stamps import located
 from trecexam.folder import TrackFolder
 from trecexam.line.assessment import Assessment
-from trecexam.line.normal_forms import differing_in_form
 from trecexam.line.overrides import NOT_POOLED, REFUSED
 from trecexam.line.sources import provenance_notes, written_by
+from trecexam.line.typed_text import differing_in_form
 from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
 

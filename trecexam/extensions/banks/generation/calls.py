@@ -27,7 +27,7 @@ from trecexam.graders.base import Estimate
 from trecexam.graders.writing.asking import Job, SpentByGraders
 from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.create import create_writer, keeping_writers
-from trecexam.line.bank_writer import WrittenBank
+from trecexam.line.missing_banks import WrittenBank
 
 
 def bank_job(
@@ -101,6 +101,8 @@ def _asks_again(folder: TrackFolder, prompt: str) -> str:
 
 
 class _Writer:
+    """Writes the missing bank of a track as one grader sees it; what was answered is not asked again."""
+
     def write(
         self,
         folder: TrackFolder,
@@ -108,6 +110,7 @@ class _Writer:
         stop: Callable[[], bool] | None,
         spent_by_graders: SpentByGraders,
     ) -> WrittenBank:
+        """Write the bank; `progress` is told how many of how many prompts are answered."""
         with TrackLock(folder.writing_lock_path, "calling this track's model"):
             job = bank_job([folder], whole=True)
             made = job.ask(progress, stop, spent_by_graders)
@@ -115,10 +118,12 @@ class _Writer:
         return WrittenBank(made.output, made.items, made.queries, failures, made.why)
 
     def forget_unread(self, folder: TrackFolder) -> int:
+        """Drop stored answers that cannot be read; return how many."""
         with TrackLock(folder.writing_lock_path, "calling this track's model"):
             return bank_job([folder], again=True, forget_in_file=True).n_forgotten
 
     def estimate(self, folder: TrackFolder) -> Estimate:
+        """Return what `write` would take, at most; ask nobody."""
         return bank_job([folder]).estimate()
 
 
