@@ -429,7 +429,7 @@ def rating_cautions(config: TrackConfig, measures: Iterable[MeasureLike]) -> Ite
     at_default = [each for each in _at_default(measures) if not counts or each.NAME in COVER]
     for default in sorted({each["rel"] for each in at_default} - {threshold}):
         these = [each for each in at_default if each["rel"] == default]
-        yield _counting(these, f"ratings from {default}", "this track's threshold", threshold)
+        yield _counting(these, f"ratings from {default}", threshold)
 
 
 def judgment_cautions(track: Assessment, measures: Sequence[MeasureLike] | None = None) -> Iterator[str]:
@@ -444,12 +444,9 @@ def judgment_cautions(track: Assessment, measures: Sequence[MeasureLike] | None 
         return
     at = relevance_thresholds(track)
     best = max((row.relevance for row in track.official or ()), default=0)
-    if at.same_scale and at.min_relevant > 1:
-        whose = "on this scale, labels' and judgments', the threshold"
-        yield _counting(at_default, "judgments from 1", whose, at.min_relevant)
-    elif scores.min_relevant > 1:
-        whose = "this track's `min_relevant`"
-        yield _counting(at_default, "judgments from 1", whose, scores.min_relevant)
+    threshold = at.min_relevant if at.same_scale else scores.min_relevant
+    if threshold > 1:
+        yield _counting(at_default, "judgments from 1", threshold)
     elif best > 1 and "min_relevant" not in scores.model_fields_set:
         line = (
             f"judgments from 1 on count in {', '.join(_names(at_default))}, and labels go up to {best}: set "
@@ -466,11 +463,10 @@ def _at_default(measures: Iterable[MeasureLike]) -> Iterator[Measure]:
             yield each
 
 
-def _counting(measures: Sequence[Measure], what: str, whose: str, threshold: int) -> Note:
+def _counting(measures: Sequence[Measure], what: str, threshold: int) -> Note:
     better = ", ".join(_names(at_min_rating(each, threshold, counts=False) or each for each in measures))
-    return Note(
-        f"{what} on count in {', '.join(_names(measures))}; {whose} is {threshold}: {better}", CHANGES
-    )
+    names = ", ".join(_names(measures))
+    return Note(f"{what} on count in {names}; this track's threshold is {threshold}: {better}", CHANGES)
 
 
 def _names(measures: Iterable[Measure]) -> list[str]:
