@@ -80,9 +80,6 @@ def write_kept(path: Path, payload: bytes, version: int = 1, *, mode: int = 0o66
 
     Args:
         mode: who may open a new file, less the process's mask.
-
-    Raises:
-        TrecexamError: it cannot be written; an old file is as it was.
     """
     replace(path, sealed(path.name, payload, version), mode=mode, into_special=False)
 
@@ -103,11 +100,7 @@ def recall(path: Path) -> dict[str, Any]:
 
 
 def remember(path: Path, value: dict[str, Any]) -> None:
-    """Keep a JSON object.
-
-    Raises:
-        TrecexamError: it cannot be written; the old file is as it was.
-    """
+    """Keep a JSON object."""
     write_kept(path, json.dumps(value).encode())
 
 

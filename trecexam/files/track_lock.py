@@ -1,4 +1,4 @@
-"""Locks that die with their process and name their holder."""
+"""Locks that die with their process and name their holder; TrecexamError where one cannot be opened."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ def exclusive_lock(path: Path) -> Iterator[None]:
 
     Args:
         path: of the lock.
-
-    Raises:
-        TrecexamError: it cannot be made.
     """
     fd = open_lock_file(path, 0o666)
     try:
@@ -36,9 +33,6 @@ def open_lock_file(path: Path, mode: int) -> int:
 
     Args:
         mode: who may open it, where it is made.
-
-    Raises:
-        TrecexamError: it can be neither made nor opened.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

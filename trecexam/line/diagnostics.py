@@ -191,11 +191,7 @@ def nothing_read(track: Assessment) -> str:
 
 
 def resolve_min_rating(track: Assessment, min_rating: int | None) -> int:
-    """Return the rating, or the setting `min_rating`.
-
-    Raises:
-        TrecexamError: the rating is above the grader's scale.
-    """
+    """Return the rating, or the setting `min_rating`."""
     if min_rating is None:
         return track.config.scores.min_rating
     most = track.grader.scale.max_rating

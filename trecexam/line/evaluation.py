@@ -143,10 +143,6 @@ def official_values(
     Args:
         measures: None for the track's own.
         query_ids: only those of these queries that are judged; None for all judged queries.
-
-    Raises:
-        TrecexamError: the track has no official judgments.
-        ValueError: a measure cannot be computed on them.
     """
     official = official_judgments(track)
     # Without any judgment there are no scores; queries without are named all the same.

@@ -70,9 +70,6 @@ def lacks_bank(folder: TrackFolder, shared: SharedInputs) -> bool:
 
     A file that a person gave, or edited, is a bank as soon as it has one item, be it retired: it is never
     written over, nor is anything added.
-
-    Raises:
-        ConversionError: a file of the bank cannot be read.
     """
     if folder.write_bank is None:
         return False
@@ -177,11 +174,7 @@ def _of_missing_banks(
 
 
 def read_target(folder: TrackFolder, target: Path) -> bytes:
-    """What the file holds now, b"" where there is none. Read it before the bank, for `check_unchanged`.
-
-    Raises:
-        TrecexamError: it would not be one of the track's bank, or is compressed.
-    """
+    """What the file holds now, b"" where there is none. Read it before the bank, for `check_unchanged`."""
     if not folder.takes_as_bank(target):
         patterns = folder.config.track.bank
         hint = (
@@ -207,9 +200,6 @@ def check_unchanged(target: Path, content: bytes) -> None:
 
     Args:
         content: as `read_target` gave it.
-
-    Raises:
-        TrecexamError: somebody else changed it meanwhile.
     """
     if (target.read_bytes() if target.exists() else b"") != content:
         raise TrecexamError(

@@ -206,22 +206,14 @@ def unjudged_note(runs: Mapping[str, Run], judged: Mapping[str, Collection[str]]
 
 
 def read_official(path: Path) -> Official:
-    """Read the judgments of a file that is not the track's.
-
-    Raises:
-        ConversionError: it cannot be read; with its line.
-    """
+    """Read the judgments of a file that is not the track's."""
     rows = tuple(converters.read(path, "qrels"))
     return Official(str(path), rows, written_by(path), provenance_notes(path))
 
 
 @memoized
 def official_judgments(track: Assessment) -> Official:
-    """Return the track's official judgments.
-
-    Raises:
-        TrecexamError: the track has none; with what to do.
-    """
+    """Return the track's official judgments; TrecexamError with what to do where it has none."""
     folder = track.folder
     file = folder.qrels()
     if track.official is None:
@@ -248,9 +240,6 @@ def track_judgments(track: Assessment, official: Official | None = None) -> Offi
 
     Args:
         official: in place of the track's official judgments.
-
-    Raises:
-        TrecexamError: the track has no official judgments.
     """
     return _own_judgments(track) if official is None else _with_people(track, official)
 

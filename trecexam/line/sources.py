@@ -143,9 +143,6 @@ def write_with_provenance(
 
     Returns:
         The files that were written.
-
-    Raises:
-        TrecexamError: they cannot be written, or a file of somebody else is in the way.
     """
     if qrels.exists() and not qrels.is_file():
         return atomic.replace_together(contents)
@@ -172,9 +169,6 @@ def refuse_foreign(qrels: Path, *tracks: Path) -> None:
 
     Args:
         tracks: as of `refuse_protected`.
-
-    Raises:
-        TrecexamError: with the file.
     """
     beside = provenance_beside(qrels)
     refuse_protected(beside, *tracks)

@@ -42,11 +42,7 @@ class Texts:
         return bool(folder.passages() or folder.config.track.dataset or folder.recorded())
 
     def of(self, doc_ids: Iterable[str]) -> tuple[Mapping[str, str], tuple[Rejected, ...]]:
-        """Return the texts of documents, as far as the track has them, and the passage lines rejected.
-
-        Raises:
-            TrackError: the track has no passages at all.
-        """
+        """Return the texts of documents, as far as the track has them, and the passage lines rejected."""
         dataset = self.folder.config.track.dataset
         path = self.folder.passages() or (None if dataset else self.folder.recorded())
         if path is None and dataset is None:
