@@ -332,7 +332,7 @@ class StoredGrades:
         """
         if self.grader_id is None:
             return
-        model, prompt = self._model_and_prompt()
+        model, prompt = self.model_and_prompt()
         for query_id, sheet in sheets.items():
             if query_ids is not None and query_id not in query_ids:
                 continue
@@ -363,10 +363,14 @@ class StoredGrades:
                     ),
                 }
 
-    def model_and_prompt(self, items: Iterable[Item]) -> tuple[str, str]:
+    def model_and_prompt(self, items: Iterable[Item] = ()) -> tuple[str, str]:
         """Return the names of the model, and of the prompts that ask about these items; "" without one."""
-        model, prompt = self._model_and_prompt()
-        return model, prompt or ", ".join(self.prompts(items))
+        model, prompt = None, None
+        # A recording that is gone names nobody; its grades are stored.
+        with suppress(ConversionError, TrecexamError):
+            model, prompt = self._grader.model_and_prompt or (None, None)
+        model = model or self.identity.get("model") or self.identity.get("grader") or ""
+        return str(model), prompt or ", ".join(self.prompts(items))
 
     def prompts(self, items: Iterable[Item]) -> tuple[str, ...]:
         """Return the names of the prompts that ask about these items, sorted, as far as there are names."""
@@ -376,14 +380,6 @@ class StoredGrades:
         prompts = self.identity.get("prompts", ())
         names = (prompt["name"] for prompt in prompts if prompt["asks"] == kind)
         return str(next(names, self.identity.get("prompt") or ""))
-
-    def _model_and_prompt(self) -> tuple[str, str]:
-        """Return the model's name, and the prompt's where the identity has none."""
-        model, prompt = None, None
-        # A recording that is gone names nobody; its grades are stored.
-        with suppress(ConversionError, TrecexamError):
-            model, prompt = self._grader.model_and_prompt or (None, None)
-        return str(model or self.identity.get("model") or self.identity.get("grader") or ""), prompt or ""
 
 
 def _numbers(rows: Iterable[int | None]) -> NDArray[np.int64]:
