@@ -93,7 +93,7 @@ def answer(
         all_in: what has all notes, for the line on further notes.
     """
     people = not as_json and output is None and show.on_terminal()
-    notes: Sequence[str] = result.notes if people and not wide else result._notes_on_all
+    notes: Sequence[str] = result.notes
     if people:
         tables = result._for_people(wide=wide)
         if result.notes:

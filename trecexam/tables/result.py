@@ -48,11 +48,6 @@ class Result(Framed):
         raise NotImplementedError
 
     @property
-    def _notes_on_all(self) -> tuple[str, ...]:
-        """Notes for a pipe, a file and JSON, which have all columns; `notes` are for people."""
-        return self.notes
-
-    @property
     def plots(self) -> tuple[Plot, ...]:
         """Pictures of it."""
         return ()
@@ -87,7 +82,7 @@ class Result(Framed):
     def _json_value(self) -> dict[str, Any]:
         """Return the facts, the notes, and each table as a list of objects, for `to_json`."""
         tables = {name: table.records() for name, table in self.tables.items()}
-        return {**self.facts, "notes": list(self._notes_on_all), **tables}
+        return {**self.facts, "notes": list(self.notes), **tables}
 
     def to_json(self) -> str:
         """Return JSON of facts, notes and all tables; NaN is null."""
