@@ -76,11 +76,7 @@ def unsealed(name: str, content: memoryview, version: int = 1) -> memoryview | N
 
 
 def write_kept(path: Path, payload: bytes, version: int = 1, *, mode: int = 0o666) -> None:
-    """Keep a payload, in place of whatever is there.
-
-    Args:
-        mode: who may open a new file, less the process's mask.
-    """
+    """Keep a payload, in place of whatever is there."""
     replace(path, sealed(path.name, payload, version), mode=mode, into_special=False)
 
 

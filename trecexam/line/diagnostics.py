@@ -87,11 +87,7 @@ def none_is_read(track: Assessment) -> bool:
 
 
 def grades_notes(track: Assessment, *, human: bool = True) -> tuple[str, ...]:
-    """Return notes on the grades behind a result: people's, missing ones, answers without a rating.
-
-    Args:
-        human: also how many are people's.
-    """
+    """Return notes on the grades behind a result: people's, missing ones, answers without a rating."""
     if not track.counts.is_graded:
         return (Note(without_label(track) or nothing_graded(track), CHANGES),)
     lines = (*_missing(track), *unread_answers(track))
@@ -234,26 +230,22 @@ def order_cautions(runs: Mapping[str, Run]) -> Iterator[str]:
         )
 
 
-def encoder_cautions(track: Assessment) -> Iterator[str]:
-    """Yield a note that names the runs nearer to the grader's encoder than chance allows.
+@memoized
+def encoder_cautions(track: Assessment) -> tuple[str, ...]:
+    """Return a note that names the runs nearer to the grader's encoder than chance allows.
 
     A passage's cosine is its highest over the query's items, as its label is its best rating; see
     `runs_like_encoder`.
     """
     if track.grader.cosines is None or len(track.runs) < MIN_RUNS:
-        return
-    if runs := _runs_like_encoder(track):
-        line = (
-            "passages much in the order of the grader's encoder, so scores are likely too high: "
-            f"{shorten_list(runs, quote='')}; leave such runs out, or use another grader"
-        )
-        yield Note(line, CHANGES)
-
-
-@memoized
-def _runs_like_encoder(track: Assessment) -> tuple[str, ...]:
+        return ()
     names = list(track.runs)
-    return tuple(names[row] for row in runs_like_encoder(encoder_agreements(track)))
+    alike = [names[row] for row in runs_like_encoder(encoder_agreements(track))]
+    line = (
+        "passages much in the order of the grader's encoder, so scores are likely too high: "
+        f"{shorten_list(alike, quote='')}; leave such runs out, or use another grader"
+    )
+    return (Note(line, CHANGES),) if alike else ()
 
 
 def encoder_agreements(track: Assessment) -> NDArray[np.float64]:
@@ -330,11 +322,7 @@ def answered_cautions(board: Leaderboard) -> Iterator[str]:
 
 
 def skipping_cautions(answered: Mapping[str, int], n_queries: int) -> Iterator[str]:
-    """Yield a note on the runs that answer fewer queries than others, where means are over all queries.
-
-    Args:
-        answered: run -> how many of the `n_queries` queries it answers.
-    """
+    """Yield a note on the runs that answer fewer queries than others, where means are over all queries."""
     most, queries = max(answered.values(), default=0), plural(n_queries, "query")
     fewer = sorted((n, run) for run, n in answered.items() if n < most)
     if len(fewer) == 1:
@@ -470,12 +458,7 @@ def _names(measures: Iterable[Measure]) -> list[str]:
 
 
 def above_scale(names: Iterable[str], config: TrackConfig, max_rating: int) -> Iterator[str]:
-    """Yield a note on measures that count from a rating which no grade can have.
-
-    Args:
-        names: measures on rubric ratings.
-        max_rating: the best of the grader's scale.
-    """
+    """Yield a note on measures that count from a rating which no grade can have."""
     labels_are_ratings = config.scores.label != "count"
     never = [
         str(each)

@@ -285,11 +285,7 @@ def _values(
     tokens: Mapping[str, Hashable],
     prepare: Callable[[Sequence[str]], Evaluator],
 ) -> MeasureValues:
-    """Return the values of all runs, kept ones and those that are evaluated now.
-
-    Args:
-        prepare: makes what evaluates runs on some queries.
-    """
+    """Return the values of all runs, kept ones and those that are evaluated now."""
     names = _printed(measures)
 
     def evaluator_on(query_ids: Sequence[str]) -> Evaluator:

@@ -196,11 +196,7 @@ def lines_of(content: bytes) -> list[bytes]:
 
 
 def check_unchanged(target: Path, content: bytes) -> None:
-    """Refuses to write to a file that does not hold what it did.
-
-    Args:
-        content: as `read_target` gave it.
-    """
+    """Refuses to write to a file that does not hold what it did."""
     if (target.read_bytes() if target.exists() else b"") != content:
         raise TrecexamError(
             "was edited while the model was asked, and is left unchanged; start again: the answers are kept "

@@ -143,11 +143,7 @@ def why_unjudged(track: Assessment) -> str | None:
 def never_judged(
     runs: Mapping[str, Run], judged: Mapping[str, Collection[str]], query_ids: Collection[str]
 ) -> list[str]:
-    """Return the runs that rank no judged passage for any of these queries.
-
-    Args:
-        judged: query_id -> judged doc_ids.
-    """
+    """Return the runs that rank no judged passage for any of these queries."""
     documents = {query_id: set(judged.get(query_id, ())) for query_id in query_ids}
     return [
         name

@@ -165,11 +165,7 @@ def write_with_provenance(
 
 
 def refuse_foreign(qrels: Path, *tracks: Path) -> None:
-    """Refuse to write over a file beside the qrels that does not say whose labels they are.
-
-    Args:
-        tracks: as of `refuse_protected`.
-    """
+    """Refuse to write over a file beside the qrels that does not say whose labels they are."""
     beside = provenance_beside(qrels)
     refuse_protected(beside, *tracks)
     if (beside.exists() or beside.is_symlink()) and read_provenance(qrels) is None:
