@@ -272,10 +272,9 @@ def _people_notes(
             f"({_by_whom(name for name, *_ in judged)}) count like those of {official.source}"
         )
     if outside := {row[:2] for _, row, state in decisions if state == NOT_POOLED}:
-        one = len(outside) == 1
         yield (
-            f"{plural(len(outside), 'passage')} that people judged {'does' if one else 'do'} not count: no "
-            f"run of this track has {'it' if one else 'them'} in its first {track.config.track.depth} ranks"
+            f"not counted: {plural(len(outside), 'passage')} that people judged, in the first "
+            f"{track.config.track.depth} ranks of no run of this track"
         )
     labels = {
         (row.query_id, row.doc_id): official.judged.get(row.query_id, {}).get(row.doc_id) for row in judgments
@@ -289,11 +288,8 @@ def _people_notes(
             f"{labels[first.query_id, first.doc_id]} there, {first.label} by {', '.join(first.who)})"
         )
     if refused:
-        do = "does" if len(refused) == 1 else "do"
-        yield (
-            f"{plural(len(refused), 'line')} of judgments.tsv {do} not count: line {refused[0].line}, "
-            f"{refused[0].reason}"
-        )
+        lines = f"{plural(len(refused), 'line')} of judgments.tsv"
+        yield f"not counted: {lines}, the first is line {refused[0].line}: {refused[0].reason}"
     highest = max((row.relevance for row in official.rows), default=0)
     if judgments and scale.best < highest:
         yield (
