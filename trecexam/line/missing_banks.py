@@ -3,84 +3,57 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from converters.errors import ConversionError
 from converters.lines import open_input
 from trecexam.errors import LockedError, TrackError, TrecexamError, quoted
-from trecexam.extension import extensions, named
+from trecexam.extension import provided
+from trecexam.files.cache import FileCache
+from trecexam.files.track_lock import TrackLock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
+from trecexam.graders.writing.asking import Job
 from trecexam.line.grading import Progress
 from trecexam.line.input_files import read_bank_file
-from trecexam.line.loaded_track import TrackLoaders
-from trecexam.line.shared_inputs import SharedInputs
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.track_graders import declared_kind, folder_of
 from trecexam.tables.text import plural
 
-T = TypeVar("T")
 #: What a progress bar counts.
 PROMPTS = "prompts of its bank"
 
 
-class WrittenBank(NamedTuple):
-    """What came of writing a bank.
-
-    Attributes:
-        path: of its file, which is written when every query is through, and not before.
-        items, queries: how many it has, and of how many queries.
-        failures: a line for each query that has got no items, or not all.
-        why: what ended it early; "" where it came to its end.
-    """
-
-    path: Path
-    items: int
-    queries: int
-    failures: tuple[str, ...]
-    why: str
-
-
 class BanksWritten(NamedTuple):
-    """What came of all banks that were missing.
+    """Result of writing all missing banks.
 
     Attributes:
-        notes: what was written, and which queries have nothing in it, one per line.
-        errors: grader -> why it has no bank still.
+        notes: what was written, and queries without items, one per line.
+        errors: grader -> why it still has no bank.
     """
 
     notes: tuple[str, ...]
     errors: Mapping[str, TrecexamError | ConversionError]
 
 
-@cache
-def _bank_writer() -> Any:
-    """Return what has banks written, as `WRITER` of the extension banks; TrackError where nothing does."""
-    at = next((each.bank_writer for each in extensions() if each.bank_writer is not None), None)
-    if at is None:
-        raise TrackError("`write_bank` is set, but no installed extension writes test banks")
-    return named(at)
+def lacks_bank(folder: TrackFolder, files: FileCache) -> bool:
+    """Return True for a grader whose bank is to be written: it has `write_bank`, and no item to grade.
 
+    A file with one item, even a retired one, is a person's: it is never written over or added to.
 
-def lacks_bank(folder: TrackFolder, shared: SharedInputs) -> bool:
-    """Whether a grader's bank is to be written: its section says how, and there is nothing to ask about.
-
-    A file that a person gave, or edited, is a bank as soon as it has one item, be it retired: it is never
-    written over, nor is anything added.
+    Raises:
+        ConversionError: a file of the bank cannot be read.
     """
     if folder.write_bank is None:
         return False
     kind = declared_kind(folder)
     kinds = frozenset[str]() if kind is None else kind.item_kinds
-    return not any(
-        item.kind in kinds
-        for path in folder.bank(optional=True)
-        if path.stat().st_size
-        for item in shared.files.get("bank", path, read_bank_file)[0]
-    )
+    paths = [path for path in folder.bank(optional=True) if path.stat().st_size]
+    items = (item for path in paths for item in files.get("bank", path, read_bank_file)[0])
+    return not any(item.kind in kinds for item in items)
 
 
 def write_missing_banks(
@@ -88,16 +61,14 @@ def write_missing_banks(
     names: Iterable[str],
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
-    hold: Collection[Path] = (),
+    hold: Collection[object] = (),
     doing: Callable[[str], None] = lambda stage: None,
 ) -> BanksWritten:
-    """Writes the banks of those graders that have none and say how; the others' are as they are.
+    """Write the missing banks of these graders.
 
     Args:
-        names: of the graders that are meant.
-        progress: is told how many prompts are answered.
-        hold: run files that are being written now: what nuggets are made from may be among them, so that
-            nothing is written meanwhile.
+        progress: called with the number of answered prompts.
+        hold: files that are being written now: nuggets may be made from them, so nothing is written.
         doing: called before a bank is written, in words that follow "finishing".
     """
     notes: list[str] = []
@@ -112,69 +83,84 @@ def write_missing_banks(
 
         try:
             folder = folder_of(loaders.folder, name)
-            if not lacks_bank(folder, loaders.shared):
+            if not lacks_bank(folder, loaders.files):
                 continue
             if not folder.config.has_writer:
                 raise folder.no_bank_yet()
             doing("the test banks")
-            made: WrittenBank = _bank_writer().write(folder, named_progress, stop, loaders.spent_by_graders)
+            with _lock(folder):
+                made = _job(folder, whole=True).ask(named_progress, stop, loaders.spent_by_graders)
         except LockedError as error:
             errors[name] = TrecexamError(error.reason, path=error.path)
+            continue
         except (TrecexamError, ConversionError) as error:
             errors[name] = error
+            continue
+        target = folder.shown(made.output)
+        failures = [f"query {failure.request}: {failure.reason}" for failure in made.failures]
+        if made.why and stop is not None and stop():
+            break
+        if made.why:
+            reason = (
+                f"{target} is not written yet: {made.why}; what was answered is kept, and `trecexam watch "
+                f"{quoted(folder.root)}` continues with it"
+            )
+            errors[name] = TrackError(reason, path=folder.root)
+        elif not made.items:
+            first = failures[0] if failures else "there are no queries"
+            reason = f"{target} is not written: no query got an item: {first}"
+            errors[name] = TrackError(reason, path=folder.root)
         else:
-            if made.why and stop is not None and stop():
-                break
-            if made.why or not made.items:
-                errors[name] = _unwritten(folder, made)
-                continue
             of = f"{plural(made.items, 'item')} of {plural(made.queries, 'query')}"
-            notes.append(f"{name}: {folder.shown(made.path)} is written, {of}; edit it in any editor")
-            notes += (f"{name}: {failure}" for failure in made.failures)
+            notes.append(f"{name}: {target} is written, {of}; edit it in any editor")
+            notes += (f"{name}: {failure}" for failure in failures)
     return BanksWritten(tuple(notes), errors)
 
 
-def _unwritten(folder: TrackFolder, made: WrittenBank) -> TrecexamError:
-    """Why there is no bank, and what to do."""
-    target = folder.shown(made.path)
-    if made.why:
-        return TrackError(
-            f"{target} is not written yet: {made.why}; what was answered is kept, and `trecexam watch "
-            f"{quoted(folder.root)}` continues with it",
-            path=folder.root,
-        )
-    first = made.failures[0] if made.failures else "there are no queries"
-    return TrackError(f"{target} is not written: no query got an item: {first}", path=folder.root)
-
-
 def estimate_missing_banks(loaders: TrackLoaders, names: Iterable[str]) -> dict[str, Estimate]:
-    """Grader -> what writing its bank would take, of those that have none and could have it written."""
-    return _of_missing_banks(loaders, names, lambda folder: _bank_writer().estimate(folder))
+    """Return what writing the missing banks would take, by grader; asks nobody."""
+    estimates = {}
+    for name, folder in _missing(loaders, names):
+        with suppress(TrecexamError, ConversionError):
+            estimates[name] = _job(folder).estimate()
+    return estimates
 
 
 def forget_unread_answers(loaders: TrackLoaders, names: Iterable[str]) -> int:
-    """Drops stored answers for missing banks that cannot be read; returns how many."""
-    return sum(
-        _of_missing_banks(loaders, names, lambda folder: _bank_writer().forget_unread(folder)).values()
-    )
+    """Drop stored answers for missing banks that cannot be read, and return their number."""
+    n_forgotten = 0
+    for _, folder in _missing(loaders, names):
+        with suppress(TrecexamError, ConversionError), _lock(folder):
+            n_forgotten += _job(folder, again=True, forget_in_file=True).n_forgotten
+    return n_forgotten
 
 
-def _of_missing_banks(
-    loaders: TrackLoaders, names: Iterable[str], call: Callable[[TrackFolder], T]
-) -> dict[str, T]:
-    """Return what `call` returns by grader, of those whose bank is missing and can be written."""
-    results: dict[str, T] = {}
+def _missing(loaders: TrackLoaders, names: Iterable[str]) -> Iterator[tuple[str, TrackFolder]]:
+    """Yield the graders whose bank is missing and can be written."""
     for name in names:
-        # Why one cannot go on, an update says.
+        # An update names the reason where a grader cannot go on.
         with suppress(TrecexamError, ConversionError):
             folder = folder_of(loaders.folder, name)
-            if lacks_bank(folder, loaders.shared) and folder.config.has_writer:
-                results[name] = call(folder)
-    return results
+            if lacks_bank(folder, loaders.files) and folder.config.has_writer:
+                yield name, folder
+
+
+def _job(folder: TrackFolder, **options: bool) -> Job[Any]:
+    """Return the prompts of a missing bank, as `bank generate` sends them."""
+    job: Job[Any] = provided("bank_writer")([folder], **options)
+    return job
+
+
+def _lock(folder: TrackFolder) -> TrackLock:
+    return TrackLock(folder.writing_lock_path, "calling this track's model")
 
 
 def read_target(folder: TrackFolder, target: Path) -> bytes:
-    """What the file holds now, b"" where there is none. Read it before the bank, for `check_unchanged`."""
+    """Read the file, b"" where there is none. Read it before the bank, for `check_unchanged`.
+
+    Raises:
+        TrecexamError: it would not be one of the track's bank, or is compressed.
+    """
     if not folder.takes_as_bank(target):
         patterns = folder.config.track.bank
         hint = (
@@ -191,12 +177,16 @@ def read_target(folder: TrackFolder, target: Path) -> bytes:
 
 
 def lines_of(content: bytes) -> list[bytes]:
-    """The lines of a file, with their ends."""
+    """Split a file into lines, with their ends."""
     return re.findall(rb"[^\n]*\n|[^\n]+", content)
 
 
 def check_unchanged(target: Path, content: bytes) -> None:
-    """Refuses to write to a file that does not hold what it did."""
+    """Refuse to write to a file that changed since `read_target` gave this content.
+
+    Raises:
+        TrecexamError: somebody else changed it meanwhile.
+    """
     if (target.read_bytes() if target.exists() else b"") != content:
         raise TrecexamError(
             "was edited while the model was asked, and is left unchanged; start again: the answers are kept "

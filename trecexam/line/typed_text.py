@@ -16,10 +16,10 @@ _FORMS: tuple[Literal["NFC"], Literal["NFD"]] = ("NFC", "NFD")
 
 
 def typed(what: str, text: str, most: int) -> str:
-    """The text with single blanks for its white space, line ends too.
+    """Return the text with single blanks for white space and line ends.
 
     Args:
-        what: it is, for the message.
+        what: the name of the text, for the message.
 
     Raises:
         TrecexamError: it has a control character (C0, C1, one for the direction of writing), or more than
@@ -33,7 +33,7 @@ def typed(what: str, text: str, most: int) -> str:
 
 
 def refuse_controls(what: str, text: str) -> None:
-    """Refuses what cannot be in a file, is not seen there, or shows the rest in another order.
+    """Refuse characters that are invisible in a file or change the order of what is displayed.
 
     Raises:
         TrecexamError: there is such a character.
