@@ -97,7 +97,7 @@ def track_leaderboard(
     first = boards[columns[0][0]]
     n_shown = sum(map(len, shown.values())) if measures is None else None
     over = ", ".join(f"{name} {board.n_queries:,}" for name, board in boards.items())
-    notes = {name: (*grades_notes(track[name]), *board.notes) for name, board in boards.items()}
+    lines_by_grader = {name: (*grades_notes(track[name]), *board.notes) for name, board in boards.items()}
     return JointLeaderboard(
         names,
         first.n_queries,
@@ -107,7 +107,7 @@ def track_leaderboard(
             Note(f"means are over each grader's queries: {over}", METHOD),
             *_groups(rows, names[:n_shown]),
             *_missing_runs(track, boards, all_runs),
-            *each_once(notes, of_grader),
+            *each_once(lines_by_grader, of_grader),
             *track.unable_notes,
         ),
         _n_shown=n_shown,
