@@ -129,6 +129,26 @@ def test_a_plot_shows_the_requested_measures(run_command: Talk, track: Path, tmp
     assert {text.get_text() for text in figure.axes[0].get_yticklabels()} == {row.run for row in board.rows}
 
 
+def test_the_scatter_plot_of_an_official_leaderboard_has_its_means_or_ranks(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track")
+    (root / "qrels.txt").unlink()
+    means = {"run0": 0.5, "run1": 0.6, "run2": 0.1}
+    for lines, label, official in (
+        (
+            [f"{name}\tnDCG@10\tall\t{mean}" for name, mean in means.items()],
+            "official_leaderboard:nDCG@10",
+            means,
+        ),
+        (["run0\t2", "run1\t1", "run2\t3"], "official rank", {"run0": 2, "run1": 1, "run2": 3}),
+    ):
+        (root / "official_leaderboard.txt").write_text("\n".join(lines) + "\n")
+        with trecexam.open_track(root, grader=HashGrader()) as opened:
+            opened.update()
+            figure = opened.plot("scatter")
+        assert figure.axes[0].get_xlabel() == label
+        assert {row["run"]: row["official"] for row in figure.plot.table} == official
+
+
 def test_the_thresholds_of_a_measure_equal_those_of_correlate(track: Path) -> None:
     with trecexam.open_track(track) as opened:
         figure = opened.plot("thresholds", measure="P(rel=4)@5", official_measure="P(rel=2)@5")
@@ -184,36 +204,20 @@ def test_a_track_without_runs_has_no_plot_and_gives_a_remedy(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("with_report")
-def test_an_update_writes_pdfs_if_configured_and_draws_none_twice(
-    small_track: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drawn: list[str] = []
-
-    def pdf(plot: canvas.Plot) -> bytes:
-        drawn.append(plot.name)
-        return b"%PDF of " + plot.name.encode()
-
-    monkeypatch.setattr(canvas, "_pdf", pdf)
+def test_an_update_writes_pdfs_if_configured(small_track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canvas, "_pdf", lambda plot: b"%PDF of " + plot.name.encode())
     plots, settings = small_track / "out" / "plots", (small_track / "trecexam.toml").read_text()
-    with trecexam.open_track(small_track, grader=HashGrader()) as opened:
-        opened.update()
-    assert not list(plots.glob("*.pdf"))
-    (small_track / "trecexam.toml").write_text(f"{settings}[report]\npdf = true\n")
-    for _ in range(2):
+
+    def update(settings: str) -> list[str]:
+        (small_track / "trecexam.toml").write_text(settings)
         with trecexam.open_track(small_track, grader=HashGrader()) as opened:
             opened.update()
-        names = [path.stem for path in sorted(plots.glob("*.svg"))]
-        assert [path.stem for path in sorted(plots.glob("*.pdf"))] == names == sorted(drawn)
-        manifest = json.loads((small_track / "out" / "manifest.json").read_text())
-        assert "plots/scatter.pdf" in manifest["outputs"]
-        assert '<a href="plots/scatter.pdf">PDF</a>' in (small_track / "out" / "report.html").read_text()
-    (plots / "scatter.pdf").write_bytes(b"changed")
-    with trecexam.open_track(small_track, grader=HashGrader()) as opened:
-        opened.update()
+        return [path.stem for path in sorted(plots.glob("*.pdf"))]
+
+    assert update(settings) == []
+    assert update(f"{settings}[report]\npdf = true\n") == [path.stem for path in sorted(plots.glob("*.svg"))]
     assert (plots / "scatter.pdf").read_bytes() == b"%PDF of scatter"
-    assert len(drawn) == len(names) + 1
-    (small_track / "trecexam.toml").write_text(settings)
-    with trecexam.open_track(small_track, grader=HashGrader()) as opened:
-        opened.update()
-    assert not list(plots.glob("*.pdf"))
-    assert [path.stem for path in sorted(plots.glob("*.svg"))] == names
+    manifest = json.loads((small_track / "out" / "manifest.json").read_text())
+    assert "plots/scatter.pdf" in manifest["outputs"]
+    assert '<a href="plots/scatter.pdf">PDF</a>' in (small_track / "out" / "report.html").read_text()
+    assert update(settings) == []

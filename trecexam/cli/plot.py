@@ -47,8 +47,7 @@ def plot(
     """Draw the plot NAME of TRACK for a paper; without NAME, list the plots.
 
     Fonts are embedded as TrueType, the picture has no title, and marks differ without colour, too. The same
-    track gives the same bytes. Runs far from all others are drawn at the edge, with their values. The text
-    for a caption goes to stderr.
+    track gives the same bytes. The text for a caption goes to stderr.
     """
     # Imports numpy, which --help must not load.
     from trecexam.outputs.plotting import declared_plot, plots_table

@@ -121,9 +121,9 @@ def plot(
         if kind not in choices(make):
             raise TrecexamError(f"plot {name} has no {kind.replace('_', ' ')} to choose; leave out {value}")
     # Imports matplotlib, which no other call needs.
-    from trecexam.tables.plots.paper import paper_figure
+    from trecexam.tables.plots.paper import PaperFigure
 
-    figure = paper_figure(make(track, **chosen), width=across, height=up, letters=font_size)
+    figure = PaperFigure(make(track, **chosen), width=across, height=up, letters=font_size)
     if isinstance(track, LoadedTrack) and not track.is_single:
         notes_by_grader = {grader: grades_notes(each) for grader, each in track.assessments.items()}
         figure.notes = (*each_once(notes_by_grader, of_grader), *map(str, track.unable_notes))

@@ -21,7 +21,6 @@ from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.notes import each_once, of_grader
 from trecexam.tables.page.page import Page
-from trecexam.tables.plots.canvas import Drawings
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Table, Value, to_json
 from trecexam.tables.terminal import cut
@@ -65,8 +64,7 @@ def report(
         complete: whether the grader was asked about all cells.
     """
     counts, folder = track.counts, track.folder
-    drawings = Drawings(folder.out, folder.manifest_path, pdf=track.config.report.pdf)
-    page = Page(_LEAD, drawings, folder.link)
+    page = Page(_LEAD, folder.link, pdf=track.config.report.pdf)
     for feature in features:
         if feature.page is not None and feature.applies(track):
             feature.page(track, page)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from trecexam.tables.terminal import cut
-from trecexam.tables.text import number
 from trecexam.tables.view import NO_VALUE, Rows, Value, by_column, view
 
 #: Letters in a cell: of a text that is read, of a code, of a name; and of a text that is not cut.
@@ -78,7 +77,7 @@ def excerpt(
     if places is None:
         table = replace(table, rows=table.rows[:most])
         places = range(len(table.rows))
-    page = view(table, places=places, whole="{:,}".format)
+    page = view(table, places=places, whole=_whole)
     values = dict(by_column(table))
     below = {column.name for column in page.rest if column.name.startswith(f"{column.of}.")}
     rest = [
@@ -103,14 +102,13 @@ def excerpt(
     return Excerpt(tuple(columns), tuple(zip(*cells, strict=True)), total, file, table.caption, name_at)
 
 
+def _whole(value: int) -> str:
+    return str(value) if isinstance(value, bool) else f"{value:,}"
+
+
 def _spread(ends: tuple[str, ...]) -> str:
     return f"± {ends[0]}" if len(ends) == 1 else " to ".join(ends)
 
 
 def _exists(value: Value) -> bool:
     return value is not None and value != "" and not (isinstance(value, float) and not math.isfinite(value))
-
-
-def shown(value: float) -> str:
-    """Return a number as people read it; "" for NaN."""
-    return number(value) if math.isfinite(value) else ""

@@ -304,15 +304,6 @@ def test_a_leaderboard_of_other_runs_is_rejected(graded: Path, capsys: pytest.Ca
     assert "names none of the runs here: it has 'one', 'two', and here are 'run0', 'run1', 'run2'" in line
 
 
-def test_a_leaderboard_of_one_run_as_trec_eval_prints_it_is_named(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (graded / "qrels.txt").unlink()
-    (graded / "official_leaderboard.txt").write_text("map\tall\t0.4\nndcg\tall\t0.5\n")
-    line = refusal(capsys, graded)
-    assert "names no run: a file in the format `trec_eval` is of one run" in line
-
-
 def test_labels_below_minus_1_count_as_not_relevant(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = [
         graded,

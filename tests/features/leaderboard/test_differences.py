@@ -19,6 +19,7 @@ from trecexam.cli.closer import CORRECTIONS, TESTS
 from trecexam.cli.main import run
 from trecexam.features.leaderboard.differences import Test, compare
 from trecexam.scores.paired_tests import Correction
+from trecexam.tables import text
 
 Row = dict[str, str]
 
@@ -248,13 +249,13 @@ def test_the_report_compares_with_the_baseline_of_the_settings(graded: Path) -> 
     assert run(["watch", str(graded), "--once"]) == 0
     page = (graded / "out" / "report.html").read_text()
     with trecexam.open_track(graded) as opened:
-        compared = opened.compare(baseline="run1")
-    assert "Below the intervals is the difference from <code>run1</code>" in page
+        compared = opened.compare(opened.leaderboard().measures[:1], baseline="run1")
+    assert "The second table is of differences from <code>run1</code>" in page
     assert compared.words in page
-    for of in compared.measures:
-        for values in of.of_baseline().values():
-            p = values["p-value corrected"]
-            assert f"{values['difference']:+.3f}, p {'–' if p != p else f'{p:.3f}'}" in page  # noqa: RUF001
+    for row in compared.tables["differences"]:
+        assert f"<bdi>{row['run_a']}</bdi>" in page
+        difference = text.number(row["difference"])
+        assert f">{difference}<" in page
     config.write_text(settings.replace("write = false", 'baseline = "<gone>"'))
     assert run(["watch", str(graded), "--once"]) == 0
     page = (graded / "out" / "report.html").read_text()

@@ -48,7 +48,7 @@ def make_plots(names: Sequence[str]) -> dict[str, Plot]:
     runs = [names[n] for n in order]
     ours, theirs = rubric[order], official[order]
     points = [
-        (("P(rel=t)@5", f"P(rel={t})@5", "nDCG@10", t), correlate(ours**t, theirs, draws=QueryDraws(20)))
+        ((f"P(rel={t})@5", "nDCG@10", t), correlate(ours**t, theirs, draws=QueryDraws(20)))
         for t in range(1, 6)
     ]
     items = [

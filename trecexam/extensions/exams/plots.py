@@ -15,7 +15,6 @@ from trecexam.extensions.exams.irt.model import GRID, exam_information, probabil
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 from trecexam.extensions.exams.tables import abilities_table, information_curves
 from trecexam.tables.plots.model import Plot, Size
-from trecexam.tables.plots.rows import draw_rows
 from trecexam.tables.plots.style import (
     BLUE,
     GREEN,
@@ -24,6 +23,7 @@ from trecexam.tables.plots.style import (
     PURPLE,
     SEQUENTIAL,
     WIDTH,
+    draw_rows,
     grid,
     letters,
     short,

@@ -54,7 +54,6 @@ from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.ratings import QueryRatings
 from trecexam.scores.values import MeasureValues
 from trecexam.tables.page.page import Page, Section
-from trecexam.tables.plots.canvas import Drawings
 
 
 class _GatheredQuery(NamedTuple):
@@ -335,7 +334,7 @@ def _as_image(svg: re.Match[str]) -> str:
 
 def _added(track: Assessment) -> list[Section]:
     """Return the sections of the report on holes and of extensions."""
-    page = Page(drawings=Drawings(track.folder.out, track.folder.manifest_path))
+    page = Page()
     for feature in (*(named(at) for extension in extensions() for at in extension.features), HOLES):
         if feature.page is not None and feature.applies(track):
             feature.page(track, page)

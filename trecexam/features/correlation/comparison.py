@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -39,7 +38,7 @@ from trecexam.scores.values import MeasureValues
 from trecexam.tables.notes import CHANGES, METHOD, Note, each_once, of_grader
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
-from trecexam.tables.text import plural
+from trecexam.tables.text import plural, shorten_list
 
 #: What stands before a measure on the official judgments, where others have a grader's name.
 OFFICIAL = "official"
@@ -72,23 +71,6 @@ class LeaderboardComparison(Result):
     def _declare(self) -> dict[str, Table]:
         """Declare the table with a row for each pair."""
         return {"correlations": correlation_table(self.pairs, self.keys)}
-
-    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """Return the table, without rows over one run if there are others, and say so above it.
-
-        Without any correlation it has no rows: a note says why.
-        """
-        if wide:
-            return (self.table,)
-        if all(math.isnan(value.kendall_tau.value) for _, value in self.pairs):
-            return (replace(self.table, rows=()),)
-        pairs = [pair for pair in self.pairs if pair[1].n_runs > 1]
-        if len(pairs) == len(self.pairs):
-            return (self.table,)
-        n_one = plural(len(self.pairs) - len(pairs), "row")
-        caption = f"{n_one} over one run, which has no correlation"
-        table = correlation_table(pairs, self.keys)
-        return (replace(table, caption=f"left out: {caption}"),)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -275,14 +257,11 @@ def _official(
 
 def _nothing(track: LoadedTrack, columns: Sequence[str]) -> NothingToCompareError:
     """Return why several graders have nothing to compare, and what to do."""
-    if track.unable:
-        reason = "; ".join(("nothing to compare: no two columns have runs in common", *track.unable_notes))
-    elif not columns:
+    if not columns:
         reason = nothing_graded(track.first)
-    elif len(columns) == 1:
-        reason = (
-            f"nothing to compare {columns[0]} with: its grader has no official side; name a second measure"
-        )
+    elif track.unable or len(columns) == 1:
+        why = f"nothing to compare: of {shorten_list(columns, 6, quote='')} no two have runs in common"
+        reason = "; ".join((why, *track.unable_notes))
     else:
         return nothing_to_compare(track.of_documents)
     return NothingToCompareError(reason, path=track.folder.root)

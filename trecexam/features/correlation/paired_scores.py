@@ -79,13 +79,8 @@ class PairedScores:
         return (f"{self.measure}{at}", self.rubric), (f"{self.official_measure} (official)", self.official)
 
 
-@dataclass(frozen=True)
-class _Variant:
-    """A rubric measure at a min_rating."""
-
-    name: str
-    min_rating: int | None
-    values: MeasureValues
+#: A rubric measure, the min_rating that it is computed at, and its values.
+_Variant = tuple[str, int | None, MeasureValues]
 
 
 def paired_scores(
@@ -158,10 +153,9 @@ def paired_scores(
 def _pair(
     variant: _Variant, official_measure: str, runs: Sequence[str], queries: Sequence[str], official: Floats
 ) -> PairedScores:
-    values = variant.values.matrix(variant.name, runs, queries)
-    return PairedScores(
-        variant.name, official_measure, variant.min_rating, tuple(runs), tuple(queries), values, official
-    )
+    name, min_rating, values = variant
+    rubric = values.matrix(name, runs, queries)
+    return PairedScores(name, official_measure, min_rating, tuple(runs), tuple(queries), rubric, official)
 
 
 def _asked_sides(
@@ -277,29 +271,23 @@ def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
         return (f"no intervals: they need at least {MIN_QUERIES} queries",)
     if any(len(scores.runs) > MOST_RUNS for scores in pairs):
         return (f"no intervals: they are computed for at most {MOST_RUNS} runs",)
-    sides = [side for scores in pairs for side in scores.sides]
-    # A single one means that there is no correlation at all, which `comparison_notes` say.
-    few = {name: n for name, values in sides if 1 < (n := n_distinct(values)) < MIN_DISTINCT}
-    lines: list[str] = []
-    if few:
-        n_runs = max(len(scores.runs) for scores in pairs)
-        (name, n), *others = few.items()
-        other_sides = (f"{name} {n}" for name, n in others)
-        listed = shorten_list([f"{name} has {n} distinct values", *other_sides], 6, quote="")
-        lines.append(
-            f"no interval where the runs have fewer than {MIN_DISTINCT} distinct values on a side, as the "
-            f"coefficient can then take only a few values: of {plural(n_runs, 'run')}, {listed}"
-        )
-    tops: dict[str, None] = {}
-    for scores in pairs:
-        for k in tops_without_interval(scores.rubric, scores.official):
-            tops[f"kendall@{k} of {scores.measure} with {scores.official_measure}"] = None
-    if tops:
-        lines.append(
-            f"no interval where the best runs alone have fewer than {MIN_DISTINCT} distinct values on a "
-            f"side: {shorten_list(list(tops), 4, quote='')}"
-        )
-    return tuple(lines)
+    # A single value means that there is no correlation at all, which `comparison_notes` say.
+    few = {
+        f"{name} has {n}": None
+        for scores in pairs
+        for name, values in scores.sides
+        if 1 < (n := n_distinct(values)) < MIN_DISTINCT
+    } | {
+        f"kendall@{k} of {scores.measure} with {scores.official_measure}": None
+        for scores in pairs
+        for k in tops_without_interval(scores.rubric, scores.official)
+    }
+    if not few:
+        return ()
+    return (
+        f"no interval where the runs (of kendall@k: the best k) have fewer than {MIN_DISTINCT} distinct "
+        f"values on a side: {shorten_list(list(few), 6, quote='')}",
+    )
 
 
 def _variants(
@@ -311,7 +299,7 @@ def _variants(
     if not min_ratings:
         values = rubric_values(track, measures)
         computed = [name for name in map(str, map(measure, names)) if name not in values.failures]
-        return [[_Variant(name, None, values)] for name in computed[:most]]
+        return [[(name, None, values)] for name in computed[:most]]
     compared = [measure(name) for name in names][:most]
     best = track.grader.scale.max_rating
     for min_rating in min_ratings:
@@ -321,19 +309,20 @@ def _variants(
                 path=track.folder.config_path,
             )
     counts = track.config.scores.label == "count"
-    # Two measures that differ in nothing but `rel` are the same at a min_rating.
-    indices_at: dict[int | None, dict[str, int]] = {}
-    for index, rubric_measure in enumerate(compared):
+    variants: list[list[_Variant]] = []
+    seen: set[tuple[str, int | None]] = set()
+    for rubric_measure in compared:
+        variants.append([])
         for min_rating in min_ratings:
             changed = at_min_rating(rubric_measure, min_rating, counts=counts)
-            at = None if changed is None else min_rating
-            indices_at.setdefault(at, {}).setdefault(str(changed or rubric_measure), index)
-    variants: list[list[_Variant]] = [[] for _ in compared]
-    for at, indices in indices_at.items():
-        values = rubric_values(track, list(indices), min_rating=at)
-        for name, index in indices.items():
+            name, at = str(changed or rubric_measure), None if changed is None else min_rating
+            # Two measures that differ in nothing but `rel` are the same at a min_rating.
+            if (name, at) in seen:
+                continue
+            seen.add((name, at))
+            values = rubric_values(track, [name], min_rating=at)
             if name not in values.failures:
-                variants[index].append(_Variant(name, at, values))
+                variants[-1].append((name, at, values))
     return variants
 
 
@@ -369,13 +358,6 @@ def _unmatched_judgments(track: Assessment) -> Iterator[str]:
         if reason:
             yield reason
     if track.inputs.official_ranks is not None and not _ranked(track):
-        file = track.folder.official_leaderboard()
-        if file is not None and list(track.inputs.official_ranks) == [file.stem]:
-            yield (
-                "the official leaderboard names no run: a file in the format `trec_eval` is of one run, and "
-                "cannot be the leaderboard; use a format with a column for the run, see `trecexam formats`"
-            )
-            return
         ranked, runs = (shorten_list(list(names)) for names in (track.inputs.official_ranks, track.runs))
         yield f"the official leaderboard names none of the runs here: it has {ranked}, and here are {runs}"
 

@@ -144,7 +144,7 @@ class Differences(Result):
         """The leaderboard with its groups or differences, the comparisons, and the groups."""
         tables = {"differences": self._differences()}
         if self.board is not None:
-            board = {"leaderboard": self._joined_to(self.board.table)}
+            board = {"leaderboard": self.joined_to(self.board.table)}
             tables = tables | board if self.pairs else board | tables
         return tables if self.baseline else {**tables, "groups": self._groups()}
 
@@ -201,7 +201,7 @@ class Differences(Result):
         rows = [(run, of.measure, group) for of in self.measures for run, group in of.groups.items()]
         return Table(("run", "measure", "group"), tuple(rows))
 
-    def _joined_to(self, board: Table) -> Table:
+    def joined_to(self, board: Table) -> Table:
         """Return the leaderboard's table with facts about each run.
 
         Of all pairs that is `group`, after `run`; of a baseline the columns `MEASURE difference` ... after

@@ -3,58 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from trecexam.features.leaderboard.differences import Differences, differences, own_differences
+from trecexam.features.leaderboard.differences import differences, own_differences
 from trecexam.features.leaderboard.plot import leaderboard_plot, plot_of
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS, unread_answers
 from trecexam.line.evaluation import own_leaderboard, values_of_runs, why_no_scores
 from trecexam.line.feature import Feature
-from trecexam.scores.leaderboard import Leaderboard, interval
-from trecexam.tables.excerpt import shown
+from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.page.page import Page
 from trecexam.tables.result import Tables
-from trecexam.tables.table import Layout, Table, Value, to_tsv
+from trecexam.tables.table import Table, to_tsv
 from trecexam.tables.text import sentence
-
-
-def reported_table(board: Leaderboard, compared: Differences | None, baseline: Differences | None) -> Table:
-    """Return a row for each run: group, mean and 95% interval of each measure, answered queries.
-
-    Args:
-        compared: all pairs of runs; None for no groups.
-        baseline: the runs against one; its differences are `MEASURE.against`, as texts.
-    """
-    against = [] if baseline is None else [_against(of.of_baseline()) for of in baseline.measures]
-
-    def values(row_index: int) -> Iterator[Value]:
-        row = board.rows[row_index]
-        yield from (row.run, *(() if compared is None else (compared.groups.get(row.run),)))
-        for at, score in enumerate(row.scores):
-            yield from (score.mean, *interval(score, row.n_queries, measure=board.measures[at]))
-            yield from (texts.get(row.run) for texts in against[at : at + 1])
-        yield row.n_answered
-
-    ends = ("", ".low", ".high", *((".against",) if against else ()))
-    columns = [f"{name}{end}" for name in board.measures for end in ends]
-    header = ("run", *(() if compared is None else ("group",)), *columns, "answered")
-    rows = tuple(tuple(values(row_index)) for row_index in range(len(board.rows)))
-    return Table(header, rows, layout=Layout(("run",), ranks=board.ranks))
-
-
-def _against(baseline: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Return run -> its difference from the baseline, with p value and sign."""
-    signs = {run: "▲" if of["difference"] > 0 else "▼" for run, of in baseline.items() if of["reject"]}
-    p = {run: shown(of["p-value corrected"]) or "–" for run, of in baseline.items()}  # noqa: RUF001
-    return {
-        run: f"{of['difference']:+.3f}, p {p[run]} {signs.get(run, '')}".rstrip()
-        for run, of in baseline.items()
-    }
-
 
 #: Runs that the page lists.
 _RUNS = 200
@@ -88,28 +51,28 @@ def _page(track: Assessment, page: Page) -> None:
     if why:
         page.add("leaderboard", Tables({}, board.notes), title=title, why=sentence(why))
         return
-    named = track.config.report.baseline
-    baseline = differences(track, baseline=named) if named in track.runs else None
-    compared = own_differences(track) if len(board.rows) > 1 else None
     means = f"all {board.n_queries:,} queries: one that a run skips counts 0"
     if board.average != "all":
         means = "the queries that each run answered, which flatters runs that skip some"
-    lead = [f"Means over {means}. Below each mean is its 95% interval over queries."]
-    if baseline is not None:
-        lead.append(
-            f"Below the intervals is the difference from `{named}` with its p value ({baseline.words}); "
-            "▲ significantly better, ▼ worse."
-        )
-    elif named:
-        lead.append(f"`[report] baseline` names the run `{named}`, which the track does not have.")
-    if compared is not None:
+    lead = [f"Means over {means}. Below each mean is ± its standard error."]
+    table = replace(board.table, layout=replace(board.table.layout, most=None))
+    tables, files = {"leaderboard": table}, ["leaderboard.tsv", "per_query.tsv"]
+    if len(board.rows) > 1:
+        compared = own_differences(track)
+        tables["leaderboard"] = compared.joined_to(table)
+        files.append("differences.tsv")
         lead.append(
             f"Runs that share a letter do not differ significantly by {board.measures[0]} "
             f"({compared.words}); differences.tsv has all pairs with p values and effect sizes."
         )
-    table = reported_table(board, compared, baseline)
-    files = ("leaderboard.tsv", "per_query.tsv", *(("differences.tsv",) if compared else ()))
-    result = Tables({"leaderboard": table}, board.notes, (leaderboard_plot(board),))
+    named = track.config.report.baseline
+    if named in track.runs:
+        against = differences(track, board.measures[:1], baseline=named)
+        tables["differences"] = against.tables["differences"]
+        lead.append(f"The second table is of differences from `{named}` ({against.words}).")
+    elif named:
+        lead.append(f"`[report] baseline` names the run `{named}`, which the track does not have.")
+    result = Tables(tables, board.notes, (leaderboard_plot(board),))
     page.add("leaderboard", result, title=title, lead=" ".join(lead), files=files, rows=_RUNS)
 
 

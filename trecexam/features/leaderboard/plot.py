@@ -15,10 +15,8 @@ from trecexam.line.diagnostics import NO_RUNS, nothing_graded
 from trecexam.line.evaluation import why_no_scores
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.scores.leaderboard import Leaderboard, first_column, interval
-from trecexam.tables.plots.limits import squeezing
 from trecexam.tables.plots.model import Plot, Size
-from trecexam.tables.plots.rows import EDGE, draw_rows
-from trecexam.tables.plots.style import NAMED, WIDTH, letters
+from trecexam.tables.plots.style import NAMED, WIDTH, draw_rows, letters
 from trecexam.tables.table import Table, Value
 from trecexam.tables.terminal import cut
 from trecexam.tables.text import plural
@@ -26,9 +24,8 @@ from trecexam.tables.text import plural
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Inches that a run takes, what else is around the runs of one panel and of several, a line of a label of
-#: several, and all of it at most: a page.
-_ROW, _AROUND, _AROUND_PANELS, _LINE, _MOST = 0.155, 0.7, 0.57, 0.14, 8.2
+#: Inches that a run takes, what else is around the runs, a line of a panel's label, and all of it at most.
+_ROW, _AROUND, _LINE, _MOST = 0.155, 0.7, 0.14, 8.2
 #: The share of the width that panels have, and the inches that a number below one takes.
 _PLOTTED, _TICK = 0.7, 0.4
 #: Columns of the table for each panel.
@@ -74,32 +71,22 @@ def leaderboard_plot(board: Leaderboard, boards: Mapping[str, Leaderboard] = Map
     best = board.rows[0]
     # Of the columns that are drawn, the one that orders the runs.
     first = min(first_column(best), len(columns) - 1)
-    means = np.array([row[len(header) :: 4] for row in rows], float)
-    edge = EDGE if any(squeezing(values[np.isfinite(values)]).any() for values in means.T) else ""
-    ranked = "; the numbers at the side are ranks" if len(rows) > NAMED else ""
-    apart = "Intervals that overlap do not say that two runs are equally good: runs answer the same queries."
+    over, unseen, panels = "queries", "", 0
     if boards:
-        title = f"Leaderboard of all graders, by {columns[first]}"
-        over = f"each grader's queries and its 95% interval (Student's t over queries){ranked}. No dot: the "
-        over += "grader does not look at the run, or has graded nothing"
-        summary = f"{plural(len(rows), 'run')} by {plural(len(columns), 'column')}: {', '.join(columns)}; "
-        summary += f"the first by {columns[first]} is {cut(best.run, 60)}."
-        around = _AROUND_PANELS + _LINE * (1 + max(_label(column).count("\n") for column in columns))
-    else:
-        title = f"Leaderboard by {columns[0]}"
-        ranked += ", names are in the table below" * bool(ranked)
-        over = f"queries and its 95% interval (Student's t over queries){ranked}"
-        summary = f"{len(rows)} runs by {columns[0]}; the best is {cut(best.run, 60)} with "
-        summary += f"{best.scores[0].mean:.3f}."
-        around = _AROUND
+        over = "each grader's queries"
+        unseen = " No dot: the grader does not look at the run, or has graded nothing."
+        panels = 1 + max(_label(column).count("\n") for column in columns)
+    ranked = " The numbers at the side are ranks." if len(rows) > NAMED else ""
     return Plot(
         "leaderboard",
-        title,
-        f"Mean over {over}. {apart}{edge}",
-        summary,
+        f"Leaderboard {'of all graders, ' * bool(boards)}by {columns[first]}",
+        f"Mean over {over} and its 95% interval (Student's t over queries).{unseen}{ranked} Intervals that "
+        "overlap do not say that two runs are equally good: runs answer the same queries.",
+        f"{plural(len(rows), 'run')} by {', '.join(columns)}; the best by {columns[first]} is "
+        f"{cut(best.run, 60)} with {best.scores[first].mean:.3f}.",
         Table((*header, *(f"{column}{of}" for column in columns for of in _OF_EACH)), tuple(rows)),
         _draw,
-        Size(WIDTH, min(_MOST, around + _ROW * max(len(rows), 3)), rows=True),
+        Size(WIDTH, min(_MOST, _AROUND + _LINE * panels + _ROW * max(len(rows), 3)), rows=True),
         {f"panel {n}": column for n, column in enumerate(columns)} if boards else {},
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.notes import ranked
-from trecexam.tables.plots.canvas import FOLDER, Drawings, draw, plot_files
+from trecexam.tables.plots.canvas import FOLDER, draw, plot_files
 from trecexam.tables.plots.model import Drawing, Plot
 from trecexam.tables.plots.style import WIDTH
 from trecexam.tables.result import Result
@@ -41,8 +41,8 @@ class Page:
 
     Args:
         lead: what was done, for the head of the page.
-        drawings: draws plots, which then have files in out/; None for plots without files.
-        link: gives the address, on the page, of a file or folder of out/.
+        link: gives the address, on the page, of a file or folder of out/; None for plots without files.
+        pdf: plots have PDF files, too.
 
     Attributes:
         sections: in the order of the page.
@@ -50,12 +50,12 @@ class Page:
     """
 
     def __init__(
-        self, lead: str = "", drawings: Drawings | None = None, link: Callable[[str], str] = str
+        self, lead: str = "", link: Callable[[str], str] | None = None, *, pdf: bool = False
     ) -> None:
         self.lead = lead
         self.sections: list[Section] = []
         self.files: dict[str, bytes] = {}
-        self._drawings, self._link = drawings, link
+        self._link, self._with_files, self._pdf = link or str, link is not None, pdf
 
     def add(
         self,
@@ -107,7 +107,7 @@ class Page:
             pictures=[(plot, self._drawn(plot)) for plot in plots],
             # A plot without a neighbour may be wide, or stand beside its caption.
             shape=next(("wide" if size.width > WIDTH else "tall" * size.rows for size in sizes), ""),
-            plots="" if self._drawings is None else self._link(FOLDER),
+            plots=self._link(FOLDER) if self._with_files else "",
             link=self._link,
         )
         names = [section.name for section in self.sections]
@@ -120,10 +120,8 @@ class Page:
 
     def _drawn(self, plot: Plot) -> Drawing:
         """Return the plot's picture, and add its files."""
-        if self._drawings is None:
-            return draw(plot)
-        drawing = self._drawings.of(plot)
-        self.files.update(plot_files(plot, drawing))
+        drawing = draw(plot, pdf=self._pdf)
+        self.files.update(plot_files(plot, drawing) if self._with_files else ())
         return drawing
 
     def to_html(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -49,11 +47,6 @@ class Plot:
     draw: Callable[[Figure, Plot], None] = field(compare=False)
     size: Size
     settings: Mapping[str, Value] = field(default_factory=dict)
-
-    def digest(self) -> str:
-        """Equal for two plots exactly when they look the same, drawn by the same code."""
-        seen = [self.name, self.title, self.summary, self.table.header, self.table.rows, dict(self.settings)]
-        return hashlib.sha256(json.dumps(seen, ensure_ascii=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -41,29 +41,42 @@ class PaperFigure(Figure):
 
     notes: tuple[str, ...] = ()
 
-    def __init__(self, plot: Plot, width: float, height: float, letters: float) -> None:
-        """Args: width, height: inches. letters: points of the letters; some are a little smaller.
+    def __init__(
+        self,
+        plot: Plot,
+        *,
+        width: float | None = None,
+        height: float | None = None,
+        letters: float = LETTERS,
+    ) -> None:
+        """Draw a plot in a size.
+
+        Args:
+            width: inches; None for that in the report.
+            height: inches; None for one that suits the plot at this width.
+            letters: points of the letters; some are a little smaller.
 
         Raises:
             TrecexamError: there is no room for it in this size.
         """
+        size = plot.size
+        across = size.width if width is None else width
+        # Rows of names are as high as their letters; other plots keep their shape, but grow no higher.
+        ratio = letters / LETTERS if size.rows else min(1.0, across / size.width)
+        up = size.height * ratio if height is None else height
         self.plot = plot
-        self._settings = {
-            "font.size": letters,
-            "legend.fontsize": 8.5 / LETTERS * letters,
-            # Whatever fonts a reader has, nothing collides.
-            "svg.fonttype": "path",
-        }
+        # Text as paths: whatever fonts a reader has, nothing collides.
+        self._settings = {"font.size": letters, "svg.fonttype": "path"}
         with own_settings(self._settings), warnings.catch_warnings():
             warnings.filterwarnings("error", ".*constrained_layout not applied.*")
-            super().__init__((width, height), dpi=_SCREEN, layout="constrained")
+            super().__init__((across, up), dpi=_SCREEN, layout="constrained")
             try:
                 plot.draw(self, plot)
                 self._wrap_labels()
                 self.draw_without_rendering()
             except UserWarning:
                 raise TrecexamError(
-                    f"plot {plot.name}: {width:.2f} x {height:.2f} in are too small with letters of "
+                    f"plot {plot.name}: {across:.2f} x {up:.2f} in are too small with letters of "
                     f"{letters:g} points; give more width or height, or smaller letters"
                 ) from None
             # What is where is settled, and does not change with the resolution.
@@ -103,20 +116,3 @@ class PaperFigure(Figure):
                 # Lines of about the same length.
                 words = text.get_text()
                 text.set_text("\n".join(wrapped(words, math.ceil(1.1 * len(words) / lines))))
-
-
-def paper_figure(
-    plot: Plot, *, width: float | None = None, height: float | None = None, letters: float = LETTERS
-) -> PaperFigure:
-    """Draw a plot in a size.
-
-    Args:
-        width: inches; None for that in the report.
-        height: inches; None for one that suits the plot at this width.
-        letters: points.
-    """
-    size = plot.size
-    across = size.width if width is None else width
-    # Rows of names are as high as their letters; other plots keep their shape, but grow no higher.
-    ratio = letters / LETTERS if size.rows else min(1.0, across / size.width)
-    return PaperFigure(plot, across, size.height * ratio if height is None else height, letters)

@@ -6,13 +6,17 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trecexam.tables.terminal import cut, cut_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Floats = NDArray[np.float64]
 
 INK, MUTED, GRID = "#1b1f24", "#57606a", "#d8dee4"
 #: Okabe & Ito's palette, which is made for all kinds of colour vision.
@@ -42,7 +46,6 @@ RC: dict[str, Any] = {
     "grid.color": GRID,
     "grid.linewidth": 0.6,
     "image.composite_image": False,
-    "legend.fontsize": 8.5,
     # Text in a PDF stays text, in fonts that are embedded; journals refuse the default, Type 3.
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
@@ -80,6 +83,18 @@ def grid(axes: Axes, axis: Any = "both") -> None:
     axes.grid(visible=True, axis=axis)
 
 
+def end_at_one(axes: Axes, axis: Literal["x", "y"]) -> None:
+    """End an axis at 1 if no value is above 1, and draw marks at the end whole."""
+    end, highest = (
+        (axes.get_xlim()[1], axes.dataLim.x1) if axis == "x" else (axes.get_ylim()[1], axes.dataLim.y1)
+    )
+    if highest <= 1 < end:
+        axes.set(**{f"{axis}lim": (None, 1)})
+    for line in axes.lines:
+        # A line without a mark has no extent, which a layout could not do with.
+        line.set_clip_on(np.size(line.get_xdata()) == 0)
+
+
 def label_rows(axes: Axes, names: Sequence[str]) -> None:
     """Write names down the left side, first on top; of too many only every tenth place, as a number."""
     axes.set_ylim(len(names) - 0.5, -0.5)
@@ -91,6 +106,22 @@ def label_rows(axes: Axes, names: Sequence[str]) -> None:
         axes.set_yticks(row_indices, [str(row_index + 1) for row_index in row_indices])
         axes.set_ylabel("rank")
     axes.tick_params(axis="y", length=0)
+
+
+def draw_rows(axes: Axes, names: Sequence[str], values: Floats, low: Floats, high: Floats) -> None:
+    """Draw a dot and its interval in each row.
+
+    Args:
+        values: a row each; NaN for none.
+        low, high: the ends of their intervals; NaN for none.
+    """
+    row_indices, few = np.arange(len(names)), len(names) <= NAMED
+    axes.hlines(row_indices, low, high, color=MUTED, linewidth=1.0 if few else 0.6)
+    axes.plot(values, row_indices, "o", color=BLUE, markersize=4 if few else 2.5)
+    end_at_one(axes, "x")
+    label_rows(axes, names)
+    axes.spines["left"].set_visible(False)
+    grid(axes, "x")
 
 
 #: The settings are the process's: two threads must not draw at once. To save a figure draws it, too.
