@@ -80,8 +80,7 @@ def test_every_setting_has_a_description() -> None:
         ),
         ("[scores]\nmeasures = []\n", 2, "`scores.measures` = []"),
         ("[grader]\ntemperature = inf\n", 2, "`grader.temperature` ="),
-        ("[grader]\nsoft_width = inf\n", 2, "`grader.soft_width` ="),
-        ("[grader]\nsoft_cuts = [0.1, 0.2, 0.3, 0.4, nan]\n", 2, "`grader.soft_cuts` ="),
+        ("[grader]\ncut_points = [0.1, 0.2, 0.3, 0.4, nan]\n", 2, "`grader.cut_points` ="),
         ("[cells]\noutputs_every = inf\n", 2, "`cells.outputs_every` ="),
         (
             "[grader]\nextra = { day = 2026-01-01 }\n",

@@ -41,7 +41,7 @@ _RESERVED = {
 #: What is of one grader alone: in a section that all of them share nobody could tell whose it is.
 _OF_ONE = {
     "track": ("unit", "pool"),
-    "grader": ("prompt", "recorded", "metric", "cut_points", "soft_cuts", "citations"),
+    "grader": ("prompt", "recorded", "metric", "cut_points", "citations"),
     "scores": ("min_rating", "label", "measures"),
 }
 _MAY_HOLD_A_KEY = frozenset({"base_url", "key_env", "extra", "headers", "query"})

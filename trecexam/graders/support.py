@@ -18,14 +18,13 @@ from trecexam.bank.model import STATEMENT
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Scale
-from trecexam.graders.cut_points import CUT_POINTS
-from trecexam.graders.embedding import EmbeddingGrader
+from trecexam.graders.embedding import CUT_POINTS, EmbeddingGrader
 from trecexam.graders.recorded import RecordedGrader, Recording
 
 #: Words and punctuation marks of a window of a passage, which ends where a sentence ends.
 WINDOW = 64
 #: From what is related on (a rating of 2) support is partial, from what is a perfect answer on (5) full: the
-#: cosines that `cut_points` linked to judgments of relevance on TREC DL 2019.
+#: cosines that were linked to judgments of relevance on TREC DL 2019.
 SUPPORT_CUTS = (CUT_POINTS[1], CUT_POINTS[4])
 
 
