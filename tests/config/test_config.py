@@ -88,8 +88,12 @@ def test_every_setting_has_a_description() -> None:
             "`grader.extra`: holds a value that JSON does not have",
         ),
         ("[grader]\nextra = { model = 'x' }\n", 2, "`model` is set by trecexam"),
-        ("[grader]\nextra = { max_completion_tokens = 9 }\n", 2, "its own setting: `max_new_tokens`"),
-        ("[generator]\nextra = { seed = 9 }\n", 2, "its own setting: `seed`"),
+        (
+            "[grader]\nextra = { max_completion_tokens = 9 }\n",
+            2,
+            "tokens` is set by trecexam: see `max_new_tokens`",
+        ),
+        ("[generator]\nextra = { seed = 9 }\n", 2, "`seed` is set by trecexam"),
         (
             "[grader]\nkey_env = 'sk-abc'\n",
             2,
@@ -202,7 +206,7 @@ def test_inconsistent_settings_of_one_grader_are_rejected(tmp_path: Path) -> Non
         ("[graders]\nx = 3\n", 2, "`graders.x` = 3"),
         ("graders.x.depth = 0\n", 1, "`graders.x.depth` = 0"),
         ("[graders.X]\n", 1, "use small letters, digits and -, at most 32, beginning with a letter"),
-        ("[graders.plots]\n", 1, "out/plots/ is in use"),
+        ("[graders.plots]\n", 1, "the name is in use"),
         ("[graders.x]\nkey_env = 'sk-abc'\n", 2, "`graders.x.key_env`: give the name of an"),
         *(
             (f"[{section}]\n{key} = {value}\n[graders.x]\n", 2, f"`{section}.{key}` belongs to one grader")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
+from pydantic import Field, field_validator
 
-from trecexam.config.language_models import LanguageModelSection, Section, without_usual
+from trecexam.config.language_models import LanguageModelSection, Section
 from trecexam.config.sections import ScoresSection, TrackSection
 
 _TRACK: Any = TrackSection.model_fields
@@ -106,10 +106,6 @@ class GraderSection(LanguageModelSection):
         20_000, ge=1, description="openai: characters of a passage; longer ones are cut at a word."
     )
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_usual(serialize(self), {"citations": "first"})
-
     @field_validator("cut_points")
     @classmethod
     def _rising(cls, value: list[float] | None) -> list[float] | None:
@@ -157,5 +153,4 @@ class NamedGrader(GraderSection, ScoresSection):
     def given(self, section: type[Section]) -> dict[str, Any]:
         """The settings of a section that are set here."""
         # The drop folder is shared, and is no setting of a grader.
-        keys = self.model_fields_set & section.model_fields.keys() - {"runs"}
-        return {key: getattr(self, key) for key in self.__class__.model_fields if key in keys}
+        return self.model_dump(exclude_unset=True, include=section.model_fields.keys() - {"runs"})
