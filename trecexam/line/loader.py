@@ -22,7 +22,7 @@ from trecexam.graders import Grader
 from trecexam.graders.base import Estimate, identity_digest
 from trecexam.graders.replies import FIRST
 from trecexam.graders.writing.base import naming
-from trecexam.graders.writing.kept_answers import spent_by_writers
+from trecexam.graders.writing.kept_answers import AnswerFile
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import none_is_read, nothing_read
 from trecexam.line.grading import Graded, Grading, Progress, without_codes, without_errors
@@ -345,7 +345,7 @@ class TrackLoader:
                 lambda: self.store,
                 self.purse,
                 lambda: (each.grader for each in sharing_budget(self.graders, self.purse, self.name)),
-                lambda: spent_by_writers(self.folder.answers_path, self.purse),
+                lambda: AnswerFile(self.folder.answers_path).spent(self.purse),
             )
         return self._grading
 

@@ -24,7 +24,7 @@ from trecexam.graders.meter import Meter, Usage, guessed
 from trecexam.graders.replies import Unwritten, WrittenText
 from trecexam.graders.server.model import Request, Server, missing_for_servers, plain, shortened
 from trecexam.graders.weights import model_folder
-from trecexam.graders.writing.base import Fitted, LocalModelSettings, Writer, models_here, naming
+from trecexam.graders.writing.base import Fitted, LocalModelSettings, Writer, naming
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
         )
     shared = {key: getattr(grader, key) for key in LanguageModelSection.model_fields}
     if grader.name == "seq2seq" and grader.model is None:
-        shared["model"] = models_here().default
+        shared["model"] = provided("models").default
     if grader.name not in ("openai", "causal", "seq2seq"):
         # In this process, the model's files say what kind it is.
         shared["name"] = "openai" if grader.base_url is not None else None
@@ -150,7 +150,7 @@ def _writer(
         if missing:
             raise GraderError(f"a server cannot be asked: {missing}")
         return ServerWriter(settings, section, system=system, schema=schema)
-    models = models_here()
+    models = provided("models")
     missing = models.missing()
     if missing:
         raise GraderError(f"a model cannot be run: {missing}")
