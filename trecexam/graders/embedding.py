@@ -13,9 +13,9 @@ import itertools
 import json
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -44,8 +44,6 @@ CUT_POINTS = (0.52, 0.56, 0.59, 0.63, 0.74)
 #: Cosines at which the ratings 1, 2, .. 5 or better are as probable as not, and the width of the logistic
 #: around them; fitted on the same judgments. The probability of a single cell, one of some ten, is low.
 SOFT_POINTS, SOFT_WIDTH = (0.84, 0.90, 0.96, 1.03, 1.31), 0.16
-#: Vectors of items in memory: 20,000 x 384 float32 is 30 MB.
-KEPT_ITEMS = 20_000
 #: Characters of a batch on a CPU, which gains nothing from more, and on another device.
 BATCH_ON_CPU, BATCH = 2**11, 2**18
 #: Characters and passages whose cells are stored together, on a CPU and on another device: progress moves
@@ -84,7 +82,6 @@ class EmbeddingGrader(Grader):
         self.probabilities = _reading(self.cut_points).get("probabilities")
         self.cosines = _cosines
         self._vectors_path = vectors_path
-        self._items: dict[str, NDArray[np.float32]] = {}
 
     @classmethod
     def create(cls, settings: GraderSection, root: Path) -> Self:
@@ -145,15 +142,15 @@ class EmbeddingGrader(Grader):
         stored = STORED_ON_CPU if self.environment["device"] == "cpu" else STORED
         rest = iter(cells)
         while batch := list(itertools.islice(rest, self.read_ahead)):
-            self._embed_items(cell.item.text for cell in batch)
+            items = self._vectors(dict.fromkeys(cell.item.text for cell in batch))
             cells_of: dict[str, list[Cell]] = {}
             for cell in batch:
                 cells_of.setdefault(cell.text, []).append(cell)
             for part in spread([*_parts(sorted(cells_of, key=len), *stored)]):
                 windows = {text: self.windows(text) for text in part}
-                vectors = self._vectors([*dict.fromkeys(each for of in windows.values() for each in of)])
+                vectors = self._vectors(dict.fromkeys(each for of in windows.values() for each in of))
                 yield [
-                    (cell, self._answer(cell, of_text))
+                    (cell, self._answer(of_text, items[cell.item.text]))
                     for text in part
                     for of_text in [np.array([vectors[window] for window in windows[text]])]
                     for cell in cells_of[text]
@@ -163,19 +160,13 @@ class EmbeddingGrader(Grader):
         """Return the parts of a passage that an item is compared with."""
         return (text,)
 
-    def _answer(self, cell: Cell, vectors: NDArray[np.float32]) -> Answer:
+    def _answer(self, vectors: NDArray[np.float32], of_item: NDArray[np.float32]) -> Answer:
         """Grade by the highest cosine of a passage's vectors, shape (vectors, dimension)."""
-        products = np.multiply(vectors, self._items[cell.item.text], dtype=np.float64)
+        products = np.multiply(vectors, of_item, dtype=np.float64)
         cosine = round(float(products.sum(axis=1).max()), 4)
         return Answer(bisect_right(self.cut_points, cosine), "ok", f"{cosine:.4f}")
 
-    def _embed_items(self, texts: Iterable[str]) -> None:
-        if len(self._items) > KEPT_ITEMS:
-            self._items = {}
-        new = [text for text in dict.fromkeys(texts) if text not in self._items]
-        self._items |= self._vectors(new)
-
-    def _vectors(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    def _vectors(self, texts: Collection[str]) -> dict[str, NDArray[np.float32]]:
         kept = None if self._vectors_path is None else KeptVectors(self._vectors_path, self.maker)
         vectors = {} if kept is None else kept.get(texts)
         new = [text for text in texts if text not in vectors]
@@ -229,12 +220,11 @@ def _cosines(answers: Sequence[str]) -> NDArray[np.float64]:
     return cosines
 
 
-def _missing_packages() -> str:
-    return missing_packages(("sentence_transformers", "torch"), HOW_TO_GET)
+_missing = partial(missing_packages, ("sentence_transformers", "torch"), HOW_TO_GET)
 
 
 def _check_installed() -> None:
-    if missing := _missing_packages():
+    if missing := _missing():
         raise GraderError(f"the `embedding` grader cannot run: {missing}")
 
 
@@ -322,9 +312,7 @@ FACTORY = Factory(
     summary="cosine of passage and item in a sentence-embedding space, cut into 0..5 at points fitted on "
     "TREC DL 2019; tau with people's nDCG@10 leaderboard 0.88 there, 0.60 to 0.65 on Cranfield, "
     "Vaswani and CISI; favours runs of the same encoder",
-    missing=lambda: (
-        _missing_packages() or ("" if offline_folder() else f"no default model here: {HOW_TO_GET}")
-    ),
+    missing=lambda: _missing() or ("" if offline_folder() else f"no default model here: {HOW_TO_GET}"),
     create=EmbeddingGrader.create,
     standard=True,
     reading=lambda settings, _: _reading(settings.cut_points or CUT_POINTS),

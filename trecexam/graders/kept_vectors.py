@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -51,7 +51,7 @@ class KeptVectors:
         self.path = path
         self._maker = identity_digest(maker)
 
-    def get(self, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
+    def get(self, texts: Iterable[str]) -> dict[str, NDArray[Any]]:
         """Return cached vectors by text."""
         if _asleep.get() or not self.path.is_file():
             return {}

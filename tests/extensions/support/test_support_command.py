@@ -384,5 +384,4 @@ def test_a_track_without_the_section_has_no_trace_of_support(graded: Path) -> No
         track.update()
     config = json.loads((graded / "out" / "manifest.json").read_text())["config"]
     assert "support" not in config
-    assert "truncate" not in config["track"]
     assert not list((graded / "out").glob("support*"))
