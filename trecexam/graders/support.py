@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from converters.errors import ConversionError
 from converters.segment import segments
 from converters.support_labels import LABELS, read_support_labels
 from trecexam.bank.model import STATEMENT
-from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Scale
 from trecexam.graders.embedding import CUT_POINTS, EmbeddingGrader
@@ -58,17 +57,9 @@ class SupportRecorded(RecordedGrader):
     scale = Scale(2, 1)
     model_and_prompt = None
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *_: str | None) -> None:
         super().__init__(path)
         self.item_kinds = frozenset({STATEMENT})
-
-    @classmethod
-    def create(cls, settings: GraderSection, root: Path) -> Self:
-        if settings.recorded is None:
-            raise GraderError(
-                "`recorded` in [grader] needs `recorded`, the file of labels, as out/support.tsv"
-            )
-        return cls(root / settings.recorded)
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
