@@ -52,12 +52,11 @@ PERMITTED = {
         "trecexam.cli.watch",
         "trecexam.cli.working",
         "trecexam.extensions.audit.cli",
-        "trecexam.extensions.campaign.cli.commands",
         "trecexam.extensions.exams.cli.fitting",
         "trecexam.extensions.ragval.cli.commands",
         "trecexam.line.dropped_runs",
     },
-    "pyarrow": {"trecexam.cli.init"},
+    "pyarrow": {"trecexam.cli.export", "trecexam.cli.init", "trecexam.extensions.campaign.cli.commands"},
     "numpy": {"trecexam.extensions.check.cli"},
     "pydantic": {
         "trecexam",

@@ -170,10 +170,6 @@ OTHERWISE = {
         *("exam.estimate", "erag.estimate"),
         *("ragval.estimate_answers", "ragval.estimate_questions"),
     ),
-    "what functions of a track, as in extensions, are made with": (
-        *("track.loader", "track.graded", "track.loaded", "track.of_measures", "track.model_lock"),
-        *("track.grader_note", "track.with_grader_note", "track.with_grade_notes"),
-    ),
     "it writes, grades or asks a model, and gives what was done": (
         *("track.add_run", "track.close", "track.update", "grading.grade", "grading.forget_errors"),
         *("export.qrels", "export.pack"),

@@ -18,7 +18,7 @@ from trecexam.files.stamps import Rejected, Stamp, stamp
 from trecexam.files.track_lock import TrackLock
 from trecexam.folder import TrackFolder, refuse_code, settings_caution
 from trecexam.line.grading import Progress
-from trecexam.line.loaded_track import TrackLoaders
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.rejected import lost_in_words
 from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.grader_update import warm_up
@@ -224,7 +224,7 @@ def _stamps(loaders: TrackLoaders) -> dict[Path, Stamp]:
     errors: list[TrecexamError] = []
     for name in loaders:
         try:
-            stamps |= loaders[name].inputs.stamps()
+            stamps |= loaders[name].stamps()
         except TrecexamError as error:
             errors.append(error)
     if len(errors) == len(loaders):

@@ -49,7 +49,7 @@ class Extension:
         elsewhere: has graders' and writers' work done on other machines: `CLUSTER` of the extension cluster.
         models: has language models of this process write: `MODELS` of the extension local_models.
         answers: reads dropped files of whole answers: see `trecexam.line.dropped_files.AnswersReader`.
-        bank_writer: has test banks written that are missing: see `trecexam.line.bank_writer.BankWriter`.
+        bank_writer: has test banks written that are missing: `bank_job` of the extension banks.
     """
 
     name: str

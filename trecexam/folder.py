@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from dataclasses import dataclass
 from glob import escape
@@ -10,12 +9,19 @@ from pathlib import Path, PurePath
 
 from converters.unpacking import ENDINGS
 from trecexam.config import CONFIG_NAME, TrackConfig, TrackSection, load_config
-from trecexam.errors import LackingError, TrackError, TrecexamError, quoted
+from trecexam.errors import LackingError, TrackError, quoted
 
 #: A prompt of this ending is a file of the user's, not a published one.
 PROMPT_SUFFIXES = (".toml", ".jinja", ".jinja2", ".j2")
 #: Where a track's bank is, if its settings do not say.
 BANK_PATTERNS = ("bank.*jsonl", *(f"bank.*jsonl{ending}" for ending in ENDINGS))
+#: Names of input files, if the settings do not say; the first that exists counts.
+_NAMES = {
+    "queries": tuple(f"queries.{e}" for e in ("tsv", "jsonl", "json", "xml", "tsv.gz", "jsonl.gz")),
+    "passages": ("passages.jsonl", "passages.jsonl.gz"),
+    "qrels": ("qrels.txt", "qrels.txt.gz"),
+    "official_leaderboard": tuple(f"official_leaderboard.{e}" for e in ("json", "tsv", "txt", "jsonl")),
+}
 #: The variable of the environment that trusts the code of tracks, as `--trust-code` does.
 TRUST_CODE = "TRECEXAM_TRUST_CODE"
 #: Outputs that a track with several graders has of all of them in out/.
@@ -31,12 +37,12 @@ class TrackFolder:
     """The paths of one track. Build it with `TrackFolder.open`.
 
     Attributes:
-        config: its settings; as one of several graders sees it, those that hold for this one.
-        trust_code: code that its settings name may run.
-        grader: the name of this one; None where the track has one grader, or the track as a whole is meant.
-        people: the one whose file of people's ratings counts.
-        place: the folder of its files in `out` and in `state`; "" for the first, whose files stay in these.
-        track_config: trecexam.toml unchanged, where `config` is what holds for one grader.
+        config: settings; in the view of one of several graders, those for this grader.
+        trust_code: code that the settings name may run.
+        grader: name of the grader; None for the only one of a track, and for the track as a whole.
+        people: name of the grader whose file of people's ratings counts.
+        place: folder of the grader's files in `out` and `state`; "" for the first, whose files are there.
+        track_config: trecexam.toml unchanged, where `config` is for one grader.
     """
 
     root: Path
@@ -49,10 +55,10 @@ class TrackFolder:
 
     @classmethod
     def open(cls, root: Path | str, *, trust_code: bool = False) -> TrackFolder:
-        """The track in folder `root`.
+        """Open the track in folder `root`.
 
         Args:
-            trust_code: code that its settings name may run; it also may where `TRUST_CODE` is set.
+            trust_code: code that the settings name may run; it may also run where `TRUST_CODE` is set.
 
         Raises:
             TrackError: there is no such folder.
@@ -77,7 +83,7 @@ class TrackFolder:
 
     @property
     def section(self) -> str:
-        """The section of trecexam.toml that says who grades."""
+        """The section of trecexam.toml for the grader."""
         return "grader" if self.grader is None else f"graders.{self.grader}"
 
     @property
@@ -86,27 +92,27 @@ class TrackFolder:
 
     @property
     def shared_out(self) -> Path:
-        """Where what is of all graders is."""
+        """The folder of files about all graders."""
         return self.root / "out"
 
     @property
     def is_one_of_several(self) -> bool:
-        """Whether it is the folder as one of several graders sees it."""
+        """True for the view of one of several graders."""
         return self.grader is not None and len(self.whole.graders) > 1
 
     def output(self, name: str) -> Path:
-        """The place of an output of this grader, by its name in out/.
+        """Return the path of an output of this grader, by its name in out/.
 
-        What `OF_ALL` names is of all graders in out/ itself; that of the first alone is in its own folder.
+        Of several graders, out/ itself has the files in `OF_ALL` of all; each grader's are in its own folder.
         """
         if self.is_one_of_several and name in OF_ALL:
             return self.shared_out / str(self.grader) / name
         return self.out / name
 
     def link(self, name: str) -> str:
-        """Where this grader's report finds an output, or a folder of outputs, by its name in out/."""
+        """Return the address of an output, or a folder of outputs, in this grader's report."""
         page = self.output("report.html").parent
-        # What was rejected is in one file, of all graders.
+        # One file has the rejected inputs of all graders.
         path = self.shared_out / name if name == "rejected.tsv" else self.output(name)
         return PurePath(os.path.relpath(path, page)).as_posix()
 
@@ -116,7 +122,7 @@ class TrackFolder:
 
     @property
     def shared_state(self) -> Path:
-        """Where what graders share is kept: the store, locks, columns of runs, what models wrote."""
+        """The folder of the store, locks, columns of runs, and texts that models wrote."""
         return self.root / ".trecexam"
 
     @property
@@ -129,17 +135,17 @@ class TrackFolder:
 
     @property
     def answers_path(self) -> Path:
-        """What models wrote."""
+        """Texts that models wrote."""
         return self.shared_state / "generated.jsonl"
 
     @property
     def writing_lock_path(self) -> Path:
-        """Held while a model writes what is not a grade, or writes the bank: a daemon may run meanwhile."""
+        """Held while a model writes other texts than grades; a daemon may run meanwhile."""
         return self.shared_state / "generate.lock"
 
     @property
     def unread_path(self) -> Path:
-        """Keeps with which settings a grader gave no reply that can be read."""
+        """Settings with which a grader gave no reply that can be read."""
         return self.state / "unread.json"
 
     @property
@@ -155,62 +161,44 @@ class TrackFolder:
         return self.root / self.config.track.runs
 
     def queries(self) -> Path | None:
-        return self._input_file(
-            "queries",
-            self.config.track.queries,
-            "queries.tsv",
-            "queries.jsonl",
-            "queries.json",
-            "queries.xml",
-            "queries.tsv.gz",
-            "queries.jsonl.gz",
-        )
+        return self._input_file("queries", self.config.track.queries)
 
     def passages(self) -> Path | None:
-        return self._input_file("passages", self.config.track.passages, "passages.jsonl", "passages.jsonl.gz")
+        return self._input_file("passages", self.config.track.passages)
 
     def qrels(self) -> Path | None:
-        return self._input_file("qrels", self.config.track.qrels, "qrels.txt", "qrels.txt.gz")
+        return self._input_file("qrels", self.config.track.qrels)
 
     def official_leaderboard(self) -> Path | None:
-        return self._input_file(
-            "official_leaderboard",
-            self.config.track.official_leaderboard,
-            "official_leaderboard.json",
-            "official_leaderboard.tsv",
-            "official_leaderboard.txt",
-            "official_leaderboard.jsonl",
-        )
+        return self._input_file("official_leaderboard", self.config.track.official_leaderboard)
 
     def recorded(self) -> Path | None:
         return self._input_file("recorded", self.config.grader.recorded, section="grader")
 
     def overrides(self) -> Path:
-        """Where people's ratings of what this grader rates are, if there are any."""
+        """Return the path of people's ratings in this grader's place, there or not."""
         return self.root / ("overrides.tsv" if self.people == "rubric" else f"overrides.{self.people}.tsv")
 
     def judgments(self) -> Path:
-        """Where people's judgments of whole passages on the track's own scale are, if there are any."""
+        """Return the path of people's judgments of whole passages on the track's own scale, there or not."""
         return self.root / "judgments.tsv"
 
     def prompt(self) -> Path | None:
-        """The file of the user's own prompt, where the grader has one."""
+        """Return the file of the user's own prompt, if the grader has one."""
         name = self.config.grader.prompt
         if self.config.grader.name == "recorded" or name is None:
             return None
-        if Path(name).suffix.lower() not in PROMPT_SUFFIXES:
-            return None
-        return self.root / name
+        return self.root / name if Path(name).suffix.lower() in PROMPT_SUFFIXES else None
 
     def metric(self) -> Path | None:
-        """The file of the user's own metric, where it is in the track's folder."""
+        """Return the file of the user's own metric, if it is in the track's folder."""
         return metric_file(self.config.grader.metric, self.root)
 
     def bank(self, *, optional: bool = False) -> tuple[Path, ...]:
-        """The bank's files, sorted.
+        """Return the bank's files, sorted.
 
         Args:
-            optional: there may be none.
+            optional: True gives () where there is none.
 
         Raises:
             TrackError: there is none, or a named one is missing.
@@ -218,23 +206,19 @@ class TrackFolder:
         patterns = self.config.track.bank
         if patterns is None:
             paths = {path for pattern in BANK_PATTERNS for path in self.root.glob(pattern)}
-            if not paths and not optional and self.write_bank is not None:
+            if paths or optional:
+                return tuple(sorted(paths))
+            if self.write_bank is not None:
                 raise self.no_bank_yet()
-            if not paths and not optional:
-                judged = self.config.grader.name == "ragval"
-                has_labels = self.qrels() is not None or self.config.track.dataset is not None
-                raise TrackError(
-                    "no questions with their knowledge blocks: put bank.<name>.jsonl here, one line a "
-                    "question, or have a language model write some: "
-                    f"trecexam ragval questions {quoted(self.root)} --blocks F"
-                    if judged
-                    else "no test bank: put bank.<name>.jsonl here, one line a query with its questions, or "
-                    f"have a language model write one: trecexam bank generate {quoted(self.root)}"
-                    + "; `leaderboard` and `compare` need none with --official"
-                    * has_labels,
-                    path=self.root,
-                )
-            return tuple(sorted(paths))
+            command = "ragval questions" if self.config.grader.name == "ragval" else "bank generate"
+            has_labels = self.qrels() is not None or self.config.track.dataset is not None
+            raise TrackError(
+                "no test bank: put bank.<name>.jsonl here, one line a query with its questions, or have a "
+                f"language model write one: trecexam {command} {quoted(self.root)}"
+                + "; `leaderboard` and `compare` need none with --official"
+                * has_labels,
+                path=self.root,
+            )
         files: list[Path] = []
         for pattern in patterns:
             glob = any(c in pattern for c in "*?[")
@@ -249,43 +233,41 @@ class TrackFolder:
 
     @property
     def write_bank(self) -> str | None:
-        """How `watch` writes the grader's bank where there is none; None where it writes none."""
+        """The prompt with which `watch` writes a missing bank; None where it writes none."""
         return None if self.grader is None else self.whole.graders[self.grader].write_bank
 
     def bank_to_write(self) -> Path | None:
-        """The file that `bank` names for it; None where it names none, or several."""
+        """Return the file that the setting `bank` names; None where it names none, or several."""
         named = self.config.track.bank or []
         return self.root / named[0] if len(named) == 1 and not any(c in named[0] for c in "*?[") else None
 
     def no_bank_yet(self) -> LackingError:
-        """The message where the bank is still to be written: by whom, and what to do where nobody can."""
-        target = self.bank_to_write()
+        """Return the error of a bank that is still to be written, with what to do."""
+        target, watch = self.bank_to_write(), f"trecexam watch {quoted(self.root)}"
         name = "bank.<name>.jsonl" if target is None else self.shown(target)
-        if self.config.has_writer:
-            if self.answers_path.exists():
-                how = (
-                    f"what the language model wrote gave no {name}; `trecexam watch {quoted(self.root)} "
-                    "--retry-errors` goes on, and asks again where no answer could be read"
-                )
-            else:
-                how = f"`trecexam watch {quoted(self.root)}` has the language model write {name}"
-            return LackingError(f"no test bank yet: {how}, or put it here", path=self.root)
-        return LackingError(
-            f"no test bank, and `{self.config.grader.name}` cannot write one: put {name} here, or name a "
-            f"language model in [grader] (`name`, `model`, `base_url`), and `trecexam watch "
-            f"{quoted(self.root)}` has it write one",
-            path=self.root,
-        )
+        if not self.config.has_writer:
+            reason = (
+                f"no test bank, and `{self.config.grader.name}` cannot write one: put {name} here, or name a "
+                f"language model in [grader] (`name`, `model`, `base_url`), and `{watch}` has it write one"
+            )
+        elif self.answers_path.exists():
+            reason = (
+                f"no test bank yet: what the language model wrote gave no {name}; `{watch} --retry-errors` "
+                "goes on, and asks again where no answer could be read, or put it here"
+            )
+        else:
+            reason = f"no test bank yet: `{watch}` has the language model write {name}, or put it here"
+        return LackingError(reason, path=self.root)
 
     def takes_as_bank(self, path: Path) -> bool:
-        """Whether a file of this path, there or not, is one of the bank's."""
+        """Return True for the path of a file of the bank, there or not."""
         patterns = self.config.track.bank
         absolute = PurePath(os.path.abspath(path))  # noqa: PTH100 - a link is named by its own path
         root = escape(os.path.abspath(self.root))  # noqa: PTH100
         return any(absolute.match(os.path.join(root, pattern)) for pattern in patterns or BANK_PATTERNS)  # noqa: PTH118
 
     def run_files(self) -> tuple[Path, ...]:
-        """Everything but folders in the drop folder and its sub-folders, sorted: also what cannot be a run.
+        """Return all files in the drop folder and its sub-folders, sorted, whatever they are.
 
         Raises:
             TrackError: the drop folder is a file, or the settings name another one that is not there.
@@ -299,7 +281,7 @@ class TrackFolder:
         return files_in(self.runs)
 
     def shown(self, path: Path) -> str:
-        """`path` as people see it: relative to the track where it is inside."""
+        """Return a path as it is displayed: relative to the track where it is inside."""
         try:
             return path.relative_to(self.root).as_posix()
         except ValueError:
@@ -311,30 +293,26 @@ class TrackFolder:
         return shared if section is None or key not in section.model_fields_set else f"graders.{self.grader}"
 
     def _not_there(self, key: str, shared: str, named: str) -> TrackError:
-        """The error on a file that a setting names and that does not exist."""
-        path = self.root / named
-        try:
-            nearby = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
-        except OSError:
-            nearby = []
-        near = difflib.get_close_matches(path.name, nearby, n=1, cutoff=0.8)
-        hint = f"; did you mean {self.shown(path.with_name(near[0]))}?" if near else ""
-        return TrackError(
-            f"`{key}` in [{self.section_of(key, shared)}] names {named}, which does not exist{hint}",
-            path=self.config_path,
-        )
+        """Return the error of a file that a setting names and that does not exist."""
+        section = self.section_of(key, shared)
+        reason = f"`{key}` in [{section}] names {named}, which does not exist"
+        return TrackError(reason, path=self.config_path)
 
-    def _input_file(self, key: str, named: str | None, *defaults: str, section: str = "track") -> Path | None:
+    def _input_file(self, key: str, named: str | None, section: str = "track") -> Path | None:
+        """Return the file that the settings name, else the first default that is there.
+
+        Raises:
+            TrackError: the settings name a file that does not exist.
+        """
         if named is not None:
             path = self.root / named
             if not path.exists():
                 raise self._not_there(key, section, named)
             return path
-        candidates = [self.root / name for name in defaults]
+        candidates = [self.root / name for name in _NAMES.get(key, ())]
         # A link to nothing is no absent file: who put it there has to be told.
-        return next((path for path in candidates if path.exists()), None) or next(
-            (path for path in candidates if path.is_symlink()), None
-        )
+        links = (path for path in candidates if path.is_symlink())
+        return next((path for path in candidates if path.exists()), next(links, None))
 
 
 def files_in(folder: Path) -> tuple[Path, ...]:
@@ -350,21 +328,13 @@ def files_in(folder: Path) -> tuple[Path, ...]:
     )
 
 
-def as_far_as_readable(root: Path) -> TrackFolder:
-    """The track, with the default settings where its own cannot be read."""
-    try:
-        return TrackFolder.open(root)
-    except TrecexamError:
-        return TrackFolder(root, TrackConfig())
-
-
 def settings_caution(folder: TrackFolder) -> str:
-    """What is to be said of settings that may not be the ones that were meant; "" where nothing is."""
+    """Return a caution about an empty trecexam.toml; "" for others."""
     try:
-        empty = not folder.config_path.read_bytes().strip()
+        is_empty = not folder.config_path.read_bytes().strip()
     except OSError:
-        empty = False
-    if not empty:
+        return ""
+    if not is_empty:
         return ""
     return (
         f"caution: {folder.config_path} is empty, so that all settings are the defaults; a full disk "
@@ -373,15 +343,15 @@ def settings_caution(folder: TrackFolder) -> str:
 
 
 def refuse_code(metric: str | None, root: Path, *, trusted: bool) -> None:
-    """Refuses a metric that is code, `module:function`, unless code is trusted.
+    """Refuse a metric that is code, `module:function`, unless code is trusted.
 
-    It does not matter where the module is: on outputs that came with a track, `shutil:rmtree` does harm, too.
+    The module may be anywhere: on outputs that came with a track, `shutil:rmtree` does harm, too.
 
     Args:
         root: the folder of the track.
 
     Raises:
-        TrackError: it is, and names the file.
+        TrackError: with the file of the code.
     """
     if trusted or metric is None or ":" not in metric:
         return
@@ -393,7 +363,7 @@ def refuse_code(metric: str | None, root: Path, *, trusted: bool) -> None:
 
 
 def metric_file(name: str | None, folder: Path) -> Path | None:
-    """The file in a folder that has the metric `module:function`; None where it has none."""
+    """Return the file in a folder that has the metric `module:function`, if there is one."""
     module, colon, _ = (name or "").partition(":")
     if not colon or not module.strip("."):
         return None

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from converters.errors import ConversionError
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.files.track_lock import TrackLock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
-from trecexam.line.diagnostics import grades_notes
 from trecexam.line.evaluation import leaderboard
-from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, has_bank, of_each
-from trecexam.line.measure_names import names_of
+from trecexam.line.loaded_track import LoadedTrack, has_bank
+from trecexam.line.loader import TrackLoaders
+from trecexam.line.selection import Selection
 from trecexam.scores.measures import measure as parsed
-from trecexam.tables.notes import CHANGES, Note
-from trecexam.tables.result import Result
 
 if TYPE_CHECKING:
     from trecexam.extensions.banks.accessor import BankAccessor
@@ -34,9 +32,7 @@ if TYPE_CHECKING:
     from trecexam.features.holes.holes import By, HolesReport
     from trecexam.features.leaderboard.differences import Differences, Test
     from trecexam.graders import Grader
-    from trecexam.line.assessment import Assessment
     from trecexam.line.grading import Progress
-    from trecexam.line.loader import TrackLoader
     from trecexam.line.measure_names import MeasureLike, Measures
     from trecexam.line.status import Status
     from trecexam.outputs.updates import Update
@@ -47,8 +43,6 @@ if TYPE_CHECKING:
     from trecexam.tables.plots.paper import PaperFigure
     from trecexam.tables.result import Tables
     from trecexam.track_groups import Correlate, Export, Files, Fill, Grading, Override, Verify
-
-Noted = TypeVar("Noted", bound=Result)
 
 
 def open_track(
@@ -71,8 +65,13 @@ def open_track(
     return Track(TrackLoaders(TrackFolder.open(root, trust_code=trust_code), grader, graders=graders))
 
 
+def selection(track: Track) -> Selection:
+    """Return an opened track with its selected grader, for functions of a track as in extensions."""
+    return track._selected
+
+
 class Track:
-    """One track folder. What is read and computed is kept, so asking twice is cheap.
+    """A track folder. Inputs and values are kept, so a second call is cheap.
 
     The methods that read (`leaderboard`, `qrels` ...) use the grades that are in the store and never
     run a grader; `update` does. Of a track with several graders, `track["NAME"]` is what one of them says.
@@ -83,28 +82,26 @@ class Track:
         """Args: grader: the name of the selected grader; None for the track as a whole."""
         if not isinstance(loaders, TrackLoaders):
             raise TrecexamError(f'use trecexam.open_track("{loaders}") to open a track folder')
-        self.loaders = loaders
-        self._grader = grader
         # Settings that do not go together are reported here, and not by the first call.
-        self.folder = (loaders.first if grader is None else loaders[grader]).folder
+        self._selected = Selection(loaders, grader)
 
     def __getitem__(self, grader: str) -> Track:
-        """The same track as one of its graders sees it.
+        """Return the track as one of its graders sees it.
 
         Raises:
             TrackError: there is no grader of this name, or it is no name.
         """
         if not isinstance(grader, str):
             raise TrackError(f"track[{grader!r}]: give a grader's name, one of {', '.join(self.graders)}")
-        return Track(self.loaders, grader)
+        return Track(self._selected.loaders, grader)
 
     @property
     def graders(self) -> tuple[str, ...]:
-        """The names of those who grade it, in the order of trecexam.toml."""
-        return tuple(self.loaders)
+        """The names of the graders, in the order of trecexam.toml."""
+        return tuple(self._selected.loaders)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of its graders: `"umbrela" in track`, `for name in track`."""
+        """Yield the names of the graders: `"umbrela" in track`, `for name in track`."""
         return iter(self.graders)
 
     def __enter__(self) -> Track:
@@ -114,24 +111,29 @@ class Track:
         self.close()
 
     def close(self) -> None:
-        """Closes the store; also done at the end of a `with` block."""
-        self.loaders.close()
+        """Close the store; also done at the end of a `with` block."""
+        self._selected.loaders.close()
 
     @property
     def name(self) -> str:
         """The name of its folder."""
-        return self.folder.root.resolve().name
+        return self._selected.name
+
+    @property
+    def folder(self) -> TrackFolder:
+        """Paths and settings of the track, as the selected grader sees them, else the first."""
+        return self._selected.folder
 
     @property
     def queries(self) -> dict[str, str]:
         """query_id -> the query's text, of those that means are over; "" where none is known."""
-        track = self.graded()
+        track = self._selected.graded()
         return {query_id: track.query_texts.get(query_id, "") for query_id in track.bank.query_ids}
 
     @property
     def measures(self) -> tuple[str, ...]:
         """The leaderboard's own measures; the first orders it. Of several graders as `NAME:MEASURE`."""
-        track = self.loaded()
+        track = self._selected.loaded()
         if track.is_single:
             return tuple(str(parsed(each)) for each in track.first.measures)
         assessments = track.assessments.items()
@@ -145,116 +147,6 @@ class Track:
         except (TrecexamError, ConversionError) as error:
             return f"<Track {self.name!r}, which cannot be read: {error}>"
 
-    # Which grader answers. Functions of a track in extensions call these, too.
-
-    @property
-    def selected(self) -> tuple[str, ...]:
-        """The names of the graders that answer: the selected one, else all."""
-        return self.graders if self._grader is None else (self._grader,)
-
-    @property
-    def is_joint(self) -> bool:
-        """True for a track with several graders of which none is selected."""
-        return len(self.selected) > 1
-
-    def loaded(self) -> LoadedTrack:
-        """Return the track, as it is now, as the graders see it that answer."""
-        return self.loaders.load(names=self.selected)
-
-    def loader(
-        self,
-        applies: Callable[[Assessment], bool] = lambda graded: True,
-        *,
-        documents: bool = False,
-        bank_needed: bool = True,
-    ) -> TrackLoader:
-        """Return the loader of the selected grader, else of the first that can go on and that `applies` to.
-
-        Where `applies` holds for none, it is the first that can go on; where none can, the first of all.
-
-        Args:
-            documents: the question is about documents and official judgments: it applies to graders whose
-                labels are of documents that runs rank, and is refused for a selected one with other labels.
-            bank_needed: False for a question about runs, texts and judgments, which needs no bank.
-
-        Raises:
-            TrecexamError: with `documents`, no grader with such labels is selected, or none can go on.
-        """
-        if not self.is_joint:
-            loader = self.loaders[self.selected[0]]
-            if documents and not loader.kind.ranks:
-                others = [name for name, other in self.loaders.items() if other.kind.ranks]
-                raise TrecexamError(
-                    f"the grader {loader.name} labels no documents that runs rank"
-                    + (f": take --grader {', '.join(others)}" if others else ""),
-                    path=self.folder.config_path,
-                )
-            return loader
-        loader = self.loaders.first_able(
-            lambda each: (each.of_documents or not documents) and applies(each), bank_needed=bank_needed
-        )
-        if documents and not loader.load(bank_needed=bank_needed).of_documents:
-            unable = self.loaded().unable
-            if unable:
-                raise TrecexamError(
-                    "no grader that labels documents can go on; "
-                    + "; ".join(f"{name}: {error}" for name, error in unable.items()),
-                    path=self.folder.config_path,
-                )
-        return loader
-
-    def graded(
-        self,
-        applies: Callable[[Assessment], bool] = lambda graded: True,
-        *,
-        documents: bool = False,
-        bank_needed: bool = True,
-    ) -> Assessment:
-        """Return the graded track, as it is now, of the grader that `loader` selects.
-
-        Args:
-            applies, documents, bank_needed: as of `loader`.
-
-        Raises:
-            TrecexamError, ConversionError: as `loader`; or the track cannot be read.
-        """
-        loader = self.loader(applies, documents=documents, bank_needed=bank_needed)
-        return loader.load(bank_needed=bank_needed)
-
-    def of_measures(self, measures: Measures | None) -> Track:
-        """Return the track as the grader sees it that the first measure names (`NAME:MEASURE`), else itself.
-
-        Raises:
-            TrackError: a measure names a grader that the track does not have.
-        """
-        names = (names_of(measures) or ()) if self.is_joint else ()
-        loaded = self.loaded() if names else None
-        named = next(filter(None, (loaded.whose(name) for name in names)), None) if loaded else None
-        return self if named is None else self[named]
-
-    def grader_note(self, grader: str) -> Note | None:
-        """Return the note that this grader answers; None where it is the only one, or was selected."""
-        others = ", ".join(name for name in self.graders if name != grader)
-        line = f"shown for the grader {grader}; --grader selects another: {others}"
-        return Note(line, CHANGES) if self.is_joint else None
-
-    def with_grader_note(self, result: Noted, grader: str) -> Noted:
-        """Return the result with the note on its grader, see `grader_note`."""
-        note = self.grader_note(grader)
-        return result if note is None else result.with_notes(note)
-
-    def with_grade_notes(self, result: Noted, graded: Assessment, *, human: bool = True) -> Noted:
-        """Return a result that is made from grades, with the notes on the grades and on its grader.
-
-        Args:
-            human: also say how many grades are people's.
-        """
-        return self.with_grader_note(result.with_notes(*grades_notes(graded, human=human)), graded.name)
-
-    def model_lock(self) -> TrackLock:
-        """Return the lock that is held while a model writes what is not a grade."""
-        return TrackLock(self.folder.writing_lock_path, "calling this track's model")
-
     # Runs, grading, and what there is.
 
     def update(
@@ -265,7 +157,7 @@ class Track:
         doing: Callable[[str], None] = lambda stage: None,
         regrade: bool = False,
     ) -> Update:
-        """Grades what has no grade yet and writes `out/`: what `trecexam watch --once` does.
+        """Grade what has no grade yet and write `out/`, as `trecexam watch --once`.
 
         Args:
             progress: called after each graded batch.
@@ -281,10 +173,12 @@ class Track:
         from trecexam.outputs.update import update
 
         with TrackLock(self.folder.lock_path):
-            return update(self.loaders, progress, stop, only=self._grader, doing=doing, regrade=regrade)
+            loaders, only = self._selected.loaders, self._selected.grader
+            return update(loaders, progress, stop, only=only, doing=doing, regrade=regrade)
 
     def estimate(self, *, retry_errors: bool = False) -> Estimate:
-        """What `update` would have to grade: cells and, with a server, calls, tokens and money.
+        """Return what `update` would grade: cells and, with a server, calls, tokens and money.
+
         Asks nobody. Of several graders it is the sum of those that can go on.
 
         Args:
@@ -293,65 +187,64 @@ class Track:
         Raises:
             TrecexamError, ConversionError: none can.
         """
-        each_one = of_each(
-            self.loaders, self.selected, lambda each: each.estimate(each.load(), retry_errors=retry_errors)
-        )
-        return reduce(Estimate.plus, each_one)
+        selected = self._selected
+        each = selected.each(lambda view: view.estimate(view.load(), retry_errors=retry_errors))
+        return reduce(Estimate.plus, each)
 
     def status(self) -> Status:
-        """What the track holds, how far grading is, and who grades it now; of each grader, and their sum."""
+        """Return inputs, progress of grading, and the running process; of each grader, and their sum."""
         from trecexam.line.status import track_status
 
-        return track_status(self.loaders, self.selected)
+        return track_status(self._selected.loaders, self._selected.names)
 
     @property
     def grading(self) -> Grading:
-        """How far grading is, and what it takes: `counts()`, `grade()`, `estimate_time()` ..."""
+        """Progress and costs of grading: `counts()`, `grade()`, `estimate_time()` ..."""
         from trecexam.track_groups import Grading
 
-        return Grading(self)
+        return Grading(self._selected)
 
     @property
     def files(self) -> Files:
-        """What was read: `runs()`, `rejected()` ..."""
+        """Files that were read: `runs()`, `rejected()` ..."""
         from trecexam.track_groups import Files
 
-        return Files(self)
+        return Files(self._selected)
 
     @property
     def export(self) -> Export:
-        """What other tools take: data frames, subtopics, the pool."""
+        """Formats of other tools: data frames, subtopics, the pool."""
         from trecexam.track_groups import Export
 
-        return Export(self)
+        return Export(self._selected)
 
     @property
     def correlate(self) -> Correlate:
-        """How far the grades agree with the official side: `correlate()`."""
+        """Correlations of the grades with the official side: `correlate()`."""
         from trecexam.track_groups import Correlate
 
-        return Correlate(self)
+        return Correlate(self._selected)
 
     @property
     def fill(self) -> Fill:
         """Fills judgment holes: `fill(fill.find())`."""
         from trecexam.track_groups import Fill
 
-        return Fill(self)
+        return Fill(self._selected)
 
     @property
     def verify(self) -> Verify:
-        """What the scores are made of: `verify.grading()`, `grid()`, `missing()`, `spurious()` ..."""
+        """Views of the grades behind the scores: `verify.grading()`, `grid()`, `missing()` ..."""
         from trecexam.track_groups import Verify
 
-        return Verify(self)
+        return Verify(self._selected)
 
     @property
     def override(self) -> Override:
         """A person's rating in place of the grader's: `override(...)`; `override.ratings()` has them."""
         from trecexam.track_groups import Override
 
-        return Override(self)
+        return Override(self._selected)
 
     # What extensions add.
 
@@ -360,42 +253,42 @@ class Track:
         """The track's test bank: `generate()`, `check()`, `edit_item()` ..."""
         from trecexam.extensions.banks.accessor import BankAccessor
 
-        return BankAccessor(self)
+        return BankAccessor(self._selected)
 
     @property
     def erag(self) -> EragAccessor:
         """Scores of runs by a RAG system's answers from each document: `score()`."""
         from trecexam.extensions.erag.accessor import EragAccessor
 
-        return EragAccessor(self)
+        return EragAccessor(self._selected)
 
     @property
     def exam(self) -> ExamAccessor:
         """The track's bank as an exam of its runs, and exams on its passages: `fit()` ..."""
         from trecexam.extensions.exams.accessor import ExamAccessor
 
-        return ExamAccessor(self)
+        return ExamAccessor(self._selected)
 
     @property
     def judging(self) -> JudgingAccessor:
         """A campaign of assessors: `plan()`, `agreement()`, `export()` ..."""
         from trecexam.extensions.campaign.accessor import JudgingAccessor
 
-        return JudgingAccessor(self)
+        return JudgingAccessor(self._selected)
 
     @property
     def learn(self) -> LearnAccessor:
         """Labels for unjudged passages, learned from the track's judgments: `labels()`."""
         from trecexam.extensions.learn.accessor import LearnAccessor
 
-        return LearnAccessor(self)
+        return LearnAccessor(self._selected)
 
     @property
     def ragval(self) -> RagvalAccessor:
         """Answers judged for truthfulness and relevance: `report()` ..."""
         from trecexam.extensions.ragval.accessor import RagvalAccessor
 
-        return RagvalAccessor(self)
+        return RagvalAccessor(self._selected)
 
     # Scores, and how far they agree with the official side.
 
@@ -427,11 +320,13 @@ class Track:
         if labels is not None:
             return self._learned_leaderboard(measures, official=official, runs=runs, labels=labels)
         if official:
-            judged = self.graded(lambda each: each.of_documents and has_bank(each), bank_needed=False)
+            judged = self._selected.graded(
+                lambda each: each.of_documents and has_bank(each), bank_needed=False
+            )
             return leaderboard(judged, measures, official=True, runs=runs)
         from trecexam.features.leaderboard.joint import track_leaderboard
 
-        return track_leaderboard(self.loaded(), measures, runs=runs)
+        return track_leaderboard(self._selected.loaded(), measures, runs=runs)
 
     def _learned_leaderboard(
         self, measures: Measures | None, *, official: bool, runs: Collection[str] | None, labels: str
@@ -440,14 +335,12 @@ class Track:
 
         if labels != "learned":
             raise TrecexamError(f"labels = {labels!r}: give 'learned'")
-        if measures is not None:
-            raise TrecexamError("learned labels give expected nDCG@10 and AP alone: leave out the measures")
-        if official:
+        if measures is not None or official:
             raise TrecexamError(
-                "learned labels are added to the official judgments: ask for `labels` or `official`, not both"
+                "learned labels give expected nDCG@10 and AP alone: leave out the measures and `official`"
             )
-        graded = self.graded(documents=True, bank_needed=False)
-        return self.with_grader_note(the_teacher().leaderboard(graded, runs), graded.name)
+        graded = self._selected.graded(documents=True, bank_needed=False)
+        return self._selected.with_grader_note(the_teacher().leaderboard(graded, runs), graded.name)
 
     def compare(
         self,
@@ -484,7 +377,7 @@ class Track:
         """
         from trecexam.features.leaderboard.differences import differences, has_runs
 
-        track = self.of_measures(measures)
+        track = self._selected.of_measures(measures)
         graded = track.graded(lambda each: has_runs(each, baseline), bank_needed=not official)
         compared = differences(
             graded,
@@ -527,7 +420,7 @@ class Track:
         """
         from trecexam.features.exporting.exports import per_query
 
-        graded = self.of_measures(measures).graded(bank_needed=not official)
+        graded = self._selected.of_measures(measures).graded(bank_needed=not official)
         return per_query(graded, measures, official=official, runs=runs, library=library)
 
     def qrels(
@@ -556,7 +449,7 @@ class Track:
         from trecexam.features.exporting.exports import qrels
 
         return qrels(
-            self.graded(documents=True),
+            self._selected.graded(documents=True),
             label=label,
             min_rating=min_rating,
             min_answers=min_answers,
@@ -566,11 +459,11 @@ class Track:
         )
 
     def grades(self) -> Iterator[dict[str, Any]]:
-        """Every grade of the pool: ids, rating, status, raw answer, digests.
+        """Yield every grade of the pool: ids, rating, status, raw answer, digests.
 
         Where a person rated the cell, `human_rating`, `who` and `why` are given next to the grader's rating.
         """
-        return self.graded().grade_rows()
+        return self._selected.graded().grade_rows()
 
     def agreement(
         self,
@@ -592,7 +485,7 @@ class Track:
         from trecexam.features.agreement.agreement import agreements
         from trecexam.features.agreement.citations import citation_agreement
 
-        graded = self.graded(lambda each: each.of_documents)
+        graded = self._selected.graded(lambda each: each.of_documents)
         agreement: Agreements | Tables
         if graded.asked.citing is None:
             agreement = agreements(graded, min_ratings, min_answers, min_relevant)
@@ -600,7 +493,7 @@ class Track:
             raise TrecexamError(f"the grader {graded.name} labels citations: give no thresholds")
         else:
             agreement = citation_agreement(graded)
-        return self.with_grade_notes(agreement, graded, human=False)
+        return self._selected.with_grade_notes(agreement, graded, human=False)
 
     def holes(
         self, depths: Sequence[int] | None = None, *, qrels: Path | None = None, by: By | None = None
@@ -621,8 +514,8 @@ class Track:
         """
         from trecexam.features.holes.holes import holes_report
 
-        graded = self.graded(has_bank, documents=True, bank_needed=False)
-        return self.with_grader_note(holes_report(graded, depths, qrels=qrels, by=by), graded.name)
+        graded = self._selected.graded(has_bank, documents=True, bank_needed=False)
+        return self._selected.with_grader_note(holes_report(graded, depths, qrels=qrels, by=by), graded.name)
 
     def plot(
         self,
@@ -653,8 +546,8 @@ class Track:
         from trecexam.outputs.plotting import has_plot, is_joint, plot
 
         of_all = is_joint(name)
-        track = self if of_all else self.of_measures(measure)
-        graded = self.loaded() if of_all else track.graded(lambda each: has_plot(each, name))
+        track = self._selected if of_all else self._selected.of_measures(measure)
+        graded = self._selected.loaded() if of_all else track.graded(lambda each: has_plot(each, name))
         figure = plot(
             graded,
             name,
@@ -671,7 +564,7 @@ class Track:
     # What extensions add by one call.
 
     def add_run(self, name: str, run: Any, *, replace: bool = False) -> Path:
-        """Puts a run into the track's drop folder, as NAME.run; the next update grades and evaluates it.
+        """Put a run into the track's drop folder, as NAME.run; the next update grades and evaluates it.
 
         Args:
             name: what it is to be called. Its tag in the file is this, whatever it was.
@@ -720,7 +613,7 @@ class Track:
         from trecexam.extensions.compare_graders.compare import compare_graders
 
         return compare_graders(
-            self.of_measures(measures).loader(),
+            self._selected.of_measures(measures).loader(),
             graders,
             recorded=recorded,
             measures=measures,
@@ -755,7 +648,7 @@ class Track:
             next_judgments,
         )
 
-        track = self.of_measures(measure)
+        track = self._selected.of_measures(measure)
         graded = track.graded(could_change_a_ranking, bank_needed=False)
         result = next_judgments(graded, measure, query_ids=query_ids, top=top, progress=progress)
         return track.with_grader_note(result, graded.name)
@@ -792,7 +685,7 @@ class Track:
         """
         from trecexam.extensions.simulation.simulating import simulate
 
-        graded = self.graded(documents=True)
+        graded = self._selected.graded(documents=True)
         result = simulate(
             graded,
             official_measures,
@@ -803,4 +696,4 @@ class Track:
             by=by,
             progress=progress,
         )
-        return self.with_grader_note(result, graded.name)
+        return self._selected.with_grader_note(result, graded.name)

@@ -28,26 +28,26 @@ from trecexam.graders.meter import MeasuredTime
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_time
 from trecexam.line.kind import Kind
-from trecexam.line.loaded_track import has_bank, of_each
+from trecexam.line.loaded_track import has_bank
 from trecexam.line.lost_grades import lost_grades
 from trecexam.line.measure_names import Measures
 from trecexam.line.missing_banks import estimate_missing_banks, forget_unread_answers
 from trecexam.line.official import official_judgments
 from trecexam.line.rejected import all_rejected
+from trecexam.line.selection import Selection
 from trecexam.line.sheets import Counts
 from trecexam.line.track_pool import count_judged_outside
 from trecexam.scores.labels import LabelRule, subtopic_qrels
 from trecexam.tables.frames import Library
 from trecexam.tables.result import Tables
-from trecexam.track import Track
 
 
 class Group:
     """Calls of a track under one name. `repr` names them."""
 
-    def __init__(self, track: Track) -> None:
+    def __init__(self, track: Selection) -> None:
         """Args: track: the track that the calls are about."""
-        self.track = track
+        self._track = track
 
     def __repr__(self) -> str:
         about = (type(self).__doc__ or "").partition("\n")[0]
@@ -55,11 +55,11 @@ class Group:
         calls = [f".{name}" + "()" * callable(getattr(type(self), name)) for name in names]
         calls = ["()"] * callable(self) + calls
         name = type(self).__name__.removesuffix("Accessor").lower()
-        return f"<track.{name} of {self.track.name!r}: {about} It has {', '.join(calls)}>"
+        return f"<track.{name} of {self._track.name!r}: {about} It has {', '.join(calls)}>"
 
 
 class Grading(Group):
-    """How far grading is, and what it takes."""
+    """Progress and costs of grading."""
 
     def grade(
         self,
@@ -67,22 +67,22 @@ class Grading(Group):
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Graded:
-        """Grades what has no grade yet, as `update` does, and writes nothing to `out/`.
+        """Grade what has no grade yet, as `update` does, and write nothing to `out/`.
 
         Raises:
             LockedError: a daemon is running on this track.
         """
         from trecexam.outputs.update import grade
 
-        with TrackLock(self.track.folder.lock_path):
-            return grade(self.track.loaders, self.track.selected, progress, stop)
+        with TrackLock(self._track.folder.lock_path):
+            return grade(self._track.loaders, self._track.names, progress, stop)
 
     def lost(self) -> int:
-        """How many cells a grader that costs had graded, where the store has no grade any more; else 0."""
-        return sum(of_each(self.track.loaders, self.track.selected, lost_grades))
+        """Count the cells that a grader that costs had graded, where the store has no grade any more."""
+        return sum(self._track.each(lost_grades))
 
     def forget_errors(self) -> int:
-        """Drops stored answers that are errors, so that the next update asks again; returns how many.
+        """Drop stored answers that are errors, so that the next update asks again; return their number.
 
         Also answers without items that were to be in a missing test bank.
 
@@ -91,17 +91,17 @@ class Grading(Group):
         """
         from trecexam.outputs.outputs import Outputs
 
-        track = self.track
+        track = self._track
         with TrackLock(track.folder.lock_path):
-            loaders = [track.loaders[name] for name in track.selected]
+            loaders = [track.loaders[name] for name in track.names]
             for loader in loaders:
                 Outputs(loader.folder).forget()
-                loader.open_to_write()
+                loader.track.open_to_write()
             n_unread = forget_unread_answers(track.loaders, [loader.name for loader in loaders])
             return n_unread + sum(loader.forget_errors() for loader in loaders)
 
     def estimate_time(self) -> MeasuredTime | None:
-        """How long `update` would grade on this machine, by a small sample that is graded and not stored.
+        """Estimate how long `update` grades on this machine, by a small sample that is not stored.
 
         None where nothing is to be graded, and of graders that count tokens, are users' own or run on a
         cluster: none of these runs.
@@ -109,28 +109,28 @@ class Grading(Group):
         Raises:
             TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
         """
-        return measure_time(self.track.loader())
+        return measure_time(self._track.loader())
 
     def estimate_banks(self) -> dict[str, Estimate]:
-        """What `update` would take to write the test banks that are missing, by grader; asks nobody."""
-        return estimate_missing_banks(self.track.loaders, self.track.selected)
+        """Estimate what writing the missing test banks takes, by grader; asks nobody."""
+        return estimate_missing_banks(self._track.loaders, self._track.names)
 
     @property
     def kind(self) -> Kind:
-        """What the grader grades."""
-        return self.track.loader().kind
+        """The kind of grading."""
+        return self._track.loader().kind
 
     def counts(self) -> Counts:
-        """The cells of the pool by what became of them."""
-        return self.track.graded().counts
+        """Return the numbers of cells of the pool by status."""
+        return self._track.graded().counts
 
     def thresholds(self) -> tuple[int, ...]:
-        """Every min_rating that the grader's scale has."""
-        return tuple(range(1, self.track.loader().grader.scale.max_rating + 1))
+        """Return every min_rating on the grader's scale."""
+        return tuple(range(1, self._track.loader().grader.scale.max_rating + 1))
 
 
 class Files(Group):
-    """What was read."""
+    """Files that were read."""
 
     def judged_outside_pool(self) -> int:
         """Count the judged passages of the bank's queries that no run has in its first `depth` ranks.
@@ -138,19 +138,19 @@ class Files(Group):
         Makes no grader. Without a bank all queries with a text count. Passages without a text are counted. It
         is 0 where no run has a judged passage at any rank: the judgments are then of other documents.
         """
-        return count_judged_outside(self.track.folder)
+        return count_judged_outside(self._track.folder)
 
     def rejected(self) -> tuple[Rejected, ...]:
-        """What of the track's inputs was rejected, and what has no grade, with file, line and reason."""
-        return all_rejected(self.track.loaded())
+        """Return rejected inputs, and cells without a grade, with file, line and reason."""
+        return all_rejected(self._track.loaded())
 
     def runs(self) -> Mapping[str, Path]:
-        """Display name of each run -> its file."""
-        return self.track.graded().run_files
+        """Return the file of each run by its display name."""
+        return self._track.graded().inputs.dropped.run_files
 
 
 class Correlate(Group):
-    """How far the grades agree with the official side: `track.correlate()`."""
+    """Correlations of the grades with the official side: `track.correlate()`."""
 
     def __call__(
         self,
@@ -180,7 +180,7 @@ class Correlate(Group):
             ValueError: a measure cannot be computed.
         """
         sides = (measures, official_measures)
-        track = self.track.loaded()
+        track = self._track.loaded()
         return compare_all(track, *sides, min_ratings=min_ratings, per_query=per_query, rbo_p=rbo_p)
 
 
@@ -214,9 +214,9 @@ class Fill(Group):
         """
         path = None if qrels is None else Path(qrels)
         rule = "thresholds" if cuts and rule is None else rule
-        loader = self.track.loader(documents=True, bank_needed=False)
+        loader = self._track.loader(documents=True, bank_needed=False)
         found = find_holes(loader, path, rule, cuts, as_unjudged=as_unjudged, by=by)
-        return self.track.with_grader_note(found, loader.name)
+        return self._track.with_grader_note(found, loader.name)
 
     def __call__(
         self,
@@ -243,13 +243,13 @@ class Fill(Group):
             TrecexamError: `output` is an input, or cannot be written; the grader cannot run; or
                 nothing can be learned from the judgments.
         """
-        loader = self.track.loader(documents=True, bank_needed=False)
+        loader = self._track.loader(documents=True, bank_needed=False)
         result = filling.fill(loader, to_fill, output=output, progress=progress)
-        return self.track.with_grader_note(result, loader.name)
+        return self._track.with_grader_note(result, loader.name)
 
 
 class Verify(Group):
-    """What the scores are made of: what the grader did, and where the bank lacks items."""
+    """Views of the grades behind the scores, and of items that the bank lacks."""
 
     def grading(
         self,
@@ -270,11 +270,11 @@ class Verify(Group):
         Raises:
             TrecexamError: nothing is graded yet, or an id is not in the track.
         """
-        graded = self.track.graded()
+        graded = self._track.graded()
         result = verification.grading(
             graded, query_ids=query_ids, item_ids=item_ids, doc_ids=doc_ids, top=top
         )
-        return self.track.with_grade_notes(result, graded)
+        return self._track.with_grade_notes(result, graded)
 
     def grid(
         self,
@@ -300,11 +300,11 @@ class Verify(Group):
             TrecexamError: nothing is graded yet, an id is not in the track, no grade can reach the
                 min_rating, or the grader grades an item only with the passages that cite it.
         """
-        graded = self.track.graded(lambda each: each.asked.citing is None)
+        graded = self._track.graded(lambda each: each.asked.citing is None)
         result = verification.grid(
             graded, query_ids=query_ids, item_ids=item_ids, doc_ids=doc_ids, min_rating=min_rating, top=top
         )
-        return self.track.with_grade_notes(result, graded)
+        return self._track.with_grade_notes(result, graded)
 
     def missing(
         self,
@@ -329,7 +329,7 @@ class Verify(Group):
             TrecexamError: no official judgments of these queries or this pool; nothing is graded yet; an id
                 is not in the track; or no grade can reach the min_rating.
         """
-        graded = self.track.graded(documents=True)
+        graded = self._track.graded(documents=True)
         result = verification.missing(
             graded,
             query_ids=query_ids,
@@ -338,7 +338,7 @@ class Verify(Group):
             per_query=per_query,
             top=top,
         )
-        return self.track.with_grade_notes(result, graded)
+        return self._track.with_grade_notes(result, graded)
 
     def spurious(
         self,
@@ -363,7 +363,7 @@ class Verify(Group):
         """
         from trecexam.extensions.exams.rubric import discriminations
 
-        graded = self.track.graded(documents=True)
+        graded = self._track.graded(documents=True)
         result = verification.spurious(
             graded,
             discriminations,
@@ -374,7 +374,7 @@ class Verify(Group):
             order=order,
             top=top,
         )
-        return self.track.with_grade_notes(result, graded)
+        return self._track.with_grade_notes(result, graded)
 
 
 class Override(Group):
@@ -413,7 +413,7 @@ class Override(Group):
             TrecexamError: the query, passage or item is not in the track, or the rating not on the scale; a
                 name or a reason is missing, too long (200 and 500 characters), or has a control character.
         """
-        graded = self.track.graded(lambda each: overriding.has_cell(each, query_id, doc_id, item))
+        graded = self._track.graded(lambda each: overriding.has_cell(each, query_id, doc_id, item))
         return overriding.override(graded, query_id, doc_id, rating, item=item, who=who, why=why, seen=seen)
 
     def ratings(self) -> Tables:
@@ -421,15 +421,15 @@ class Override(Group):
 
         Ratings that cannot count are rejected, with reasons.
         """
-        return overriding.human_ratings(self.track.loaded())
+        return overriding.human_ratings(self._track.loaded())
 
     def summary(self) -> dict[str, Any]:
-        """How many cells and passages people rated in place of the grader, and who did."""
-        return self.track.graded().override_summary()
+        """Count the cells and passages that people rated in the grader's place, and name these people."""
+        return self._track.graded().override_summary()
 
 
 class Export(Group):
-    """What other tools take."""
+    """Formats of other tools."""
 
     def qrels(
         self,
@@ -444,14 +444,14 @@ class Export(Group):
         """Write the labels as qrels, and beside them `OUTPUT.json`, which says whose labels they are.
 
         Args:
-            output: an existing file is replaced.
+            output: an existing file is replaced, but none in a track.
             label, min_rating, min_answers, binary, by: as of `Track.qrels`.
 
         Raises:
             TrecexamError, ValueError: as `Track.qrels`; or a file is not ours, or cannot be written.
         """
         return exports.write_qrels(
-            self.track.graded(documents=True),
+            self._track.graded(documents=True),
             output,
             label=label,
             min_rating=min_rating,
@@ -469,7 +469,7 @@ class Export(Group):
         Args:
             min_rating: in place of the track's.
         """
-        graded = self.track.graded()
+        graded = self._track.graded()
         threshold = graded.config.scores.min_rating if min_rating is None else min_rating
         return (row for query in graded.ratings() for row in subtopic_qrels(query, threshold))
 
@@ -484,7 +484,7 @@ class Export(Group):
         Raises:
             TrecexamError: there is no such run.
         """
-        return exports.runs(self.track.graded(has_bank, bank_needed=False), runs)
+        return exports.runs(self._track.graded(has_bank, bank_needed=False), runs)
 
     def responses(self, run: str, measures: Measures | None = None) -> Iterator[dict[str, Any]]:
         """Yield each accepted line of a file of generated responses as it was dropped, with its value by
@@ -500,7 +500,7 @@ class Export(Group):
             TrecexamError: there is no such run, or it is a ranking.
             ValueError: a measure cannot be computed.
         """
-        return exports.responses(self.track.of_measures(measures).graded(), run, measures)
+        return exports.responses(self._track.of_measures(measures).graded(), run, measures)
 
     def official_qrels(self) -> Iterator[Qrel]:
         """The official judgments, whatever they came from.
@@ -508,7 +508,7 @@ class Export(Group):
         Raises:
             TrecexamError: the track has none.
         """
-        graded = self.track.graded(has_bank, documents=True, bank_needed=False)
+        graded = self._track.graded(has_bank, documents=True, bank_needed=False)
         return iter(official_judgments(graded).rows)
 
     def leaderboard_values(self, first: Sequence[str] = ()) -> Iterator[MeasureValue]:
@@ -525,11 +525,11 @@ class Export(Group):
         Raises:
             TrecexamError: there are no scores; or as `Track.leaderboard`.
         """
-        return exports.leaderboard_values(self.track.loaded(), first)
+        return exports.leaderboard_values(self._track.loaded(), first)
 
     def items_without_facet(self) -> int:
-        """How many items have no facet, and are in no labels by facet."""
-        items_by_query = self.track.graded().bank.items.values()
+        """Count the items without a facet, which are in no labels by facet."""
+        items_by_query = self._track.graded().bank.items.values()
         return sum(not item.facet_id for items in items_by_query for item in items)
 
     def pool(self) -> Iterator[PooledPassage]:
@@ -538,7 +538,7 @@ class Export(Group):
         Ranks count from 1 in trec_eval's order. Cells without a grade are left out; a passage without a text
         has "", as the workbench takes none without.
         """
-        return pooled_passages(self.track.graded())
+        return pooled_passages(self._track.graded())
 
     def qrels_frame(
         self,
@@ -572,7 +572,7 @@ class Export(Group):
         from trecexam.extensions.libraries.frames import qrels_frame
 
         return qrels_frame(
-            self.track.graded(documents=True),
+            self._track.graded(documents=True),
             label=label,
             min_rating=min_rating,
             min_answers=min_answers,
@@ -596,7 +596,7 @@ class Export(Group):
         """
         from trecexam.extensions.libraries.frames import grades_frame
 
-        return grades_frame(self.track.graded(), library=library)
+        return grades_frame(self._track.graded(), library=library)
 
     def pack(self, output: Path | str) -> str:
         """Write inputs, settings, grades and the digests of out/ to one .tar.gz, and say how large it is.
@@ -606,4 +606,4 @@ class Export(Group):
         """
         from trecexam.extensions.pack.packing import pack
 
-        return pack(self.track.loaders, output)
+        return pack(self._track.loaders, output)

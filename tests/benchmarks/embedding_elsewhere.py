@@ -29,7 +29,7 @@ from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import encoder_agreements, highest_cosines
 from trecexam.line.evaluation import official_values
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 from trecexam.scores.encoder_likeness import agreement, runs_like_encoder
 from trecexam.scores.rank_correlation.tau import tau_b_columns
 
@@ -65,7 +65,8 @@ def main(shared: Path, work: Path) -> None:
             parts["tau"] += agreement_rows(track, name)
             if name != DL19:
                 parts["shift"] += shift_rows(track, name, teams(shared / "collections" / name))
-        with TrackLoader(TrackFolder.open(root)) as loader:
+        with TrackLoaders(TrackFolder.open(root)) as loaders:
+            loader = loaders.first
             loaded = loader.load()
             own = cosine_runs(loaded) if name == DL19 else {}
             of_team = (

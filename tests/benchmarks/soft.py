@@ -28,7 +28,7 @@ from trecexam.features.correlation.paired_scores import paired_scores
 from trecexam.folder import TrackFolder
 from trecexam.graders.embedding import CUT_POINTS, SOFT_POINTS, SOFT_WIDTH, probabilities
 from trecexam.line.assessment import Assessment
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.official import official_judgments
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.scores.columns import Evaluator, Judged
@@ -63,7 +63,8 @@ def main(root: Path) -> None:
         config = folder.config.model_copy(
             update={"scores": folder.config.scores.model_copy(update={"label": label})}
         )
-        with TrackLoader(replace(folder, config=config)) as loader:
+        with TrackLoaders(replace(folder, config=config)) as loaders:
+            loader = loaders.first
             tracks[label] = loader.load()
             _ = probable_ratings(tracks[label])
             lines += whole(tracks[label], label)

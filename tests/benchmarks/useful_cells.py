@@ -26,7 +26,7 @@ from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import useful_cells
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.grading import missing_cells
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.sheets import MISSING
 
 RESULTS = Path(__file__).parent / "results" / "useful-cells.md"
@@ -124,7 +124,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def main(root: str) -> None:
-    with TrackLoader(TrackFolder.open(root)) as loader:
+    with TrackLoaders(TrackFolder.open(root)) as loaders:
+        loader = loaders.first
         full = loader.load()
         blank = ungraded(full)
         orders = {

@@ -82,7 +82,7 @@ def test_a_link_to_an_input_and_an_input_that_is_a_link_are_not_replaced(
     Path("link").symlink_to(track / "bank.questions.jsonl")
     for target in ("t/queries.tsv", "link"):
         assert run(["leaderboard", "t", "-o", target]) == 2
-        assert "is a file of a track, which no output replaces" in capsys.readouterr().err
+        assert "is in a track, where no output replaces a file" in capsys.readouterr().err
     assert Path("link").is_symlink()
     assert (track / "queries.tsv").is_symlink()
 

@@ -305,16 +305,16 @@ def test_a_measure_with_two_names_of_graders_says_what_to_write(
     [
         (
             ["leaderboard", "-m", "support:SupportF1"],
-            "this track has no grader 'support'; its grader is rubric",
+            "no grader 'support' in this track; there is rubric",
         ),
-        (["compare", "-m", "support:SupportF1"], "this track has no grader 'support'; its grader is rubric"),
+        (["compare", "-m", "support:SupportF1"], "no grader 'support' in this track; there is rubric"),
         (
             ["correlate", "-m", "support:SupportF1"],
-            "this track has no grader 'support'; its grader is rubric",
+            "no grader 'support' in this track; there is rubric",
         ),
         (
             ["judge-next", "-m", "support:SupportF1"],
-            "this track has no grader 'support'; its grader is rubric",
+            "no grader 'support' in this track; there is rubric",
         ),
         (["leaderboard", "-m", "rubric:P@5"], "this track has only one grader: write P@5"),
     ],

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import ir_datasets
@@ -10,6 +11,8 @@ from support import HashGrader, make_small_track, write_run
 import trecexam
 from converters import ConversionError, Passage, Qrel, Query
 from converters.ir_dataset import dataset_passages, dataset_qrels, dataset_queries
+from trecexam.folder import TrackFolder
+from trecexam.line.loader import TrackLoaders
 
 
 class Doc(NamedTuple):
@@ -109,3 +112,28 @@ def test_a_track_takes_queries_passages_and_judgments_from_a_dataset(tmp_path: A
         write_run(root / "runs" / "new.run", {"q1": ["q1-d11", "q1-d10"]})
         assert track.update().counts.missing == 0
     assert (root / "out" / "correlation.tsv").exists()
+
+
+def test_a_dataset_is_read_once_and_again_after_a_failure(
+    small_track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def queries(dataset: str) -> Iterator[Query]:
+        calls.append(dataset)
+        if len(calls) == 1:
+            raise ConversionError(f"ir_datasets:{dataset}", None, "its data is not here")
+        return iter([Query("q1", "a text of the dataset")])
+
+    monkeypatch.setattr("trecexam.line.inputs.dataset_queries", queries)
+    monkeypatch.setattr("trecexam.line.inputs.dataset_qrels", lambda dataset: iter(()))
+    (small_track / "queries.tsv").unlink()
+    (small_track / "trecexam.toml").write_text('[track]\ndataset = "tiny/x"\ndepth = 8\n')
+    with TrackLoaders(TrackFolder.open(small_track), HashGrader()) as loaders:
+        assert [row.reason for row in loaders.first.load().rejected] == ["its data is not here"]
+        for number in (1, 2):
+            write_run(small_track / "runs" / f"more{number}.run", {"q1": ["q1-d00"]})
+            track = loaders.first.load()
+            assert track.rejected == ()
+            assert track.query_texts["q1"] == "a text of the dataset"
+    assert len(calls) == 2

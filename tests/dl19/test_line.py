@@ -13,7 +13,7 @@ from support import tsv_rows
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.track_graders import open_folder
 from trecexam.outputs.grader_update import update_grader
 
@@ -68,7 +68,8 @@ def test_the_37th_run_evaluates_only_queries_whose_labels_change(track: Path, tm
     last = root / "runs" / "UNH_bm25.run"
     content = last.read_bytes()
     last.unlink()
-    with TrackLoader(open_folder(root)) as loader:
+    with TrackLoaders(open_folder(root)) as loaders:
+        loader = loaders.first
         update_grader(loader)
         before = loader.load()
         values = before.run_values["rubric"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import trecexam
 from trecexam import Track
 from trecexam.features.override.overriding import QueryToRate
+from trecexam.track import selection
 
 SCALE = '[judging]\nscale = ["no", "somewhat", "yes"]\n'
 
@@ -26,7 +27,7 @@ def campaign(graded: Path, settings: str = SCALE, *, official: bool = False) -> 
 
 def to_rate(track: Track, query_id: str) -> QueryToRate:
     """A query as an assessor sees it."""
-    loaded = track.graded()
+    loaded = selection(track).graded()
     sheet = loaded.sheets[query_id]
     texts = {doc_id: sheet.text_of(doc_id) for doc_id in sheet.doc_ids}
     best = loaded.grader.scale.max_rating

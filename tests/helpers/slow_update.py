@@ -15,6 +15,7 @@ import trecexam
 from trecexam.folder import TrackFolder
 from trecexam.graders import Answer, Cell, create
 from trecexam.line.measures import check_measures
+from trecexam.track import selection
 
 
 class SlowGrader(HashGrader):
@@ -59,7 +60,7 @@ def update_slowly(root: Path, *, own: bool) -> int:
         grader.seconds = 0.01
     with trecexam.open_track(root, grader=grader) as track:
         # The imports of an update are done before the clock starts.
-        check_measures(track.loader().config, track.folder.config_path)
+        check_measures(selection(track).loader().config, track.folder.config_path)
         print("ready", flush=True)
         track.update()
     print("done", flush=True)

@@ -14,7 +14,7 @@ from support import REPORTED, HashGrader, make_small_track
 import trecexam
 from trecexam.graders import Answer, Cell
 from trecexam.graders.base import UngradedError
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.track_graders import open_folder
 from trecexam.outputs.updates import Update
 
@@ -51,7 +51,8 @@ def outputs(root: Path) -> dict[str, bytes]:
 
 def stored(root: Path) -> list[tuple[object, ...]]:
     """What is in the store, without its numbers of rows."""
-    with TrackLoader(open_folder(root), HashGrader()) as loader:
+    with TrackLoaders(open_folder(root), HashGrader()) as loaders:
+        loader = loaders.first
         track = loader.load()
         return sorted(
             (row["query_id"], row["doc_id"], row["item_id"], row["rating"], row["answer"])

@@ -16,7 +16,7 @@ from support import HashGrader, hashed_rating, make_small_track, tsv_rows
 import trecexam
 from trecexam.extensions.campaign.judge_next.next_judgments import next_judgments
 from trecexam.extensions.exams.responses import from_track
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.pool import PooledQuery
 from trecexam.line.track_graders import open_folder
 
@@ -295,7 +295,8 @@ def test_exams_and_judge_next_use_only_the_passages_of_runs(root: Path) -> None:
     responses, suggested = [], []
     for settings in (ON, OFF):
         (root / "trecexam.toml").write_text(settings + config)
-        with TrackLoader(open_folder(root), HashGrader()) as loader:
+        with TrackLoaders(open_folder(root), HashGrader()) as loaders:
+            loader = loaders.first
             track = loader.load()
             responses.append(from_track(track).exam.values)
             suggested.append(next_judgments(track, "P(rel=4)@3").rows)

@@ -17,7 +17,7 @@ from trecexam.folder import TrackFolder
 from trecexam.graders.base import Answer, identity_digest
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import missing_cells
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.store import GradeStore
 
 
@@ -34,7 +34,8 @@ def codes_of(root: Path) -> Path:
 
 def values(root: Path) -> Any:
     """The values that a new process computes for the track."""
-    with TrackLoader(TrackFolder.open(root), HashGrader()) as loader:
+    with TrackLoaders(TrackFolder.open(root), HashGrader()) as loaders:
+        loader = loaders.first
         track = loader.load()
         return leaderboard(track), {
             q: (sheet.doc_ids, sheet.codes.tolist()) for q, sheet in track.sheets.items()
@@ -144,7 +145,8 @@ def test_damaged_codes_are_read_from_the_store_again(root: Path) -> None:
 
 
 def test_a_track_is_loaded_once_while_none_of_its_files_changes(root: Path) -> None:
-    with TrackLoader(TrackFolder.open(root), HashGrader()) as loader:
+    with TrackLoaders(TrackFolder.open(root), HashGrader()) as loaders:
+        loader = loaders.first
         first = loader.load()
         assert loader.load() is first
         other_text(root)
@@ -160,8 +162,9 @@ def test_a_track_is_loaded_once_while_none_of_its_files_changes(root: Path) -> N
 
 def test_grades_added_for_another_pool_are_in_the_next_track(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
-    with TrackLoader(TrackFolder.open(root), HashGrader()) as loader:
-        loader.open_to_write()
+    with TrackLoaders(TrackFolder.open(root), HashGrader()) as loaders:
+        loader = loaders.first
+        loaders.open_to_write()
         assert loader.load().counts.ok == 0
         loader.grade(loader.load(depth=9))
         assert loader.load().counts.missing == 0
@@ -180,11 +183,13 @@ def test_another_parser_of_a_prompt_is_used_although_its_file_looks_unchanged(tm
     prompt.write_text(PROMPT.format(parser="rating"))
 
     def codes() -> set[int]:
-        with TrackLoader(TrackFolder.open(root)) as loader:
+        with TrackLoaders(TrackFolder.open(root)) as loaders:
+            loader = loaders.first
             return {code for sheet in loader.load().sheets.values() for code in sheet.codes.ravel().tolist()}
 
-    with TrackLoader(TrackFolder.open(root)) as loader:
-        loader.open_to_write()
+    with TrackLoaders(TrackFolder.open(root)) as loaders:
+        loader = loaders.first
+        loaders.open_to_write()
         for cell in missing_cells(loader.load()):
             loader.grading._record([(cell, Answer(3, "ok", "3"))])
         loader.keep_codes(loader.refreshed(loader.load()))

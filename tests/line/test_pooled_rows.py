@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import HashGrader, write_run
 
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.pooled_rows import PooledRows
 from trecexam.line.track_graders import open_folder
 from trecexam.scores.columns.judged import Judged
@@ -24,7 +24,8 @@ def root(small_track: Path) -> Path:
 
 @pytest.mark.parametrize("depth", [1, 3, None])
 def test_joining_through_the_pool_equals_the_join_of_each_run(root: Path, depth: int | None) -> None:
-    with TrackLoader(open_folder(root), HashGrader()) as loader:
+    with TrackLoaders(open_folder(root), HashGrader()) as loaders:
+        loader = loaders.first
         track = loader.load(depth=50)
         judgments = [
             Judged.from_ratings(track.ratings()),
@@ -42,7 +43,8 @@ def test_joining_through_the_pool_equals_the_join_of_each_run(root: Path, depth:
 
 
 def test_beyond_the_pool_no_join_through_it_is_made(root: Path) -> None:
-    with TrackLoader(open_folder(root), HashGrader()) as loader:
+    with TrackLoaders(open_folder(root), HashGrader()) as loaders:
+        loader = loaders.first
         track = loader.load(depth=2)
         judged, runs = Judged.from_ratings(track.ratings()), list(track.runs.values())
         assert PooledRows.of(track, runs, judged, 3) is None

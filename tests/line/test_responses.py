@@ -20,6 +20,7 @@ from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.graders import Cell
 from trecexam.outputs.updates import Update
+from trecexam.track import selection
 
 
 def responses(path: Path, answers: dict[str, str], name: str | None = "gen", **more: object) -> Path:
@@ -368,7 +369,7 @@ def missing_cells_of(root: Path, grader: HashGrader) -> list[Cell]:
     from trecexam.line.grading import missing_cells
 
     with trecexam.open_track(root, grader=grader) as track:
-        return [*missing_cells(track.graded())]
+        return [*missing_cells(selection(track).graded())]
 
 
 def test_unit_response_with_pool_both_ranks_the_response_before_its_citations(
@@ -377,7 +378,7 @@ def test_unit_response_with_pool_both_ranks_the_response_before_its_citations(
     responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer. " * 400})
     unit(small_track, "response", pool="both")
     with trecexam.open_track(small_track, grader=hash_grader) as track:
-        (run_of_system,) = [each for name, each in track.graded().runs.items() if name == "gen"]
+        (run_of_system,) = [each for name, each in selection(track).graded().runs.items() if name == "gen"]
     assert [*run_of_system.ranking("q1")] == ["gen/q1", "q1-d03"]
 
 

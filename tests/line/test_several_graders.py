@@ -12,7 +12,7 @@ from support import HashGrader, make_small_track
 import trecexam
 from trecexam.errors import ConfigError, TrackError
 from trecexam.folder import TrackFolder
-from trecexam.line.loaded_track import TrackLoaders
+from trecexam.line.loader import TrackLoaders
 
 TWO = """
 [graders.rubric]

@@ -13,7 +13,7 @@ from converters.errors import ConversionError
 from trecexam.errors import ConfigError, LockedError, TrackError, TrecexamError
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Answer, Cell
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.track_graders import open_folder
 from trecexam.outputs.grader_update import update_grader
 
@@ -78,7 +78,8 @@ def test_the_same_inputs_give_identical_bytes_in_another_folder(tmp_path: Path) 
 
 
 def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: HashGrader) -> None:
-    with TrackLoader(open_folder(small_track), hash_grader) as loader:
+    with TrackLoaders(open_folder(small_track), hash_grader) as loaders:
+        loader = loaders.first
         update_grader(loader)
         hash_grader.asked.clear()
         values = loader.load().run_values["rubric"]
@@ -330,6 +331,17 @@ def test_a_failing_grader_loses_only_the_current_batch(small_track: Path) -> Non
         update(small_track, broken)
     again = HashGrader(batch=5)
     done = update(small_track, again)
+    assert done.graded == done.counts.cells - 15
+
+
+def test_after_a_failure_the_same_process_asks_only_for_missing_grades(small_track: Path) -> None:
+    grader = HashGrader(batch=5)
+    grader.fail_after = 3
+    with trecexam.open_track(small_track, grader=grader) as track:
+        with pytest.raises(RuntimeError, match="broke"):
+            track.update()
+        grader.fail_after = None
+        done = track.update()
     assert done.graded == done.counts.cells - 15
 
 

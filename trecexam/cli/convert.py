@@ -58,8 +58,8 @@ def convert(
 ) -> int:
     """Convert the file IN to another format and write it to OUT.
 
-    OUT may end in .gz, .bz2, .xz or .zst; an existing file is replaced. IN may be a folder of QUERY_ID.txt
-    files: the generated responses of one run, named like the folder.
+    OUT may end in .gz, .bz2, .xz or .zst; an existing file is replaced, but none in a track. IN may be
+    a folder of QUERY_ID.txt files: the generated responses of one run, named like the folder.
 
     Exit status: 0, or 1 if a line of responses was skipped.
     """

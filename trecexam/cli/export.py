@@ -35,7 +35,7 @@ def export() -> None:
     """Write qrels, runs and grades of a track for trec_eval, ndeval and other tools."""
 
 
-file_option = output_option("Write to FILE instead of standard output; an existing file is replaced.")
+file_option = output_option("Write to FILE instead of standard output.")
 min_rating_option = click.option(
     "--min-rating",
     type=click.IntRange(1, 5),
@@ -183,8 +183,8 @@ def official(track: Track, output: Path | None) -> None:
     type=click.Path(path_type=Path),
     callback=output_path,
     metavar="FILE|FOLDER",
-    help="Write to FILE instead of standard output; an existing file is replaced. With --format trec_eval, "
-    "write one file per run into FOLDER.",
+    help="Write to FILE instead of standard output; an existing file is replaced, but none in a track. "
+    "With --format trec_eval, write one file per run into FOLDER.",
 )
 def leaderboard(track: Track, form: str, output: Path | None) -> None:
     """Write each run's value on each query of TRACK, and its means as query `all`.

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="MERGED",
-    help="Write the merged qrels to this file; an existing file is replaced. Required without --dry-run.",
+    help="Write the merged qrels to this file; those of an earlier `fill` are replaced, but no file in a "
+    "track. Required without --dry-run.",
 )
 @map_option
 @click.option(

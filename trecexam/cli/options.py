@@ -39,7 +39,7 @@ def open_chosen(path: Path, grader: str | None) -> Track:
     """Open the track in a folder, as this grader sees it; use it in a `with` block."""
     # Imports numpy and pydantic.
     from trecexam.folder import TrackFolder
-    from trecexam.line.loaded_track import TrackLoaders
+    from trecexam.line.loader import TrackLoaders
     from trecexam.track import Track
 
     return Track(TrackLoaders(TrackFolder.open(path)), grader)
@@ -66,10 +66,14 @@ def answering(
     """Return the track as the grader sees it that answers, and name this grader where none was chosen.
 
     Args:
-        applies, documents, bank_needed: as of `Track.loader`.
+        applies, documents, bank_needed: as of `Selection.loader`.
     """
-    grader = track.loader(applies, documents=documents, bank_needed=bank_needed).name
-    if note := track.grader_note(grader):
+    # Imports numpy and pydantic.
+    from trecexam.track import selection
+
+    selected = selection(track)
+    grader = selected.loader(applies, documents=documents, bank_needed=bank_needed).name
+    if note := selected.grader_note(grader):
         click.echo(f"note: {note}", err=True)
     return track[grader]
 
@@ -206,8 +210,9 @@ def output_path(ctx: click.Context, param: click.Parameter, path: Path | None) -
 
 
 def output_option(text: str, *, required: bool = False) -> Callable[[Command], Command]:
-    """Return the option -o for a file; `text` is its help."""
+    """Return the option -o for a file; `text` begins its help."""
     path = click.Path(path_type=Path, dir_okay=False)
+    text += " An existing file is replaced, but none in a track."
     return click.option(
         "-o", "--output", type=path, required=required, metavar="FILE", callback=output_path, help=text
     )

@@ -25,7 +25,7 @@ KINDS = (".pdf", ".svg", ".png")
 @click.argument("name", required=False)
 @grader_option
 @click.argument("track", required=False, type=click.Path(path_type=Path, file_okay=False), metavar="[TRACK]")
-@output_option("Write to this file: .pdf (for papers), .svg or .png; an existing file is replaced.")
+@output_option("Write to this file: .pdf (for papers), .svg or .png.")
 @click.option(
     "--width",
     default="single",

@@ -19,7 +19,7 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON,
 _wide_option = click.option(
     "--wide", is_flag=True, help="Print all columns and whole names, whatever the terminal's width."
 )
-_output_option = output_option("Write to this file; an existing file is replaced.")
+_output_option = output_option("Write to this file.")
 
 
 def reading(function: Callable[..., Result | None]) -> Callable[..., int]:

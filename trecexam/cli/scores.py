@@ -54,8 +54,9 @@ def _without_runs(track: Track, *, official: bool) -> Iterator[str]:
     """Yield why a leaderboard has no rows: there are no files, or each was rejected."""
     # Imports numpy.
     from trecexam.line.rejected import rejected_notes
+    from trecexam.track import selection
 
-    rows = track.graded(bank_needed=False).not_taken if official else track.files.rejected()
+    rows = selection(track).graded(bank_needed=False).not_taken if official else track.files.rejected()
     rejected = [row for row in rows if row.lost == "file"]
     yield f"{'no usable run' if rejected else 'no runs yet'}: drop some into {track.folder.runs}"
     yield from rejected_notes(rejected, 5)

@@ -1,4 +1,4 @@
-"""What a track is at a moment: one finished value, never changed, on which every feature stands."""
+"""A graded track at a moment: one finished value, never changed, on which every feature stands."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from converters.records import Qrel, Response
+from converters.run import Run
+from trecexam.bank import Bank
 from trecexam.config import TrackConfig
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.line.judging_scale import JudgingScale
-from trecexam.line.kind import Kind, MeasureFacts
+from trecexam.line.kind import Asked, Kind, MeasureFacts
+from trecexam.line.official_leaderboard import OfficialLeaderboard
 from trecexam.line.overrides import Overrides
 from trecexam.line.pool import PooledQuery
 from trecexam.line.sheets import Counts, Sheet, count_cells
@@ -23,34 +27,34 @@ from trecexam.scores.ratings import QueryRatings
 
 
 @dataclass(frozen=True, eq=False)
-class Assessment(TrackInputs):
-    """A track's inputs, its pool, and the grades of the pool's cells.
-
-    A later one shares every part that did not change with those before it.
+class Assessment:
+    """Inputs, pool and grades of one grader of a track.
 
     Attributes:
-        name: of the grader in the track.
-        kind: what it grades.
-        folder: where the track is, and its own files are.
-        config: its settings, on the scale of its grader.
+        inputs: what was read; the properties `runs` to `responses` are parts of it.
+        name: name of the grader in the track.
+        kind: what the grader grades.
+        folder: paths of the track and of the grader's own files.
+        config: settings, on the scale of the grader.
         grader: who answers; nothing here runs it.
-        depth: how many ranks of each run are pooled.
+        depth: the number of pooled ranks of each run.
         pool: query_id -> its first passages in the runs and, with `pool_judged`, its judged ones; every query
             of the bank is there.
         texts: doc_id -> text of the pooled passages, as far as there are texts.
+        notes: warnings about accepted inputs.
         sheets: query_id -> its cells and their grades; every query of the bank is there.
-        overrides: people's ratings, and what became of each line of them.
+        overrides: people's ratings, and whether each counts.
         judgments: people's judgments of whole passages on `judging_scale`; they change no rating.
         judging_scale: None where people rate whole passages on the grader's scale.
-        digests: sha256 (hex) of every input file, by its shown path.
-        not_taken: inputs that were rejected, and documents without a text.
+        digests: sha256 (hex) of every input file by its displayed path.
+        rejected: inputs that were rejected, sorted.
+        not_taken: `rejected`, people's ratings that do not count, and documents without a text.
         grades: the grader's answers, as stored.
-        run_values: by labels ("rubric", "official" ...), the runs' values; the next loaded track shares them.
-        left_out_runs: the number of runs in the drop folder that are neither graded nor ranked, since the
-            setting `unit` has whole responses alone, or `runs` of one of several graders others.
+        run_values: the runs' values by labels ("rubric", "official" ...); the next loaded track shares them.
         memo: results by the function that computed them, see `memoized`.
     """
 
+    inputs: TrackInputs
     name: str
     kind: Kind
     folder: TrackFolder
@@ -59,28 +63,61 @@ class Assessment(TrackInputs):
     depth: int
     pool: Mapping[str, PooledQuery]
     texts: Mapping[str, str]
+    notes: tuple[str, ...]
     sheets: Mapping[str, Sheet]
     overrides: Overrides
     judgments: Overrides
     judging_scale: JudgingScale | None
     digests: Mapping[str, str]
+    rejected: tuple[Rejected, ...]
     not_taken: tuple[Rejected, ...]
     grades: StoredGrades
     run_values: Mapping[str, ValueCache]
-    left_out_runs: int = 0
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def runs(self) -> Mapping[str, Run]:
+        """Runs by display name, sorted by name."""
+        return self.inputs.dropped.runs
+
+    @property
+    def asked(self) -> Asked:
+        """The items to grade, and with which texts."""
+        return self.inputs.asked
+
+    @property
+    def bank(self) -> Bank:
+        """The items to grade."""
+        return self.inputs.asked.bank
+
+    @property
+    def query_texts(self) -> Mapping[str, str]:
+        """query_id -> text, as far as it is known."""
+        return self.inputs.query_texts
+
+    @property
+    def official(self) -> tuple[Qrel, ...] | None:
+        """Official judgments, None where there are none."""
+        return self.inputs.official
+
+    @property
+    def official_leaderboard(self) -> OfficialLeaderboard | None:
+        """The official leaderboard, None where there is none."""
+        return self.inputs.official_leaderboard
+
+    @property
+    def responses(self) -> Mapping[str, tuple[Response, ...]]:
+        """Accepted responses of generated runs, by display name."""
+        return self.inputs.dropped.responses
 
     @cached_property
     def measures(self) -> tuple[str, ...]:
-        """The measures on rubric ratings that hold where none are named, see `Kind.measures`."""
+        """The track's own measures, in leaderboard order; see `Kind.measures`."""
         return self.kind.measures(self._facts)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """Those of them that stand on the leaderboard of several graders, see `Kind.columns`.
-
-        Where the settings name measures, those of the kind's columns that are among them, else the first.
-        """
+        """The measures on the leaderboard of several graders: `Kind.columns` that are among `measures`."""
         columns = self.kind.columns(self._facts)
         if self.config.scores.measures is None:
             return columns
@@ -88,47 +125,48 @@ class Assessment(TrackInputs):
 
     @property
     def _facts(self) -> MeasureFacts:
-        only = bool(self.runs) and self.generated.issuperset(self.runs)
+        only = bool(self.runs) and self.inputs.dropped.generated.issuperset(self.runs)
         return MeasureFacts(self.config, self.bank, only, self.grader.scale.max_rating)
 
     @cached_property
     def of_documents(self) -> bool:
-        """Whether its labels are of documents that runs rank: official judgments can be set against them."""
+        """True where labels are of documents that runs rank, as official judgments are."""
+        own_texts = self.inputs.dropped.own_texts
         pooled = (doc_id for of_query in self.pool.values() for doc_id in of_query.doc_ids)
-        return self.kind.ranks and any(doc_id not in self.own_texts for doc_id in pooled)
+        return self.kind.ranks and any(doc_id not in own_texts for doc_id in pooled)
 
     @cached_property
     def counts(self) -> Counts:
-        """The cells of the pool by what became of them."""
+        """Cells of the pool by status."""
         return count_cells(self.sheets.values())
 
     @property
     def n_judged_only(self) -> int:
-        """How many pooled passages no run has in its first ranks: they are pooled since they are judged."""
+        """The number of passages that are pooled only because they are judged."""
         return sum(of_query.n_judged_only for of_query in self.pool.values())
 
     @property
     def pooled_of_runs_alone(self) -> tuple[str, ...]:
-        """The queries whose pool is of runs alone: all, or with `pool_judged` those that nobody judged.
+        """Queries whose pool is of runs alone: all, or with `pool_judged` the unjudged ones.
 
-        None where the grader knows passages by id, as qrels that are grades do: all that it knows are pooled.
+        There are none where the grader knows passages by id: all known passages are pooled.
         """
         if self.grader.known_passages is not None:
             return ()
-        judged = self.judged_queries if self.config.track.pool_judged else ()
+        judged = self.inputs.judged_queries if self.config.track.pool_judged else ()
         return tuple(query_id for query_id in self.bank.query_ids if query_id not in judged)
 
     def ranked_passages(self) -> dict[str, tuple[str, ...]]:
-        """query_id -> the pooled passages that runs have in their first ranks."""
+        """Return query_id -> pooled passages that runs have in their first ranks."""
         return {query_id: of_query.ranked for query_id, of_query in self.pool.items()}
 
     def ratings(
         self, query_ids: Sequence[str] | None = None, *, human: bool = True
     ) -> Sequence[QueryRatings]:
-        """The ratings of these queries, or of all of the bank.
+        """Return the ratings of these queries, or of all.
 
         Args:
-            human: False for the grader's alone, without what people said in their place.
+            human: False for the grader's ratings alone.
         """
         if self.asked.citing is not None:
             # A matrix of these is mostly empty, and all of them are too much to keep.
@@ -154,11 +192,11 @@ class Assessment(TrackInputs):
         }
 
     def grade_rows(self, query_ids: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
-        """Every grade of the pool, or of these queries, with its raw answer: see `StoredGrades.rows`."""
+        """Yield every grade of the pool, or of these queries; see `StoredGrades.rows`."""
         return self.grades.rows(self.sheets, self.overrides.ratings, query_ids)
 
     def override_summary(self) -> dict[str, Any]:
-        """How many cells, and passages as a whole, people rated, and who did."""
+        """Count the cells and whole passages that people rated, and name these people."""
         return {
             "cells": self.counts.human_cells,
             "passages": self.counts.human_passages,

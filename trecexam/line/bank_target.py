@@ -12,7 +12,7 @@ from trecexam.folder import TrackFolder
 
 
 def read_target(folder: TrackFolder, target: Path) -> bytes:
-    """What the file holds now, b"" where there is none. Read it before the bank, for `check_unchanged`.
+    """Read the file, b"" where there is none. Read it before the bank, for `check_unchanged`.
 
     Raises:
         TrecexamError: it would not be one of the track's bank, or is compressed.
@@ -33,15 +33,12 @@ def read_target(folder: TrackFolder, target: Path) -> bytes:
 
 
 def lines_of(content: bytes) -> list[bytes]:
-    """The lines of a file, with their ends."""
+    """Split a file into lines, with their ends."""
     return re.findall(rb"[^\n]*\n|[^\n]+", content)
 
 
 def check_unchanged(target: Path, content: bytes) -> None:
-    """Refuses to write to a file that does not hold what it did.
-
-    Args:
-        content: as `read_target` gave it.
+    """Refuse to write to a file that changed since `read_target` gave this content.
 
     Raises:
         TrecexamError: somebody else changed it meanwhile.

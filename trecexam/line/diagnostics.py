@@ -77,7 +77,7 @@ def without_text(
                 f"relevant, '{doc_id}' of query '{query_id}' among them"
                 f"{differing_in_form(dict.fromkeys(doc for _, doc in lost), other_ids)}"
             )
-            yield Rejected(folder.shown(inputs.run_files[name]), None, reason, "cell")
+            yield Rejected(folder.shown(inputs.dropped.run_files[name]), None, reason, "cell")
 
 
 def none_is_read(track: Assessment) -> bool:
@@ -209,7 +209,7 @@ def resolve_min_rating(track: Assessment, min_rating: int | None) -> int:
 
 def left_out_runs(track: Assessment) -> Iterator[str]:
     """Yield a note on runs that are left out, and the setting that brings them back."""
-    n, folder = track.left_out_runs, track.folder
+    n, folder = track.inputs.left_out_runs, track.folder
     if not n:
         return
     if not track.kind.ranks:
@@ -505,7 +505,7 @@ def without_vital(names: Iterable[str], bank: Bank) -> Iterator[str]:
 
 def _of_responses(track: Assessment) -> Iterator[str]:
     """Yield a note where the first measure looks at ranks, which generated responses hardly have."""
-    generated, first = track.generated.intersection(track.runs), measure(track.measures[0])
+    generated, first = track.inputs.dropped.generated.intersection(track.runs), measure(track.measures[0])
     named = track.config.scores.measures is not None
     if named or not track.kind.ranks or first.NAME in COVER | DIVERSITY:
         return

@@ -64,7 +64,7 @@ def rubric_values(
         min_rating: in place of the track's setting.
     """
     names = own_measures(track.folder, track.measures if measures is None else measures)
-    check_importance(map(str, names), track.bank, track.bank_files)
+    check_importance(map(str, names), track.bank, track.inputs.bank_files)
     computed = [measure(name) for name in names]
     _check_kind(track, computed)
     at = track.config.scores.min_rating if min_rating is None else min_rating
@@ -130,9 +130,9 @@ def _check_kind(track: Assessment, measures: Sequence[Measure]) -> None:
 def _cited_values(track: Assessment, cache: ValueCache, measures: Sequence[Measure]) -> MeasureValues:
     names = _printed(measures)
     columns = [SUPPORT.index(name) for name in names]
-    stale = cache.stale(track.run_contents, names, track.sheets)
+    stale = cache.stale(track.inputs.dropped.run_contents, names, track.sheets)
     computed = [(part, cited_values(track, *part)[:, :, columns]) for part in stale]
-    return cache.put(track.run_contents, names, track.sheets, computed)
+    return cache.put(track.inputs.dropped.run_contents, names, track.sheets, computed)
 
 
 def official_values(
@@ -237,7 +237,7 @@ def leaderboard(
     board = leaderboard_of(
         values, values.measures, values.query_ids, answered, average=track.config.scores.average
     )
-    files = {name: track.folder.shown(path) for name, path in track.run_files.items()}
+    files = {name: track.folder.shown(path) for name, path in track.inputs.dropped.run_files.items()}
     partly = {} if official else partly_graded(track)
     rows = tuple(replace(row, file=files[row.run], graded=partly.get(row.run)) for row in board.rows)
     board = replace(board, rows=rows, _n_shown=SHOWN if measures is None else None)
@@ -312,6 +312,6 @@ def _values(
             yield evaluator.values(run, None if rows is None else rows.ranked(run))
         cache.failures.update(evaluator.failures)
 
-    stale = cache.stale(track.run_contents, names, tokens)
-    computed = ((part, evaluated(part)) for part in stale)
-    return cache.put(track.run_contents, names, tokens, computed).without_failed(cache.failures)
+    contents = track.inputs.dropped.run_contents
+    computed = ((part, evaluated(part)) for part in cache.stale(contents, names, tokens))
+    return cache.put(contents, names, tokens, computed).without_failed(cache.failures)

@@ -30,7 +30,7 @@ def measure_time(loader: TrackLoader, track: Assessment | None = None) -> Measur
     if isinstance(grader, WritingGrader):
         is_here = grader.writer.is_here
     else:
-        is_builtin = loader.track_grader.is_own and is_standard(loader.config.grader.name)
+        is_builtin = loader.is_own and is_standard(loader.config.grader.name)
         is_here = is_builtin and loader.config.ray.address is None
     total = track.counts.missing
     if not is_here or grader.meter is not None or not total:

@@ -1,4 +1,4 @@
-"""One file of a track folder as records; each raises ConversionError where it cannot be read."""
+"""Records of one file of a track folder; unreadable files raise ConversionError."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from trecexam.errors import quoted
 
 
 def sha256_of(path: Path) -> str:
-    """sha256 (hex) of a file's content."""
+    """Return the sha256 (hex) of a file's content."""
     with open_input(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_bank_file(path: Path) -> tuple[tuple[Item, ...], dict[str, str], list[ConversionError]]:
-    """A bank file's items, the texts of its queries, and what of it is no item."""
+    """Read a bank file: items, texts of queries, and lines that are no items."""
     blank: list[ConversionError] = []
     try:
         items = tuple(read_bank(path, blank.append))
@@ -36,16 +36,16 @@ def read_bank_file(path: Path) -> tuple[tuple[Item, ...], dict[str, str], list[C
 
 
 def read_queries_file(path: Path) -> dict[str, str]:
-    """query_id -> text."""
+    """Read query_id -> text."""
     return {query.query_id: query.text for query in converters.read(path, "queries")}
 
 
 def read_qrels_file(path: Path) -> tuple[Qrel, ...]:
-    """The judgments in the order of the file."""
+    """Read judgments in the order of the file."""
     return tuple(converters.read(path, "qrels"))
 
 
 def read_overrides_file(path: Path) -> tuple[tuple[tuple[int, HumanRating], ...], list[ConversionError]]:
-    """(line, rating) of every line that is one, and the others' errors."""
+    """Read (line, rating) of each rating, and the errors of other lines."""
     refused: list[ConversionError] = []
     return tuple(read_overrides(path, refused.append)), refused

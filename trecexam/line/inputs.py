@@ -1,21 +1,21 @@
-"""Reads what a track folder holds, each file once until it changes, and says what it could not take."""
+"""Reads the files of a track folder: accepted inputs, and why the others were rejected."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from converters.bank import read_bank_queries
 from converters.errors import ConversionError
-from converters.gold import KIND as GOLD
-from converters.ir_dataset import dataset_queries
+from converters.ir_dataset import dataset_qrels, dataset_queries
 from converters.records import HumanRating, Item, Qrel
 from trecexam.bank import Bank
 from trecexam.bank.model import QUERY, asked, item_by_query
 from trecexam.errors import LackingError, TrackError
+from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
 from trecexam.folder import TrackFolder
 from trecexam.line.dropped_files import judges_answers
@@ -29,7 +29,7 @@ from trecexam.line.input_files import (
 )
 from trecexam.line.kind import Asked, ItemSources, Kind
 from trecexam.line.official_leaderboard import read_leaderboard_file
-from trecexam.line.shared_inputs import SharedInputs
+from trecexam.line.run_columns import RunColumns
 from trecexam.line.sources import provenance_beside, sources_beside
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.text import shorten_list
@@ -37,425 +37,369 @@ from trecexam.tables.text import shorten_list
 T = TypeVar("T")
 
 
-class InputReader:
-    """The files of one track, cached by stamp."""
+@dataclass(frozen=True)
+class Needs:
+    """The inputs that a grader needs.
 
-    def __init__(
-        self,
-        folder: TrackFolder,
-        kinds: Collection[str] = ("question", "nugget"),
-        *,
-        with_query: bool = False,
-        known_query_ids: Collection[str] | None = None,
-        shared: SharedInputs | None = None,
-        kind: Kind | None = None,
-    ) -> None:
-        """Inputs of a track whose grader asks about items of these kinds; see `trecexam.bank.model`.
+    Attributes:
+        kinds: kinds of items that the grader grades; see `trecexam.bank.model`.
+        query_text: a query without a text has no items.
+        known_queries: queries of a recording, which alone have items; None for all.
+        kind: makes the items where these are not in the bank; None for items of the bank.
+        runs: runs that are graded and ranked.
+    """
 
-        Args:
-            kind: what is graded; it makes the items where these are not in the bank.
-            shared: what others read of the same track.
-        """
-        self.folder = folder
-        self.kinds = kinds
-        self.with_query = with_query
-        self.known = known_query_ids
-        self._items = None if kind is None else kind.items
-        self._queries = None if kind is None else kind.queries
-        self._shared = shared or SharedInputs(folder)
-        self._files = self._shared.files
-        whole_answers = judges_answers(kinds)
-        self._dropped = DroppedRuns(folder, self._files, self._shared.columns, whole_answers=whole_answers)
-
-    def stamps(self, bank_files: Sequence[Path] | None = None) -> dict[Path, Stamp]:
-        """The stamp of every input file that is there now; `bank_files` are in place of the track's own."""
-        paths = self._paths(bank_files)
-        return {path: current for path in paths if (current := stamp(path)) is not None}
-
-    def state(self) -> list[tuple[Path, Stamp | None]]:
-        """Equal at two moments exactly when reading gives the same: links to what is not there count, too."""
-        official = self.folder.qrels()
-        sources = [sources_beside(official), provenance_beside(official)] if official else []
-        return [(path, stamp(path)) for path in (*self._paths(), *sources)]
-
-    def _paths(self, bank_files: Sequence[Path] | None = None) -> list[Path]:
-        """Every file that is looked for, but the passages of a dataset."""
-        folder = self.folder
-        other_paths = (
-            folder.recorded(),
-            folder.prompt(),
-            folder.metric(),
-            folder.overrides(),
-            folder.judgments() if self._has_judgments else None,
-        )
-        return [*self._read_paths(bank_files), *(p for p in other_paths if p is not None), folder.config_path]
+    kinds: frozenset[str] = frozenset(("question", "nugget"))
+    query_text: bool = False
+    known_queries: Collection[str] | None = None
+    kind: Kind | None = None
+    runs: Literal["all", "responses", "ranked"] = "all"
 
     @property
-    def _has_judgments(self) -> bool:
-        """Whether people may judge whole passages on another scale than the grader's."""
-        track = self.folder.config.track
-        return bool(self.folder.config.judging.scale or self.folder.qrels() or track.dataset)
-
-    def _read_paths(self, bank_files: Sequence[Path] | None = None) -> list[Path]:
-        """Every file that is read here, but those of people."""
-        folder = self.folder
-        optional = (
-            folder.queries(),
-            folder.passages(),
-            folder.qrels(),
-            folder.official_leaderboard(),
-        )
-        return [
-            *(folder.bank(optional=True) if bank_files is None else bank_files),
-            *(p for p in optional if p is not None),
-            *folder.run_files(),
-        ]
-
-    def _reading(
-        self, hold: Collection[Path], bank_files: Sequence[Path] | None
-    ) -> tuple[Hashable, Hashable]:
-        """How files are read, and their state: `_read` gives the same exactly when both are equal."""
-        folder, paths = self.folder, self._read_paths(bank_files)
-        recording_key = None if self.known is None else (folder.recorded(), frozenset(self.known))
-        settings = folder.config.track.model_dump_json(exclude={"depth", "pool_judged", "min_text"})
-        return (
-            (
-                *(frozenset(self.kinds), self.with_query, recording_key, folder.recorded() is None, settings),
-                self._items and folder.config.grader.citations,
-            ),
-            tuple((path, stamp(path), path in hold and self._dropped.stamp_of(path)) for path in paths),
-        )
-
-    def check_bank(self) -> None:
-        """Refuses a track that lacks the bank that its grader needs.
-
-        Raises:
-            TrackError: there is none, or a named one is missing.
-        """
-        if not self._bankless:
-            self.folder.bank()
-
-    def counting(self, hold: Collection[Path]) -> dict[Path, Stamp]:
-        """The stamps of what counts of each input file.
-
-        Args:
-            hold: files that are being written now: of these it is the earlier content, if there is any.
-        """
-        stamps = self.stamps()
-        for path in hold:
-            stamps.pop(path, None)
-            earlier = self._dropped.stamp_of(path)
-            if earlier is not None:
-                stamps[path] = earlier
-        official = self.folder.qrels()
-        for beside in (sources_beside(official), provenance_beside(official)) if official else ():
-            if current := stamp(beside):
-                stamps[beside] = current
-        return stamps
-
-    def read(self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None) -> TrackInputs:
-        """Reads what changed.
-
-        Args:
-            hold: run files that are being written now; their earlier content, if any, still counts.
-            bank_files: in place of the track's own.
-
-        Raises:
-            ConversionError: the bank cannot be read; without it there is nothing to grade.
-            TrackError: there is no bank.
-        """
-        if not self._shared.several:
-            inputs = self._read(hold, bank_files)
-        else:
-            how, files = self._reading(hold, bank_files)
-            known = self._shared.inputs
-            if how not in known or known[how][0] != files:
-                # Before others are read, so that no two are in memory.
-                known.pop(how, None)
-                known[how] = files, self._read(hold, bank_files)
-            inputs = known[how][1]
-        rejected: list[Rejected] = []
-        human = self._human(self.folder.overrides(), rejected)
-        judged = self._human(self.folder.judgments(), rejected) if self._has_judgments else ()
-        if not (human or judged or rejected):
-            return inputs
-        rejected = sorted((*inputs.rejected, *rejected), key=_row_key)
-        return replace(inputs, human=human, judged=judged, rejected=tuple(rejected))
-
-    def _read(self, hold: Collection[Path], bank_files: Sequence[Path] | None) -> TrackInputs:
-        rejected: list[Rejected] = []
-        files = self.folder.bank(optional=True) if bank_files is None else bank_files
-        whole, bank_queries = self._bank(files, rejected)
-        if self._bankless:
-            whole = self._of_the_track(whole)
-        texts = dict(bank_queries)
-        texts.update(self._optional(self.folder.queries(), "queries", read_queries_file, rejected) or {})
-        official = self._optional(self.folder.qrels(), "qrels", read_qrels_file, rejected)
-        if self.folder.config.track.dataset is not None:
-            texts, official = self._dataset(texts, official, rejected)
-        if not files and not self._bankless:
-            # Runs, texts and judgments can be worked with all the same.
-            bank = Bank(dict.fromkeys(sorted({*texts, *(row.query_id for row in official or ())}), ()))
-        elif self._queries is None:
-            bank = self._asked(whole, texts, files, rejected)
-        else:
-            bank = Bank(dict.fromkeys(self._known_queries(whole, texts), ()), whole.retired)
-        board = self._optional(self.folder.official_leaderboard(), "ranks", read_leaderboard_file, rejected)
-        dropped = self._dropped.read(bank, texts, hold, rejected)
-        asked_about = Asked(bank)
-        if self._items is not None:
-            sources = ItemSources(whole, texts, dropped.responses, self.folder.config)
-            asked_about = self._items(sources)
-        return TrackInputs(
-            runs=dropped.runs,
-            run_files=dropped.run_files,
-            run_contents=dropped.run_contents,
-            own_texts=dropped.own_texts,
-            documents=dropped.documents,
-            answers=dropped.answers,
-            generated=dropped.generated,
-            responses=dropped.responses,
-            notes=dropped.notes,
-            bank_files=tuple(files),
-            query_texts=texts,
-            official=official,
-            official_leaderboard=board,
-            own_queries=self._own_queries(),
-            rejected=tuple(sorted(rejected, key=_row_key)),
-            pools={},
-            asked=asked_about,
-            human=(),
-            judged=(),
-        )
-
-    def _of_the_track(self, bank: Bank) -> Bank:
-        """The bank without queries that the track's file of queries does not have, where there is one.
-
-        Of a grader without own items: else its means would be over queries that nobody was asked.
-        """
-        own_queries = self._own_queries()
-        items = {query_id: of_query for query_id, of_query in bank.items.items() if query_id in own_queries}
-        return replace(bank, items=items) if items else bank
-
-    def _known_queries(self, bank: Bank, texts: Mapping[str, str]) -> tuple[str, ...]:
-        """The queries that means are over, where the items are not those of the bank.
-
-        Raises:
-            TrackError: there are none.
-        """
-        assert self._queries is not None
-        query_ids = self._queries(bank, texts)
-        if not query_ids:
-            raise TrackError(
-                "no queries: put queries.tsv here, `query_id<TAB>text` lines", path=self.folder.root
-            )
-        return query_ids
-
-    def whole_bank(self, files: Sequence[Path]) -> Bank:
-        """All items of these files, those of kinds that the grader does not ask about too.
-
-        Raises:
-            ConversionError: they cannot be read.
-        """
-        return self._bank(files, [])[0]
-
-    def _own_queries(self) -> frozenset[str]:
-        texts = self._optional(self.folder.queries(), "queries", read_queries_file, []) or {}
-        if self.folder.queries() is None and self.folder.config.track.dataset is not None:
-            texts = self._dataset({}, (), [])[0]
-        return frozenset(texts)
-
-    def query_texts(self) -> dict[str, str]:
-        """query_id -> text of every query of the track, whether it has a bank or not.
-
-        Raises:
-            ConversionError: the queries cannot be read.
-        """
-        path, dataset = self.folder.queries(), self.folder.config.track.dataset
-        texts: dict[str, str] = {}
-        if path is not None:
-            texts = read_queries_file(path)
-        elif dataset is not None:
-            texts = {query.query_id: query.text for query in dataset_queries(dataset)}
-        for bank in self.folder.bank(optional=True):
-            with contextlib.suppress(ConversionError):
-                for query in read_bank_queries(bank):
-                    texts.setdefault(*query)
-        return texts
-
-    def _bank(self, files: Sequence[Path], rejected: list[Rejected]) -> tuple[Bank, dict[str, str]]:
-        items: list[Item] = []
-        first: dict[str, str] = {}
-        queries: dict[str, str] = {}
-        for path in files:
-            file_items, texts, blank = self._files.get("bank", path, read_bank_file)
-            file_name = self.folder.shown(path)
-            for item in file_items:
-                if first.setdefault(item.item_id, file_name) != file_name:
-                    other = first[item.item_id]
-                    raise ConversionError(
-                        path,
-                        None,
-                        f"item id '{item.item_id}' is in {other} too; ids must differ over all bank files",
-                    )
-            items += file_items
-            queries.update(texts)
-            rejected += (Rejected(file_name, error.line, error.reason, error.lost) for error in blank)
-        if self.folder.config.track.facets:
-            items = [item_by_query(item) for item in items]
-            # The text of a facet is none of its query.
-            queries = {item.query_id: queries[item.query_id] for item in items if item.query_id in queries}
-        return Bank.from_items(items), queries
-
-    def _human(self, path: Path, rejected: list[Rejected]) -> tuple[tuple[int, HumanRating], ...]:
-        read = self._optional(
-            path if path.exists() or path.is_symlink() else None, "overrides", read_overrides_file, rejected
-        )
-        if read is None:
-            return ()
-        rows, refused = read
-        file_name = self.folder.shown(path)
-        rejected += (Rejected(file_name, error.line, error.reason, error.lost) for error in refused)
-        return rows
-
-    @property
-    def _bankless(self) -> bool:
-        return QUERY in self.kinds or self._queries is not None
+    def bank(self) -> bool:
+        """True where the grader has nothing to grade without a bank."""
+        return QUERY not in self.kinds and (self.kind is None or self.kind.queries is None)
 
     @property
     def whole_answers(self) -> bool:
-        """Whether the grader judges whole answers, which come with their texts."""
-        return self._dropped.whole_answers
+        """True for a grader of whole answers, which come with their texts."""
+        return judges_answers(self.kinds)
 
-    def _asked(
-        self, bank: Bank, texts: Mapping[str, str], files: Sequence[Path], rejected: list[Rejected]
-    ) -> Bank:
-        """What of the bank is graded.
 
-        Raises:
-            TrackError: nothing is.
-        """
-        part = asked(bank, self.kinds, texts, with_query=self.with_query, known_query_ids=self.known)
-        if part.query_ids:
-            needs_text = self.known is None and (self._bankless or self.with_query)
-            queries_without_text = [
-                query_id for query_id in bank.query_ids if needs_text and query_id not in part.items
-            ]
-            rejected += (
-                Rejected(self.folder.shown(self.folder.root), None, f"query '{query_id}' has no text", "cell")
-                for query_id in queries_without_text
-            )
-            unknown = [] if self.known is None else [q for q in bank.query_ids if q not in part.items]
-            if unknown:
-                reason = (
-                    f"no grades of {len(unknown):,} of the bank's {len(bank.query_ids):,} queries, which "
-                )
-                reason += f"are not evaluated: {shorten_list(unknown)}"
-                recorded = self.folder.recorded() or self.folder.config_path
-                rejected.append(Rejected(self.folder.shown(recorded), None, reason, "cell"))
-            where = self.folder.shown(files[0]) if len(files) == 1 else "the bank"
-            rejected += (
-                Rejected(
-                    where, None, f"all items of query '{query_id}' are retired: it is not evaluated", "cell"
-                )
-                for query_id in part.retired
-                if query_id not in part.items and query_id not in queries_without_text
-            )
-            return part
-        if part.retired and not asked(bank, self.kinds, texts).query_ids:
-            raise TrackError(
-                'every item that could be asked about is retired: take "retired" off some', path=files[0]
-            )
-        if self.known is not None:
-            raise TrackError(
-                "the recording has grades of none of the bank's queries, but of "
-                f"{shorten_list(list(self.known))}",
-                path=self.folder.root,
-            )
-        if self._bankless:
-            raise TrackError(
-                "this prompt asks about the queries, and there are none: put queries.tsv here",
-                path=self.folder.root,
-            )
-        if not bank.query_ids:
-            return part
-        if self.with_query and asked(bank, self.kinds, texts).query_ids:
-            raise TrackError(
-                "this prompt names {query}, but no query of the bank has a text: put queries.tsv here",
-                path=self.folder.root,
-            )
-        if GOLD in self.kinds:
-            raise TrackError(
-                'no gold outputs in it: a line is {"query_id": ..., "outputs": [...]}, or KILT\'s',
-                path=files[0],
-            )
-        if self.whole_answers:
-            raise TrackError(
-                "the bank has no questions with their knowledge blocks: `trecexam ragval questions` writes "
-                "them",
-                path=self.folder.root,
-            )
-        if self.folder.write_bank is not None:
-            raise self.folder.no_bank_yet()
-        raise LackingError(
-            f"this prompt asks about {' and '.join(f'{kind}s' for kind in sorted(self.kinds))}, but the "
-            f"bank has none: change `prompt` in [grader], or the bank",
-            path=self.folder.config_path,
-        )
+def dropped_runs(folder: TrackFolder, needs: Needs, files: FileCache, columns: RunColumns) -> DroppedRuns:
+    """Return the reader of the drop folder for a grader with these needs."""
+    return DroppedRuns(folder, files, columns, whole_answers=needs.whole_answers)
 
-    def _dataset(
-        self, texts: dict[str, str], official: tuple[Qrel, ...] | None, rejected: list[Rejected]
-    ) -> tuple[dict[str, str], tuple[Qrel, ...] | None]:
-        dataset = self.folder.config.track.dataset
-        assert dataset is not None
+
+def shared_paths(folder: TrackFolder, bank_files: Sequence[Path] | None = None) -> list[Path]:
+    """List the input files that are the same for all graders."""
+    optional = (folder.queries(), folder.passages(), folder.qrels(), folder.official_leaderboard())
+    return [
+        *(folder.bank(optional=True) if bank_files is None else bank_files),
+        *(path for path in optional if path is not None),
+        *folder.run_files(),
+    ]
+
+
+def input_paths(folder: TrackFolder, bank_files: Sequence[Path] | None = None) -> list[Path]:
+    """List all input files, and trecexam.toml."""
+    judgments = folder.judgments() if _has_judgments(folder) else None
+    paths = (folder.recorded(), folder.prompt(), folder.metric(), folder.overrides(), judgments)
+    return [*shared_paths(folder, bank_files), *(p for p in paths if p is not None), folder.config_path]
+
+
+def input_stamps(
+    folder: TrackFolder,
+    bank_files: Sequence[Path] | None = None,
+    held: Mapping[Path, Stamp | None] | None = None,
+) -> dict[Path, Stamp]:
+    """Return the stamp of every input file, and of files on the source of judgments.
+
+    Args:
+        bank_files: in place of the track's own.
+        held: files that are being written now, with the stamp of the content that still counts.
+    """
+    official, held = folder.qrels(), held or {}
+    beside = [sources_beside(official), provenance_beside(official)] if official else []
+    paths = [*input_paths(folder, bank_files), *beside]
+    stamps = {path: held[path] if path in held else stamp(path) for path in paths}
+    return {path: current for path, current in stamps.items() if current is not None}
+
+
+def _has_judgments(folder: TrackFolder) -> bool:
+    """Return True where people may judge whole passages on another scale than the grader's."""
+    return bool(folder.config.judging.scale or folder.qrels() or folder.config.track.dataset)
+
+
+def input_digests(
+    folder: TrackFolder, files: FileCache, hold: Collection[Path], bank_files: Sequence[Path] | None
+) -> dict[str, str]:
+    """Return the sha256 (hex) of every input file by its displayed path.
+
+    Of held files it is the digest of the content that still counts.
+    """
+    digests = {}
+    for path in input_paths(folder, bank_files):
+        # A file may be removed at any moment.
+        with contextlib.suppress(OSError, ConversionError):
+            if path not in hold or files.has("sha256", path):
+                digests[folder.shown(path)] = files.get("sha256", path, sha256_of, frozen=path in hold)
+    return dict(sorted(digests.items()))
+
+
+def read_inputs(
+    folder: TrackFolder,
+    needs: Needs,
+    hold: Collection[Path] = (),
+    bank_files: Sequence[Path] | None = None,
+    *,
+    files: FileCache | None = None,
+    dropped: DroppedRuns | None = None,
+) -> TrackInputs:
+    """Read all inputs but texts of passages and people's ratings.
+
+    Args:
+        hold: run files that are being written now; their earlier content, if any, still counts.
+        bank_files: in place of the track's own.
+        files: files that were read before.
+        dropped: the reader of the drop folder, see `dropped_runs`.
+
+    Raises:
+        ConversionError: the bank cannot be read.
+        TrackError: there is nothing to grade.
+    """
+    files = files or FileCache()
+    dropped = dropped or dropped_runs(
+        folder, needs, files, RunColumns(folder.shared_state / "runs", write=False)
+    )
+    paths = folder.bank(optional=True) if bank_files is None else bank_files
+    whole, texts, rejected = _read_bank(folder, files, paths)
+
+    def optional(path: Path | None, kind: str, read: Callable[[Path], T]) -> T | None:
+        value, reasons = _read_optional(folder, files, path, kind, read)
+        rejected.extend(reasons)
+        return value
+
+    queries = optional(folder.queries(), "queries", read_queries_file) or {}
+    official = optional(folder.qrels(), "qrels", read_qrels_file)
+    if dataset := folder.config.track.dataset:
         try:
-            if self.folder.queries() is None:
-                queries = self._shared.dataset_queries(dataset)
-                texts = {**texts, **{query.query_id: query.text for query in queries}}
-            if self.folder.qrels() is None:
-                official = self._shared.dataset_qrels(dataset) or None
+            if folder.queries() is None:
+                queries = _read_dataset(folder, files, "queries", lambda: _texts_of(dataset))
+            if folder.qrels() is None:
+                rows = _read_dataset(folder, files, "qrels", lambda: tuple(dataset_qrels(dataset)))
+                official = rows or None
         except ConversionError as error:
             rejected.append(Rejected(error.path, error.line, error.reason, "file"))
-        return texts, official
-
-    def _optional(
-        self, path: Path | None, kind: str, read: Callable[[Path], T], rejected: list[Rejected]
-    ) -> T | None:
-        if path is None:
-            return None
-        dangling = dangling_link(path)
-        if dangling:
-            rejected.append(Rejected(self.folder.shown(path), None, dangling, "file"))
-            return None
-        try:
-            return self._files.get(kind, path, read)
-        except ConversionError as error:
-            rejected.append(Rejected(self.folder.shown(path), error.line, error.reason, "file"))
-            return None
-
-    def digests(
-        self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None
-    ) -> dict[str, str]:
-        """sha256 (hex) of every input file, by its shown path; computed once until the file changes.
-
-        Of files that are being written it is that of the content that counts, none where none counts yet.
-        """
-        digests = {}
-        for path in self.stamps(bank_files):
-            if path in hold and not self._files.has("sha256", path):
-                continue
-            # A file may be removed at any moment; what is none has no content.
-            with contextlib.suppress(OSError, ConversionError):
-                digests[self.folder.shown(path)] = self._files.get(
-                    "sha256", path, sha256_of, frozen=path in hold
-                )
-        return dict(sorted(digests.items()))
-
-    def forget_missing(self) -> None:
-        """Drops what is cached of files that are gone."""
-        self._files.forget_missing()
-        self._dropped.forget_missing()
+    texts |= queries
+    if not needs.bank:
+        # Otherwise means would be over queries of a bank that this grader is not asked about.
+        items = {query_id: of for query_id, of in whole.items.items() if query_id in queries}
+        whole = replace(whole, items=items) if items else whole
+    bank, reasons = _graded_bank(folder, needs, whole, texts, paths, official)
+    rejected += reasons
+    board = optional(folder.official_leaderboard(), "ranks", read_leaderboard_file)
+    taken = dropped.read(bank, texts, hold, rejected)
+    asked_about = Asked(bank)
+    if needs.kind is not None and needs.kind.items is not None:
+        asked_about = needs.kind.items(ItemSources(whole, texts, taken.responses, folder.config))
+    n_runs = len(taken.runs)
+    if needs.runs != "all":
+        names = [name for name in taken.runs if (name in taken.generated) == (needs.runs == "responses")]
+        taken = replace(
+            taken,
+            runs={name: taken.runs[name] for name in names},
+            run_files={name: taken.run_files[name] for name in names},
+            run_contents={name: taken.run_contents[name] for name in names},
+        )
+    return TrackInputs(
+        dropped=taken,
+        left_out_runs=n_runs - len(taken.runs),
+        bank_files=tuple(paths),
+        query_texts=texts,
+        own_queries=frozenset(queries),
+        official=official,
+        official_leaderboard=board,
+        asked=asked_about,
+        rejected=tuple(sorted(rejected, key=rejected_order)),
+    )
 
 
-def _row_key(row: Rejected) -> tuple[str, int, str]:
+def read_people(
+    folder: TrackFolder, files: FileCache
+) -> tuple[tuple[tuple[int, HumanRating], ...], tuple[tuple[int, HumanRating], ...], list[Rejected]]:
+    """Read people's ratings in the grader's place, and their judgments of whole passages.
+
+    Returns:
+        (line, rating) of both files, and the rejected lines. Whether a rating counts is decided later.
+    """
+    rows, rejected = [], list[Rejected]()
+    for path in (folder.overrides(), folder.judgments() if _has_judgments(folder) else None):
+        there = path if path is not None and (path.exists() or path.is_symlink()) else None
+        value, reasons = _read_optional(folder, files, there, "overrides", read_overrides_file)
+        accepted, refused = value or ((), [])
+        rows.append(accepted)
+        rejected += [*reasons, *_refused(folder, there, refused)]
+    return rows[0], rows[1], rejected
+
+
+def _read_optional(
+    folder: TrackFolder, files: FileCache, path: Path | None, kind: str, read: Callable[[Path], T]
+) -> tuple[T | None, list[Rejected]]:
+    """Read a file that a track need not have: its value, or None and the reason.
+
+    Args:
+        kind: of reading, a key of the cache.
+    """
+    if path is None:
+        return None, []
+    try:
+        if dangling := dangling_link(path):
+            raise ConversionError(path, None, dangling)
+        return files.get(kind, path, read), []
+    except ConversionError as error:
+        return None, [Rejected(folder.shown(path), error.line, error.reason, "file")]
+
+
+def whole_bank(folder: TrackFolder, paths: Sequence[Path]) -> Bank:
+    """Read all items of these files, whatever a grader asks about.
+
+    Raises:
+        ConversionError: they cannot be read.
+    """
+    return _read_bank(folder, FileCache(), paths)[0]
+
+
+def query_texts(folder: TrackFolder) -> dict[str, str]:
+    """Read query_id -> text of every query of the track, whether it has items or not.
+
+    Raises:
+        ConversionError: the queries cannot be read.
+    """
+    path, dataset = folder.queries(), folder.config.track.dataset
+    texts: dict[str, str] = {}
+    if path is not None:
+        texts = read_queries_file(path)
+    elif dataset is not None:
+        texts = _texts_of(dataset)
+    for bank in folder.bank(optional=True):
+        with contextlib.suppress(ConversionError):
+            for query in read_bank_queries(bank):
+                texts.setdefault(*query)
+    return texts
+
+
+def _read_dataset(folder: TrackFolder, files: FileCache, kind: str, read: Callable[[], T]) -> T:
+    """Read a part of the dataset, which does not change while the settings are unchanged.
+
+    Raises:
+        ConversionError: the dataset cannot be read; the next call tries again.
+    """
+    try:
+        return files.get(f"dataset {kind}", folder.config_path, lambda _: read())
+    except ConversionError:
+        files.forget(f"dataset {kind}")
+        raise
+
+
+def _texts_of(dataset: str) -> dict[str, str]:
+    return {query.query_id: query.text for query in dataset_queries(dataset)}
+
+
+def _read_bank(
+    folder: TrackFolder, files: FileCache, paths: Sequence[Path]
+) -> tuple[Bank, dict[str, str], list[Rejected]]:
+    """Read the bank, the texts of its queries, and the lines that are no items.
+
+    Raises:
+        ConversionError: a file cannot be read, or an item id is in two files.
+    """
+    items: list[Item] = []
+    first: dict[str, str] = {}
+    queries: dict[str, str] = {}
+    rejected: list[Rejected] = []
+    for path in paths:
+        file_items, texts, blank = files.get("bank", path, read_bank_file)
+        file_name = folder.shown(path)
+        for item in file_items:
+            if (other := first.setdefault(item.item_id, file_name)) != file_name:
+                reason = f"item id '{item.item_id}' is in {other} too; ids must differ over all bank files"
+                raise ConversionError(path, None, reason)
+        items += file_items
+        queries.update(texts)
+        rejected += _refused(folder, path, blank)
+    if folder.config.track.facets:
+        items = [item_by_query(item) for item in items]
+        # The text of a facet is none of its query.
+        queries = {item.query_id: queries[item.query_id] for item in items if item.query_id in queries}
+    return Bank.from_items(items), queries, rejected
+
+
+def _graded_bank(
+    folder: TrackFolder,
+    needs: Needs,
+    bank: Bank,
+    texts: Mapping[str, str],
+    files: Sequence[Path],
+    official: Sequence[Qrel] | None,
+) -> tuple[Bank, list[Rejected]]:
+    """Return the part of the bank that is graded, and queries that are not evaluated.
+
+    Raises:
+        TrackError: nothing is graded.
+    """
+    if needs.bank and not files:
+        # Runs, texts and judgments can be worked with all the same.
+        return Bank(dict.fromkeys(sorted({*texts, *(row.query_id for row in official or ())}), ())), []
+    if needs.kind is not None and needs.kind.queries is not None:
+        query_ids = needs.kind.queries(bank, texts)
+        if not query_ids:
+            raise _no_query_texts(folder, "no queries")
+        return Bank(dict.fromkeys(query_ids, ()), bank.retired), []
+    known = needs.known_queries
+    graded = asked(bank, needs.kinds, texts, with_query=needs.query_text, known_query_ids=known)
+    if not graded.query_ids:
+        if bank.query_ids or graded.retired or not needs.bank or known is not None:
+            raise _nothing_graded(folder, needs, bank, texts, graded, files)
+        return graded, []
+    rejected = []
+    without = [query_id for query_id in bank.query_ids if query_id not in graded.items]
+    if known is not None and without:
+        recorded = folder.shown(folder.recorded() or folder.config_path)
+        reason = (
+            f"no grades of {len(without):,} of the bank's {len(bank.query_ids):,} queries, which are not "
+            f"evaluated: {shorten_list(without)}"
+        )
+        rejected.append(Rejected(recorded, None, reason, "cell"))
+    needs_text = known is None and (not needs.bank or needs.query_text)
+    textless = without if needs_text else []
+    root = folder.shown(folder.root)
+    rejected += (Rejected(root, None, f"query '{query_id}' has no text", "cell") for query_id in textless)
+    where = folder.shown(files[0]) if len(files) == 1 else "the bank"
+    for query_id in graded.retired:
+        if query_id not in graded.items and query_id not in textless:
+            reason = f"all items of query '{query_id}' are retired: it is not evaluated"
+            rejected.append(Rejected(where, None, reason, "cell"))
+    return graded, rejected
+
+
+def _nothing_graded(
+    folder: TrackFolder,
+    needs: Needs,
+    bank: Bank,
+    texts: Mapping[str, str],
+    graded: Bank,
+    files: Sequence[Path],
+) -> TrackError:
+    """Return the error of a bank without anything for the grader to grade."""
+    of_kinds = asked(bank, needs.kinds, texts)
+    if graded.retired and not of_kinds.query_ids:
+        reason = 'every item that could be asked about is retired: take "retired" off some'
+        return TrackError(reason, path=files[0])
+    if needs.known_queries is not None:
+        names = shorten_list(list(needs.known_queries))
+        reason = f"the recording has grades of none of the bank's queries, but of {names}"
+        return TrackError(reason, path=folder.root)
+    if not needs.bank or of_kinds.query_ids:
+        return _no_query_texts(folder, "this prompt asks with the query's text, and no query has one")
+    if folder.write_bank is not None:
+        return folder.no_bank_yet()
+    return LackingError(
+        f"this grader asks about items of the kind {' and '.join(sorted(needs.kinds))}, but the bank has "
+        f"none: change `prompt` in [{folder.section}], or the bank",
+        path=files[0] if len(files) == 1 else folder.root,
+    )
+
+
+def _no_query_texts(folder: TrackFolder, reason: str) -> TrackError:
+    return TrackError(f"{reason}: put queries.tsv here, `query_id<TAB>text` lines", path=folder.root)
+
+
+def _refused(folder: TrackFolder, path: Path | None, errors: Sequence[ConversionError]) -> list[Rejected]:
+    name = "" if path is None else folder.shown(path)
+    return [Rejected(name, error.line, error.reason, error.lost) for error in errors]
+
+
+def rejected_order(row: Rejected) -> tuple[str, int, str]:
+    """Return the key by which rejected inputs are sorted."""
     return row.file, row.line or 0, row.reason

@@ -1,6 +1,4 @@
-"""The codes of a track's cells as the last update left them, beside the store: read in place of the store's
-millions of rows while that is as it was. What lies here can be removed at any time.
-"""
+"""Codes of a track's cells as the last update left them, read in place of an unchanged store's rows."""
 
 from __future__ import annotations
 
@@ -23,15 +21,15 @@ Codes = NDArray[np.int8]
 
 
 class KeptCodes:
-    """The file of one track."""
+    """The file of one track; it can be removed at any time."""
 
     def __init__(self, path: Path, reader: Any) -> None:
-        """Args: reader: JSON-ready; another one whenever the same stored answers may be read otherwise."""
+        """Args: reader: JSON-ready; differs where stored answers may be read otherwise."""
         self._path = path
         self._reader = json.dumps(reader)
 
     def read(self, store: Stamp | None) -> Mapping[bytes, Codes]:
-        """`Sheet.token` -> codes; {} where the store changed since, or its answers are read otherwise.
+        """Return codes by `Sheet.token`; {} where the store or `reader` changed since.
 
         Args:
             store: see `GradeStore.at_rest`.
@@ -51,7 +49,7 @@ class KeptCodes:
         }
 
     def write(self, store: Stamp | None, codes_of: Mapping[bytes, Codes]) -> None:
-        """Keeps codes that are those of the store; where they cannot be written, it is read again."""
+        """Write the codes of the store; where this fails, the store is read again."""
         if store is None or not codes_of:
             return
         shapes = {token.hex(): codes.shape for token, codes in codes_of.items()}

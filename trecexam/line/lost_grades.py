@@ -18,7 +18,7 @@ def refuse_lost_grades(loader: TrackLoader) -> None:
     Raises:
         StoreError: cells that graders that cost had graded have no grade any more.
     """
-    loader.let_go_of_lost_store()
+    loader.track.close_lost_store()
     lost = lost_grades(loader)
     if lost:
         how = "gone" if loader.store.is_empty() else "an older one"

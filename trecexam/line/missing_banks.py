@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from converters.errors import ConversionError
 from trecexam.errors import LockedError, TrackError, TrecexamError, quoted
+from trecexam.extension import provided
+from trecexam.files.cache import FileCache
+from trecexam.files.track_lock import TrackLock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
-from trecexam.line.bank_writer import WrittenBank, bank_writer
+from trecexam.graders.writing.asking import Job
 from trecexam.line.grading import Progress
 from trecexam.line.input_files import read_bank_file
-from trecexam.line.loaded_track import TrackLoaders
-from trecexam.line.shared_inputs import SharedInputs
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.track_graders import declared_kind, folder_of
 from trecexam.tables.text import plural
 
-T = TypeVar("T")
 #: What a progress bar counts.
 PROMPTS = "prompts of its bank"
 
 
 class BanksWritten(NamedTuple):
-    """What came of all banks that were missing.
+    """Result of writing all missing banks.
 
     Attributes:
-        notes: what was written, and which queries have nothing in it, one per line.
-        errors: grader -> why it has no bank still.
+        notes: what was written, and queries without items, one per line.
+        errors: grader -> why it still has no bank.
     """
 
     notes: tuple[str, ...]
     errors: Mapping[str, TrecexamError | ConversionError]
 
 
-def lacks_bank(folder: TrackFolder, shared: SharedInputs) -> bool:
-    """Whether a grader's bank is to be written: its section says how, and there is nothing to ask about.
+def lacks_bank(folder: TrackFolder, files: FileCache) -> bool:
+    """Return True for a grader whose bank is to be written: it has `write_bank`, and no item to grade.
 
-    A file that a person gave, or edited, is a bank as soon as it has one item, be it retired: it is never
-    written over, nor is anything added.
+    A file with one item, even a retired one, is a person's: it is never written over or added to.
 
     Raises:
         ConversionError: a file of the bank cannot be read.
@@ -49,12 +48,9 @@ def lacks_bank(folder: TrackFolder, shared: SharedInputs) -> bool:
         return False
     kind = declared_kind(folder)
     kinds = frozenset[str]() if kind is None else kind.item_kinds
-    return not any(
-        item.kind in kinds
-        for path in folder.bank(optional=True)
-        if path.stat().st_size
-        for item in shared.files.get("bank", path, read_bank_file)[0]
-    )
+    paths = [path for path in folder.bank(optional=True) if path.stat().st_size]
+    items = (item for path in paths for item in files.get("bank", path, read_bank_file)[0])
+    return not any(item.kind in kinds for item in items)
 
 
 def write_missing_banks(
@@ -62,16 +58,14 @@ def write_missing_banks(
     names: Iterable[str],
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
-    hold: Collection[Path] = (),
+    hold: Collection[object] = (),
     doing: Callable[[str], None] = lambda stage: None,
 ) -> BanksWritten:
-    """Writes the banks of those graders that have none and say how; the others' are as they are.
+    """Write the missing banks of these graders.
 
     Args:
-        names: of the graders that are meant.
-        progress: is told how many prompts are answered.
-        hold: run files that are being written now: what nuggets are made from may be among them, so that
-            nothing is written meanwhile.
+        progress: called with the number of answered prompts.
+        hold: files that are being written now: nuggets may be made from them, so nothing is written.
         doing: called before a bank is written, in words that follow "finishing".
     """
     notes: list[str] = []
@@ -86,60 +80,73 @@ def write_missing_banks(
 
         try:
             folder = folder_of(loaders.folder, name)
-            if not lacks_bank(folder, loaders.shared):
+            if not lacks_bank(folder, loaders.files):
                 continue
             if not folder.config.has_writer:
                 raise folder.no_bank_yet()
             doing("the test banks")
-            made = bank_writer().write(folder, named_progress, stop, loaders.spent_by_graders)
+            with _lock(folder):
+                made = _job(folder, whole=True).ask(named_progress, stop, loaders.spent_by_graders)
         except LockedError as error:
             errors[name] = TrecexamError(error.reason, path=error.path)
+            continue
         except (TrecexamError, ConversionError) as error:
             errors[name] = error
+            continue
+        target = folder.shown(made.output)
+        failures = [f"query {failure.request}: {failure.reason}" for failure in made.failures]
+        if made.why and stop is not None and stop():
+            break
+        if made.why:
+            reason = (
+                f"{target} is not written yet: {made.why}; what was answered is kept, and `trecexam watch "
+                f"{quoted(folder.root)}` continues with it"
+            )
+            errors[name] = TrackError(reason, path=folder.root)
+        elif not made.items:
+            first = failures[0] if failures else "there are no queries"
+            reason = f"{target} is not written: no query got an item: {first}"
+            errors[name] = TrackError(reason, path=folder.root)
         else:
-            if made.why and stop is not None and stop():
-                break
-            if made.why or not made.items:
-                errors[name] = _unwritten(folder, made)
-                continue
             of = f"{plural(made.items, 'item')} of {plural(made.queries, 'query')}"
-            notes.append(f"{name}: {folder.shown(made.path)} is written, {of}; edit it in any editor")
-            notes += (f"{name}: {failure}" for failure in made.failures)
+            notes.append(f"{name}: {target} is written, {of}; edit it in any editor")
+            notes += (f"{name}: {failure}" for failure in failures)
     return BanksWritten(tuple(notes), errors)
 
 
-def _unwritten(folder: TrackFolder, made: WrittenBank) -> TrecexamError:
-    """Why there is no bank, and what to do."""
-    target = folder.shown(made.path)
-    if made.why:
-        return TrackError(
-            f"{target} is not written yet: {made.why}; what was answered is kept, and `trecexam watch "
-            f"{quoted(folder.root)}` continues with it",
-            path=folder.root,
-        )
-    first = made.failures[0] if made.failures else "there are no queries"
-    return TrackError(f"{target} is not written: no query got an item: {first}", path=folder.root)
-
-
 def estimate_missing_banks(loaders: TrackLoaders, names: Iterable[str]) -> dict[str, Estimate]:
-    """Grader -> what writing its bank would take, of those that have none and could have it written."""
-    return _of_missing_banks(loaders, names, lambda folder: bank_writer().estimate(folder))
+    """Return what writing the missing banks would take, by grader; asks nobody."""
+    estimates = {}
+    for name, folder in _missing(loaders, names):
+        with suppress(TrecexamError, ConversionError):
+            estimates[name] = _job(folder).estimate()
+    return estimates
 
 
 def forget_unread_answers(loaders: TrackLoaders, names: Iterable[str]) -> int:
-    """Drops stored answers for missing banks that cannot be read; returns how many."""
-    return sum(_of_missing_banks(loaders, names, lambda folder: bank_writer().forget_unread(folder)).values())
+    """Drop stored answers for missing banks that cannot be read, and return their number."""
+    n_forgotten = 0
+    for _, folder in _missing(loaders, names):
+        with suppress(TrecexamError, ConversionError), _lock(folder):
+            n_forgotten += _job(folder, again=True, forget_in_file=True).n_forgotten
+    return n_forgotten
 
 
-def _of_missing_banks(
-    loaders: TrackLoaders, names: Iterable[str], call: Callable[[TrackFolder], T]
-) -> dict[str, T]:
-    """Return what `call` returns by grader, of those whose bank is missing and can be written."""
-    results: dict[str, T] = {}
+def _missing(loaders: TrackLoaders, names: Iterable[str]) -> Iterator[tuple[str, TrackFolder]]:
+    """Yield the graders whose bank is missing and can be written."""
     for name in names:
-        # Why one cannot go on, an update says.
+        # An update names the reason where a grader cannot go on.
         with suppress(TrecexamError, ConversionError):
             folder = folder_of(loaders.folder, name)
-            if lacks_bank(folder, loaders.shared) and folder.config.has_writer:
-                results[name] = call(folder)
-    return results
+            if lacks_bank(folder, loaders.files) and folder.config.has_writer:
+                yield name, folder
+
+
+def _job(folder: TrackFolder, **options: bool) -> Job[Any]:
+    """Return the prompts of a missing bank, as `bank generate` sends them."""
+    job: Job[Any] = provided("bank_writer")([folder], **options)
+    return job
+
+
+def _lock(folder: TrackFolder) -> TrackLock:
+    return TrackLock(folder.writing_lock_path, "calling this track's model")

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from trecexam.config import CONFIG_NAME
+from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError
-from trecexam.folder import TrackFolder, as_far_as_readable
+from trecexam.folder import TrackFolder
 from trecexam.line.track_graders import usable_folders
 
 
@@ -28,7 +28,15 @@ def refuse_protected(path: Path, *tracks: Path, runs: bool = False) -> None:
         raise TrecexamError(f"{role}; name another file", path=path)
     inside = any((root / CONFIG_NAME).is_file() for name in _names(path) for root in name.parents)
     if path.is_file() and (inside or _identity(path) in set(map(_identity, _files(tracks)))):
-        raise TrecexamError("is a file of a track, which no output replaces; name another file", path=path)
+        raise TrecexamError("is in a track, where no output replaces a file; name another file", path=path)
+
+
+def _opened(root: Path) -> TrackFolder:
+    """Open a track, with the default settings where its own cannot be read."""
+    try:
+        return TrackFolder.open(root)
+    except TrecexamError:
+        return TrackFolder(root, TrackConfig())
 
 
 def refuse_folder(
@@ -65,7 +73,7 @@ def input_files(path: Path) -> Iterator[Path]:
     """Yield the files that a command reads where it is given this file, folder or track."""
     if (path / CONFIG_NAME).is_file():
         yield from path.iterdir()
-        yield from _named(as_far_as_readable(path))
+        yield from _named(_opened(path))
     else:
         yield from path.rglob("*") if path.is_dir() else (path,)
 
@@ -91,7 +99,7 @@ def _reserved(path: Path, *, runs: bool = False) -> str:
     for name in _names(path):
         for root in name.parents:
             if (root / CONFIG_NAME).is_file():
-                track = as_far_as_readable(root)
+                track = _opened(root)
                 if name.is_relative_to(track.shared_state):
                     return "is among what the track stores, as its grades"
                 if name.is_relative_to(track.runs) and not runs:

@@ -49,7 +49,7 @@ class Provenance(BaseModel):
         sha256: of the qrels file, as it is on the disk.
     """
 
-    model_config = ConfigDict(strict=True, frozen=True)
+    model_config = ConfigDict(strict=True, frozen=True, defer_build=True)
 
     made_by: str
     version: str

@@ -15,8 +15,7 @@ from trecexam.graders.base import identity_digest
 from trecexam.graders.meter import Usage
 from trecexam.graders.writing.create import used_by_writers
 from trecexam.line.diagnostics import left_out_runs, unread_answers
-from trecexam.line.loaded_track import TrackLoaders
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoader, TrackLoaders
 from trecexam.line.rejected import lost_in_words, rejected_rows
 from trecexam.line.sheets import Counts
 from trecexam.tables.notes import each_once, of_grader
@@ -93,7 +92,7 @@ def _grader_status(loader: TrackLoader, *, bank_needed: bool = True) -> Status:
         "retired_items": track.bank.n_retired,
         "vital_items": track.bank.n_vital,
         "runs": len(track.runs),
-        **({"left_out_runs": track.left_out_runs} if track.left_out_runs else {}),
+        **({"left_out_runs": track.inputs.left_out_runs} if track.inputs.left_out_runs else {}),
         **asdict(track.counts),
         **(loader.grading.usage() or {"total": {}})["total"],
         **_written(loader.folder),
@@ -155,7 +154,7 @@ def track_status(loaders: TrackLoaders, names: Sequence[str]) -> Status:
     values = {
         "track": str(loaders.folder.root),
         "watched_by": watched_by,
-        "stored_grades": loaders.shared.store.count(),
+        "stored_grades": loaders.store.count(),
         "graders": graders,
         **written,
         "total": {key: sum(of_each) for key, of_each in numbers.items() if of_each},

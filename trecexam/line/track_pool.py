@@ -15,7 +15,7 @@ from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.line.diagnostics import without_text
 from trecexam.line.dropped_files import judges_answers
-from trecexam.line.inputs import InputReader
+from trecexam.line.inputs import Needs, read_inputs
 from trecexam.line.normal_forms import other_forms
 from trecexam.line.pool import PooledQuery, pool_with_ranks
 from trecexam.line.texts import Texts
@@ -69,7 +69,7 @@ def track_pool(
     doc_ids = {doc_id for of_query in queries.values() for doc_id in of_query.doc_ids}
     outside = _outside(folder, inputs, grader, queries)
     all_ids = doc_ids.union(*outside.values())
-    texts: Mapping[str, str] = inputs.own_texts
+    texts: Mapping[str, str] = inputs.dropped.own_texts
     rejected: tuple[Rejected, ...] = ()
     notes: tuple[str, ...] = ()
     if not by_id or folder.passages() is not None:
@@ -179,7 +179,7 @@ def count_judged_outside(folder: TrackFolder) -> int:
     They are 0 where the runs have no judged passage at any rank: then ids differ.
     """
     kinds = ("question", "nugget", GOLD) if folder.bank(optional=True) else (QUERY,)
-    inputs = InputReader(folder, kinds).read()
+    inputs = read_inputs(folder, Needs(frozenset(kinds)))
     runs, judged_ids = tuple(inputs.runs.values()), {row.doc_id for row in inputs.official or ()}
     rankings = (run.ranking(query_id) for run in runs for query_id in run.query_ids)
     if runs and all(judged_ids.isdisjoint(ranking) for ranking in rankings):
@@ -201,17 +201,17 @@ def _texts(
         doc_ids: of the runs.
         judged: others, for which alone the track need not have passages.
     """
-    own_texts = inputs.own_texts
+    own_texts = inputs.dropped.own_texts
     whole_answers = judges_answers(grader.item_kinds)
     needed_ids = set(doc_ids) - own_texts.keys()
-    if judged and (texts_of.has_source or inputs.documents) and not whole_answers:
+    if judged and (texts_of.has_source or inputs.dropped.documents) and not whole_answers:
         needed_ids |= set(judged) - own_texts.keys()
     # Where all that was dropped was refused, that is the news, and not the missing passages.
     if not needed_ids and (doc_ids or inputs.rejected or whole_answers):
         return own_texts, (), ()
     # Without an item nothing is graded, and no text is needed.
     to_grade = len(inputs.bank) > 0
-    read = texts_of.has_source or (to_grade and needed_ids.isdisjoint(inputs.documents))
+    read = texts_of.has_source or (to_grade and needed_ids.isdisjoint(inputs.dropped.documents))
     texts, rejected, notes = document_texts(needed_ids, inputs, texts_of, read=read)
     return {**texts, **own_texts} if own_texts else texts, rejected, notes
 
@@ -229,7 +229,9 @@ def document_texts(
     Raises:
         TrackError: they are to be read, and the track has none.
     """
-    inline = {doc_id: inputs.documents[doc_id] for doc_id in doc_ids if doc_id in inputs.documents}
+    inline = {
+        doc_id: inputs.dropped.documents[doc_id] for doc_id in doc_ids if doc_id in inputs.dropped.documents
+    }
     texts, rejected = texts_of.of(doc_ids) if read else ({}, ())
     if not inline:
         return texts, rejected, ()

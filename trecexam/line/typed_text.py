@@ -1,4 +1,4 @@
-"""What people type into a track: names, reasons, the texts of items. It is looked at by others, in files."""
+"""Texts that people type into a track: names, reasons, items. Others read these in files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ MAX_WHO, MAX_WHY, MAX_NOTE, MAX_ITEM = 200, 500, 2_000, 2_000
 
 
 def typed(what: str, text: str, most: int) -> str:
-    """The text with single blanks for its white space, line ends too.
+    """Return the text with single blanks for white space and line ends.
 
     Args:
-        what: it is, for the message.
+        what: the name of the text, for the message.
 
     Raises:
         TrecexamError: it has a control character (C0, C1, one for the direction of writing), or more than
@@ -27,7 +27,7 @@ def typed(what: str, text: str, most: int) -> str:
 
 
 def refuse_controls(what: str, text: str) -> None:
-    """Refuses what cannot be in a file, is not seen there, or shows the rest in another order.
+    """Refuse characters that are invisible in a file or change the order of what is displayed.
 
     Raises:
         TrecexamError: there is such a character.

@@ -97,7 +97,7 @@ class ValueCache:
         return MeasureValues(tuple(contents), query_ids, self._measures, array)
 
     def _following(self, query_ids: tuple[str, ...], n_measures: int) -> dict[str, _OfRun]:
-        """What is kept with the rows of these queries; a new query's are zero until it is evaluated."""
+        """Return kept values with the rows of these queries; rows of new queries are zero."""
         before = {query_id: query_index for query_index, query_id in enumerate(self._tokens)}
         if tuple(before) == query_ids:
             return dict(self._runs)

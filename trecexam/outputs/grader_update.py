@@ -74,10 +74,9 @@ def update_grader(
     """
     outputs = Outputs(loader.folder)
     doing("reading the inputs")
-    loader.let_go_of_lost_store()
+    loader.track.close_lost_store()
     try:
         with stoppable(stop):
-            loader.renew()
             seen = _fingerprint(loader, hold)
             last = outputs.last(seen)
             # The manifest says whether the environments of answers are mixed.
@@ -91,8 +90,8 @@ def update_grader(
             elif lost_grades(loader):
                 # Where this is interrupted, the next update continues with it.
                 outputs.forget()
-            loader.open_to_write()
-            loader.inputs.forget_missing()
+            loader.track.open_to_write()
+            loader.forget_missing()
             track = loader.with_new_settings(loader.load(hold))
             if stop is not None and stop():
                 raise StoppedError
@@ -222,7 +221,7 @@ def warm_up(loader: TrackLoader, stop: Callable[[], bool] | None = None, hold: C
     Raises:
         TrecexamError, ConversionError: it cannot be read.
     """
-    loader.open_to_write()
+    loader.track.open_to_write()
     try:
         with stoppable(stop):
             track = loader.load(hold)
@@ -241,7 +240,7 @@ def _fingerprint(loader: TrackLoader, hold: Collection[Path]) -> str:
         __version__,
         loader.config.model_dump(mode="json", exclude={"generator", "exam"}),
         # A file that is being written changes at every look; what counts of it does not.
-        fingerprint(loader.inputs.counting(hold)),
+        fingerprint(loader.stamps(hold)),
         identity_json(loader.grader.identity),
     ]
     return hashlib.sha256(json.dumps(state).encode()).hexdigest()

@@ -14,7 +14,8 @@ from trecexam.features.leaderboard.joint import track_leaderboard
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object
 from trecexam.line.assessment import Assessment
-from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
+from trecexam.line.loaded_track import LoadedTrack
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.rejected import all_rejected
 from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.earlier_files import remove_waiting, stale_files

@@ -125,7 +125,7 @@ class Outputs:
                 "items": len(track.bank),
                 "retired_items": track.bank.n_retired,
                 "runs": len(track.runs),
-                **({"left_out_runs": track.left_out_runs} if track.left_out_runs else {}),
+                **({"left_out_runs": track.inputs.left_out_runs} if track.inputs.left_out_runs else {}),
                 "rejected": len(rejected),
                 **asdict(track.counts),
             },

@@ -217,7 +217,8 @@ def _provenance(track: Assessment, versions: Mapping[str, str | None]) -> dict[s
     pooled = f"the first {track.config.track.depth} of each run and query"
     if track.config.track.pool_judged:
         pooled += f", and {track.n_judged_only:,} judged passages that are not among them"
-    judged = f"{len(track.official):,} of {len(track.judged_queries):,} queries" if track.official else "none"
+    n_judged = len(track.inputs.judged_queries)
+    judged = f"{len(track.official):,} of {n_judged:,} queries" if track.official else "none"
     rows = {
         "Grader": _model(track),
         "Grader identity, sha256": identity_digest(identity).hex(),

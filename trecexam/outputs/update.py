@@ -11,7 +11,7 @@ from typing import TypeVar
 from converters.errors import ConversionError
 from trecexam.errors import LackingError, LockedError, StoreError, TrecexamError, cannot_go_on
 from trecexam.line.grading import Graded, Progress
-from trecexam.line.loaded_track import TrackLoaders
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.missing_banks import write_missing_banks
 from trecexam.outputs.earlier_files import move_histories, stale_files
@@ -108,7 +108,7 @@ def grade(
     def run(name: str, named: Callable[[Progress], None]) -> Graded:
         loader = loaders[name]
         refuse_lost_grades(loader)
-        loader.open_to_write()
+        loader.track.open_to_write()
         return loader.grade(loader.load(), named, stop)[1]
 
     done = _run_each(loaders, names, progress, stop, errors, run)

@@ -6,6 +6,7 @@ from trecexam.config import Section
 from trecexam.line.feature import feature_of_result
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Table
+from trecexam.track import selection
 
 
 class OverlapSection(Section):
@@ -31,8 +32,9 @@ def overlaps(track):
 
 def runs(track):
     """Each run's overlap, for Python and the command: `trecexam_overlap.runs(track)`."""
-    graded = track.graded()
-    return track.with_grader_note(overlaps(graded), graded.name)
+    selected = selection(track)
+    graded = selected.graded()
+    return selected.with_grader_note(overlaps(graded), graded.name)
 
 
 OVERLAP = feature_of_result("overlap", "Words of the items", overlaps)

@@ -17,6 +17,7 @@ from trecexam.extensions.campaign.assessments import (
     record_assessment,
 )
 from trecexam.features.override.overriding import seen_token, take
+from trecexam.track import selection
 
 ITEMS = (Item("q1", "q1/0", "Why?", "question"), Item("q1", "q1/1", "How?", "nugget"))
 QUERY = (Item("q1", "q1", "the query", "query"),)
@@ -91,7 +92,7 @@ def test_a_passage_is_done_when_all_is_judged_or_it_cannot_be_judged(graded: Pat
         asked = [item.item_id for item in query.items]
 
         def done(doc_id: str) -> bool:
-            return is_done(opinions_of(track.graded()).get("ada", {}), "q1", doc_id, asked)
+            return is_done(opinions_of(selection(track).graded()).get("ada", {}), "q1", doc_id, asked)
 
         for item_id in asked[:-1]:
             record_assessment(folder, query, "q1-d03", item_id, 3, who="ada")
@@ -109,7 +110,7 @@ def test_an_adjudication_is_not_a_judgment_of_the_adjudicator(graded: Path) -> N
         query = to_rate(track, "q1")
         take(track.folder, query, "q1-d03", "", 1, "ada", "read both", adjudicates=True)
         assert own_assessments(track.folder, "ada", scale=query.scale) == ()
-        assert opinions_of(track.graded()) == {}
+        assert opinions_of(selection(track).graded()) == {}
         record_assessment(track.folder, query, "q1-d03", "", 2, who="ada")
-        assert list(opinions_of(track.graded())["ada"]) == [CellKey("q1", "q1-d03", "")]
+        assert list(opinions_of(selection(track).graded())["ada"]) == [CellKey("q1", "q1-d03", "")]
         assert own_assessments(track.folder, "ada", scale=query.scale)[0].rating == 2

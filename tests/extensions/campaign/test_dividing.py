@@ -100,9 +100,10 @@ def test_planning_again_keeps_what_is_done_and_whose_topic_it_is(
     assert {query_id: owners(again)[query_id] for query_id in owners(JudgingPlan(tuple(first)))} == owners(
         JudgingPlan(tuple(first))
     )
-    assert Counter(row.overlap for row in again.rows) == Counter(row.overlap for row in plan.rows)
     if budget is None and each is None:
         assert {row[1:3] for row in again.rows} == {row[1:3] for row in plan.rows}
+    elif budget is not None:
+        assert len(again.rows) <= max(budget, len(done))
     assert again == divided(left, NAMES, **arguments, done=done)  # type: ignore[arg-type]
 
 

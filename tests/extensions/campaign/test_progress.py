@@ -6,6 +6,7 @@ from campaign import campaign, to_rate
 
 from trecexam.extensions.campaign.assessments import record_assessment
 from trecexam.extensions.campaign.progress import judging_progress
+from trecexam.track import selection
 
 
 def test_progress_shows_per_assessor_and_topic_what_is_left_and_the_speed(graded: Path) -> None:
@@ -21,7 +22,7 @@ def test_progress_shows_per_assessor_and_topic_what_is_left_and_the_speed(graded
             )  # fmt: skip
         # Unplanned judgments are not part of the plan.
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", 1, who="zoe", seconds=1.0)
-        found = judging_progress(track.graded())
+        found = judging_progress(selection(track).graded())
         ada, bob = found.assessors
         n = len(plan.tasks("ada"))
         assert ada == ("ada", "", n, 3, n - 3, 3, 1, 6.0, 2 * 3600 / 12.0)
@@ -41,7 +42,7 @@ def test_a_passage_with_some_items_judged_is_not_done(graded: Path) -> None:
         ((query_id, doc_id), *_) = track.judging.plan(["ada"]).plan.tasks("ada")
         query = to_rate(track, query_id)
         for place, item in enumerate(query.items):
-            before = judging_progress(track.graded()).assessors[0]
+            before = judging_progress(selection(track).graded()).assessors[0]
             assert (before.done, before.judgments) == (0, place)
             record_assessment(track.folder, query, doc_id, item.item_id, 3, who="ada")
-        assert judging_progress(track.graded()).assessors[0].done == 1
+        assert judging_progress(selection(track).graded()).assessors[0].done == 1

@@ -21,7 +21,7 @@ from trecexam.extensions.learn.arithmetic.learning import Learned, fit, predict
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.learned_pool import gather_data
 from trecexam.extensions.learn.validation import Validation
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.track_graders import open_folder
 
 ROWS = [
@@ -41,7 +41,8 @@ def validated(root: Path) -> Validation:
 
 
 def queries_of(root: Path) -> tuple[QueryPassages, ...]:
-    with TrackLoader(open_folder(root)) as loader:
+    with TrackLoaders(open_folder(root)) as loaders:
+        loader = loaders.first
         return gather_data(loader.load(), encoder=WordEncoder()).queries
 
 

@@ -17,7 +17,7 @@ from trecexam.extensions.learn.arithmetic.scores import expected_scores
 from trecexam.extensions.learn.learned_pool import gather_data
 from trecexam.extensions.learn.outputs import LEARNING
 from trecexam.files.atomic import sha256
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.track_graders import open_folder
 from trecexam.tables.page.page import Page, Section
 
@@ -125,7 +125,8 @@ def test_json_has_the_certain_digits_of_the_expected_scores(
 ) -> None:
     value = json.loads(shown(learnable, capsys, "--json")[0])
     assert (value["measures"], value["n_queries"]) == ([*MEASURES], 5)
-    with TrackLoader(open_folder(learnable)) as loader:
+    with TrackLoaders(open_folder(learnable)) as loaders:
+        loader = loaders.first
         loaded = loader.load()
         queries = gather_data(loaded, encoder=WordEncoder()).queries
         scores = expected_scores(fit(queries), queries, 10, 2, fits=False)
@@ -157,7 +158,7 @@ def test_arguments_that_learned_labels_do_not_take_are_refused(
 ) -> None:
     command = ["leaderboard", learnable, "--labels", "learned"]
     assert "leave out the measures" in printed(capsys, *command, "-m", "P@5", status=2)[1]
-    assert "`labels` or `official`, not both" in printed(capsys, *command, "--official", status=2)[1]
+    assert "leave out the measures and `official`" in printed(capsys, *command, "--official", status=2)[1]
     with trecexam.open_track(learnable) as track:
         with pytest.raises(TrecexamError, match="give 'learned'"):
             track.leaderboard(labels="people")  # type: ignore[arg-type]
@@ -172,7 +173,8 @@ def test_an_unjudged_query_is_scored_from_the_judgments_of_other_queries(learnab
     (learnable / "qrels.txt").write_text("".join(line for line in lines if not line.startswith("q4")))
     board = board_of(learnable)
     assert board.n_queries == 5
-    with TrackLoader(open_folder(learnable)) as loader:
+    with TrackLoaders(open_folder(learnable)) as loaders:
+        loader = loaders.first
         queries = gather_data(loader.load(), encoder=WordEncoder()).queries
     assert (expected_scores(fit(queries), queries, 10, 2, draws=20).values[0, :, 4] > 0).all()
 
@@ -185,7 +187,8 @@ DOUBTS = "with half of the judgments hidden `unjudged = 0` orders the runs bette
 def report_sections(root: Path) -> list[Section]:
     """The sections that learned labels add to the report."""
     page = Page()
-    with TrackLoader(open_folder(root)) as loader:
+    with TrackLoaders(open_folder(root)) as loaders:
+        loader = loaders.first
         assert LEARNING.page is not None
         LEARNING.page(loader.load(), page)
     return page.sections
@@ -287,7 +290,8 @@ def test_a_run_similar_to_the_encoder_is_listed_with_its_rank_without_the_cosine
 ) -> None:
     root = make_of_the_encoder(tmp_path / "track")
     board = board_of(root)
-    with TrackLoader(open_folder(root)) as loader:
+    with TrackLoaders(open_folder(root)) as loaders:
+        loader = loaders.first
         track_ = loader.load()
         queries = gather_data(track_, encoder=WordEncoder()).queries
         names = list(track_.runs)

@@ -17,7 +17,7 @@ from trecexam.extensions.learn.arithmetic.passages import FEATURES, QueryPassage
 from trecexam.extensions.learn.learned_pool import gather_data
 from trecexam.folder import TrackFolder
 from trecexam.graders import Answer, Cell
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 
 RATING = FEATURES.index("rating")
 
@@ -54,7 +54,8 @@ def gathered(root: Path, grader: HashGrader) -> tuple[QueryPassages, ...]:
     with trecexam.open_track(root, grader=grader) as track:
         assert track.update().graded > 0
     asked = len(grader.asked)
-    with TrackLoader(TrackFolder.open(root), grader) as loader:
+    with TrackLoaders(TrackFolder.open(root), grader) as loaders:
+        loader = loaders.first
         queries = gather_data(loader.load(), encoder=WordEncoder()).queries
     # Nothing is graded again.
     assert len(grader.asked) == asked

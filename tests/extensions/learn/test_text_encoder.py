@@ -21,6 +21,7 @@ from trecexam.graders import environment
 from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.graders.environment import processor_dtype
 from trecexam.graders.weights import offline_folder
+from trecexam.track import selection
 
 TEXTS = ["heat", "A heat pump moves heat from the cold air outside into a warm house, which costs little."]
 
@@ -70,8 +71,8 @@ def test_vectors_of_the_embedding_grader_are_not_made_again(tmp_path: Path) -> N
     root = make_learnable(tmp_path / "track")
     with trecexam.open_track(root) as track:
         track.update()
-        assert track.loader().grader.identity["grader"] == "embedding"
-        encoder = track_encoder(track.graded())
+        assert selection(track).loader().grader.identity["grader"] == "embedding"
+        encoder = track_encoder(selection(track).graded())
         assert encoder.identity["dtype"] == "float32"
         passages = [json.loads(line)["text"] for line in (root / "passages.jsonl").read_text().splitlines()]
         vectors = TrackVectors(root / ".trecexam", encoder)

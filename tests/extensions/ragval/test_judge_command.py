@@ -306,7 +306,7 @@ def test_without_answers_or_questions_the_error_says_what_to_do(
     assert "the bank has no questions with knowledge blocks" in capsys.readouterr().err
     (root / "bank.questions.jsonl").unlink()
     assert run(["ragval", "answers", str(root)]) == 2
-    assert f"write some: trecexam ragval questions {root}" in capsys.readouterr().err
+    assert f"write one: trecexam ragval questions {root}" in capsys.readouterr().err
 
 
 def test_files_of_several_systems_or_other_formats_are_rejected(tmp_path: Path) -> None:

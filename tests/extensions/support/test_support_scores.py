@@ -15,7 +15,7 @@ import trecexam
 from trecexam.extensions.support.tables import SupportTables
 from trecexam.folder import TrackFolder
 from trecexam.line.cited import cited_values
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 from trecexam.scores.measures import measure
 from trecexam.scores.support import support_scores
 
@@ -105,7 +105,8 @@ def test_scores_of_any_response_equal_the_definition_on_its_json(
     (root / "labels.tsv").write_text("run\tquery_id\tsentence\tdoc_id\tlabel\n" + "".join(lines))
     with trecexam.open_track(root) as opened:
         opened.grading.grade()
-    with TrackLoader(TrackFolder.open(root)) as loader:
+    with TrackLoaders(TrackFolder.open(root)) as loaders:
+        loader = loaders.first
         track = loader.load()
         values = cited_values(track, ["r"], ["q", "not answered"])
         table = SupportTables(track).labels()

@@ -16,6 +16,7 @@ from support import RECORDED, all_notes, write_run
 import trecexam
 from trecexam.cli.main import run
 from trecexam.line.official import track_judgments
+from trecexam.track import selection
 
 Labels = dict[tuple[str, str], int]
 
@@ -247,7 +248,7 @@ def test_ratings_by_people_on_the_scale_of_judgments_are_learned_unchanged(tmp_p
     with trecexam.open_track(root) as track:
         for rating in range(4):
             track.override("q1", f"d01{rating}", rating, who="ann", why="read it")
-        official = track_judgments(track.graded())
+        official = track_judgments(selection(track).graded())
     assert len(official.people) == 4
     assert [official.judged["q1"][f"d01{rating}"] for rating in range(4)] == [0, 1, 2, 3]
 

@@ -258,7 +258,7 @@ def test_if_nothing_needs_grading_the_store_is_not_opened_for_writing(
     def refuse(*_: object) -> None:
         raise AssertionError("the store was to be written")
 
-    monkeypatch.setattr("trecexam.line.loader.TrackLoader.open_to_write", refuse)
+    monkeypatch.setattr("trecexam.line.loader.TrackLoaders.open_to_write", refuse)
     with trecexam.open_track(graded) as track:
         assert track.fill(track.fill.find(drop(graded, tmp_path / "half.qrels"))).filled > 0
 
@@ -592,7 +592,7 @@ def test_after_ctrl_c_the_message_says_that_grades_are_kept(
 
     root = make_small_track(tmp_path / "track")
     made: Any = lambda *_, **__: Interrupted()  # noqa: E731
-    monkeypatch.setattr("trecexam.line.track_grader.create", made)
+    monkeypatch.setattr("trecexam.line.loader.create", made)
     half = drop(root, tmp_path / "half.qrels")
     text = fill(capsys, root, "--qrels", half, "-o", tmp_path / "m", "--map", "identity", status=130)
     assert "nothing was written; grades so far are stored" in text
@@ -734,7 +734,7 @@ def test_fill_from_python_rejects_invalid_inputs_before_grading(tmp_path: Path) 
     grader, half = HashGrader(), drop(root, tmp_path / "half.qrels")
     with (
         trecexam.open_track(root, grader=grader) as track,
-        pytest.raises(TrecexamError, match="is a file of a track"),
+        pytest.raises(TrecexamError, match="is in a track"),
     ):
         track.fill(track.fill.find(half, rule="identity"), output=root / "passages.jsonl")
     assert not grader.asked

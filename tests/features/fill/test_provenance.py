@@ -95,7 +95,7 @@ def test_a_tracks_own_file_is_not_overwritten(demo: Path, capsys: pytest.Capture
     assert run(["export", "qrels", "d", "-o", "d/bank.questions.jsonl"]) == 2
     Path("d/qrels.txt.json").write_text("{}")
     assert run(["export", "grades", "d", "-o", "d/qrels.txt.json"]) == 2
-    assert capsys.readouterr().err.count("is a file of a track, which no output replaces") == 2
+    assert capsys.readouterr().err.count("is in a track, where no output replaces a file") == 2
 
 
 def test_a_new_track_and_its_commands_say_whose_labels_its_judgments_are(
@@ -130,7 +130,7 @@ def test_a_path_in_place_of_holes_fills_as_the_command_does(demo: Path) -> None:
         for end in ("", ".sources.tsv"):
             assert Path(f"n.qrels{end}").read_bytes() == Path(f"m.qrels{end}").read_bytes()
         assert track.fill(Path("n.qrels")).filled == 215
-        with pytest.raises(trecexam.TrecexamError, match="is a file of a track"):
+        with pytest.raises(trecexam.TrecexamError, match="is in a track"):
             track.fill("d/qrels.txt")
         with pytest.raises(trecexam.TrecexamError, match="name one"):
             track.fill("n.qrels", output="o.qrels")

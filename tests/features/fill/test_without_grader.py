@@ -178,7 +178,7 @@ def test_the_sources_file_has_the_label_that_unjudged_lines_would_have_got(
     ("arguments", "said"),
     [
         ("--by label:1", "'label:1' is not one of 'grader', 'learned'"),
-        ("--by learned -o TRACK/qrels.txt", "is a file of a track, which no output replaces"),
+        ("--by learned -o TRACK/qrels.txt", "is in a track, where no output replaces a file"),
     ],
 )
 def test_contradictory_options_are_rejected_by_name(

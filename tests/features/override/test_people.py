@@ -13,6 +13,7 @@ from trecexam import Track
 from trecexam.cli.main import run
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.features.override.overriding import QueryToRate, seen_token, take
+from trecexam.track import selection
 
 CELL = ("q1", "q1-d03")
 SCALE = '[judging]\nscale = ["no", "somewhat", "yes"]\n'
@@ -41,7 +42,7 @@ def with_settings(track: Track, text: str) -> Track:
 
 
 def query_to_rate(track: Track) -> QueryToRate:
-    loaded = track.graded()
+    loaded = selection(track).graded()
     sheet = loaded.sheets["q1"]
     texts = {doc_id: sheet.text_of(doc_id) for doc_id in sheet.doc_ids}
     return QueryToRate("q1", loaded.bank.items["q1"], (), texts, 8, 5, scale=loaded.judging_scale)

@@ -46,7 +46,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     metavar="K",
     help="Compare runs by nDCG@K.",
 )
-@output_option("Write the audit as one HTML page; an existing file is replaced.")
+@output_option("Write the audit as one HTML page.")
 @writing
 def audit(
     qrels: tuple[Path, ...],

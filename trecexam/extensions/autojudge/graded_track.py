@@ -19,7 +19,8 @@ from trecexam.files.atomic import make_folder, replace
 from trecexam.folder import TrackFolder
 from trecexam.line.diagnostics import grades_notes
 from trecexam.line.evaluation import values_of_runs
-from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
+from trecexam.line.loaded_track import LoadedTrack
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.missing_banks import lacks_bank
 from trecexam.outputs.update import update
 from trecexam.scores.cover import NUGGET_SCORES
@@ -183,7 +184,7 @@ def _refuse_to_ask(loaders: TrackLoaders) -> None:
         "CACHE_DIR"
     )
     for name in loaders:
-        if lacks_bank(loaders[name].folder, loaders.shared) and loaders[name].folder.config.has_writer:
+        if lacks_bank(loaders[name].folder, loaders.files) and loaders[name].folder.config.has_writer:
             raise TrecexamError(f"{name}: its test bank is not written yet, {why}")
     for name, each in loaders.load().assessments.items():
         estimate = loaders[name].estimate(each)

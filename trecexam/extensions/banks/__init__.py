@@ -9,5 +9,5 @@ EXTENSION = Extension(
     commands={
         "bank": Command(f"{__name__}.cli:bank", "Make, check and compare test banks.", "banks and exams")
     },
-    bank_writer=f"{__name__}.generation.calls:WRITER",
+    bank_writer=f"{__name__}.generation.calls:bank_job",
 )

@@ -54,7 +54,7 @@ class BankAccessor(BankEditing):
             progress: called with how many of how many prompts are answered.
             stop: called again and again; True ends asking early, with what there is.
         """
-        with self.track.model_lock():
+        with self._track.model_lock():
             return bank_job(
                 self._folders(),
                 prompt,
@@ -64,7 +64,7 @@ class BankAccessor(BankEditing):
                 whole=whole,
                 output=output,
                 writer=writer,
-            ).ask(progress, stop, self.track.loaders.spent_by_graders)
+            ).ask(progress, stop, self._track.loaders.spent_by_graders)
 
     def estimate(
         self,
@@ -92,8 +92,8 @@ class BankAccessor(BankEditing):
 
     def _folders(self) -> list[TrackFolder]:
         """Return the folder as the selected grader sees it; where none is selected, as each one does."""
-        folder = self.track.folder
-        return [*usable_folders(folder).values()] or [folder] if self.track.is_joint else [folder]
+        folder = self._track.folder
+        return [*usable_folders(folder).values()] or [folder] if self._track.is_joint else [folder]
 
     def check(self) -> Checked:
         """Checks a track's bank for empty, long or duplicate items, copies of the query and more (`bank
@@ -105,11 +105,11 @@ class BankAccessor(BankEditing):
         Raises:
             TrecexamError, ConversionError: there is no bank, or a file cannot be read at all.
         """
-        folder = self.track.folder
-        if self.track.is_joint:
+        folder = self._track.folder
+        if self._track.is_joint:
             # A grader's files may be there that cannot grade.
             folder = next(filter(asks_a_bank, usable_folders(folder).values()), folder)
-        return self.track.with_grader_note(check_track(folder), str(folder.grader))
+        return self._track.with_grader_note(check_track(folder), str(folder.grader))
 
     def diff(self, old: Path | str, new: Path | str, measures: Measures | None = None) -> BankDiff:
         """Items, labels and ranks that differ between two bank files, with stored grades.
@@ -124,6 +124,6 @@ class BankAccessor(BankEditing):
             TrecexamError, ConversionError: a bank cannot be read, or has no item to ask about; what is in the
                 way of a leaderboard.
         """
-        track = self.track.of_measures(measures)
+        track = self._track.of_measures(measures)
         loader = track.loader()
         return track.with_grader_note(bank_diff(loader, old, new, measures), loader.name)

@@ -27,6 +27,7 @@ from trecexam.extensions.banks.changes import BankChange, bank_changes
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import human_notes, without_vital
 from trecexam.line.evaluation import rubric_values
+from trecexam.line.inputs import whole_bank
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measure_names import Measures, names_of
 from trecexam.line.sheets import ungraded_items
@@ -57,7 +58,7 @@ def bank_diff(
     )
     sides = former, later
     changes = bank_changes(sides[0].whole, sides[1].whole)
-    kinds = loader.inputs.kinds
+    kinds = loader.needs.kinds
     queries = sides[0].side.query_ids, sides[1].side.query_ids
     common = sorted(set(queries[0]) & set(queries[1]))
     printed = [str(measure(name)) for name in names]
@@ -131,7 +132,7 @@ def _evaluated(
     )
     return _Evaluated(
         side,
-        loader.inputs.whole_bank(files),
+        whole_bank(loader.folder, files),
         track.runs,
         rubric_values(track, measures),
         query_states(track),

@@ -29,7 +29,7 @@ from trecexam.extensions.banks.checks import BankFinding, check_lines
 from trecexam.files import atomic as files
 from trecexam.files.track_lock import TrackLock, exclusive_lock
 from trecexam.folder import TrackFolder
-from trecexam.line.inputs import InputReader
+from trecexam.line.inputs import query_texts
 from trecexam.line.overrides import digest_of
 from trecexam.line.typed_text import MAX_ITEM, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.track_groups import Group
@@ -113,7 +113,7 @@ class BankEditing(Group):
             TrecexamError, ConversionError: the text is empty or the query has it already, the query is not
                 the track's, or the bank cannot be read or written.
         """
-        folder = self.track.folder
+        folder = self._track.folder
         text, note = _text(text), _note(who, why)
         if kind not in KINDS:
             raise TrecexamError(f"an item is a question or a nugget, not '{kind}'")
@@ -146,7 +146,7 @@ class BankEditing(Group):
             ItemConflictError: the item is another one by now, or gone; nothing was written.
             LockedError, TrecexamError, ConversionError: as `add_item`, or there is no such item.
         """
-        folder = self.track.folder
+        folder = self._track.folder
         text, note = _text(text), _note(who, why)
 
         def change(bank: _Bank) -> tuple[Path, bytes, str]:
@@ -173,7 +173,7 @@ class BankEditing(Group):
         Raises:
             ItemConflictError, LockedError, TrecexamError, ConversionError: as `edit_item`.
         """
-        folder = self.track.folder
+        folder = self._track.folder
         note = _note(who, why)
 
         def change(bank: _Bank) -> tuple[Path, bytes, str]:
@@ -192,7 +192,7 @@ class BankEditing(Group):
         Raises:
             TrecexamError, ConversionError: the bank cannot be read.
         """
-        return edits(self.track.folder, query_id)
+        return edits(self._track.folder, query_id)
 
 
 def edits(folder: TrackFolder, query_id: str) -> dict[str, list[dict[str, Any]]]:
@@ -312,7 +312,7 @@ def _check_query(folder: TrackFolder, query_id: str, items: list[Item]) -> None:
     Raises:
         TrecexamError: there is no such query.
     """
-    query_ids = {item.query_id for item in items} | set(InputReader(folder).query_texts())
+    query_ids = {item.query_id for item in items} | set(query_texts(folder))
     if query_id not in query_ids:
         hint = did_you_mean(query_id, query_ids, before="; ")
         raise TrecexamError(f"no query '{query_id}' in the track{hint}", path=folder.root)
@@ -354,7 +354,7 @@ def _findings(folder: TrackFolder, query_id: str) -> list[BankFinding]:
     ]
     texts: Mapping[str, str] = {}
     with suppress(ConversionError):
-        texts = InputReader(folder).query_texts()
+        texts = query_texts(folder)
     return [finding for finding in check_lines(lines, texts or None).problems if finding.query_id == query_id]
 
 

@@ -51,7 +51,7 @@ class JudgingAccessor(Group):
         Raises:
             TrecexamError: arguments do not go together, or a plan or list cannot be read, written or used.
         """
-        graded = self.track.graded(has_bank, documents=True, bank_needed=False)
+        graded = self._track.graded(has_bank, documents=True, bank_needed=False)
         result = plan_judging(
             graded,
             assessors,
@@ -61,7 +61,7 @@ class JudgingAccessor(Group):
             passages=passages,
             progress=progress,
         )
-        return self.track.with_grader_note(result, graded.name)
+        return self._track.with_grader_note(result, graded.name)
 
     def agreement(self) -> AssessorAgreement:
         """Compare the ratings of the cells that at least two people rated, planned or not.
@@ -69,8 +69,8 @@ class JudgingAccessor(Group):
         Each person's last rating counts, whatever counts for the track. "Cannot judge" and decisions between
         people are no ratings.
         """
-        graded = self.track.graded(has_bank, bank_needed=False)
-        return self.track.with_grader_note(assessor_agreement(graded), graded.name)
+        graded = self._track.graded(has_bank, bank_needed=False)
+        return self._track.with_grader_note(assessor_agreement(graded), graded.name)
 
     def export(self, folder: Path | str) -> ExportedJudgments:
         """Write what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv.
@@ -85,7 +85,7 @@ class JudgingAccessor(Group):
             TrecexamError: a file cannot be written, an id has white space in it, or a file of people's
                 ratings has no header line. Nothing is written then.
         """
-        return export_judgments(self.track.graded(has_bank, documents=True, bank_needed=False), folder)
+        return export_judgments(self._track.graded(has_bank, documents=True, bank_needed=False), folder)
 
     def take_in(self, path: Path | str) -> ImportedJudgments:
         """Add the judgments of a table, as `export` writes it, and skip existing ones.
@@ -96,4 +96,4 @@ class JudgingAccessor(Group):
         Raises:
             TrecexamError, ConversionError: the table or a file of the track cannot be read or written.
         """
-        return import_judgments(self.track.folder, path)
+        return import_judgments(self._track.folder, path)

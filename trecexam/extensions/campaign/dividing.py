@@ -55,13 +55,21 @@ def divided(
         n_of = _filled(sizes, n_begun, max(1, round(budget / (1 + overlap))) - by_others)
         doc_ids = {query_id: of_topic[: n_of[query_id]] for query_id, of_topic in doc_ids.items()}
     _give(owners, free, {query_id: len(of_topic) for query_id, of_topic in doc_ids.items()}, assessors, most)
-    tasks = [PlannedTask(owners[q], q, doc_id) for q, of_topic in doc_ids.items() for doc_id in of_topic]
+    again = [row for row in done if row.overlap]
+    # Whoever judged a passage a second time does not get it as her own, too.
+    judged = {row[:3] for row in again}
+    tasks = [
+        PlannedTask(owners[query_id], query_id, doc_id)
+        for query_id, of_topic in doc_ids.items()
+        for doc_id in of_topic
+        if (owners[query_id], query_id, doc_id) not in judged
+    ]
     planned = set(tasks)
     done_by_others = [row for row in own_done if row not in planned]
     n_twice = round(overlap * (len(tasks) + len(done_by_others)))
     if budget is not None:
         n_twice = min(n_twice, budget - len(tasks) - len(done_by_others))
-    twice = _overlap([*tasks, *done_by_others], assessors, n_twice, [row for row in done if row.overlap])
+    twice = _overlap([*tasks, *done_by_others], assessors, n_twice, again)
     return _ordered(tasks, done_by_others, twice, assessors)
 
 

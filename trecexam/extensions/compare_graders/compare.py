@@ -94,52 +94,52 @@ def compare_graders(
     official_measures: Measures | None = None,
 ) -> GraderComparison:
     """Return rank correlations and kappa of graders with the official side, and kappa of any two."""
-    with compared_graders(loader, graders, recorded) as compared:
-        rows: list[Row] = []
-        notes: list[str] = []
-        for grader in compared:
-            notes += _without_rating(grader)
-            counts = grader.track.counts
-            if not counts.ok:
-                continue
-            scale = range(1, grader.max_rating + 1)
-            try:
-                comparison = compare(grader.track, measures, official_measures, min_ratings=scale)
-            except NothingToCompareError as error:
-                if len(compared) == 1:
-                    raise
-                notes.append(str(error))
-                continue
-            notes += comparison.notes
-            kappas = _kappas(grader)
-            for (name, official, min_rating), c in comparison.pairs:
-                *kappa, n_judged, relevant = kappas.get(min_rating, (None,) * 5)
-                rows.append(
-                    (
-                        *(grader.name, grader.model, grader.prompt, name, official, min_rating, c.n_runs),
-                        *(*c.kendall_tau, *c.spearman_rho, c.tau_ap.value),
-                        *(*kappa, n_judged, counts.cells, counts.cells - counts.ok, relevant),
-                    )
+    compared = compared_graders(loader, graders, recorded)
+    rows: list[Row] = []
+    notes: list[str] = []
+    for grader in compared:
+        notes += _without_rating(grader)
+        counts = grader.track.counts
+        if not counts.ok:
+            continue
+        scale = range(1, grader.max_rating + 1)
+        try:
+            comparison = compare(grader.track, measures, official_measures, min_ratings=scale)
+        except NothingToCompareError as error:
+            if len(compared) == 1:
+                raise
+            notes.append(str(error))
+            continue
+        notes += comparison.notes
+        kappas = _kappas(grader)
+        for (name, official, min_rating), c in comparison.pairs:
+            *kappa, n_judged, relevant = kappas.get(min_rating, (None,) * 5)
+            rows.append(
+                (
+                    *(grader.name, grader.model, grader.prompt, name, official, min_rating, c.n_runs),
+                    *(*c.kendall_tau, *c.spearman_rho, c.tau_ap.value),
+                    *(*kappa, n_judged, counts.cells, counts.cells - counts.ok, relevant),
                 )
-        pairs: list[Row] = []
-        items: list[Row] = []
-        for first, second in combinations(compared, 2):
-            rated, at = list(_ratings(first, second)), _thresholds(first, second)
-            row = partial(_pair_row, first.name, second.name)
-            for each in at:
-                of_both = labels_of_both(_labels(first, each and each[0]), _labels(second, each and each[1]))
-                pairs.append(row("labels", of_both, each))
-            if rated:
-                of_all = together([of_item for _, _, of_item in rated])
-                pairs += (row("ratings", of_all, each) for each in at)
-            else:
-                notes.append(
-                    f"{first.name} and {second.name} grade different items: they have no ratings in common"
-                )
-            for query_id, item_id, of_item in rated:
-                items += (row("item", of_item, each, query_id, item_id) for each in at)
-        notes += _left_out(loader, compared)
-        return GraderComparison(tuple(rows), tuple(pairs), tuple(items), tuple(dict.fromkeys(notes)))
+            )
+    pairs: list[Row] = []
+    items: list[Row] = []
+    for first, second in combinations(compared, 2):
+        rated, at = list(_ratings(first, second)), _thresholds(first, second)
+        row = partial(_pair_row, first.name, second.name)
+        for each in at:
+            of_both = labels_of_both(_labels(first, each and each[0]), _labels(second, each and each[1]))
+            pairs.append(row("labels", of_both, each))
+        if rated:
+            of_all = together([of_item for _, _, of_item in rated])
+            pairs += (row("ratings", of_all, each) for each in at)
+        else:
+            notes.append(
+                f"{first.name} and {second.name} grade different items: they have no ratings in common"
+            )
+        for query_id, item_id, of_item in rated:
+            items += (row("item", of_item, each, query_id, item_id) for each in at)
+    notes += _left_out(loader, compared)
+    return GraderComparison(tuple(rows), tuple(pairs), tuple(items), tuple(dict.fromkeys(notes)))
 
 
 def _without_rating(grader: ComparedGrader) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -42,10 +41,9 @@ class ComparedGrader:
         return self.track.grader.scale.max_rating
 
 
-@contextmanager
 def compared_graders(
     loader: TrackLoader, graders: Sequence[GraderLike], recorded: Sequence[str | Path]
-) -> Iterator[tuple[ComparedGrader, ...]]:
+) -> tuple[ComparedGrader, ...]:
     """Load the named graders, in order, with stored grades; grade nothing.
 
     Args:
@@ -58,35 +56,32 @@ def compared_graders(
     Raises:
         TrecexamError, ConversionError: a file or a grader cannot be used, or nobody graded anything.
     """
-    # All graders must have the same pool.
-    loader.shared.several = True
     compared: dict[str, ComparedGrader] = {}
-    with ExitStack() as stack:
-        for name, load in (
-            *(() if graders else _default(loader, needed=not recorded)),
-            *_named(loader, graders, stack),
-            *_recorded(loader, recorded, stack),
-        ):
-            track = load()
-            track = replace(
-                track, sheets={q: replace(sheet, overrides=None) for q, sheet in track.sheets.items()}
-            )
-            if isinstance(track.grader, RecordedGrader):
-                track = with_recorded_answers(track)
-            items = [item for sheet in track.sheets.values() for item in sheet.items]
-            unique, number = name, 1
-            while unique in compared:
-                number += 1
-                unique = f"{name}-{number}"
-            model, prompt = track.grades.model_and_prompt(items)
-            compared[unique] = ComparedGrader(unique, model, prompt, track)
-        if not any(each.track.counts.ok for each in compared.values()):
-            raise TrecexamError(
-                f"no grades of {' and '.join(compared)} yet: run `trecexam watch`, or give recorded grades "
-                "with `--recorded FILE`",
-                path=loader.folder.root,
-            )
-        yield tuple(compared.values())
+    for name, load in (
+        *(() if graders else _default(loader, needed=not recorded)),
+        *_named(loader, graders),
+        *_recorded(loader, recorded),
+    ):
+        track = load()
+        track = replace(
+            track, sheets={q: replace(sheet, overrides=None) for q, sheet in track.sheets.items()}
+        )
+        if isinstance(track.grader, RecordedGrader):
+            track = with_recorded_answers(track)
+        items = [item for sheet in track.sheets.values() for item in sheet.items]
+        unique, number = name, 1
+        while unique in compared:
+            number += 1
+            unique = f"{name}-{number}"
+        model, prompt = track.grades.model_and_prompt(items)
+        compared[unique] = ComparedGrader(unique, model, prompt, track)
+    if not any(each.track.counts.ok for each in compared.values()):
+        raise TrecexamError(
+            f"no grades of {' and '.join(compared)} yet: run `trecexam watch`, or give recorded grades "
+            "with `--recorded FILE`",
+            path=loader.folder.root,
+        )
+    return tuple(compared.values())
 
 
 Load = Callable[[], Assessment]
@@ -96,7 +91,7 @@ def _own(loader: TrackLoader, grader: str) -> tuple[str, Load]:
     """Return the name and the load of a grader of the track; the only one is known by what it is."""
     if len(grader_names(loader.folder)) == 1:
         return loader.folder.config.grader.name, loader.load
-    return grader, loader.graders[grader].load
+    return grader, loader.track[grader].load
 
 
 def _default(loader: TrackLoader, *, needed: bool) -> Iterator[tuple[str, Load]]:
@@ -117,21 +112,17 @@ def _default(loader: TrackLoader, *, needed: bool) -> Iterator[tuple[str, Load]]
             yield name, load
 
 
-def _named(
-    loader: TrackLoader, graders: Sequence[GraderLike], stack: ExitStack
-) -> Iterator[tuple[str, Load]]:
+def _named(loader: TrackLoader, graders: Sequence[GraderLike]) -> Iterator[tuple[str, Load]]:
     for grader in graders:
         if isinstance(grader, str):
             folder_of(loader.folder, grader)
             yield _own(loader, grader)
         else:
             settings = loader.folder.config.grader
-            yield str(grader.identity["grader"]), partial(_load, loader, settings, grader, stack)
+            yield str(grader.identity["grader"]), partial(_load, loader, settings, grader)
 
 
-def _recorded(
-    loader: TrackLoader, recorded: Sequence[str | Path], stack: ExitStack
-) -> Iterator[tuple[str, Load]]:
+def _recorded(loader: TrackLoader, recorded: Sequence[str | Path]) -> Iterator[tuple[str, Load]]:
     for path in map(Path, recorded):
         if not path.is_file():
             raise GraderError("no such file of recorded grades", path=path)
@@ -144,19 +135,19 @@ def _recorded(
                     settings.model_copy(update={"model": model, "prompt": prompt}),
                     prompt or model,
                 )
-            yield name, partial(_load, loader, settings, None, stack)
+            yield name, partial(_load, loader, settings, None)
 
 
-def _load(of: TrackLoader, settings: GraderSection, grader: Grader | None, stack: ExitStack) -> Assessment:
+def _load(of: TrackLoader, settings: GraderSection, grader: Grader | None) -> Assessment:
     """Load the track with a grader by settings; leave out a min_rating beyond the grader's scale."""
     folder = of.folder
     config = folder.config.model_copy(update={"grader": settings})
-    loader = TrackLoader(replace(folder, config=config), grader, shared=of.shared)
+    loader = TrackLoader(of.track, replace(folder, config=config), grader)
     if config.scores.min_rating > loader.grader.scale.max_rating:
         scores = config.scores.model_dump(exclude_unset=True, exclude={"min_rating"})
         config = config.model_copy(update={"scores": ScoresSection(**scores)})
-        loader = TrackLoader(replace(folder, config=config), loader.grader, shared=of.shared)
-    return stack.enter_context(loader).load()
+        loader = TrackLoader(of.track, replace(folder, config=config), loader.grader)
+    return loader.load()
 
 
 def _same_cells(track: Assessment, other: Assessment) -> bool:

@@ -16,7 +16,7 @@ from trecexam.graders.base import Estimate
 from trecexam.graders.writing.create import writing_purse
 from trecexam.line.grading import Progress
 from trecexam.line.grading_time import measure_time
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoader, TrackLoaders
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.measure_names import Measures, names_of
 from trecexam.line.protected import refuse_folder
@@ -61,7 +61,7 @@ class EragAccessor(Group):
             LockedError: another process grades this track, and there is something to ask.
             StoreError: the store is gone or an older one, and what it had would be paid for again.
         """
-        folder = self.track.folder
+        folder = self._track.folder
         names = names_of(measures)
         request = EragRequest(
             _path(gold),
@@ -91,8 +91,9 @@ class EragAccessor(Group):
                 what it says is not kept.
         """
         request = EragRequest(gold=_path(gold))
-        folder = self.track.folder
-        with TrackLoader(folder, erag_grader(folder, request)) as loader:
+        folder = self._track.folder
+        with TrackLoaders(folder) as loaders:
+            loader = TrackLoader(loaders, folder, erag_grader(folder, request))
             track = load(loader, request).track
             estimate = loader.grading.estimate(track)
             if not timed or estimate.time is not None:
@@ -108,12 +109,13 @@ def _by_model(
 ) -> Evaluation:
     # The settings section with the budget.
     purse = None if folder.config.grader.name == "erag" else writing_purse(folder)
-    with TrackLoader(folder, erag_grader(folder, request), purse=purse) as loader:
+    with TrackLoaders(folder) as loaders:
+        loader = TrackLoader(loaders, folder, erag_grader(folder, request), purse)
         loaded, graded = load(loader, request), None
         if loaded.missing:
             with TrackLock(folder.lock_path):
                 refuse_lost_grades(loader)
-                loader.open_to_write()
+                loaders.open_to_write()
                 loaded = load(loader, request)
                 track, graded = loader.grade(loaded.track, progress, stop, only=loaded.only)
                 loaded = replace(loaded, track=track)

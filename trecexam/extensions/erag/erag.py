@@ -28,7 +28,7 @@ from trecexam.graders.meter import Usage
 from trecexam.graders.writing.create import create_writer
 from trecexam.line.assessment import Assessment
 from trecexam.line.grading import Graded, count_missing
-from trecexam.line.inputs import InputReader
+from trecexam.line.inputs import Needs, read_inputs
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import never_judged, never_judged_note
 from trecexam.line.texts import Texts
@@ -119,7 +119,7 @@ class LoadedRequest:
     @property
     def only(self) -> dict[str, tuple[str, ...]]:
         """The evaluated documents: query_id -> doc_ids."""
-        ranked = lists(self.track, self.query_ids, self.track.config.track.depth)
+        ranked = lists(self.track.inputs, self.query_ids, self.track.config.track.depth)
         only: dict[str, list[str]] = {}
         for query_id, doc_id in labels.documents(ranked, self.query_ids):
             only.setdefault(query_id, []).append(doc_id)
@@ -136,7 +136,7 @@ def load(loader: TrackLoader, request: EragRequest) -> LoadedRequest:
         measures_of(request.measures)
     folder = loader.folder
     track = loader.load(bank_files=_gold_files(folder, request))
-    query_ids, unknown = _counted(folder, track)
+    query_ids, unknown = _counted(folder, track.inputs)
     return LoadedRequest(track, request, tuple(query_ids), unknown)
 
 
@@ -150,9 +150,10 @@ def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, 
     track, request = loaded.track, loaded.request
     label = partial(label_of, request.metric) if callable(request.metric) else track.grader.label
     assert label is not None, "the track's grader is `erag`"
-    ranked = lists(track, loaded.query_ids, track.config.track.depth)
+    ranked = lists(track.inputs, loaded.query_ids, track.config.track.depth)
     labelled = labels.from_grades(track, label, ranked, loaded.query_ids)
-    files = {*track.bank_files, *track.run_files.values(), track.folder.passages()}
+    inputs = track.inputs
+    files = {*inputs.bank_files, *inputs.dropped.run_files.values(), track.folder.passages()}
     file_names = {track.folder.shown(path) for path in files if path is not None}
     file_names |= {"the bank", track.folder.shown(track.folder.root)}
     rejected = [row for row in track.not_taken if row.file in file_names]
@@ -182,17 +183,17 @@ def without_model(folder: TrackFolder, request: EragRequest) -> Evaluation:
     """
     if request.measures is not None:
         measures_of(request.measures)
-    inputs = InputReader(folder, (KIND,))
-    track = inputs.read(bank_files=_gold_files(folder, request))
+    track = read_inputs(folder, Needs(frozenset((KIND,))), bank_files=_gold_files(folder, request))
     query_ids, unknown = _counted(folder, track)
     ranked = lists(track, query_ids)
     golds = {query_id: track.bank.items[query_id][0] for query_id in query_ids}
     refused: tuple[Rejected, ...] = ()
     notes: list[str] = []
     if request.labels == CONTAINS_ANSWER:
-        needed = {doc_id for _, doc_id in labels.documents(ranked, query_ids)} - track.own_texts.keys()
+        own_texts = track.dropped.own_texts
+        needed = {doc_id for _, doc_id in labels.documents(ranked, query_ids)} - own_texts.keys()
         texts, refused = Texts(folder).of(needed) if needed else ({}, ())
-        labelled = labels.from_texts({**texts, **track.own_texts}, golds, ranked)
+        labelled = labels.from_texts({**texts, **own_texts}, golds, ranked)
     elif request.labels == PROVENANCE:
         labelled = labels.from_provenance(_provenance(track, folder), golds.keys(), ranked)
         # KILT's gold outputs name only what is right, so they say nothing about a run without it.
@@ -201,7 +202,7 @@ def without_model(folder: TrackFolder, request: EragRequest) -> Evaluation:
             notes.append(never_judged_note(without, len(track.runs), "values"))
     else:
         labelled, refused = _by_outputs(folder, request, golds, ranked)
-    files = {folder.shown(path) for path in (*track.bank_files, *track.run_files.values())}
+    files = {folder.shown(path) for path in (*track.bank_files, *track.dropped.run_files.values())}
     rejected = [row for row in track.rejected if row.file in {*files, "the bank"}]
     return _finished(
         request, folder, labelled, ranked, query_ids, track.runs,

@@ -22,14 +22,14 @@ from trecexam.extensions.evaluate.runs import add_runs, runs_by_name
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.line.grading import Progress
-from trecexam.line.loaded_track import TrackLoaders
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.measure_names import Measures, names_of
 from trecexam.line.official import why_unjudged
 from trecexam.scaffold import Sources, make_track
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.frames import Framed, Library
 from trecexam.tables.notes import LOST, Note, ranked
-from trecexam.track import Track
+from trecexam.track import Track, selection
 
 if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import LeaderboardComparison
@@ -215,7 +215,7 @@ def _graded(
     if not done.complete:
         raise TrecexamError(done.why or "grading was stopped", path=track.folder.root)
     board = track.leaderboard(names, runs=paths)
-    loaded = track.loaders.first.load()
+    loaded = selection(track).loaders.first.load()
     unjudged = None if loaded.official is None else why_unjudged(loaded)
     notes = (
         *board.notes,

@@ -33,9 +33,9 @@ class ExamAccessor(Group):
         Raises:
             TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
         """
-        graded = self.track.graded(has_examinees)
+        graded = self._track.graded(has_examinees)
         result = fit_track(graded, settings, components=components, groups=groups)
-        return self.track.with_grade_notes(result, graded)
+        return self._track.with_grade_notes(result, graded)
 
     def improve(
         self,
@@ -55,12 +55,12 @@ class ExamAccessor(Group):
         Raises:
             TrecexamError, ConversionError: as `fit`.
         """
-        graded = self.track.graded(has_examinees)
+        graded = self._track.graded(has_examinees)
         responses = from_track(graded, components)
         steps_done = improved(
             responses, settings or default_settings(), steps=steps, drop=drop, progress=progress
         )
-        return self.track.with_grade_notes(steps_done, graded)
+        return self._track.with_grade_notes(steps_done, graded)
 
     def generate(
         self,
@@ -82,18 +82,18 @@ class ExamAccessor(Group):
             ConversionError: the passages cannot be read.
             TrecexamError: there are no passages, no model can be called, or the existing exam was edited.
         """
-        with self.track.model_lock():
-            return exam_job(self.track.folder, task_domain, output=output).ask(
-                progress, stop, self.track.loaders.spent_by_graders
+        with self._track.model_lock():
+            return exam_job(self._track.folder, task_domain, output=output).ask(
+                progress, stop, self._track.loaders.spent_by_graders
             )
 
     def estimate(
         self, task_domain: str, *, output: Path | str | None = None, timed: bool = False
     ) -> Estimate:
         """Estimate prompts ("cells"), tokens and cost of `generate`; `timed`: the time by a sample, too."""
-        return exam_job(self.track.folder, task_domain, output=output).estimate(timed=timed)
+        return exam_job(self._track.folder, task_domain, output=output).estimate(timed=timed)
 
     @property
     def out(self) -> Path:
         """The output files of the grader that `fit` uses."""
-        return self.track.loader(has_examinees).folder.out
+        return self._track.loader(has_examinees).folder.out

@@ -76,7 +76,7 @@ def discriminations(track: Assessment, min_rating: int | None = None) -> Mapping
 
 def _never_judged(track: Assessment, exam_fit: ExamFit) -> Iterator[str]:
     """A line on runs of which nothing is judged, if abilities are compared with official judgments."""
-    queries = [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
+    queries = [query_id for query_id in track.bank.query_ids if query_id in track.inputs.judged_queries]
     if track.official is None or not queries or not exam_fit.official:
         return
     runs = {name: track.runs[name] for name in exam_fit.exam.examinees}
@@ -95,7 +95,7 @@ def _against_official(track: Assessment, fitted_exam: ExamFit) -> Iterator[tuple
     }
     sides: dict[str, Mapping[str, float]] = {}
     if track.official is not None:
-        both = [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
+        both = [query_id for query_id in track.bank.query_ids if query_id in track.inputs.judged_queries]
         if both:
             values = official_values(track, None, set(both))
             for name in (str(measure(text)) for text in official_measures(track)):

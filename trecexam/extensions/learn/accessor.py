@@ -33,16 +33,16 @@ class LearnAccessor(Group):
             progress: called while texts are encoded, then while models are fitted; None shows bars or log
                 lines.
         """
-        graded = self.track.graded(documents=True, bank_needed=False)
+        graded = self._track.graded(documents=True, bank_needed=False)
         learned = learn(graded, source=source, encoder=encoder, progress=progress)
         changed, *notes = learned.notes
-        grader = self.track.grader_note(graded.name)
+        grader = self._track.grader_note(graded.name)
         return learned if grader is None else replace(learned, notes=(changed, grader, *notes))
 
     @property
     def out(self) -> Path:
         """The folder of the output files of the grader that `labels` uses."""
-        return self.track.loader(documents=True, bank_needed=False).folder.out
+        return self._track.loader(documents=True, bank_needed=False).folder.out
 
     def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
         """Writes the result of `labels` to `out` and the manifest; returns the files that changed.
@@ -50,7 +50,7 @@ class LearnAccessor(Group):
         Raises:
             TrecexamError: a file cannot be written.
         """
-        folder = self.track.loader(documents=True, bank_needed=False).folder
+        folder = self._track.loader(documents=True, bank_needed=False).folder
         written = learned.write(folder.out)
         Outputs(folder).renew_manifest()
         return written

@@ -213,7 +213,7 @@ def _track_digest(track: Assessment) -> str:
     content = [
         files,
         [sheet.digest.hex() for sheet in track.sheets.values()],
-        [run.query_texts for run in track.run_contents.values()],
+        [run.query_texts for run in track.inputs.dropped.run_contents.values()],
         [settings, track.measures, identity_json(track.grader.identity), versions()],
     ]
     return sha256(json.dumps(content, sort_keys=True, default=str).encode())

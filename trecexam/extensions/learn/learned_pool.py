@@ -25,7 +25,7 @@ from trecexam.features.fill.teaching import Encoded
 from trecexam.folder import TrackFolder
 from trecexam.graders.embedding import dtype_of
 from trecexam.line.assessment import Assessment
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.official import Official, no_overlap, track_judgments
 from trecexam.line.stored_grades import unusable_lines
 from trecexam.packages import install
@@ -165,7 +165,8 @@ def gather_data(
     ]
     if source is not None:
         with ExitStack() as stack:
-            other = stack.enter_context(TrackLoader(TrackFolder.open(source))).load(bank_needed=False)
+            loaders = stack.enter_context(TrackLoaders(TrackFolder.open(source)))
+            other = loaders.first.load(bank_needed=False)
             if other.folder.root.resolve() == track.folder.root.resolve():
                 raise TrecexamError(
                     "is this track itself, whose judgments are used already: give another track", path=source

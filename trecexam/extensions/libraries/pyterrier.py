@@ -15,7 +15,6 @@ when it is called: after an update, call again. Nothing here starts Java.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,15 +24,13 @@ from trecexam.features.exporting import exports
 from trecexam.packages import install
 from trecexam.scores.columns import Cover, nCover
 from trecexam.scores.labels import LabelRule
+from trecexam.track import Track, selection
 
 try:
     import pandas
     import pyterrier as pt
 except ImportError as error:
     raise TrecexamError(f"{error.name} is not installed: {install('pyterrier')}") from None
-
-if TYPE_CHECKING:
-    from trecexam.track import Track
 
 __all__ = ["Cover", "nCover", "qrels", "runs", "topics"]
 
@@ -64,7 +61,7 @@ def qrels(
         TrecexamError, ConversionError: the track cannot be read.
         ValueError: an unknown label rule, or min_answers below 1.
     """
-    loaded = track.graded()
+    loaded = selection(track).graded()
     rows = list(
         exports.qrels(loaded, label=label, min_rating=min_rating, min_answers=min_answers, binary=binary)
     )
@@ -87,7 +84,7 @@ def topics(track: Track) -> pandas.DataFrame:
     Raises:
         TrecexamError, ConversionError: the track cannot be read.
     """
-    loaded = track.graded()
+    loaded = selection(track).graded()
     query_ids = loaded.bank.query_ids
     texts = (loaded.query_texts.get(query_id, "") for query_id in query_ids)
     return pandas.DataFrame({"qid": _text(query_ids), "query": _text(texts)})
@@ -107,7 +104,7 @@ def runs(track: Track, names: Collection[str] | None = None) -> dict[str, pt.Tra
         TrecexamError: there is no run of a name, or the track cannot be read.
         ConversionError: the track cannot be read.
     """
-    made = exports.runs(track.graded(), names)
+    made = exports.runs(selection(track).graded(), names)
     return {name: _results(made[name]) for name in (made if names is None else names)}
 
 

@@ -13,7 +13,7 @@ from trecexam.tables.terminal import printable
 
 @click.command(epilog="Example: trecexam export pack mytrack -o paper.tar.gz")
 @whole_track_argument
-@output_option("Write this .tar.gz; an existing file is replaced.", required=True)
+@output_option("Write this .tar.gz.", required=True)
 def pack(track: Path, output: Path) -> None:
     """Pack TRACK's inputs, settings and grades into one archive.
 

@@ -26,9 +26,8 @@ from trecexam.folder import PACK, TrackFolder, refuse_code
 from trecexam.graders.base import Answer, Cell, Grader, Scale, identity_digest, identity_json
 from trecexam.graders.registry import available
 from trecexam.line.input_files import sha256_of
-from trecexam.line.inputs import InputReader
-from trecexam.line.loaded_track import TrackLoaders
-from trecexam.line.loader import TrackLoader
+from trecexam.line.inputs import input_stamps
+from trecexam.line.loader import TrackLoader, TrackLoaders
 from trecexam.line.store import GradeRow, GradeStore
 from trecexam.line.track_graders import ONLY, usable_folders
 from trecexam.outputs.outputs import MANIFEST
@@ -114,7 +113,7 @@ def pack(loaders: TrackLoaders, output: Path | str) -> str:
     folder, files = loaders.folder, dict[str, bytes]()
     _refuse_outside(read_regular(folder.config_path))
     views = usable_folders(folder).values() or [folder]
-    for path in {path for view in views for path, _ in InputReader(view).state()}:
+    for path in {path for view in views for path in input_stamps(view)}:
         if not _is_safe(name := folder.shown(path)):
             raise TrackError("cannot be packed because of its name: rename it", path=path)
         with suppress(OSError):
@@ -132,7 +131,7 @@ def pack(loaders: TrackLoaders, output: Path | str) -> str:
             f"out/ is old: `trecexam watch {quoted(folder.root)} --once` first", path=folder.root
         )
     sources, lines = list[Any](), list[str]()
-    for (identity, environment), rows in groupby(loaders.shared.store.everything(), lambda row: row[:2]):
+    for (identity, environment), rows in groupby(loaders.store.everything(), lambda row: row[:2]):
         lines += [json.dumps([len(sources), *row[2:4], *row[4][2:]]) + "\n" for row in rows]
         sources.append((json.loads(identity), json.loads(environment)))
     manifest = PackManifest.model_validate({**out, "graders": graders, "sources": sources})

@@ -109,7 +109,7 @@ class Gatherer:
         return (
             passages and stamp(passages),
             qrels and stamp(qrels),
-            tuple(track.run_contents.items()),
+            tuple(track.inputs.dropped.run_contents.items()),
             identity_digest(track.grader.identity),
             track.judging_scale,
         )
@@ -295,7 +295,7 @@ def _view(
         values=_per_query(values_of_runs(track), board, track.bank.query_ids),
         official_values=values_on_official,
         runs={
-            name: RunHead(folder.shown(track.run_files[name]), len(run.query_ids))
+            name: RunHead(folder.shown(track.inputs.dropped.run_files[name]), len(run.query_ids))
             for name, run in track.runs.items()
         },
         heads={query.head.query_id: query.head for query in gathered},

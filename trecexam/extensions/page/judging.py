@@ -22,7 +22,7 @@ from trecexam.extensions.campaign.judge_next.cited import unlabelled_citations
 from trecexam.extensions.campaign.judge_next.search import Search, SuggestedJudgment
 from trecexam.extensions.page import child
 from trecexam.line.assessment import Assessment
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loader import TrackLoaders
 from trecexam.line.track_graders import open_folder
 
 #: Judgments of a query that are kept: who judged these has changed what the others are worth.
@@ -315,8 +315,8 @@ def look(root: Path, receive: child.Receive, say: child.Say) -> None:
         request = receive(60.0)
     assert isinstance(request, LookRequest)
     try:
-        with TrackLoader(open_folder(root, request.wish.grader or None)) as loader:
-            track = loader.load()
+        with TrackLoaders(open_folder(root, request.wish.grader or None)) as loaders:
+            track = loaders[request.wish.grader or next(iter(loaders))].load()
             looks = _at_rankings if track.asked.citing is None else _at_citations
             for row in looks(track, request):
                 say(row)

@@ -10,7 +10,7 @@ import pickle
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,9 +25,8 @@ from trecexam.features.leaderboard.joint import track_leaderboard
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
 from trecexam.folder import TrackFolder
-from trecexam.line.inputs import InputReader
-from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loaded_track import LoadedTrack
+from trecexam.line.loader import TrackLoader, TrackLoaders
 from trecexam.line.track_graders import folder_of, grader_names
 from trecexam.watching.settle import Settler
 
@@ -166,7 +165,7 @@ class Reader:
         # The settings may have another first grader now, and it may be another one that can go on.
         loader = loaders.first if self._track is None else loaders[self._track.first.name]
         # Both before anything is read: what is written meanwhile is a change still to come.
-        stamps = {path: value for each in _inputs(loaders) for path, value in _stamps(each).items()}
+        stamps = _stamps(loaders)
         changes = self._store_changes(loader)
         self._tell_work(loader)
         runs, first = loader.folder.runs, self._view is None
@@ -202,8 +201,9 @@ class Reader:
         Raises:
             TrecexamError, ConversionError: none can.
         """
-        for inputs in _inputs(loaders):
-            inputs.forget_missing()
+        for name in loaders:
+            with suppress(TrecexamError, ConversionError):
+                loaders[name].forget_missing()
         track = loaders.load(tuple(waiting))
         if not track.assessments:
             raise next(iter(track.unable.values()))
@@ -280,20 +280,14 @@ class Reader:
             self._say(Trouble(reason))
 
 
-def _inputs(loaders: TrackLoaders) -> Iterator[InputReader]:
-    """The input files of all graders that can be loaded."""
-    yield loaders.first.inputs
-    for name in list(loaders)[1:]:
+def _stamps(loaders: TrackLoaders) -> dict[Path, Stamp]:
+    """The stamps of existing input files of all graders, even without a bank."""
+    stamps: dict[Path, Stamp] = {}
+    for name in loaders:
         with suppress(TrecexamError, ConversionError):
-            yield loaders[name].inputs
-
-
-def _stamps(inputs: InputReader) -> dict[Path, Stamp]:
-    """The stamps of existing files, even without a bank."""
-    try:
-        return inputs.stamps()
-    except (TrecexamError, ConversionError):
-        return inputs.stamps(())
+            stamps |= loaders[name].stamps(bank_files=())
+            stamps |= loaders[name].stamps()
+    return stamps
 
 
 def work(root: Path, receive: Callable[[float], Any], say: Callable[[Any], None]) -> None:

@@ -34,9 +34,9 @@ class RagvalAccessor(Group):
             progress: called with how many of how many prompts are answered.
             stop: called again and again; True ends asking early, with what there is.
         """
-        with self.track.model_lock():
-            return questions_job(self.track.folder, blocks, per_block=per_block).ask(
-                progress, stop, self.track.loaders.spent_by_graders
+        with self._track.model_lock():
+            return questions_job(self._track.folder, blocks, per_block=per_block).ask(
+                progress, stop, self._track.loaders.spent_by_graders
             )
 
     def estimate_questions(
@@ -48,7 +48,7 @@ class RagvalAccessor(Group):
         Args:
             timed: also how long, where a model in this process writes: a few prompts are tried, and not kept.
         """
-        return questions_job(self.track.folder, blocks, per_block=per_block).estimate(timed=timed)
+        return questions_job(self._track.folder, blocks, per_block=per_block).estimate(timed=timed)
 
     def answer(self, *, progress: ShowProgress | None = None, stop: Stop | None = None) -> Answers:
         """Answers the bank's questions with a language model, as bounds, like `ragval answers`.
@@ -61,12 +61,12 @@ class RagvalAccessor(Group):
             ConversionError: the bank cannot be read.
             TrecexamError: it has no questions with their blocks, or a file is there that is not ours.
         """
-        with self.track.model_lock():
-            return answers_job(self.track.folder).ask(progress, stop, self.track.loaders.spent_by_graders)
+        with self._track.model_lock():
+            return answers_job(self._track.folder).ask(progress, stop, self._track.loaders.spent_by_graders)
 
     def estimate_answers(self, *, timed: bool = False) -> Estimate:
         """Estimate prompts ("cells"), tokens and cost of `answer`; `timed`: the time by a sample, too."""
-        return answers_job(self.track.folder).estimate(timed=timed)
+        return answers_job(self._track.folder).estimate(timed=timed)
 
     def report(self) -> RagvalReport:
         """The report on systems by their judged answers; calls no model.
@@ -74,7 +74,7 @@ class RagvalAccessor(Group):
         Raises:
             TrecexamError, ConversionError: no answer is judged, or the track cannot be read.
         """
-        root, track = self.track.folder.root, self.track.graded()
+        root, track = self._track.folder.root, self._track.graded()
         if not track.grader.item_kinds >= frozenset(KINDS):
             raise TrecexamError(
                 'the track has no grader that judges answers: set `name = "ragval"` in [grader]', path=root
@@ -85,4 +85,4 @@ class RagvalAccessor(Group):
                 f"no answer is judged yet: run `trecexam watch {quoted(root)} --once`", path=root
             )
         report = report_of(answers.rows).with_notes(*answers.remarks())
-        return self.track.with_grader_note(report, track.name)
+        return self._track.with_grader_note(report, track.name)

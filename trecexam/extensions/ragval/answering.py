@@ -19,7 +19,7 @@ from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
 from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.create import keeping_writers
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
-from trecexam.line.inputs import InputReader
+from trecexam.line.inputs import whole_bank
 
 #: The bounds, which are the runs' names: without the block, and with it.
 Bound = Literal["closed-book", "oracle"]
@@ -73,7 +73,7 @@ def answers_job(folder: TrackFolder) -> Job[Answers]:
 
 def _plan(folder: TrackFolder) -> AnswerPlan:
     """The questions to answer: all of the bank except retired ones."""
-    bank = InputReader(folder).whole_bank(folder.bank())
+    bank = whole_bank(folder, folder.bank())
     questions = tuple(item for items in bank.items.values() for item in items if item.kind == TRUTHFULNESS)
     if not questions:
         raise TrecexamError(

@@ -70,7 +70,7 @@ def judged(track: Assessment) -> JudgedAnswers:
     A person's rating of an item replaces that score; a 0, which is none, counts as 1.
     """
     # As `dropped.py` reads them.
-    of_runs = cast("Mapping[str, tuple[AnswerRow, ...]]", track.answers)
+    of_runs = cast("Mapping[str, tuple[AnswerRow, ...]]", track.inputs.dropped.answers)
     question_ids = {row.question_id for rows in of_runs.values() for row in rows}
     grades: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for grade in track.grade_rows(question_ids):

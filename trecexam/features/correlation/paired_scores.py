@@ -27,7 +27,6 @@ from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leade
 from trecexam.line.relevance import official_measures as official_measures_of
 from trecexam.line.run_grades import runs_without_score
 from trecexam.line.track_graders import own_measures
-from trecexam.line.track_inputs import TrackInputs
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
 from trecexam.scores.measures import at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
@@ -189,9 +188,9 @@ def _asked_sides(
     }
 
 
-def common_queries(track: TrackInputs) -> list[str]:
+def common_queries(track: Assessment) -> list[str]:
     """Return the bank's queries that have official judgments."""
-    return [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
+    return [query_id for query_id in track.bank.query_ids if query_id in track.inputs.judged_queries]
 
 
 def nothing_to_compare(track: Assessment) -> NothingToCompareError:
@@ -200,7 +199,7 @@ def nothing_to_compare(track: Assessment) -> NothingToCompareError:
     if not track.runs:
         reason = next(iter(left_out_runs(track)), "no runs to compare yet: drop some in here")
         return NothingToCompareError(reason, path=folder.runs)
-    if track.official is None and track.official_ranks is None:
+    if track.official is None and track.inputs.official_ranks is None:
         for refused in _refused(track):
             return NothingToCompareError(refused.reason, path=refused.path, line=refused.line)
         return NothingToCompareError(
@@ -338,8 +337,8 @@ def _variants(
     return variants
 
 
-def _compared(track: TrackInputs, n_runs: int) -> str:
-    queries, judged = common_queries(track), track.judged_queries
+def _compared(track: Assessment, n_runs: int) -> str:
+    queries, judged = common_queries(track), track.inputs.judged_queries
     unjudged = [query_id for query_id in track.bank.query_ids if query_id not in judged]
     line = f"compared over {plural(len(queries), 'query')} and {plural(n_runs, 'run')}"
     if unjudged:
@@ -369,18 +368,16 @@ def _unmatched_judgments(track: Assessment) -> Iterator[str]:
         reason = why_unjudged(track)
         if reason:
             yield reason
-    if track.official_ranks is not None and not _ranked(track):
+    if track.inputs.official_ranks is not None and not _ranked(track):
         file = track.folder.official_leaderboard()
-        if file is not None and list(track.official_ranks) == [file.stem]:
+        if file is not None and list(track.inputs.official_ranks) == [file.stem]:
             yield (
                 "the official leaderboard names no run: a file in the format `trec_eval` is of one run, and "
                 "cannot be the leaderboard; use a format with a column for the run, see `trecexam formats`"
             )
             return
-        yield (
-            "the official leaderboard names none of the runs here: it has "
-            f"{shorten_list(list(track.official_ranks))}, and here are {shorten_list(list(track.runs))}"
-        )
+        ranked, runs = (shorten_list(list(names)) for names in (track.inputs.official_ranks, track.runs))
+        yield f"the official leaderboard names none of the runs here: it has {ranked}, and here are {runs}"
 
 
 def _never_judged(track: Assessment, pairs: Sequence[PairedScores]) -> Iterator[str]:
@@ -396,8 +393,8 @@ def _never_judged(track: Assessment, pairs: Sequence[PairedScores]) -> Iterator[
         yield never_judged_note(without, len(track.runs))
 
 
-def _ranked(track: TrackInputs) -> list[str]:
-    return [run for run in track.runs if run in (track.official_ranks or ())]
+def _ranked(track: Assessment) -> list[str]:
+    return [run for run in track.runs if run in (track.inputs.official_ranks or ())]
 
 
 def _flat(values: Floats) -> bool:

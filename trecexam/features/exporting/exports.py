@@ -92,7 +92,7 @@ def runs(track: Assessment, runs: Collection[str] | None = None) -> dict[str, Ru
 def responses(track: Assessment, run: str, measures: Measures | None = None) -> Iterator[dict[str, Any]]:
     """Yield each line of a file of generated responses, with its values by measure beside it."""
     values = values_of_runs(track, measures, runs=[run])
-    path = track.run_files[run]
+    path = track.inputs.dropped.run_files[run]
     if run not in track.responses:
         raise TrecexamError(f"run '{run}' has no generated responses", path=path)
     columns = [values.matrix(name, [run], track.bank.query_ids)[0].tolist() for name in values.measures]

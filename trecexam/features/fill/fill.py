@@ -49,7 +49,7 @@ def fill(
     if to_fill.missing:
         with TrackLock(loader.folder.lock_path):
             refuse_lost_grades(loader)
-            loader.open_to_write()
+            loader.track.open_to_write()
             track = loader.load()
             track, outcome = loader.grade(track, progress, only=to_fill.holes)
             if outcome.why:

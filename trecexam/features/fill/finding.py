@@ -183,7 +183,7 @@ def _choose_way(
 def _bank_lacking(loader: TrackLoader) -> TrackError | None:
     """Return the error of a track without the bank that its grader needs; None where it has what it needs."""
     try:
-        loader.inputs.check_bank()
+        loader.check_bank()
     except TrackError as error:
         return TrackError(f"{error.reason}; `--by learned` fills without one", path=error.path)
     return None

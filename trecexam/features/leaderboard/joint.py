@@ -188,7 +188,7 @@ def _missing_runs(
     """Yield runs that a grader does not have, unless its notes say how many it leaves out, and why."""
     for name, board in boards.items():
         missing = sorted(set(runs).difference(row.run for row in board.rows))
-        if len(missing) > track[name].left_out_runs:
+        if len(missing) > track[name].inputs.left_out_runs:
             yield f"{name}: not of {plural(len(missing), 'run')}: {shorten_list(missing, 3)}"
 
 

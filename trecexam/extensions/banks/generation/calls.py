@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,13 +21,10 @@ from trecexam.extensions.banks.generation.passages import PASSAGES, nugget_passa
 from trecexam.extensions.banks.generation.plan import plan_bank
 from trecexam.extensions.banks.generation.prompts import NUGGETIZER, named
 from trecexam.extensions.banks.generation.reading import missing_for_reading
-from trecexam.files.track_lock import TrackLock
 from trecexam.folder import TrackFolder
-from trecexam.graders.base import Estimate
-from trecexam.graders.writing.asking import Job, SpentByGraders
+from trecexam.graders.writing.asking import Job
 from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.create import create_writer, keeping_writers
-from trecexam.line.bank_writer import WrittenBank
 
 
 def bank_job(
@@ -98,29 +95,3 @@ def _asks_again(folder: TrackFolder, prompt: str) -> str:
     words += ["--grader", str(folder.grader)] if folder.is_one_of_several else []
     words += [] if prompt == (folder.write_bank or "questions") else ["--prompt", prompt]
     return f"`{shlex.join([*words, '--again'])}` asks again"
-
-
-class _Writer:
-    def write(
-        self,
-        folder: TrackFolder,
-        progress: Callable[[int, int], None],
-        stop: Callable[[], bool] | None,
-        spent_by_graders: SpentByGraders,
-    ) -> WrittenBank:
-        with TrackLock(folder.writing_lock_path, "calling this track's model"):
-            job = bank_job([folder], whole=True)
-            made = job.ask(progress, stop, spent_by_graders)
-        failures = tuple(f"query {failure.request}: {failure.reason}" for failure in made.failures)
-        return WrittenBank(made.output, made.items, made.queries, failures, made.why)
-
-    def forget_unread(self, folder: TrackFolder) -> int:
-        with TrackLock(folder.writing_lock_path, "calling this track's model"):
-            return bank_job([folder], again=True, forget_in_file=True).n_forgotten
-
-    def estimate(self, folder: TrackFolder) -> Estimate:
-        return bank_job([folder]).estimate()
-
-
-#: The writer of missing banks for `watch`.
-WRITER = _Writer()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from converters.records import Qrel
 from trecexam.bank.model import QUERY
 from trecexam.folder import TrackFolder
-from trecexam.line.inputs import InputReader
+from trecexam.line.inputs import Needs, read_inputs
 from trecexam.line.pool import PooledQuery, pool_with_ranks
 from trecexam.line.texts import Texts
 from trecexam.line.track_pool import document_texts
@@ -43,9 +43,9 @@ def nugget_passages(
     section = folder.config.track.model_copy(update={"pool": "citations", "unit": "passage"})
     citing = replace(folder, config=folder.config.model_copy(update={"track": section}))
     # The bank's queries are those that need no nuggets.
-    inputs = InputReader(citing, (QUERY,), known_query_ids=query_ids).read(bank_files=())
-    ranked = [run for name, run in inputs.runs.items() if name not in inputs.generated]
-    cited = [run for name, run in inputs.runs.items() if name in inputs.generated]
+    inputs = read_inputs(citing, Needs(frozenset((QUERY,)), known_queries=query_ids), bank_files=())
+    ranked = [run for name, run in inputs.runs.items() if name not in inputs.dropped.generated]
+    cited = [run for name, run in inputs.runs.items() if name in inputs.dropped.generated]
     pooled = dict(pool_with_ranks(ranked, query_ids, number))
     without = [query_id for query_id in query_ids if not pooled[query_id].doc_ids]
     pooled |= pool_with_ranks(cited, without, number)
@@ -53,7 +53,7 @@ def nugget_passages(
     ordered = {query_id: _ordered(pooled[query_id], relevant.get(query_id, {})) for query_id in query_ids}
     needed = {doc_id for doc_ids in ordered.values() for doc_id in doc_ids}
     document_store = Texts(folder)
-    read = bool(needed) and (document_store.has_source or needed.isdisjoint(inputs.documents))
+    read = bool(needed) and (document_store.has_source or needed.isdisjoint(inputs.dropped.documents))
     texts = document_texts(needed, inputs, document_store, read=read)[0]
     return {
         query_id: tuple(texts[doc_id] for doc_id in doc_ids if texts.get(doc_id, "").strip())[:number]

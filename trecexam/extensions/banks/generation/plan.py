@@ -18,7 +18,7 @@ from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
 from trecexam.extensions.banks.lines import replaceable
 from trecexam.folder import TrackFolder
 from trecexam.line.bank_target import lines_of, read_target
-from trecexam.line.inputs import InputReader
+from trecexam.line.inputs import query_texts
 
 #: (query_id, facet_id) -> numbers of lines, from 1.
 LineNumbers = Mapping[tuple[str, str | None], Sequence[int]]
@@ -87,7 +87,7 @@ def plan_bank(
 
 def _queries(folder: TrackFolder, query_ids: Collection[str]) -> dict[str, str]:
     """query_id -> text of these queries of the track; of all if none is named."""
-    texts = InputReader(folder).query_texts()
+    texts = query_texts(folder)
     if not texts:
         raise TrackError("no queries: put queries.tsv here, `query_id<TAB>text`", path=folder.root)
     unknown = [query_id for query_id in query_ids if query_id not in texts]
