@@ -51,6 +51,8 @@ def create(
     """
     refuse_code(settings.metric, root, trusted=trust_code)
     if settings.name not in _places():
+        if settings.name == "ray":
+            raise GraderError("`ray` grades with any grader: name that one, and set `address` in [ray]")
         known = sorted(_places())
         hint = did_you_mean(settings.name, known, f"known here: {', '.join(known)}")
         raise GraderError(
