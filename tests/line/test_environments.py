@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +44,6 @@ def update(root: Path, where: dict[str, str] | None) -> Any:
         return track.update()
 
 
-def status(root: Path) -> Mapping[str, Any]:
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        return track.status().facts
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return make_small_track(tmp_path / "track", queries=2, docs=6, items=2)
@@ -67,7 +61,6 @@ def add_run(root: Path) -> None:
 def test_the_manifest_names_the_environment_of_all_answers(root: Path) -> None:
     update(root, CPU)
     assert manifest(root)["environments"] == {"mixed": [], "graded_on": [CPU]}
-    assert "mixed_environments" not in status(root)
     assert not update(root, CPU).changed
 
 
@@ -77,15 +70,13 @@ def test_a_grader_without_environment_adds_nothing_to_the_manifest(root: Path) -
     assert not update(root, None).changed
 
 
-def test_answers_of_two_devices_are_counted_separately_and_status_says_so(root: Path) -> None:
+def test_answers_of_two_devices_are_counted_separately(root: Path) -> None:
     first = update(root, CPU).graded
     add_run(root)
     assert update(root, CUDA).graded == 4
     made_on = manifest(root)["environments"]
     assert made_on["mixed"] == ["device", "dtype", "processor"]
     assert made_on["graded_on"] == [{**CPU, "answers": first}, {**CUDA, "answers": 4}]
-    text = f"{first:,} answers on cpu float32 processor one, 4 on cuda bfloat16 processor two"
-    assert status(root)["mixed_environments"] == text
 
 
 def test_a_repeated_answer_counts_for_its_latest_environment(tmp_path: Path) -> None:

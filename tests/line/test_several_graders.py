@@ -49,7 +49,7 @@ def test_a_note_on_missing_labels_names_the_grader_of_its_command(two: Path) -> 
         config.write('[graders.umbrela]\nkind = "relevance"\nname = "recorded"\nrecorded = "umbrela.qrels"\n')
     with trecexam.open_track(two, graders={"rubric": HashGrader(), "other": HashGrader(version=2)}) as opened:
         opened["umbrela"].grading.grade()
-        notes = opened["umbrela"].leaderboard()._notes_on_all
+        notes = opened["umbrela"].leaderboard().notes
     assert any(f"`trecexam holes {two} --grader umbrela` counts those of each run" in line for line in notes)
 
 

@@ -94,7 +94,7 @@ def test_measures_in_the_settings_are_checked_and_defaults_are_at_the_threshold(
 def test_judgments_are_counted_from_1_if_min_relevant_is_2(small_track: Path) -> None:
     configure(small_track, "min_relevant = 2")
     assert cautions(small_track, ["nDCG@5", "P@5", RR @ 5, "AP(rel=1)"], official=True) == [
-        "judgments from 1 on count in P@5, RR@5; this track's `min_relevant` is 2: P(rel=2)@5, RR(rel=2)@5"
+        "judgments from 1 on count in P@5, RR@5; this track's threshold is 2: P(rel=2)@5, RR(rel=2)@5"
     ]
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         board = track.leaderboard(official=True)
@@ -127,7 +127,7 @@ def test_correlations_show_the_warning_for_both_sides_everywhere(
     toml = graded / "trecexam.toml"
     toml.write_text(toml.read_text() + "\n[scores]\nmin_relevant = 2\n")
     rubric = "ratings from 1 on count in P@8; this track's threshold is 4: P(rel=4)@8"
-    official = "judgments from 1 on count in AP; this track's `min_relevant` is 2: AP(rel=2)"
+    official = "judgments from 1 on count in AP; this track's threshold is 2: AP(rel=2)"
     for command in (
         ("correlate",),
         ("correlate", "--per-query"),

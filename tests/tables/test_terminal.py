@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import re
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trecexam.tables.table import Table, to_json, to_tsv
@@ -55,6 +55,7 @@ def test_negative_zero_is_printed_as_0() -> None:
 
 
 @given(st.text(), st.integers(2, 40))
+@example("00\u093e", 2)
 def test_wrapped_lines_fit_and_lose_only_blanks(text: str, width: int) -> None:
     shown = printable(text)
     lines = wrapped(shown, width)

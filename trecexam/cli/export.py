@@ -191,7 +191,7 @@ def leaderboard(track: Track, form: str, output: Path | None) -> None:
 
     `auto-judge-evaluate` of TREC AutoJudge reads all of these formats.
     """
-    for note in standing_notes(track.leaderboard()._notes_on_all):
+    for note in standing_notes(track.leaderboard().notes):
         click.echo(f"note: {note}", err=True)
     # The names that files have columns for: those of runs in sub-folders may have blanks.
     rows = [row._replace(run="_".join(row.run.split())) for row in track.export.leaderboard_values()]

@@ -93,9 +93,9 @@ def answer(
         all_in: what has all notes, for the line on further notes.
     """
     people = not as_json and output is None and show.on_terminal()
-    notes: Sequence[str] = result.notes if people and not wide else result._notes_on_all
+    notes: Sequence[str] = result.notes
     if people:
-        tables = result._all_for_people() if wide else result._for_people()
+        tables = result._for_people(wide=wide)
         if result.notes:
             # The notes say it without headings that stand above nothing.
             tables = tuple(table for table in tables if table.rows)

@@ -1,4 +1,8 @@
-"""Output files: each is either the old one or the new one, never half of one; and lines that are added."""
+"""Output files: each is either the old one or the new one, never half of one; and lines that are added.
+
+Each function raises TrecexamError where a file cannot be written (full disk, no permission) or removed; what
+was there is as it was, but where of several files one was renamed before another could not be.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +21,7 @@ _BLOCK = 2**20
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder, and those it is in; one that is there is fine.
-
-    Raises:
-        TrecexamError: it cannot be made.
-    """
+    """Makes a folder, and those it is in; one that is there is fine."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -38,9 +38,6 @@ def replace(path: Path, content: bytes, *, mode: int = 0o666, into_special: bool
 
     Returns:
         Whether anything was written: a file that already has this content is left alone.
-
-    Raises:
-        TrecexamError: it cannot be written (full disk, no permission); the old file is as it was.
     """
     return bool(replace_together({path: content}, mode=mode, into_special=into_special))
 
@@ -55,9 +52,6 @@ def replace_together(
 
     Returns:
         The files that were written: those that already have their content are left alone.
-
-    Raises:
-        TrecexamError: one cannot be written; all are as they were, but where a renaming itself fails.
     """
     finished: dict[Path, Path] = {}
     path = Path()
@@ -104,11 +98,7 @@ def _has(path: Path, content: bytes) -> bool:
 
 
 def append(path: Path, content: bytes) -> None:
-    """Adds to the end of a file that is there; a link stays a link.
-
-    Raises:
-        TrecexamError: it cannot be written (full disk, no permission); the file is as it was.
-    """
+    """Adds to the end of a file that is there; a link stays a link."""
     try:
         with path.open("ab", buffering=0) as file:
             size = file.seek(0, os.SEEK_END)
@@ -132,11 +122,7 @@ def _is_special(path: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Removes an output that no longer applies.
-
-    Raises:
-        TrecexamError: it cannot be removed.
-    """
+    """Removes an output that no longer applies."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
@@ -149,9 +135,6 @@ def replace_all(folder: Path, contents: Mapping[str, bytes], ours: Iterable[str]
     Args:
         contents: by their names below the folder.
         ours: patterns of names that may be there from an earlier time; other files are left alone.
-
-    Raises:
-        TrecexamError: they cannot be written, or an old one cannot be removed.
     """
     make_folder(folder)
     replace_together({folder / name: content for name, content in contents.items()})

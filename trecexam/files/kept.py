@@ -76,14 +76,7 @@ def unsealed(name: str, content: memoryview, version: int = 1) -> memoryview | N
 
 
 def write_kept(path: Path, payload: bytes, version: int = 1, *, mode: int = 0o666) -> None:
-    """Keep a payload, in place of whatever is there.
-
-    Args:
-        mode: who may open a new file, less the process's mask.
-
-    Raises:
-        TrecexamError: it cannot be written; an old file is as it was.
-    """
+    """Keep a payload, in place of whatever is there."""
     replace(path, sealed(path.name, payload, version), mode=mode, into_special=False)
 
 
@@ -103,11 +96,7 @@ def recall(path: Path) -> dict[str, Any]:
 
 
 def remember(path: Path, value: dict[str, Any]) -> None:
-    """Keep a JSON object.
-
-    Raises:
-        TrecexamError: it cannot be written; the old file is as it was.
-    """
+    """Keep a JSON object."""
     write_kept(path, json.dumps(value).encode())
 
 

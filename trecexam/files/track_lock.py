@@ -1,4 +1,4 @@
-"""Locks that die with their process and name their holder."""
+"""Locks that die with their process and name their holder; TrecexamError where one cannot be opened."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ from trecexam.errors import LockedError, TrecexamError
 
 @contextmanager
 def exclusive_lock(path: Path) -> Iterator[None]:
-    """Wait until nobody else writes; what two people say must not overwrite each other.
-
-    Args:
-        path: of the lock.
-
-    Raises:
-        TrecexamError: it cannot be made.
-    """
+    """Wait until nobody else writes; what two people say must not overwrite each other."""
     fd = open_lock_file(path, 0o666)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
@@ -32,14 +25,7 @@ def exclusive_lock(path: Path) -> Iterator[None]:
 
 
 def open_lock_file(path: Path, mode: int) -> int:
-    """Open a lock's file, which is made where there is none; return the descriptor.
-
-    Args:
-        mode: who may open it, where it is made.
-
-    Raises:
-        TrecexamError: it can be neither made nor opened.
-    """
+    """Open a lock's file, which is made where there is none; return the descriptor."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():

@@ -19,11 +19,11 @@ from trecexam.folder import TrackFolder
 from trecexam.graders.replies import unread_line
 from trecexam.line.measure_names import MeasureLike
 from trecexam.line.measures import weighted
-from trecexam.line.normal_forms import differing_in_form
 from trecexam.line.probable_ratings import without_probabilities
 from trecexam.line.relevance import official_measures, relevance_thresholds
 from trecexam.line.run_grades import partly_graded, runs_without_score
 from trecexam.line.sheets import Sheet
+from trecexam.line.typed_text import differing_in_form
 from trecexam.scores.cover import ITEM
 from trecexam.scores.encoder_likeness import MAX_RANKS, MIN_RUNS, agreement, runs_like_encoder
 from trecexam.scores.leaderboard import Leaderboard
@@ -87,11 +87,7 @@ def none_is_read(track: Assessment) -> bool:
 
 
 def grades_notes(track: Assessment, *, human: bool = True) -> tuple[str, ...]:
-    """Return notes on the grades behind a result: people's, missing ones, answers without a rating.
-
-    Args:
-        human: also how many are people's.
-    """
+    """Return notes on the grades behind a result: people's, missing ones, answers without a rating."""
     if not track.counts.is_graded:
         return (Note(without_label(track) or nothing_graded(track), CHANGES),)
     lines = (*_missing(track), *unread_answers(track))
@@ -191,11 +187,7 @@ def nothing_read(track: Assessment) -> str:
 
 
 def resolve_min_rating(track: Assessment, min_rating: int | None) -> int:
-    """Return the rating, or the setting `min_rating`.
-
-    Raises:
-        TrecexamError: the rating is above the grader's scale.
-    """
+    """Return the rating, or the setting `min_rating`."""
     if min_rating is None:
         return track.config.scores.min_rating
     most = track.grader.scale.max_rating
@@ -238,26 +230,22 @@ def order_cautions(runs: Mapping[str, Run]) -> Iterator[str]:
         )
 
 
-def encoder_cautions(track: Assessment) -> Iterator[str]:
-    """Yield a note that names the runs nearer to the grader's encoder than chance allows.
+@memoized
+def encoder_cautions(track: Assessment) -> tuple[str, ...]:
+    """Return a note that names the runs nearer to the grader's encoder than chance allows.
 
     A passage's cosine is its highest over the query's items, as its label is its best rating; see
     `runs_like_encoder`.
     """
     if track.grader.cosines is None or len(track.runs) < MIN_RUNS:
-        return
-    if runs := _runs_like_encoder(track):
-        line = (
-            "passages much in the order of the grader's encoder, so scores are likely too high: "
-            f"{shorten_list(runs, quote='')}; leave such runs out, or use another grader"
-        )
-        yield Note(line, CHANGES)
-
-
-@memoized
-def _runs_like_encoder(track: Assessment) -> tuple[str, ...]:
+        return ()
     names = list(track.runs)
-    return tuple(names[row] for row in runs_like_encoder(encoder_agreements(track)))
+    alike = [names[row] for row in runs_like_encoder(encoder_agreements(track))]
+    line = (
+        "passages much in the order of the grader's encoder, so scores are likely too high: "
+        f"{shorten_list(alike, quote='')}; leave such runs out, or use another grader"
+    )
+    return (Note(line, CHANGES),) if alike else ()
 
 
 def encoder_agreements(track: Assessment) -> NDArray[np.float64]:
@@ -334,11 +322,7 @@ def answered_cautions(board: Leaderboard) -> Iterator[str]:
 
 
 def skipping_cautions(answered: Mapping[str, int], n_queries: int) -> Iterator[str]:
-    """Yield a note on the runs that answer fewer queries than others, where means are over all queries.
-
-    Args:
-        answered: run -> how many of the `n_queries` queries it answers.
-    """
+    """Yield a note on the runs that answer fewer queries than others, where means are over all queries."""
     most, queries = max(answered.values(), default=0), plural(n_queries, "query")
     fewer = sorted((n, run) for run, n in answered.items() if n < most)
     if len(fewer) == 1:
@@ -429,7 +413,7 @@ def rating_cautions(config: TrackConfig, measures: Iterable[MeasureLike]) -> Ite
     at_default = [each for each in _at_default(measures) if not counts or each.NAME in COVER]
     for default in sorted({each["rel"] for each in at_default} - {threshold}):
         these = [each for each in at_default if each["rel"] == default]
-        yield _counting(these, f"ratings from {default}", "this track's threshold", threshold)
+        yield _counting(these, f"ratings from {default}", threshold)
 
 
 def judgment_cautions(track: Assessment, measures: Sequence[MeasureLike] | None = None) -> Iterator[str]:
@@ -444,12 +428,9 @@ def judgment_cautions(track: Assessment, measures: Sequence[MeasureLike] | None 
         return
     at = relevance_thresholds(track)
     best = max((row.relevance for row in track.official or ()), default=0)
-    if at.same_scale and at.min_relevant > 1:
-        whose = "on this scale, labels' and judgments', the threshold"
-        yield _counting(at_default, "judgments from 1", whose, at.min_relevant)
-    elif scores.min_relevant > 1:
-        whose = "this track's `min_relevant`"
-        yield _counting(at_default, "judgments from 1", whose, scores.min_relevant)
+    threshold = at.min_relevant if at.same_scale else scores.min_relevant
+    if threshold > 1:
+        yield _counting(at_default, "judgments from 1", threshold)
     elif best > 1 and "min_relevant" not in scores.model_fields_set:
         line = (
             f"judgments from 1 on count in {', '.join(_names(at_default))}, and labels go up to {best}: set "
@@ -466,11 +447,10 @@ def _at_default(measures: Iterable[MeasureLike]) -> Iterator[Measure]:
             yield each
 
 
-def _counting(measures: Sequence[Measure], what: str, whose: str, threshold: int) -> Note:
+def _counting(measures: Sequence[Measure], what: str, threshold: int) -> Note:
     better = ", ".join(_names(at_min_rating(each, threshold, counts=False) or each for each in measures))
-    return Note(
-        f"{what} on count in {', '.join(_names(measures))}; {whose} is {threshold}: {better}", CHANGES
-    )
+    names = ", ".join(_names(measures))
+    return Note(f"{what} on count in {names}; this track's threshold is {threshold}: {better}", CHANGES)
 
 
 def _names(measures: Iterable[Measure]) -> list[str]:
@@ -478,12 +458,7 @@ def _names(measures: Iterable[Measure]) -> list[str]:
 
 
 def above_scale(names: Iterable[str], config: TrackConfig, max_rating: int) -> Iterator[str]:
-    """Yield a note on measures that count from a rating which no grade can have.
-
-    Args:
-        names: measures on rubric ratings.
-        max_rating: the best of the grader's scale.
-    """
+    """Yield a note on measures that count from a rating which no grade can have."""
     labels_are_ratings = config.scores.label != "count"
     never = [
         str(each)

@@ -20,9 +20,9 @@ from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, located
 from trecexam.folder import TrackFolder
 from trecexam.line.dropped_files import Answered, Dropped, answers_reader, parse_responses, read_dropped
-from trecexam.line.normal_forms import differing_in_form
 from trecexam.line.run_columns import RunColumns
 from trecexam.line.track_graders import usable_folders
+from trecexam.line.typed_text import differing_in_form
 from trecexam.tables.text import plural, shorten_list
 
 #: Only runs that agree in so many entries of their first and last query are compared as a whole.

@@ -143,10 +143,6 @@ def official_values(
     Args:
         measures: None for the track's own.
         query_ids: only those of these queries that are judged; None for all judged queries.
-
-    Raises:
-        TrecexamError: the track has no official judgments.
-        ValueError: a measure cannot be computed on them.
     """
     official = official_judgments(track)
     # Without any judgment there are no scores; queries without are named all the same.
@@ -289,11 +285,7 @@ def _values(
     tokens: Mapping[str, Hashable],
     prepare: Callable[[Sequence[str]], Evaluator],
 ) -> MeasureValues:
-    """Return the values of all runs, kept ones and those that are evaluated now.
-
-    Args:
-        prepare: makes what evaluates runs on some queries.
-    """
+    """Return the values of all runs, kept ones and those that are evaluated now."""
     names = _printed(measures)
 
     def evaluator_on(query_ids: Sequence[str]) -> Evaluator:

@@ -1,12 +1,15 @@
-"""Test banks that an update writes where there are none: `write_bank` of [graders.NAME]."""
+"""Test banks that an update writes where there are none: `write_bank` of [graders.NAME]; and their files."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from converters.errors import ConversionError
+from converters.lines import open_input
 from trecexam.errors import LockedError, TrackError, TrecexamError, quoted
 from trecexam.extension import provided
 from trecexam.files.cache import FileCache
@@ -150,3 +153,43 @@ def _job(folder: TrackFolder, **options: bool) -> Job[Any]:
 
 def _lock(folder: TrackFolder) -> TrackLock:
     return TrackLock(folder.writing_lock_path, "calling this track's model")
+
+
+def read_target(folder: TrackFolder, target: Path) -> bytes:
+    """Read the file, b"" where there is none. Read it before the bank, for `check_unchanged`.
+
+    Raises:
+        TrecexamError: it would not be one of the track's bank, or is compressed.
+    """
+    if not folder.takes_as_bank(target):
+        patterns = folder.config.track.bank
+        hint = (
+            f"name it in `bank` of [{folder.section_of('bank', 'track')}], which has {', '.join(patterns)}"
+            if patterns
+            else "give -o a name such as bank.mine.jsonl in the track's folder"
+        )
+        raise TrecexamError(f"would not be a file of this track's bank: {hint}", path=target)
+    if target.suffix == ".gz":
+        raise TrecexamError("is compressed, and could not be edited: give -o another name", path=target)
+    with suppress(OSError), open_input(target) as file:
+        return file.read()
+    return b""
+
+
+def lines_of(content: bytes) -> list[bytes]:
+    """Split a file into lines, with their ends."""
+    return re.findall(rb"[^\n]*\n|[^\n]+", content)
+
+
+def check_unchanged(target: Path, content: bytes) -> None:
+    """Refuse to write to a file that changed since `read_target` gave this content.
+
+    Raises:
+        TrecexamError: somebody else changed it meanwhile.
+    """
+    if (target.read_bytes() if target.exists() else b"") != content:
+        raise TrecexamError(
+            "was edited while the model was asked, and is left unchanged; start again: the answers are kept "
+            "and each prompt is sent once",
+            path=target,
+        )

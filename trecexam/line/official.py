@@ -17,9 +17,9 @@ from trecexam.files.cache import memoized
 from trecexam.files.stamps import located
 from trecexam.folder import TrackFolder
 from trecexam.line.assessment import Assessment
-from trecexam.line.normal_forms import differing_in_form
 from trecexam.line.overrides import NOT_POOLED, REFUSED
 from trecexam.line.sources import provenance_notes, written_by
+from trecexam.line.typed_text import differing_in_form
 from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
 
@@ -143,11 +143,7 @@ def why_unjudged(track: Assessment) -> str | None:
 def never_judged(
     runs: Mapping[str, Run], judged: Mapping[str, Collection[str]], query_ids: Collection[str]
 ) -> list[str]:
-    """Return the runs that rank no judged passage for any of these queries.
-
-    Args:
-        judged: query_id -> judged doc_ids.
-    """
+    """Return the runs that rank no judged passage for any of these queries."""
     documents = {query_id: set(judged.get(query_id, ())) for query_id in query_ids}
     return [
         name
@@ -206,22 +202,14 @@ def unjudged_note(runs: Mapping[str, Run], judged: Mapping[str, Collection[str]]
 
 
 def read_official(path: Path) -> Official:
-    """Read the judgments of a file that is not the track's.
-
-    Raises:
-        ConversionError: it cannot be read; with its line.
-    """
+    """Read the judgments of a file that is not the track's."""
     rows = tuple(converters.read(path, "qrels"))
     return Official(str(path), rows, written_by(path), provenance_notes(path))
 
 
 @memoized
 def official_judgments(track: Assessment) -> Official:
-    """Return the track's official judgments.
-
-    Raises:
-        TrecexamError: the track has none; with what to do.
-    """
+    """Return the track's official judgments; TrecexamError with what to do where it has none."""
     folder = track.folder
     file = folder.qrels()
     if track.official is None:
@@ -248,9 +236,6 @@ def track_judgments(track: Assessment, official: Official | None = None) -> Offi
 
     Args:
         official: in place of the track's official judgments.
-
-    Raises:
-        TrecexamError: the track has no official judgments.
     """
     return _own_judgments(track) if official is None else _with_people(track, official)
 
@@ -287,10 +272,9 @@ def _people_notes(
             f"({_by_whom(name for name, *_ in judged)}) count like those of {official.source}"
         )
     if outside := {row[:2] for _, row, state in decisions if state == NOT_POOLED}:
-        one = len(outside) == 1
         yield (
-            f"{plural(len(outside), 'passage')} that people judged {'does' if one else 'do'} not count: no "
-            f"run of this track has {'it' if one else 'them'} in its first {track.config.track.depth} ranks"
+            f"not counted: {plural(len(outside), 'passage')} that people judged, in the first "
+            f"{track.config.track.depth} ranks of no run of this track"
         )
     labels = {
         (row.query_id, row.doc_id): official.judged.get(row.query_id, {}).get(row.doc_id) for row in judgments
@@ -304,11 +288,8 @@ def _people_notes(
             f"{labels[first.query_id, first.doc_id]} there, {first.label} by {', '.join(first.who)})"
         )
     if refused:
-        do = "does" if len(refused) == 1 else "do"
-        yield (
-            f"{plural(len(refused), 'line')} of judgments.tsv {do} not count: line {refused[0].line}, "
-            f"{refused[0].reason}"
-        )
+        lines = f"{plural(len(refused), 'line')} of judgments.tsv"
+        yield f"not counted: {lines}, the first is line {refused[0].line}: {refused[0].reason}"
     highest = max((row.relevance for row in official.rows), default=0)
     if judgments and scale.best < highest:
         yield (

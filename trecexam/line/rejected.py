@@ -69,9 +69,6 @@ def all_rejected(
 
     Args:
         rejected: what graders did not take, where that is known; else it is looked up.
-
-    Raises:
-        TrecexamError, ConversionError: why the one grader of a track cannot go on.
     """
     if track.is_single:
         return rejected_rows(track.first, left_out(track.first))

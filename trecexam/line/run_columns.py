@@ -135,11 +135,7 @@ class RunColumns:
         self.write = write
 
     def read(self, path: Path) -> Run:
-        """Read a run file as `converters.read` does.
-
-        Raises:
-            ConversionError: it is no run.
-        """
+        """Read a run file as `converters.read` does."""
         columns = self._folder / f"{_stem(path)}.arrow"
         return self._mapped(columns, path) or self._read(columns, path)
 

@@ -143,9 +143,6 @@ def write_with_provenance(
 
     Returns:
         The files that were written.
-
-    Raises:
-        TrecexamError: they cannot be written, or a file of somebody else is in the way.
     """
     if qrels.exists() and not qrels.is_file():
         return atomic.replace_together(contents)
@@ -168,14 +165,7 @@ def write_with_provenance(
 
 
 def refuse_foreign(qrels: Path, *tracks: Path) -> None:
-    """Refuse to write over a file beside the qrels that does not say whose labels they are.
-
-    Args:
-        tracks: as of `refuse_protected`.
-
-    Raises:
-        TrecexamError: with the file.
-    """
+    """Refuse to write over a file beside the qrels that does not say whose labels they are."""
     beside = provenance_beside(qrels)
     refuse_protected(beside, *tracks)
     if (beside.exists() or beside.is_symlink()) and read_provenance(qrels) is None:

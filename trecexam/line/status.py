@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from converters.errors import ConversionError
 from trecexam.errors import LackingError, StoreError, TrackError, TrecexamError
@@ -22,9 +22,6 @@ from trecexam.tables.notes import each_once, of_grader
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import plural
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
 
 #: What a grader that costs used.
 USAGE = ("requests", "tokens_in", "tokens_out", "cost")
@@ -80,7 +77,7 @@ def _grader_status(loader: TrackLoader, *, bank_needed: bool = True) -> Status:
             raise
         # What else is missing is raised here.
         track, missing = loader.load(bank_needed=False), (str(error),)
-    made_on, rejected = track.grades.environments(), rejected_rows(track)
+    rejected = rejected_rows(track)
     judging, n_judgments = track.config.judging, len(track.judgments.ratings)
     values = {
         "track": str(loader.folder.root),
@@ -97,7 +94,6 @@ def _grader_status(loader: TrackLoader, *, bank_needed: bool = True) -> Status:
         **(loader.grading.usage() or {"total": {}})["total"],
         **_written(loader.folder),
         "stored_grades": loader.store.count(),
-        **({"mixed_environments": made_on.summary()} if made_on.mixed else {}),
         "rated_by": ", ".join(track.override_summary()["who"]) or None,
     }
     if track.config.has_judging or n_judgments:
@@ -107,23 +103,13 @@ def _grader_status(loader: TrackLoader, *, bank_needed: bool = True) -> Status:
     values |= {"official_judgments": len(track.official or ()), "rejected": len(rejected)}
     if rejected:
         values["lost"] = dict(Counter(row.lost for row in rejected))
-    notes = (*missing, *left_out_runs(track), *unread_answers(track), *_read_anew(track), *track.notes)
+    notes = (*missing, *left_out_runs(track), *unread_answers(track), *track.notes)
     return Status(values, notes)
 
 
 def _watched_by(folder: TrackFolder) -> str | None:
     pid = holder(folder.lock_path)
     return None if pid is None else f"process {pid}"
-
-
-def _read_anew(track: Assessment) -> Iterator[str]:
-    """Yield how many kept answers read differently than when they were stored; nothing where none does."""
-    n_answers, n_differ = track.grades.read_anew(track.sheets)
-    if n_differ:
-        yield (
-            f"{plural(n_answers, 'kept answer')} read anew: {n_differ:,} read differently than when stored; "
-            "no model was asked"
-        )
 
 
 def track_status(loaders: TrackLoaders, names: Sequence[str]) -> Status:

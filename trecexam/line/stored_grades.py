@@ -44,49 +44,6 @@ class Distributions(NamedTuple):
     unusable: int
 
 
-class Environments(NamedTuple):
-    """Environments of answers, see `Grader`, with how many answers each has, the most first.
-
-    `unknown` counts answers of graders that say nothing of it.
-    """
-
-    known: tuple[tuple[Mapping[str, str], int], ...]
-    unknown: int
-
-    @classmethod
-    def of_rows(cls, rows: list[tuple[Mapping[str, str] | None, int]]) -> Environments:
-        """Make it of `GradeStore.environments`."""
-        environments = tuple((details, count) for details, count in rows if details is not None)
-        return cls(environments, sum(count for details, count in rows if details is None))
-
-    @property
-    def mixed(self) -> tuple[str, ...]:
-        """The names, sorted, of what differs between answers, as far as known."""
-        names = {name for details, _ in self.known for name in details}
-        return tuple(sorted(name for name in names if len({each.get(name) for each, _ in self.known}) > 1))
-
-    def as_json(self) -> dict[str, Any]:
-        """For manifest.json; {} where nothing is known. Counts only where there are several."""
-        if not self.known:
-            return {}
-        several = len(self.known) > 1 or self.unknown > 0
-        graded_on = [{**details, **({"answers": n} if several else {})} for details, n in self.known]
-        unknown = {"unknown": self.unknown} if self.unknown else {}
-        return {"environments": {"mixed": list(self.mixed), "graded_on": graded_on, **unknown}}
-
-    def summary(self) -> str:
-        """As "12,000 answers on cpu float32, 3,000 on cuda bfloat16", with whatever else differs."""
-        further = [name for name in self.mixed if name not in ("device", "dtype")]
-        texts = []
-        for index, (details, count) in enumerate(self.known):
-            where = [details[name] for name in ("device", "dtype") if name in details]
-            where += [f"{name} {details[name]}" for name in further if name in details]
-            texts.append(f"{count:,}{'' if index else ' answers'} on {' '.join(where)}")
-        if self.unknown:
-            texts.append(f"{self.unknown:,} on what is not known")
-        return ", ".join(texts)
-
-
 def unusable_lines(n: int) -> tuple[str, ...]:
     """Return a line on so many cells with numbers that can be no probabilities; none for 0."""
     what = "with stored numbers that cannot be probabilities (six numbers of 0 or more, not all 0): ignored"
@@ -110,10 +67,25 @@ class StoredGrades:
         """The grader's row in the store; None where it never graded here."""
         return self.store.grader_id(identity_digest(self.identity))
 
-    def environments(self) -> Environments:
-        """Return what the stored answers were made on."""
+    def environments(self) -> dict[str, Any]:
+        """Return what the stored answers were made on, for manifest.json; {} where nothing is known.
+
+        `graded_on` has each environment (see `Grader`), the most frequent first, with its number of answers
+        where there are several; `unknown` counts answers of graders that say nothing of it; `mixed` names,
+        sorted, what differs between answers, as far as known.
+        """
         grader_id = self.grader_id
-        return Environments.of_rows([] if grader_id is None else self.store.environments(grader_id))
+        rows = [] if grader_id is None else self.store.environments(grader_id)
+        known = [(details, n) for details, n in rows if details is not None]
+        if not known:
+            return {}
+        unknown = sum(n for details, n in rows if details is None)
+        names = sorted({name for details, _ in known for name in details})
+        return {
+            "mixed": [name for name in names if len({details.get(name) for details, _ in known}) > 1],
+            "graded_on": [{**details, **({"answers": n} if len(rows) > 1 else {})} for details, n in known],
+            **({"unknown": unknown} if unknown else {}),
+        }
 
     def codes(self, sheets: Sequence[Sheet]) -> list[Codes]:
         """Return the stored codes of each sheet's cells; codes that the sheets have do not matter."""
@@ -122,32 +94,20 @@ class StoredGrades:
         new = iter(self._codes([sheet for sheet, codes in zip(sheets, kept, strict=True) if codes is None]))
         return [next(new) if codes is None else codes for codes in kept]
 
-    def read_anew(self, sheets: Mapping[str, Sheet]) -> tuple[int, int]:
-        """Count the kept answers that are read anew, and those that read differently than when stored."""
-        if self._read is None:
-            return 0, 0
-        n_answers = n_differ = 0
-        stored_codes = self._codes([*sheets.values()], anew=False)
-        for sheet, stored in zip(sheets.values(), stored_codes, strict=True):
-            answered = (stored >= UNPARSED) & (stored != MISSING) & (sheet.codes != MISSING)
-            n_answers += int(answered.sum())
-            n_differ += int((answered & (sheet.codes != stored)).sum())
-        return n_answers, n_differ
-
     def n_cut(self, sheets: Mapping[str, Sheet]) -> int:
         """Count the unparsed cells whose answer was cut off."""
         grader_id = self.grader_id
         cut = frozenset() if grader_id is None else self.store.cut_cells(grader_id)
         return sum(cell in cut for cell in self._stored_cells(sheets, (UNPARSED,))) if cut else 0
 
-    def _codes(self, sheets: Sequence[Sheet], *, anew: bool = True) -> list[Codes]:
+    def _codes(self, sheets: Sequence[Sheet]) -> list[Codes]:
         """Return the codes from the store, which is checked for damage where some are lacking."""
         grader_id = self.grader_id
         if grader_id is None or not sheets:
             return [np.full(sheet.codes.shape, MISSING, np.int8) for sheet in sheets]
         texts, (items, readers) = self._passage_rows(sheets), self._item_keys(sheets)
         # How an answer was read when it was stored counts only where that still holds.
-        anew = anew and self._read is not None
+        anew = self._read is not None
         codes_by_query: list[Codes] = []
         for part in _together([len(sheet.items) for sheet in sheets]):
             rows = {row for query_index in part for row in items[query_index].tolist() if row in readers}
@@ -372,7 +332,7 @@ class StoredGrades:
         """
         if self.grader_id is None:
             return
-        model, prompt = self._model_and_prompt()
+        model, prompt = self.model_and_prompt()
         for query_id, sheet in sheets.items():
             if query_ids is not None and query_id not in query_ids:
                 continue
@@ -403,10 +363,14 @@ class StoredGrades:
                     ),
                 }
 
-    def model_and_prompt(self, items: Iterable[Item]) -> tuple[str, str]:
+    def model_and_prompt(self, items: Iterable[Item] = ()) -> tuple[str, str]:
         """Return the names of the model, and of the prompts that ask about these items; "" without one."""
-        model, prompt = self._model_and_prompt()
-        return model, prompt or ", ".join(self.prompts(items))
+        model, prompt = None, None
+        # A recording that is gone names nobody; its grades are stored.
+        with suppress(ConversionError, TrecexamError):
+            model, prompt = self._grader.model_and_prompt or (None, None)
+        model = model or self.identity.get("model") or self.identity.get("grader") or ""
+        return str(model), prompt or ", ".join(self.prompts(items))
 
     def prompts(self, items: Iterable[Item]) -> tuple[str, ...]:
         """Return the names of the prompts that ask about these items, sorted, as far as there are names."""
@@ -416,14 +380,6 @@ class StoredGrades:
         prompts = self.identity.get("prompts", ())
         names = (prompt["name"] for prompt in prompts if prompt["asks"] == kind)
         return str(next(names, self.identity.get("prompt") or ""))
-
-    def _model_and_prompt(self) -> tuple[str, str]:
-        """Return the model's name, and the prompt's where the identity has none."""
-        model, prompt = None, None
-        # A recording that is gone names nobody; its grades are stored.
-        with suppress(ConversionError, TrecexamError):
-            model, prompt = self._grader.model_and_prompt or (None, None)
-        return str(model or self.identity.get("model") or self.identity.get("grader") or ""), prompt or ""
 
 
 def _numbers(rows: Iterable[int | None]) -> NDArray[np.int64]:

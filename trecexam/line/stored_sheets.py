@@ -26,7 +26,7 @@ def sheets_of(
     new: list[Sheet] = []
     for query_id in pool.queries:
         doc_ids, items = pool.queries[query_id].doc_ids, questions.bank.items[query_id]
-        texts = tuple(map(pool.gradable.get, doc_ids))
+        texts = tuple(pool.gradable.get(doc_id) for doc_id in doc_ids)
         cells = None if questions.citing is None else _cells(doc_ids, questions.citing[query_id])
         old, human = before.get(query_id), overrides.queries.get(query_id)
         same = old is not None and (old.doc_ids, old.texts, old.items) == (doc_ids, texts, items)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from converters.errors import ConversionError
 from converters.ir_dataset import dataset_passages
@@ -12,6 +14,14 @@ from converters.rubric_jsonl import numbered_graded_passages
 from trecexam.errors import TrackError
 from trecexam.files.stamps import Rejected, sniffed, stamp
 from trecexam.folder import TrackFolder
+from trecexam.tables.table import Table
+
+if TYPE_CHECKING:
+    from trecexam.line.assessment import Assessment
+
+_IDS = ("query_id", "doc_id", "item_id")
+#: The column with the query; the report shows item and passage below the query.
+_TEXTS = "query and passage"
 
 
 class Texts:
@@ -32,11 +42,7 @@ class Texts:
         return bool(folder.passages() or folder.config.track.dataset or folder.recorded())
 
     def of(self, doc_ids: Iterable[str]) -> tuple[Mapping[str, str], tuple[Rejected, ...]]:
-        """Return the texts of documents, as far as the track has them, and the passage lines rejected.
-
-        Raises:
-            TrackError: the track has no passages at all.
-        """
+        """Return the texts of documents, as far as the track has them, and the passage lines rejected."""
         dataset = self.folder.config.track.dataset
         path = self.folder.passages() or (None if dataset else self.folder.recorded())
         if path is None and dataset is None:
@@ -88,3 +94,26 @@ def _passages(
         # A truncated archive: what came before the end counts, the rest is named.
         errors.append(ConversionError(path, error.line, error.reason, "file"))
     return texts, tuple(Rejected(file_name, error.line, error.reason, error.lost) for error in errors)
+
+
+def with_texts(track: Assessment, table: Table) -> Table:
+    """Replace the ids in the rows of a table by the texts of query, item and passage."""
+    others = [name for name in table.header if name not in _IDS]
+    rows = []
+    for row in table:
+        query_id, doc_id, item_id = (str(row.get(name) or "") for name in _IDS)
+        query = track.query_texts.get(query_id)
+        items = (*track.bank.items.get(query_id, ()), *track.bank.retired.get(query_id, ()))
+        item = next((each.text for each in items if each.item_id == item_id), None)
+        texts = (
+            _line(query_id, query),
+            _line(item_id, item) if item != query else "",
+            _line(doc_id, track.texts.get(doc_id)),
+        )
+        rows.append((*texts, *(row[name] for name in others)))
+    header = (_TEXTS, f"{_TEXTS}.item", f"{_TEXTS}.passage", *others)
+    return replace(table, header=header, rows=tuple(rows), layout=replace(table.layout, keys=(_TEXTS,)))
+
+
+def _line(name: str, text: str | None) -> str:
+    return f"{name}: {text}" if text else name

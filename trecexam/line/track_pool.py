@@ -16,10 +16,10 @@ from trecexam.graders import Grader
 from trecexam.line.diagnostics import without_text
 from trecexam.line.dropped_files import judges_answers
 from trecexam.line.inputs import Needs, read_inputs
-from trecexam.line.normal_forms import other_forms
 from trecexam.line.pool import PooledQuery, pool_with_ranks
 from trecexam.line.texts import Texts
 from trecexam.line.track_inputs import TrackInputs
+from trecexam.line.typed_text import other_forms
 from trecexam.tables.text import plural, shorten_list
 
 

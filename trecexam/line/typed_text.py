@@ -1,12 +1,18 @@
-"""Texts that people type into a track: names, reasons, items. Others read these in files."""
+"""What people type into a track, which others look at: names, reasons, texts; and ids that look alike."""
 
 from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator
+from typing import Literal
 
 from converters.errors import CONTROLS
 from trecexam.errors import TrecexamError
 
 #: The most characters of a name, a reason, a note, an item's text.
 MAX_WHO, MAX_WHY, MAX_NOTE, MAX_ITEM = 200, 500, 2_000, 2_000
+#: Unicode normal forms, in which ids that look alike may differ: "ü" is one character in NFC, two in NFD.
+_FORMS: tuple[Literal["NFC"], Literal["NFD"]] = ("NFC", "NFD")
 
 
 def typed(what: str, text: str, most: int) -> str:
@@ -37,3 +43,28 @@ def refuse_controls(what: str, text: str) -> None:
         raise TrecexamError(
             f"a control character, U+{ord(control[0]):04X}, in {text[:40]!a}: {what} must not have any"
         )
+
+
+def other_forms(ids: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield (id, the same id in another normal form)."""
+    for each in ids:
+        if not each.isascii():
+            forms = {unicodedata.normalize(form, each) for form in _FORMS}
+            yield from ((each, other) for other in sorted(forms - {each}))
+
+
+def differing_in_form(ids: Iterable[str], known: Collection[str]) -> str:
+    """Say which ids differ from known ones in their Unicode normal form alone, and what to do; "" of none."""
+    alike = {each: other for each, other in other_forms(ids) if other in known}
+    if not alike:
+        return ""
+    first, other = next(iter(alike.items()))
+    ids_differ = f"{len(alike):,} ids differ" if len(alike) > 1 else "1 id differs"
+    return (
+        f"; {ids_differ} in Unicode normal form alone: '{first}' is {_form(first)} here, and {_form(other)} "
+        "in another file; write both in one: uconv -x any-nfc FILE"
+    )
+
+
+def _form(text: str) -> str:
+    return next((form for form in _FORMS if unicodedata.is_normalized(form, text)), "neither NFC nor NFD")

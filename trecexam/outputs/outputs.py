@@ -118,7 +118,7 @@ class Outputs:
         manifest = {
             "complete": complete,
             "grader": dict(track.grader.identity),
-            **track.grades.environments().as_json(),
+            **({"environments": made_on} if (made_on := track.grades.environments()) else {}),
             "config": track.config.model_dump(mode="json", exclude={"generator", "exam", "learn", "cells"}),
             "counts": {
                 "queries": len(track.bank.query_ids),

@@ -205,7 +205,7 @@ class Leaderboard(Result):
         """
         return {
             **self.facts,
-            "notes": list(self._notes_on_all),
+            "notes": list(self.notes),
             "runs": [
                 {
                     "run": row.run,

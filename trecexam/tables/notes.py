@@ -41,11 +41,7 @@ def ranked(notes: Iterable[str]) -> list[str]:
 
 
 def first_notes(notes: Iterable[str], where: str) -> list[str]:
-    """Return the first notes by their ranks, and a line on the others; lines on rejected input are no notes.
-
-    Args:
-        where: what has all notes, for that line: "--json".
-    """
+    """Return the first notes by their ranks, and a line that `where`, such as "--json", has all."""
     notes = list(notes)
     lost = [note for note in notes if note.startswith(REJECTED) or _rank(note) == LOST]
     others = [note for note in ranked(notes) if note not in lost]
@@ -74,10 +70,6 @@ def each_once(lines_by_name: Mapping[str, Sequence[L]], named: Callable[[str, L]
     """Return the lines of several graders, each once, with the names of the graders that have it.
 
     A line of all graders comes first, without names.
-
-    Args:
-        lines_by_name: grader -> its lines.
-        named: adds graders' names to a line.
     """
     names: dict[L, list[str]] = {}
     for name, lines in lines_by_name.items():

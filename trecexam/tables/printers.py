@@ -110,11 +110,7 @@ def _without_spread(column: Column) -> Column:
 
 
 def _floor(column: Column, text: int) -> int:
-    """Return the least width of a column: numbers are never cut, a heading breaks between its parts.
-
-    Args:
-        text: the width that texts may be cut to.
-    """
+    """Return the least width of a column: numbers are never cut, a heading breaks between its parts."""
     widest = column.widest
     return max(widest if column.numeric else min(widest, text), *map(columns, heading_parts(column.heading)))
 

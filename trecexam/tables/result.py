@@ -26,7 +26,7 @@ class Result(Framed):
     A kind of result is a frozen dataclass with a field `notes` and with
 
     * `_declare()`: its tables by name, the first first;
-    * `_shown`: the names of those that people see; the first where it is not set;
+    * `_for_people()`: those that people see; the first where it is not set;
     * `facts`: what JSON has beside tables and notes, ready for JSON; its names work as attributes;
     * `plots`: pictures of it;
     * `rejected`: which of the inputs were rejected, or which graders cannot be shown; a command that shows
@@ -48,16 +48,6 @@ class Result(Framed):
         raise NotImplementedError
 
     @property
-    def _shown(self) -> tuple[str, ...]:
-        """The names of the tables that people see; () for the first."""
-        return ()
-
-    @property
-    def _notes_on_all(self) -> tuple[str, ...]:
-        """Notes for a pipe, a file and JSON, which have all columns; `notes` are for people."""
-        return self.notes
-
-    @property
     def plots(self) -> tuple[Plot, ...]:
         """Pictures of it."""
         return ()
@@ -77,13 +67,9 @@ class Result(Framed):
         """The first table."""
         return next(iter(self.tables.values()))
 
-    def _for_people(self) -> tuple[Table, ...]:
-        """Return the tables that people are shown."""
-        return tuple(self.tables[name] for name in self._shown) or (self.table,)
-
-    def _all_for_people(self) -> tuple[Table, ...]:
-        """Return these tables with all rows, for --wide and `to_latex`."""
-        return self._for_people()
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
+        """Return the tables that people are shown; `wide` with all rows, for --wide and `to_latex`."""
+        return (self.table,)
 
     def with_notes(self, *notes: str) -> Self:
         """Return the result with more notes before its own."""
@@ -96,7 +82,7 @@ class Result(Framed):
     def _json_value(self) -> dict[str, Any]:
         """Return the facts, the notes, and each table as a list of objects, for `to_json`."""
         tables = {name: table.records() for name, table in self.tables.items()}
-        return {**self.facts, "notes": list(self._notes_on_all), **tables}
+        return {**self.facts, "notes": list(self.notes), **tables}
 
     def to_json(self) -> str:
         """Return JSON of facts, notes and all tables; NaN is null."""
@@ -108,7 +94,7 @@ class Result(Framed):
 
     def to_latex(self) -> str:
         """Return the tables that people are shown in LaTeX, with booktabs; notes are comments."""
-        return as_latex(self._all_for_people(), self.notes)
+        return as_latex(self._for_people(wide=True), self.notes)
 
     def __repr__(self) -> str:
         return as_text(self._for_people(), self.notes)
@@ -161,6 +147,6 @@ class Tables(Result):
     def facts(self) -> Mapping[str, Any]:
         return self.about
 
-    def _for_people(self) -> tuple[Table, ...]:
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """All of them; there may be none beside plots."""
         return tuple(self.made.values())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -110,13 +111,9 @@ def _head(text: str, width: int) -> str:
     """Return the longest start of a text that fits."""
     if text.isascii():
         return text[: max(0, width)]
-    from wcwidth import wcwidth
-
-    for end, char in enumerate(text):
-        width -= max(0, wcwidth(char))
-        if width < 0:
-            return text[:end]
-    return text
+    # A mark may widen the letter before it, so starts are measured; long texts have enough of it.
+    text = text[: 4 * max(width, 0)]
+    return text[: bisect_right(range(1, len(text) + 1), width, key=lambda end: columns(text[:end]))]
 
 
 def _tail(text: str, width: int) -> str:

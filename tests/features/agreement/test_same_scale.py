@@ -289,7 +289,7 @@ def test_official_measures_use_the_threshold_of_agreement(
         ]
         assert run0[f"P(rel={threshold})@20"] == pytest.approx(sum(share) / 6)
         named = track.leaderboard(["P@20"], official=True).notes
-    assert any("judgments from 1 on count in P@20; on this scale" in note for note in named)
+    assert any("judgments from 1 on count in P@20; this track's threshold is" in note for note in named)
 
 
 def run0_docs(labels: Labels, query: str) -> list[str]:

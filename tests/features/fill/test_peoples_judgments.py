@@ -85,7 +85,7 @@ def test_each_person_is_counted_by_what_she_judged_and_passages_of_no_run_are_na
     rows, said = filled(track, capsys)
     assert (rows[HOLE]["label"], rows[HOLE]["who"]) == ("2", "bob")
     assert "1 passage judged by people of this track (ada 1, bob 1) count" in said
-    assert "1 passage that people judged does not count: no run of this track has it in its first " in said
+    assert "not counted: 1 passage that people judged, in the first " in said
 
 
 def test_labels_of_a_machine_alone_are_written_as_unjudged(
@@ -226,7 +226,7 @@ def test_a_judgment_on_a_scale_that_is_another_one_by_now_is_rejected(
     rows, said = filled(track, capsys)
     assert rows[HOLE]["source"] == "model"
     reason = "ada's rating of 'q1-d03' was given on the scale 0..3, and the scale of the official judgments"
-    assert f"1 line of judgments.tsv does not count: line 2, {reason} is 0..1" in said
+    assert f"not counted: 1 line of judgments.tsv, the first is line 2: {reason} is 0..1" in said
     assert run(["watch", str(track), "--once"]) == 1
     assert reason in (track / "out" / "rejected.tsv").read_text()
 

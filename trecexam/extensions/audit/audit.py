@@ -90,7 +90,7 @@ class Audit(Result):
         behind = {name: made for part in self.parts.values() for name, made in part.tables.items()}
         return {"findings": Table(header, rows), **behind}
 
-    def _for_people(self) -> tuple[Table, ...]:
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """The findings in lines that a terminal has room for."""
         rows: list[tuple[str, str]] = []
         for finding in self.findings:

@@ -126,7 +126,7 @@ class BankDiff(Result):
             "in_both": _run_table(self.in_both),
         }
 
-    def _for_people(self) -> tuple[Table, ...]:
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """Each measure, the runs whose rank differs, the items that do, and the passages whose label does."""
         tables = self.tables
         runs, labels = _differing(tables["runs"], "rank"), _differing(tables["labels"], "label")

@@ -94,10 +94,9 @@ class AssessorAgreement(Result):
         """`agreement`, a row for all and for each pair; `disagreements`, a row per such cell."""
         return {"agreement": self._agreement(), "disagreements": self._disagreements()}
 
-    @property
-    def _shown(self) -> tuple[str, ...]:
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """Both tables, if there are disagreements."""
-        return ("agreement", "disagreements") if self.disagreements else ()
+        return tuple(self.tables.values()) if self.disagreements else (self.table,)
 
     def _agreement(self) -> Table:
         header = (

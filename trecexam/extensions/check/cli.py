@@ -119,17 +119,15 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
 class _Findings(Tables):
     """Findings whose reasons are broken into lines on a terminal."""
 
-    def _for_people(self) -> tuple[Table, ...]:
-        """The findings, their reasons over several lines and never cut."""
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
+        """The findings, their reasons over several lines and never cut; `wide` in one line each."""
+        if wide:
+            return (self.table,)
         rows: list[tuple[Value, ...]] = []
         for *keys, reason in self.table.rows:
             first, *rest = textwrap.wrap(str(reason), _WIDTH)
             rows += [(*keys, first), *((None, "", "", text) for text in rest)]
         return (replace(self.table, rows=tuple(rows)),)
-
-    def _all_for_people(self) -> tuple[Table, ...]:
-        """The findings, one line each."""
-        return (self.table,)
 
 
 def _refuse(file: Path, output: Path) -> None:

@@ -73,7 +73,7 @@ class GraderComparison(Result):
         of_two = {"pairs": Table(PAIR_COLUMNS, self.pairs), "items": Table(PAIR_COLUMNS, self.items)}
         return {**(of_official if self.graders or not self.pairs else {}), **(of_two if self.pairs else {})}
 
-    def _for_people(self) -> tuple[Table, ...]:
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """All tables except `items`; kappa of labels, which no measure changes, in a table of its own."""
         shown = [table for name, table in self.tables.items() if name != "items"]
         header = ("grader", "min_rating", *_OF_LABELS)

@@ -79,10 +79,9 @@ class LearnedLabels(Result):
             **({} if self.board is None else self.board.tables),
         }
 
-    @property
-    def _shown(self) -> tuple[str, ...]:
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """The leaderboard, if there is one."""
-        return () if self.board is None else ("leaderboard",)
+        return (self.table if self.board is None else self.tables["leaderboard"],)
 
     @property
     def facts(self) -> dict[str, Any]:

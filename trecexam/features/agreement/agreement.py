@@ -71,10 +71,9 @@ class Agreements(Result):
             **_crosstabs(self.found),
         }
 
-    @property
-    def _shown(self) -> tuple[str, ...]:
-        """The names of the tables of labels by judgments."""
-        return tuple(_crosstabs(self.found))
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
+        """The tables of labels by judgments."""
+        return tuple(_crosstabs(self.found).values())
 
     @property
     def facts(self) -> dict[str, Any]:

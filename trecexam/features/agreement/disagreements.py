@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_texts import with_texts
 from trecexam.line.official import track_judgments
 from trecexam.line.relevance import relevance_thresholds
+from trecexam.line.texts import with_texts
 from trecexam.scores.labels import labels
 from trecexam.tables.page.page import Page
 from trecexam.tables.result import Tables

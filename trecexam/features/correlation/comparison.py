@@ -73,11 +73,13 @@ class LeaderboardComparison(Result):
         """Declare the table with a row for each pair."""
         return {"correlations": correlation_table(self.pairs, self.keys)}
 
-    def _for_people(self) -> tuple[Table, ...]:
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """Return the table, without rows over one run if there are others, and say so above it.
 
         Without any correlation it has no rows: a note says why.
         """
+        if wide:
+            return (self.table,)
         if all(math.isnan(value.kendall_tau.value) for _, value in self.pairs):
             return (replace(self.table, rows=()),)
         pairs = [pair for pair in self.pairs if pair[1].n_runs > 1]
@@ -87,10 +89,6 @@ class LeaderboardComparison(Result):
         caption = f"{n_one} over one run, which has no correlation"
         table = correlation_table(pairs, self.keys)
         return (replace(table, caption=f"left out: {caption}"),)
-
-    def _all_for_people(self) -> tuple[Table, ...]:
-        """Return the table with all pairs."""
-        return (self.table,)
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -69,10 +69,9 @@ class HolesReport(Result):
         tables = {"holes": _table(self.rows, judged), "runs": sums}
         return dict(reversed(tables.items())) if self.by == "run" else tables
 
-    @property
-    def _shown(self) -> tuple[str, ...]:
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """The table that people see."""
-        return ("holes",) if self.by == "query" else ("runs",)
+        return (self.tables["holes" if self.by == "query" else "runs"],)
 
     @property
     def facts(self) -> dict[str, Any]:

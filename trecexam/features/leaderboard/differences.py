@@ -148,7 +148,7 @@ class Differences(Result):
             tables = tables | board if self.pairs else board | tables
         return tables if self.baseline else {**tables, "groups": self._groups()}
 
-    def _for_people(self) -> tuple[Table, ...]:
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """Return the first table; with a baseline a table for each requested measure, the verdict first."""
         table = self.table
         if self.baseline is None or self.pairs:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import board_notes, grades_notes
+from trecexam.line.diagnostics import grades_notes
 from trecexam.line.evaluation import check_runs, leaderboard, own_leaderboard
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
@@ -31,16 +31,9 @@ class JointLeaderboard(Leaderboard):
     Attributes:
         graders: name -> the kind of grading, how many queries the means are over, and how much of the grades
             people gave.
-        _more_notes: on columns that a terminal does not show.
     """
 
     graders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    _more_notes: tuple[str, ...] = ()
-
-    @property
-    def _notes_on_all(self) -> tuple[str, ...]:
-        """Return the notes on all columns."""
-        return (*self.notes, *self._more_notes)
 
     def _declare(self) -> dict[str, Table]:
         """Declare the table of one grader; people read in a note how many queries a run answers."""
@@ -104,13 +97,7 @@ def track_leaderboard(
     first = boards[columns[0][0]]
     n_shown = sum(map(len, shown.values())) if measures is None else None
     over = ", ".join(f"{name} {board.n_queries:,}" for name, board in boards.items())
-    on_all = _notes(track, {name: board.notes for name, board in boards.items()})
-    notes = on_all
-    if measures is None:
-        own_boards = {name: replace(boards[name], measures=of_grader) for name, of_grader in shown.items()}
-        notes = _notes(
-            track, {name: board_notes(track[name], own, own.measures) for name, own in own_boards.items()}
-        )
+    lines_by_grader = {name: (*grades_notes(track[name]), *board.notes) for name, board in boards.items()}
     return JointLeaderboard(
         names,
         first.n_queries,
@@ -120,11 +107,11 @@ def track_leaderboard(
             Note(f"means are over each grader's queries: {over}", METHOD),
             *_groups(rows, names[:n_shown]),
             *_missing_runs(track, boards, all_runs),
-            *notes,
+            *each_once(lines_by_grader, of_grader),
+            *track.unable_notes,
         ),
         _n_shown=n_shown,
         rejected=track.failed,
-        _more_notes=tuple(note for note in on_all if note not in notes),
         graders={
             name: {
                 "kind": track[name].kind.name,
@@ -190,9 +177,3 @@ def _missing_runs(
         missing = sorted(set(runs).difference(row.run for row in board.rows))
         if len(missing) > track[name].inputs.left_out_runs:
             yield f"{name}: not of {plural(len(missing), 'run')}: {shorten_list(missing, 3)}"
-
-
-def _notes(track: LoadedTrack, of_boards: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return notes on each grader's columns, and on graders without columns."""
-    lines_by_grader = {name: (*grades_notes(track[name]), *notes) for name, notes in of_boards.items()}
-    return (*each_once(lines_by_grader, of_grader), *track.unable_notes)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from trecexam.features.override.overriding import human_table
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_texts import with_texts
 from trecexam.line.feature import Feature
+from trecexam.line.texts import with_texts
 from trecexam.tables.page.page import Page
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Table

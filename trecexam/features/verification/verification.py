@@ -48,7 +48,7 @@ class View(Tables):
 
     people: tuple[Table, ...] = ()
 
-    def _for_people(self) -> tuple[Table, ...]:
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """The tables that people see."""
         return self.people or (self.table,)
 

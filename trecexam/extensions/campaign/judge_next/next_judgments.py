@@ -69,15 +69,11 @@ class NextJudgments(Result):
             "texts": Table(header, tuple(tuple(row[name] for name in header) for row in values)),
         }
 
-    def _for_people(self) -> tuple[Table, ...]:
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """Return the table, without suggestions that cannot change the ranking unless `every`."""
-        if self.every or not self.measure:
+        if wide or self.every or not self.measure:
             return (self.table,)
         return (replace(self.table, rows=self.table.rows[: self.could_change]),)
-
-    def _all_for_people(self) -> tuple[Table, ...]:
-        """Return the table with all suggestions."""
-        return (self.table,)
 
     def _values(self, row: SuggestedJudgment) -> dict[str, Value]:
         gain, sd = self.learned.get((row.query_id, row.doc_id), (None, None))
