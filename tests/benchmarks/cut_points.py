@@ -2,7 +2,19 @@
 
 python tests/benchmarks/cut_points.py TRACK
 
-Prints `cut_points`, `soft_cuts` and `soft_width` for [grader] of trecexam.toml.
+Prints `cut_points` for [grader] of trecexam.toml, and what `SOFT_POINTS` and `SOFT_WIDTH` would be.
+
+The cut points are found by equipercentile linking (Kolen & Brennan, Test Equating, ch. 2) of each judged
+passage's best cosine over its query's items with its human judgment: a share s of the passages is judged
+at least j, so the cosine that a share s of them reach means j. On the 0..3 scale of TREC Deep Learning,
+judgment 1 (related) is linked to rating 2, 2 (highly relevant) to 4, and 3 (perfectly relevant) to 5; the
+cuts for 3 and for 1 lie halfway between and as far below. Only shares are matched, no correlation is
+optimised.
+
+The soft points, and the width of the logistic around them, are what makes the judgments most likely where a
+passage is judged at least as its best rating says and items are independent (noisy or),
+P(judgment >= j) = 1 - prod over items of (1 - P(rating >= r_j)), with judgments linked to ratings as above.
+So expected labels and ECover, which take items and passages as independent, are calibrated.
 """
 
 from __future__ import annotations
@@ -18,8 +30,7 @@ from trecexam.bank import Bank
 from trecexam.bank.model import item_by_query
 from trecexam.errors import TrecexamError
 from trecexam.folder import TrackFolder
-from trecexam.graders.cut_points import SoftCuts, reached
-from trecexam.graders.embedding import create_embedding
+from trecexam.graders.embedding import EmbeddingGrader
 
 
 def cut_points(folder: TrackFolder) -> dict[str, object]:
@@ -39,7 +50,7 @@ def cut_points(folder: TrackFolder) -> dict[str, object]:
         judged.setdefault(qrel.query_id, {})[qrel.doc_id] = qrel.relevance
     judged_docs = {doc_id for labels in judged.values() for doc_id in labels}
     texts = {p.doc_id: p.text for p in converters.read(passages, "passages") if p.doc_id in judged_docs}
-    embed = create_embedding(folder.config.grader, folder.root).embed
+    embed = EmbeddingGrader.create(folder.config.grader, folder.root).embed
     cosines: list[NDArray[np.float64]] = []
     labels: list[int] = []
     for query_id, items in bank.items.items():
@@ -48,16 +59,16 @@ def cut_points(folder: TrackFolder) -> dict[str, object]:
             cosines += [*(embed([texts[d] for d in docs]) @ embed([item.text for item in items]).T)]
             labels += [judged[query_id][d] for d in docs]
     try:
-        cuts, soft = (
-            link([float(of_passage.max()) for of_passage in cosines], labels),
-            soft_link(cosines, labels),
-        )
+        cuts = link([float(of_passage.max()) for of_passage in cosines], labels)
+        points, width = soft_link(cosines, labels)
     except ValueError as error:
         raise TrecexamError(str(error), path=qrels) from None
-    return {"cut_points": list(cuts), "soft_cuts": list(soft.points), "soft_width": soft.width}
+    return {"cut_points": list(cuts), "# SOFT_POINTS": points, "# SOFT_WIDTH": width}
 
 
-def soft_link(cosines: Sequence[NDArray[np.float64]], judgments: Sequence[int]) -> SoftCuts:
+def soft_link(
+    cosines: Sequence[NDArray[np.float64]], judgments: Sequence[int]
+) -> tuple[tuple[float, ...], float]:
     """Maximum likelihood points and width, rounded to two digits; deterministic.
 
     Args:
@@ -68,6 +79,7 @@ def soft_link(cosines: Sequence[NDArray[np.float64]], judgments: Sequence[int]) 
         ValueError: a judgment of 1, 2 or 3 never occurs.
     """
     from scipy.optimize import minimize
+    from scipy.special import expit
 
     padded = np.full((len(cosines), max(map(len, cosines), default=0)), -np.inf)
     for row, of_passage in enumerate(cosines):
@@ -78,7 +90,7 @@ def soft_link(cosines: Sequence[NDArray[np.float64]], judgments: Sequence[int]) 
 
     def surprise(theta: NDArray[np.float64]) -> float:
         points = np.cumsum([theta[0], *np.exp(theta[1:3])])
-        one_or_more = 1 - (1 - reached(padded, points, float(np.exp(theta[3])))).prod(axis=1)
+        one_or_more = 1 - (1 - expit((padded[..., None] - points) / np.exp(theta[3]))).prod(axis=1)
         at_least = np.column_stack([np.ones(len(rows)), one_or_more, np.zeros(len(rows))])
         likely = at_least[rows, labels] - at_least[rows, labels + 1]
         return float(-np.log(np.maximum(likely, 1e-300)).mean())
@@ -88,7 +100,7 @@ def soft_link(cosines: Sequence[NDArray[np.float64]], judgments: Sequence[int]) 
     theta = minimize(surprise, first, method="Nelder-Mead", options={"maxiter": 4000, "fatol": 1e-9}).x
     two, four, five = np.cumsum([theta[0], *np.exp(theta[1:3])]).tolist()
     points = (two - (four - two) / 2, two, (two + four) / 2, four, five)
-    return SoftCuts(tuple(round(point, 2) for point in points), round(float(np.exp(theta[3])), 2))
+    return tuple(round(point, 2) for point in points), round(float(np.exp(theta[3])), 2)
 
 
 def link(best_cosines: Sequence[float], judgments: Sequence[int]) -> tuple[float, ...]:

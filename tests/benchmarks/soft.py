@@ -26,7 +26,7 @@ from scipy.stats import kendalltau, t
 from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.paired_scores import paired_scores
 from trecexam.folder import TrackFolder
-from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities
+from trecexam.graders.embedding import CUT_POINTS, SOFT_POINTS, SOFT_WIDTH, probabilities
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoaders
 from trecexam.line.official import official_judgments
@@ -37,6 +37,7 @@ from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.scores.ratings import QueryRatings
 
 Floats = NDArray[np.float64]
+SOFT_CUTS = SOFT_POINTS, SOFT_WIDTH
 RESULTS = Path(__file__).parent / "results" / "soft.md"
 OFFICIAL, RELS, SPLITS = "nDCG@10", (2, 3, 4, 5), 20
 COVERS = [f"{kind}(rel={rel})@20" for kind in ("Cover", "ECover") for rel in RELS]
@@ -149,14 +150,14 @@ def other_models(track: Assessment, cosines: Mapping[str, Floats]) -> list[str]:
     """Why the probabilities are not a logistic around the hard cut points."""
     lines = ["\n## Other models of the probabilities\n"]
     lines += [
-        f"A logistic around each hard cut point {CUT_POINTS}, in place of {SOFT_CUTS.points} with the width {SOFT_CUTS.width}; all queries.\n"
+        f"A logistic around each hard cut point {CUT_POINTS}, in place of {SOFT_POINTS} with the width {SOFT_WIDTH}; all queries.\n"
     ]
     names = list(evaluated(track, cosines, sorted(cosines), CUT_POINTS, SOFT_CUTS))
     soft = [name for name in names if "expected" in name or name.startswith("`E")]
     lines += ["| width | " + " | ".join(soft) + " |", "|---|" + "---:|" * len(soft)]
-    for cuts in (SOFT_CUTS, *(SoftCuts(CUT_POINTS, width) for width in WIDTHS)):
+    for cuts in (SOFT_CUTS, *((CUT_POINTS, width) for width in WIDTHS)):
         found = evaluated(track, cosines, sorted(cosines), CUT_POINTS, cuts)
-        kind = "fitted" if cuts == SOFT_CUTS else f"{cuts.width}"
+        kind = "fitted" if cuts == SOFT_CUTS else f"{cuts[1]}"
         lines.append(f"| {kind} | " + " | ".join(f"{found[name]:.2f}" for name in soft) + " |")
     return lines
 
@@ -214,14 +215,14 @@ def evaluated(
     cosines: Mapping[str, Floats],
     query_ids: Sequence[str],
     cuts: Sequence[float],
-    soft: SoftCuts,
+    soft: tuple[Sequence[float], float],
 ) -> dict[str, float]:
     """Tau by measure with these cut points."""
     queries = []
     for query_id in query_ids:
         ratings = np.searchsorted(np.array(cuts), cosines[query_id], side="right").astype(np.int8)
         plain = QueryRatings(query_id, track.sheets[query_id].doc_ids, ratings.shape[1], ratings)
-        queries.append(with_probabilities(plain, probabilities(cosines[query_id], soft)))
+        queries.append(with_probabilities(plain, probabilities(cosines[query_id], *soft)))
     rows = [row for row in official_judgments(track).rows if row.query_id in set(query_ids)]
     official = means(track, Judged.from_qrels(rows), [OFFICIAL])[:, 0]
     by_rule = {

@@ -80,8 +80,7 @@ def test_every_setting_has_a_description() -> None:
         ),
         ("[scores]\nmeasures = []\n", 2, "`scores.measures` = []"),
         ("[grader]\ntemperature = inf\n", 2, "`grader.temperature` ="),
-        ("[grader]\nsoft_width = inf\n", 2, "`grader.soft_width` ="),
-        ("[grader]\nsoft_cuts = [0.1, 0.2, 0.3, 0.4, nan]\n", 2, "`grader.soft_cuts` ="),
+        ("[grader]\ncut_points = [0.1, 0.2, 0.3, 0.4, nan]\n", 2, "`grader.cut_points` ="),
         ("[cells]\noutputs_every = inf\n", 2, "`cells.outputs_every` ="),
         (
             "[grader]\nextra = { day = 2026-01-01 }\n",
@@ -89,8 +88,12 @@ def test_every_setting_has_a_description() -> None:
             "`grader.extra`: holds a value that JSON does not have",
         ),
         ("[grader]\nextra = { model = 'x' }\n", 2, "`model` is set by trecexam"),
-        ("[grader]\nextra = { max_completion_tokens = 9 }\n", 2, "its own setting: `max_new_tokens`"),
-        ("[generator]\nextra = { seed = 9 }\n", 2, "its own setting: `seed`"),
+        (
+            "[grader]\nextra = { max_completion_tokens = 9 }\n",
+            2,
+            "tokens` is set by trecexam: see `max_new_tokens`",
+        ),
+        ("[generator]\nextra = { seed = 9 }\n", 2, "`seed` is set by trecexam"),
         (
             "[grader]\nkey_env = 'sk-abc'\n",
             2,
@@ -203,7 +206,7 @@ def test_inconsistent_settings_of_one_grader_are_rejected(tmp_path: Path) -> Non
         ("[graders]\nx = 3\n", 2, "`graders.x` = 3"),
         ("graders.x.depth = 0\n", 1, "`graders.x.depth` = 0"),
         ("[graders.X]\n", 1, "use small letters, digits and -, at most 32, beginning with a letter"),
-        ("[graders.plots]\n", 1, "out/plots/ is in use"),
+        ("[graders.plots]\n", 1, "the name is in use"),
         ("[graders.x]\nkey_env = 'sk-abc'\n", 2, "`graders.x.key_env`: give the name of an"),
         *(
             (f"[{section}]\n{key} = {value}\n[graders.x]\n", 2, f"`{section}.{key}` belongs to one grader")

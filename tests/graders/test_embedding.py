@@ -17,8 +17,7 @@ from trecexam.config import GraderSection
 from trecexam.demo import DATA
 from trecexam.errors import GraderError
 from trecexam.graders import Cell, create
-from trecexam.graders.cut_points import CUT_POINTS, SoftCuts, probabilities, rating
-from trecexam.graders.embedding import EmbeddingGrader, load_model
+from trecexam.graders.embedding import CUT_POINTS, EmbeddingGrader, load_model, probabilities
 from trecexam.graders.weights import MINILM_SHA256, embedding_folder, offline_folder, weights_digest
 
 pytest.importorskip("sentence_transformers", reason="the extra `embedding` is not installed")
@@ -224,22 +223,19 @@ def test_minilm_rates_a_passage_with_the_answer_above_one_without(tmp_path: Path
     assert found == {"good": 5, "bad": 0}
 
 
-def test_a_cosine_equal_to_a_cut_point_gets_its_rating() -> None:
-    assert [rating(cut) for cut in CUT_POINTS] == [1, 2, 3, 4, 5]
-    assert rating(CUT_POINTS[0] - 1e-9) == 0
-
-
 def test_probabilities_are_logistic_around_each_soft_cut_and_sum_to_one() -> None:
-    cuts = SoftCuts((0.1, 0.2, 0.4, 0.5, 0.9), 0.2)
-    shares = probabilities(np.array([0.4, -1.0, np.nan]), cuts)
-    at_least = [1 / (1 + np.exp((point - 0.4) / 0.2)) for point in cuts.points]
+    points = (0.1, 0.2, 0.4, 0.5, 0.9)
+    shares = probabilities(np.array([0.4, -1.0, np.nan]), points, 0.2)
+    at_least = [1 / (1 + np.exp((point - 0.4) / 0.2)) for point in points]
     assert shares[0] == pytest.approx(-np.diff([1, *at_least, 0]))
     assert shares[0].sum() == pytest.approx(1)
     assert shares[1, 0] > 0.99
     assert np.isnan(shares[2]).all()
 
 
-def test_probabilities_are_computed_from_stored_cosines_and_change_no_identity(tiny_model: Path) -> None:
+def test_stored_cosines_have_probabilities_beside_the_built_in_cut_points(
+    tiny_model: Path,
+) -> None:
     def grader(**given: Any) -> EmbeddingGrader:
         return EmbeddingGrader.create(GraderSection(model=tiny_model.name, **given), tiny_model.parent)
 
@@ -249,14 +245,8 @@ def test_probabilities_are_computed_from_stored_cosines_and_change_no_identity(t
     assert shares[0] == pytest.approx(probabilities(shares[:1, 0] * 0 + 0.71)[0])
     assert (shares[1] != shares[1]).all()
     assert grader(cut_points=[0.1, 0.2, 0.3, 0.4, 0.5]).probabilities is None
-    own = grader(soft_cuts=[0.7, 0.8, 0.9, 1.0, 1.1], soft_width=0.2)
-    assert own.identity == grader().identity
-    assert own.probabilities is not None
-    assert own.probabilities(["0.7"])[0, 0] == pytest.approx(0.5)
-    wider = grader(soft_width=0.3).probabilities
-    assert wider is not None
-    assert wider(["0.84"])[0, 1:].sum() == pytest.approx(0.5)
-    assert (wider(["0.5"]) != read(["0.5"])).any()
+    assert grader(cut_points=list(CUT_POINTS)).probabilities is not None
+    assert read(["0.84"])[0, 1:].sum() == pytest.approx(0.5)
 
 
 def test_the_model_is_named_as_in_the_settings(tiny_model: Path) -> None:

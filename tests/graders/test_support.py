@@ -140,7 +140,7 @@ def test_recorded_labels_are_matched_by_sentence_and_passage_and_others_stay_ung
 @pytest.mark.parametrize(
     ("settings", "content", "message"),
     [
-        ({}, None, "needs `recorded`, the file of labels"),
+        ({}, None, 'needs `recorded = "FILE"`'),
         ({"recorded": "labels.tsv"}, None, "labels.tsv: "),
         ({"recorded": "labels.tsv"}, "run\tlabel\n", "labels.tsv:1: no column `query_id`"),
         ({"recorded": "labels.tsv"}, f"{HEADER}x\tq\t1\td\tfair\n", "labels.tsv:2: 'fair' is not a label"),

@@ -11,8 +11,7 @@ from converters.records import Item
 from trecexam.graders.base import Answer, Cell, Estimate
 from trecexam.graders.prompts import Reading
 from trecexam.graders.replies import Unwritten, WrittenText
-from trecexam.graders.writing.base import Fitted
-from trecexam.graders.written import WritingGrader
+from trecexam.graders.writing.base import Fitted, WritingGrader
 
 
 class Echo:

@@ -33,15 +33,12 @@ _FIRST_OF_SEVERAL = _FIRST | {"grader": ("name", "budget"), "scores": ("min_rele
 #: Characters of a line of a comment.
 _WIDTH = 100
 _GRADER_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
-#: Folders in out/ that are no grader's, and what stands before official measures where others have a name.
-_RESERVED = {
-    "plots": "out/plots/ is in use",
-    "official": "is the people's",
-}
+#: A folder in out/ that is no grader's, and what stands before official measures where others have a name.
+_RESERVED = ("plots", "official")
 #: What is of one grader alone: in a section that all of them share nobody could tell whose it is.
 _OF_ONE = {
     "track": ("unit", "pool"),
-    "grader": ("prompt", "recorded", "metric", "cut_points", "soft_cuts", "citations"),
+    "grader": ("prompt", "recorded", "metric", "cut_points", "citations"),
     "scores": ("min_rating", "label", "measures"),
 }
 _MAY_HOLD_A_KEY = frozenset({"base_url", "key_env", "extra", "headers", "query"})
@@ -54,8 +51,7 @@ def load_config(path: Path) -> TrackConfig:
         ConfigError: with path and line; an unknown key names the nearest known one.
     """
     try:
-        with io.TextIOWrapper(open_input(path), encoding="utf-8") as file:
-            text = file.read()
+        text = _text(path)
         data = tomllib.loads(text)
     except FileNotFoundError:
         raise ConfigError(
@@ -83,11 +79,10 @@ def load_config(path: Path) -> TrackConfig:
 def _wrong_graders(config: TrackConfig) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield wrong names of graders, and shared settings that belong to one grader: section, key, reason."""
     for name in config.graders:
-        if not _GRADER_NAME.fullmatch(name):
-            reason = "use small letters, digits and -, at most 32, beginning with a letter"
+        if not _GRADER_NAME.fullmatch(name) or name in _RESERVED:
+            how = "use small letters, digits and -, at most 32, beginning with a letter"
+            reason = "the name is in use; give it another one" if name in _RESERVED else how
             yield ("graders", name), f"`[graders.{name}]`: {reason}"
-        if name in _RESERVED:
-            yield ("graders", name), f"`[graders.{name}]`: {_RESERVED[name]}; give it another name"
     for section, keys in _OF_ONE.items() if config.graders else ():
         for key in (key for key in keys if key in getattr(config, section).model_fields_set):
             yield (
@@ -100,10 +95,14 @@ def _wrong_graders(config: TrackConfig) -> Iterator[tuple[tuple[str, str], str]]
 def line_of_setting(path: Path, *location: str) -> int | None:
     """The line of trecexam.toml on which a section or a setting stands; None where it is not found."""
     try:
-        with io.TextIOWrapper(open_input(path), encoding="utf-8") as file:
-            return _line_of(file.read(), location)
+        return _line_of(_text(path), location)
     except (OSError, UnicodeDecodeError, ConversionError):
         return None
+
+
+def _text(path: Path) -> str:
+    with io.TextIOWrapper(open_input(path), encoding="utf-8") as file:
+        return file.read()
 
 
 def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
@@ -115,8 +114,8 @@ def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
     name = ".".join(location)
     if first["type"] == "extra_forbidden":
         names = list(_section(location).model_fields)
-        what, cutoff = ("section", 0.75) if len(location) == 1 else ("setting", 0.5)
-        near = difflib.get_close_matches(location[-1], names, n=1, cutoff=cutoff)
+        what = "section" if len(location) == 1 else "setting"
+        near = difflib.get_close_matches(location[-1], names, n=1, cutoff=0.65)
         hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(names)}"
         if what == "section" and not near:
             hint = f"that of a grader is [graders.{name}]; {hint}"
@@ -158,10 +157,6 @@ def _line_of(text: str, location: Sequence[str]) -> int | None:
     return None
 
 
-#: Sections that count when they are there, be they empty.
-_SWITCHES = ("judging",)
-
-
 def render_config(
     values: Mapping[str, Mapping[str, Any]], *, full: bool = True, comments: Mapping[str, str] | None = None
 ) -> str:
@@ -192,21 +187,26 @@ def render_config(
             if full or key in section_values or key in first.get(section, ())
         ]
         if keys:
-            off = section in _SWITCHES and section not in values
+            # [judging] counts where it is there, be it empty.
+            off = section == "judging" and section not in values
             lines += ["", f"# [{section}]" if off else f"[{section}]", *_comment(comments.get(section))]
         for key in keys:
-            field = model.model_fields[key]
             # Of what `init` was given nobody has to be told what it is.
-            if key not in shared and (full or key not in section_values):
-                lines.append(f"# {field.description}")
-            if key in section_values:
+            if key not in section_values:
+                lines += [] if key in shared else _unset(model, key)
+            else:
+                lines += [f"# {model.model_fields[key].description}"] if full and key not in shared else []
                 lines.append(f"{key} = {toml_value(section_values[key])}")
-            elif key not in shared:
-                default = (field.examples or [""])[0] if field.default is None else field.default
-                lines.append(f"# {key} = {toml_value(default)}")
         if shared:
             lines.append(f"# As in [grader]: {', '.join(shared)}.")
     return "\n".join(lines) + "\n"
+
+
+def _unset(section: type[BaseModel], key: str) -> tuple[str, str]:
+    """The description of a setting, and its default or an example, as comments."""
+    field = section.model_fields[key]
+    default = (field.examples or [""])[0] if field.default is None else field.default
+    return f"# {field.description}", f"# {key} = {toml_value(default)}"
 
 
 def _comment(text: str | None) -> list[str]:
@@ -226,11 +226,8 @@ def _several(
         yield "# Several graders in one track: a section for each, with what differs from [track], [grader]"
         yield "# and [scores]. It has the settings of [grader] and [scores]; bank, qrels, depth, pool, unit,"
         yield "# official_leaderboard and pool_judged of [track]; and these:"
-    for key in own_keys if full else ():
-        field = NamedGrader.model_fields[key]
-        default = (field.examples or [""])[0] if field.default is None else field.default
-        yield f"# {field.description}"
-        yield f"# {key} = {toml_value(default)}"
+        for key in own_keys:
+            yield from _unset(NamedGrader, key)
     for name, section_values in graders.items():
         yield ""
         yield f"[graders.{name}]"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, ValidationInfo, field_validator, model_serializer
+from pydantic import Field, field_validator
 
-from trecexam.config.language_models import LanguageModelSection, Section, without_usual
+from trecexam.config.language_models import LanguageModelSection, Section
 from trecexam.config.sections import ScoresSection, TrackSection
 
 _TRACK: Any = TrackSection.model_fields
@@ -83,24 +83,13 @@ class GraderSection(LanguageModelSection):
         None,
         examples=[[0.52, 0.56, 0.59, 0.63, 0.74]],
         description="embedding: the five cosines from which the rating is 1, 2, 3, 4, 5; of support the two "
-        "from which it is partial, and full. Unset: fitted.",
+        "from which it is partial, and full. Unset: fitted. With your own there are no "
+        "probabilities.",
     )
     citations: Literal["first", "all"] = Field(
         "first",
         description='support: of the passages that a sentence cites, grade the "first", as TREC RAG 2024 '
         'did, or "all".',
-    )
-    soft_cuts: list[float] | None = Field(
-        None,
-        examples=[[0.84, 0.9, 0.96, 1.03, 1.31]],
-        description='embedding: for `label = "expected"` and ECover, the five cosines at which the rating 1, '
-        "2, 3, 4, 5 or better is as probable as not. Unset: fitted; none where cut_points are set.",
-    )
-    soft_width: float | None = Field(
-        None,
-        gt=0,
-        examples=[0.16],
-        description="embedding: the width of the logistic around soft_cuts, in cosine. Unset: fitted.",
     )
     structured: Literal["json_schema", "choice", "none"] | None = Field(
         None,
@@ -117,20 +106,14 @@ class GraderSection(LanguageModelSection):
         20_000, ge=1, description="openai: characters of a passage; longer ones are cut at a word."
     )
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_usual(
-            serialize(self),
-            {"soft_cuts": None, "soft_width": None, "citations": "first"},
-        )
-
-    @field_validator("cut_points", "soft_cuts")
+    @field_validator("cut_points")
     @classmethod
-    def _rising(cls, value: list[float] | None, info: ValidationInfo) -> list[float] | None:
-        lengths = (5,) if info.field_name == "soft_cuts" else (5, 2)
-        if value is not None and (len(value) not in lengths or sorted(value) != value):
-            of_support = "" if info.field_name == "soft_cuts" else "; for support two, for partial and full"
-            raise ValueError(f"give five cosines in rising order, for the ratings 1, 2, 3, 4, 5{of_support}")
+    def _rising(cls, value: list[float] | None) -> list[float] | None:
+        if value is not None and (len(value) not in (2, 5) or sorted(value) != value):
+            raise ValueError(
+                "give five cosines in rising order, for the ratings 1, 2, 3, 4, 5; for support two, for "
+                "partial and full"
+            )
         return value
 
 
@@ -170,5 +153,4 @@ class NamedGrader(GraderSection, ScoresSection):
     def given(self, section: type[Section]) -> dict[str, Any]:
         """The settings of a section that are set here."""
         # The drop folder is shared, and is no setting of a grader.
-        keys = self.model_fields_set & section.model_fields.keys() - {"runs"}
-        return {key: getattr(self, key) for key in self.__class__.model_fields if key in keys}
+        return self.model_dump(exclude_unset=True, include=section.model_fields.keys() - {"runs"})

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-#: Fields of a request that must not be set behind a setting's back -> that setting.
-_OWN_SETTINGS = {
-    "max_tokens": "max_new_tokens",
-    "max_completion_tokens": "max_new_tokens",
-    "temperature": "temperature",
-    "seed": "seed",
-}
-
-
-_MAY_BE_A_KEY = re.compile(r"(key|token|secret|password|authorization)", re.IGNORECASE)
+#: Fields of a request that `extra` must not set: the budget, and what is noted of an item's origin, go by the
+#: settings.
+_OURS = frozenset((
+    "model", "messages", "prompt", "stream", "n", "logprobs", "top_logprobs", "max_tokens",
+    "max_completion_tokens", "temperature", "seed",
+))  # fmt: skip
+_VARIABLE = r"[A-Z_][A-Z0-9_]{0,63}"
+_KEY = "(?:key|token|secret|password|authorization)"
+_MAY_BE_A_KEY = (
+    "may be a key: put it into an environment variable and write "
+    'headers = { "NAME-OF-THE-HEADER" = "$VARIABLE" }'
+)
 
 
 class Section(BaseModel):
@@ -27,13 +28,6 @@ class Section(BaseModel):
 
     # Built when a track is read, with the settings that contain the section.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
-
-
-def without_usual(values: dict[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:
-    """Without newer settings that are as they are where nobody sets them: manifests and histories of tracks
-    that do not use them stay as they were.
-    """
-    return {key: value for key, value in values.items() if key not in newer or value != newer[key]}
 
 
 class LanguageModelSection(Section):
@@ -152,7 +146,7 @@ class LanguageModelSection(Section):
     @field_validator("key_env")
     @classmethod
     def _name_of_a_variable(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", value):
+        if value is not None and not re.fullmatch(_VARIABLE, value):
             raise ValueError(
                 "give the name of an environment variable, such as OPENAI_API_KEY, and never the key itself"
             )
@@ -171,20 +165,13 @@ class LanguageModelSection(Section):
     @classmethod
     def _no_secrets(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
         for name, text in value.items():
-            if (
-                not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name)
-                or not text.isascii()
-                or not text.isprintable()
-            ):
+            is_plain = text.isascii() and text.isprintable()
+            if not is_plain or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
                 raise ValueError(f"`{name}` or its value has characters that no address and no header has")
-            is_variable = re.fullmatch(r"\$[A-Z_][A-Z0-9_]{0,63}", text) is not None
-            if info.field_name == "headers" and (is_variable or not _MAY_BE_A_KEY.search(name)):
-                continue
-            if is_variable or _MAY_BE_A_KEY.search(name):
-                raise ValueError(
-                    f"`{name}` may be a key: put it into an environment variable and write "
-                    'headers = { "NAME-OF-THE-HEADER" = "$VARIABLE" }'
-                )
+            is_variable = re.fullmatch(rf"\${_VARIABLE}", text) is not None
+            is_read = is_variable and info.field_name == "headers"
+            if not is_read and (is_variable or re.search(_KEY, name, re.I)):
+                raise ValueError(f"`{name}` {_MAY_BE_A_KEY}")
         return value
 
     @field_validator("extra")
@@ -194,15 +181,12 @@ class LanguageModelSection(Section):
             text = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):
             raise ValueError("holds a value that JSON does not have (a date, a time, nan, inf)") from None
-        if re.search(rf'"[^"]*{_MAY_BE_A_KEY.pattern}":', text, re.I):
-            raise ValueError("holds what may be a key: keys are read from the variable that `key_env` names")
-        ours = {"model", "messages", "prompt", "stream", "n", "logprobs", "top_logprobs"} & value.keys()
-        if ours:
-            raise ValueError(f"`{min(ours)}` is set by trecexam")
-        # The budget, and what is noted of an item's origin, go by the settings.
-        for key, setting in _OWN_SETTINGS.items():
-            if key in value:
-                raise ValueError(f"`{key}` has its own setting: `{setting}`")
+        if re.search(rf'"[^"]*{_KEY}":', text, re.I):
+            raise ValueError(f"one of its fields {_MAY_BE_A_KEY}")
+        if ours := _OURS & value.keys():
+            raise ValueError(
+                f"`{min(ours)}` is set by trecexam: see `max_new_tokens`, `temperature`, `seed`, `logprobs`"
+            )
         return value
 
 

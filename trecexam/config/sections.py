@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, ValidationInfo, field_validator, model_serializer
+from pydantic import Field, ValidationInfo, field_validator
 
-from trecexam.config.language_models import Section, without_usual
+from trecexam.config.language_models import Section
 
 Rule = Literal["latest", "majority", "adjudicated"]
 
@@ -129,10 +129,6 @@ class TrackSection(Section):
         description="Reject a whole file of generated responses for one bad line. false: skip that line and "
         "name it in out/rejected.tsv.",
     )
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_usual(serialize(self), {"unit": "passage", "truncate": None, "strict": False})
 
     @field_validator("unit")
     @classmethod

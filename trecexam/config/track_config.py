@@ -149,7 +149,7 @@ def effective(
         ConfigError: settings that do not go together.
     """
     grader_section = config.graders[name]
-    shared = _set(config.grader)
+    shared = config.grader.model_dump(exclude_unset=True)
     if "model" in grader_section.model_fields_set:
         shared = {key: value for key, value in shared.items() if key not in _OF_THE_MODEL}
     if "name" in grader_section.model_fields_set:
@@ -166,9 +166,9 @@ def effective(
 
     return config.model_copy(
         update={
-            "track": made(TrackSection, "track", _set(config.track)),
+            "track": made(TrackSection, "track", config.track.model_dump(exclude_unset=True)),
             "grader": made(GraderSection, "grader", shared),
-            "scores": made(ScoresSection, "scores", _set(config.scores)),
+            "scores": made(ScoresSection, "scores", config.scores.model_dump(exclude_unset=True)),
             "graders": {},
         }
     )
@@ -184,12 +184,6 @@ def purse_of(config: TrackConfig, name: str | None) -> str:
         return "grader"
     fields_set = config.graders[name].model_fields_set
     return f"graders.{name}" if fields_set & {"name", "budget", "budget_tokens"} else "grader"
-
-
-def _set(section: Section) -> dict[str, Any]:
-    return {
-        key: getattr(section, key) for key in type(section).model_fields if key in section.model_fields_set
-    }
 
 
 @cache

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -26,11 +26,6 @@ MOST_BYTES = 2**29
 PATIENCE = 2.0
 _CHECK = 8
 _DTYPE = "<f4"
-#: Errors of SQLite that say nothing about what the file has in it.
-_NO_DAMAGE = (
-    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM,
-)  # fmt: skip
 _asleep: ContextVar[bool] = ContextVar("_asleep", default=False)
 
 
@@ -56,7 +51,7 @@ class KeptVectors:
         self.path = path
         self._maker = identity_digest(maker)
 
-    def get(self, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
+    def get(self, texts: Iterable[str]) -> dict[str, NDArray[Any]]:
         """Return cached vectors by text."""
         if _asleep.get() or not self.path.is_file():
             return {}
@@ -100,9 +95,9 @@ class KeptVectors:
         """Continue where the file is locked, full or not to be written; remove it where it is damaged."""
         try:
             yield
-        except (sqlite3.DatabaseError, TypeError, ValueError, OSError, OverflowError) as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_DAMAGE:
-                return
+        except sqlite3.OperationalError:
+            return
+        except (sqlite3.DatabaseError, TypeError, ValueError, OSError, OverflowError):
             for path in (self.path, self.path.with_name(f"{self.path.name}-journal")):
                 with suppress(OSError):
                     path.unlink()

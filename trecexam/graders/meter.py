@@ -24,7 +24,6 @@ LONG = 1_000
 #: Bytes of a token in common tokenizers, and tokens that a chat adds to a prompt: for guesses.
 _BYTES, _AROUND = 4, 8
 _MILLION = 1_000_000
-_AND = " and "
 
 
 class Usage(NamedTuple):
@@ -63,12 +62,6 @@ def guessed(text: str) -> int:
     return len(text.encode()) // _BYTES + _AROUND
 
 
-def reached(limits: str, then: str) -> str:
-    """Say that limits, as `Meter.passes` names them, are in the way of going on."""
-    verb, them = ("are", "both") if _AND in limits else ("is", "it")
-    return f"{limits} in [grader] {verb} reached; raise {them} {then}"
-
-
 class Meter:
     """Counts the tokens that are paid for.
 
@@ -101,7 +94,7 @@ class Meter:
         return Spent(usage.tokens_in + usage.tokens_out, self.cost(usage))
 
     def passes(self, most: Usage) -> str:
-        """Name the limits that could be passed if so much more were asked now; "" where none could."""
+        """Say which limits could be passed if so much more were asked now; "" where none could."""
         budget, budget_tokens = self._settings.budget, self._settings.budget_tokens
         spent = self.spent(self.before.plus(self.used).plus(most)).plus(self.beside)
         passed = []
@@ -109,7 +102,9 @@ class Meter:
             passed.append(f"`budget` = {budget:g}")
         if budget_tokens is not None and spent.tokens > budget_tokens:
             passed.append(f"`budget_tokens` = {budget_tokens:,}")
-        return _AND.join(passed)
+        verb, them = ("are", "both") if len(passed) > 1 else ("is", "it")
+        limits = " and ".join(passed)
+        return limits and f"{limits} in [grader] {verb} reached; raise {them} to go on"
 
     def count(self, text: str, answer: str, tokens_in: int | None, tokens_out: int | None) -> None:
         """Count an answer: as the server says, or guessed (None) where it says nothing."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import converters
 from converters.lines import open_input
@@ -50,6 +50,15 @@ class RecordedGrader(Grader):
         self._format = sniffed(path) or ""
         if self._format in LABELS:
             self.item_kinds = frozenset({"query"})
+
+    @classmethod
+    def create(cls, settings: GraderSection, root: Path) -> Self:
+        if settings.recorded is None:
+            raise GraderError('the `recorded` grader needs `recorded = "FILE"` in [grader] of trecexam.toml')
+        path = root / settings.recorded
+        if not path.is_file():
+            raise GraderError("no such recording; see `recorded` in [grader] of trecexam.toml", path=path)
+        return cls(path, settings.model, settings.prompt)
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
@@ -197,19 +206,10 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def _create(settings: GraderSection, root: Path) -> Grader:
-    if settings.recorded is None:
-        raise GraderError('the `recorded` grader needs `recorded = "FILE"` in [grader] of trecexam.toml')
-    path = root / settings.recorded
-    if not path.is_file():
-        raise GraderError("no such recording; see `recorded` in [grader] of trecexam.toml", path=path)
-    return RecordedGrader(path, settings.model, settings.prompt)
-
-
 FACTORY = Factory(
     summary="grades that exist already: a Rubric graded pool, an export, nuggetizer's, umbrela's, or qrels",
     missing=lambda: "",
-    create=_create,
+    create=RecordedGrader.create,
     standard=True,
     runs_model=False,
     reads=("prompt",),

@@ -1,7 +1,4 @@
-"""Where graders are found, and the one that a track names.
-
-Others come with an extension: `graders` of `trecexam.extension.Extension`.
-"""
+"""Where graders are found, here and in extensions, and the one that a track names."""
 
 from __future__ import annotations
 
@@ -35,10 +32,7 @@ def available() -> Mapping[str, Factory]:
 @cache
 def _places() -> Mapping[str, str]:
     """Return "module:name" of each grader's factory, by the grader's name."""
-    places = dict(BUILT_IN)
-    for extension in extensions():
-        places |= extension.graders
-    return places
+    return {**BUILT_IN, **{name: at for each in extensions() for name, at in each.graders.items()}}
 
 
 def is_standard(name: str) -> bool:

@@ -9,23 +9,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from converters.errors import ConversionError
 from converters.segment import segments
 from converters.support_labels import LABELS, read_support_labels
 from trecexam.bank.model import STATEMENT
-from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Scale
-from trecexam.graders.cut_points import CUT_POINTS
-from trecexam.graders.embedding import EmbeddingGrader
+from trecexam.graders.embedding import CUT_POINTS, EmbeddingGrader
 from trecexam.graders.recorded import RecordedGrader, Recording
 
 #: Words and punctuation marks of a window of a passage, which ends where a sentence ends.
 WINDOW = 64
 #: From what is related on (a rating of 2) support is partial, from what is a perfect answer on (5) full: the
-#: cosines that `cut_points` linked to judgments of relevance on TREC DL 2019.
+#: cosines that were linked to judgments of relevance on TREC DL 2019.
 SUPPORT_CUTS = (CUT_POINTS[1], CUT_POINTS[4])
 
 
@@ -59,17 +57,9 @@ class SupportRecorded(RecordedGrader):
     scale = Scale(2, 1)
     model_and_prompt = None
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *_: str | None) -> None:
         super().__init__(path)
         self.item_kinds = frozenset({STATEMENT})
-
-    @classmethod
-    def create(cls, settings: GraderSection, root: Path) -> Self:
-        if settings.recorded is None:
-            raise GraderError(
-                "`recorded` in [grader] needs `recorded`, the file of labels, as out/support.tsv"
-            )
-        return cls(root / settings.recorded)
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:

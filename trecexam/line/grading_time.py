@@ -9,7 +9,7 @@ from trecexam.graders.base import Cell
 from trecexam.graders.kept_vectors import no_kept_vectors
 from trecexam.graders.meter import MeasuredTime, measured
 from trecexam.graders.registry import is_standard
-from trecexam.graders.written import WritingGrader
+from trecexam.graders.writing.base import WritingGrader
 from trecexam.line.assessment import Assessment
 from trecexam.line.grading import missing_cells
 from trecexam.line.loader import TrackLoader

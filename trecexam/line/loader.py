@@ -29,7 +29,7 @@ from trecexam.graders.meter import Spent, Usage
 from trecexam.graders.registry import is_standard, reading_fingerprint
 from trecexam.graders.replies import FIRST
 from trecexam.graders.writing.base import naming
-from trecexam.graders.writing.kept_answers import spent_by_writers
+from trecexam.graders.writing.kept_answers import AnswerFile
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import none_is_read, nothing_read
 from trecexam.line.dropped_runs import DroppedRuns
@@ -387,7 +387,7 @@ class TrackLoader:
         return (grading.grader for grading in self.track.gradings(self.purse, but=self.name))
 
     def _by_writers(self) -> Usage:
-        return spent_by_writers(self.folder.answers_path, self.purse)
+        return AnswerFile(self.folder.answers_path).spent(self.purse)
 
     def stamps(
         self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None

@@ -316,7 +316,7 @@ def test_answers_without_a_label_count_as_no_support(tmp_path: Path) -> None:
         ({"prompt": "UMBRELA"}, "is of the kind support, which asks about statement"),
         ({"name": "embedding", "cut_points": [0.5]}, "in rising order"),
         ({"name": "embedding", "cut_points": [0.1, 0.2, 0.3, 0.4, 0.5]}, "give 2 cosines in rising order"),
-        ({"name": "recorded"}, "needs `recorded`, the file of labels"),
+        ({"name": "recorded"}, 'needs `recorded = "FILE"`'),
         ({"citation": "all"}, "did you mean `citations`?"),
     ],
 )
@@ -384,5 +384,4 @@ def test_a_track_without_the_section_has_no_trace_of_support(graded: Path) -> No
         track.update()
     config = json.loads((graded / "out" / "manifest.json").read_text())["config"]
     assert "support" not in config
-    assert "truncate" not in config["track"]
     assert not list((graded / "out").glob("support*"))

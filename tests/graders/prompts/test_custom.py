@@ -107,8 +107,16 @@ def test_a_jinja_prompt_can_use_conditions_and_its_slots_are_detected(tmp_path: 
         ("p.jinja", "{% include 'x' %}{{ question }} {{ context }}", "cannot be filled in"),
         ("p.toml", "template = '{nuggets} {context}'\n", 'a .toml file with `parser = "assignment"`'),
         ("p.jinja", "{{ nuggets }} {{ context }}", 'a .toml file with `parser = "assignment"`'),
-        ("p.toml", "template = '{nugget} {context}'\nparser = 'assignment'\n", "write {nuggets} into it"),
-        ("p.toml", "template = '{nugget} {context}'\ngroup = 5\n", "`group` is for prompts with {nuggets}"),
+        (
+            "p.toml",
+            "template = '{nugget} {context}'\nparser = 'assignment'\n",
+            "a list of nuggets needs {nuggets}",
+        ),
+        (
+            "p.toml",
+            "template = '{nugget} {context}'\ngroup = 5\n",
+            "`group`, {num_nuggets} and that parser are for such a list",
+        ),
         ("p.toml", "template = '{nuggets} {nugget} {context}'\nparser = 'assignment'\n", "take {nugget} out"),
         (
             "p.toml",
@@ -120,12 +128,12 @@ def test_a_jinja_prompt_can_use_conditions_and_its_slots_are_detected(tmp_path: 
         (
             "p.toml",
             "template = '{nuggets} {context}'\nparser = 'assignment'\nanswers = { 'a, b' = 1 }\n",
-            "'a, b' cannot be in a list",
+            "'a, b' cannot be told from others in a list",
         ),
         (
             "p.toml",
             "template = '{nuggets} {context}'\nparser = 'assignment'\nanswers = { Full = 1, full = 0 }\n",
-            "'full' is read as another answer",
+            "'full' cannot be told from others in a list",
         ),
         (
             "p.toml",

@@ -9,11 +9,12 @@ from typing import Any
 
 from trecexam.config import RaySection
 from trecexam.errors import GraderError
+from trecexam.extension import provided
 from trecexam.extensions.cluster import missing_for_cluster
 from trecexam.extensions.cluster.grader import ClusterGrader
 from trecexam.extensions.cluster.pool import Lost, Pool
 from trecexam.graders.replies import Unwritten, WrittenText
-from trecexam.graders.writing.base import LocalModelSettings, Writer, models_here, naming
+from trecexam.graders.writing.base import LocalModelSettings, Writer, naming
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class WriterRecipe:
             raise GraderError(
                 f"'{folder}' is not a folder on this machine of the cluster: put the model there"
             )
-        writer: Writer = models_here().writer(self.settings, None, "grader")
+        writer: Writer = provided("models").writer(self.settings, None, "grader")
         if writer.identity != self.identity:
             raise GraderError(
                 f"the model in '{folder}' differs on that machine: give all machines of the cluster the same"
@@ -51,7 +52,7 @@ class ClusterWriter:
     meter = None
 
     def __init__(self, settings: LocalModelSettings, cluster: RaySection, memory: Path, section: str) -> None:
-        writer: Writer = models_here().writer(settings, memory, section)
+        writer: Writer = provided("models").writer(settings, memory, section)
         self._writer, self.plain, self.fitted = writer, writer.plain, writer.fitted
         self.estimate = writer.estimate
         self.model, self.new_tokens, self.seed = settings.name, settings.new_tokens, settings.seed

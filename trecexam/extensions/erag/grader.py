@@ -23,9 +23,8 @@ from trecexam.folder import PROMPT_SUFFIXES
 from trecexam.graders.base import Cell, Factory
 from trecexam.graders.prompts import Reading
 from trecexam.graders.replies import RAISE_LIMIT, read_reply
-from trecexam.graders.writing.base import Fitted, Writer
+from trecexam.graders.writing.base import Fitted, Writer, WritingGrader, missing_for_writing, refuse
 from trecexam.graders.writing.create import grading_writer
-from trecexam.graders.written import WritingGrader, missing_for_writing, refuse
 from trecexam.templates import TemplateFile, filled, read_own_prompt
 
 SLOTS = ("query", "document")

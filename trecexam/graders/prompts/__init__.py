@@ -109,14 +109,12 @@ class PromptedGrader(Grader):
         self, prompt: Prompt, cells: Sequence[Cell], passage: str, plain: Callable[[str], str]
     ) -> str:
         """Return the prompt of a call's cells with a passage; `plain` takes special tokens out of texts."""
-        cell = cells[0]
-        if prompt.group > 1:
-            items = [each.item._replace(text=plain(each.item.text)) for each in cells]
-            return prompt.list_text(plain(cell.query_text), items, plain(passage))
-        item = cell.item._replace(text=plain(cell.item.text))
-        if prompt.needs_key:
-            key = tuple(map(plain, item.gold_answers))
-            item = item._replace(
-                gold_answers=key, choices=tuple((x, plain(text)) for x, text in item.choices)
+        items = [
+            item._replace(
+                text=plain(item.text),
+                gold_answers=tuple(map(plain, item.gold_answers)),
+                choices=tuple((key, plain(text)) for key, text in item.choices),
             )
-        return prompt.text(plain(cell.query_text), item, plain(passage))
+            for item in (cell.item for cell in cells)
+        ]
+        return prompt.list_text(plain(cells[0].query_text), items, plain(passage))

@@ -104,19 +104,15 @@ def _asked_kind(file: PromptFile, present: AbstractSet[str], left: str, right: s
 def _group(file: PromptFile, present: AbstractSet[str]) -> int:
     """Return how many nuggets the prompt asks about at most."""
     is_list, reads_list = "nuggets" in present, file.parser == "assignment"
-    single = sorted(present & {"question", "nugget", "statement", "correct_answer"})
-    reasons = {
-        '`parser = "assignment"` reads a list: write {nuggets} into it': reads_list and not is_list,
-        "`group` is for prompts with {nuggets}": file.group is not None and not is_list,
-        "{num_nuggets} is for prompts with {nuggets}": "num_nuggets" in present and not is_list,
-        'a list of nuggets, {nuggets}, needs a .toml file with `parser = "assignment"`': is_list
-        and not reads_list,
-        "{nuggets} asks about nuggets: take `asks` out": is_list and file.asks not in {None, "nugget"},
-        f"it asks about several nuggets at once: take {{{', '.join(single)}}} out": is_list and single,
-    }
-    for reason, is_wrong in reasons.items():
-        if is_wrong:
-            raise GraderError(f"this prompt cannot be used: {reason}")
+    single = [f"{{{slot}}}" for slot in (*_KINDS[:3], "correct_answer") if slot in present]
+    single += ["`asks`"] if file.asks not in {None, "nugget"} else []
+    if is_list and single:
+        raise GraderError(f"{{nuggets}} asks about several nuggets at once: take {', '.join(single)} out")
+    if is_list != reads_list or (not is_list and (file.group is not None or "num_nuggets" in present)):
+        raise GraderError(
+            'a list of nuggets needs {nuggets} and a .toml file with `parser = "assignment"`; '
+            "`group`, {num_nuggets} and that parser are for such a list alone"
+        )
     return (file.group or GROUP) if is_list else 1
 
 
@@ -129,10 +125,8 @@ def _checked_answers(file: PromptFile, scale: int) -> tuple[tuple[str, int], ...
         if not 0 <= rating <= scale or not answer.strip():
             raise GraderError(f"`answers`: '{answer}' has no rating on the scale 0..{scale}")
         label = as_label(answer)
-        if is_list and (re.search(r"""[\[\]'",\\\n]""", answer) or not label):
-            raise GraderError(f"`answers`: '{answer}' cannot be in a list")
-        if is_list and label in labels:
-            raise GraderError(f"`answers`: '{answer}' is read as another answer")
+        if is_list and (re.search(r"""[\[\]'",\\\n]""", answer) or not label or label in labels):
+            raise GraderError(f"`answers`: '{answer}' cannot be told from others in a list")
         labels.add(label)
     if is_list and not labels:
         raise GraderError("`answers`: a list needs labels")

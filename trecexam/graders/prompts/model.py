@@ -97,19 +97,16 @@ class Prompt:
         Raises:
             GraderError: a Jinja template cannot be filled in with these values.
         """
-        if self.group > 1:
-            return self.list_text(query, [item], passage)
-        values = dict.fromkeys(("question", "nugget", "statement"), "")
-        values |= {"query": query, "correct_answer": correct_answer(item)}
-        values |= dict.fromkeys(("context", "passage", "citation", "answer"), passage)
-        values[self.asks] = item.text
-        return filled(self.template, values, jinja=self.jinja, name=self.source)
+        return self.list_text(query, [item], passage)
 
     def list_text(self, query: str, items: Sequence[Item], passage: str) -> str:
-        """Return the prompt for these items with one passage; items are a list as Python writes it."""
-        nuggets = [item.text for item in items]
-        values = {"query": query, "num_nuggets": str(len(nuggets)), "nuggets": str(nuggets)}
-        values |= dict.fromkeys(("context", "passage", "answer"), passage)
+        """Return the prompt for these items with one passage; several are a list as Python writes it."""
+        values = dict.fromkeys(("context", "passage", "citation", "answer"), passage) | {"query": query}
+        if self.group > 1:
+            values |= {"num_nuggets": str(len(items)), "nuggets": str([item.text for item in items])}
+        else:
+            values |= dict.fromkeys(("question", "nugget", "statement"), "")
+            values |= {"correct_answer": correct_answer(items[0]), self.asks: items[0].text}
         return filled(self.template, values, jinja=self.jinja, name=self.source)
 
     def read(self, reply: str, item: Item, compat: str | None = None, *, cut: bool = False) -> Reading:

@@ -91,18 +91,13 @@ class Secret:
 
 def _read(name: str, setting: str) -> str:
     key = os.environ.get(name, "").strip()
-    if not key:
-        reason = f"is not set: put the key into it, or name another one in `{setting}` in [grader]"
-    elif not key.isascii() or not key.isprintable() or " " in key:
-        reason = "holds no key: it has blanks or unusual characters"
-    elif len(key) < _SHORTEST:
-        reason = (
-            f"holds no key: it has less than {_SHORTEST} characters; leave it out of `{setting}` in [grader] "
-            "where the server wants none"
-        )
-    else:
+    if len(key) >= _SHORTEST and key.isascii() and key.isprintable() and " " not in key:
         return key
-    raise GraderError(f"the environment variable {name} {reason}")
+    reason = f"holds no key of {_SHORTEST} or more plain characters" if key else "is not set"
+    raise GraderError(
+        f"the environment variable {name} {reason}: put the key into it, name another one in `{setting}` in "
+        "[grader], or leave it out where the server wants none"
+    )
 
 
 def _pattern(key: str) -> re.Pattern[str]:

@@ -19,7 +19,7 @@ from anyio.from_thread import start_blocking_portal
 
 from trecexam.errors import GraderError
 from trecexam.graders.base import UngradedError
-from trecexam.graders.meter import Usage, guessed, reached
+from trecexam.graders.meter import Usage, guessed
 from trecexam.graders.replies import Unwritten, WrittenText
 from trecexam.graders.server.client import SGLANG, Client, RefusedError, Secret
 from trecexam.graders.server.model import PassingError, Request, Server, tokens, written
@@ -195,7 +195,6 @@ def asked(
     most: Callable[[Job], Usage],
     ask: Callable[[Exchange, Job], Coroutine[Any, Any, Result]],
     *,
-    then: str,
     ahead: int = 1,
     gather: float = BEAT,
     waits: Callable[[], bool] = lambda: False,
@@ -209,7 +208,6 @@ def asked(
         probe: as of `Exchange`.
         most: what a job takes at most, by guessed tokens in.
         ask: does a job.
-        then: what a higher limit is for, as follows "raise it".
         ahead: jobs under way for each of the `concurrency` places, so that none stands empty.
         gather: seconds for which results may wait for others. 0: the caller has each result before anything
             else is started.
@@ -277,4 +275,4 @@ def asked(
                 portal.start_task_soon(client.close).result(_CLOSING)
             portal.call(portal.stop, True)
     if limit:
-        raise UngradedError(reached(limit, then))
+        raise UngradedError(limit)

@@ -75,7 +75,6 @@ class ServerGrader(PromptedGrader):
             first.counting(self._calls(cells)),
             self._most,
             self._graded,
-            then="to grade the rest",
             ahead=2,
             waits=lambda: first.are_due,
         )

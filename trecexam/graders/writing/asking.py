@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import takewhile, zip_longest
+from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
 from trecexam.graders.base import Estimate, Stopwatch, UngradedError
@@ -152,8 +152,7 @@ def _measured(prompt_sets: Sequence[PromptSet[Any]]) -> MeasuredTime | None:
     if not todo or not all(writer.is_here for writer, _ in todo):
         return None
     writer = todo[0][0]
-    in_turn = zip_longest(*(prompts for who, prompts in todo if who is writer))
-    prompts = [prompt for of_each in in_turn for prompt in of_each if prompt is not None]
+    prompts = [prompt for who, of_writer in todo if who is writer for prompt in of_writer]
     return measured(lambda part: [*writer.write(part)], prompts, sum(len(each) for _, each in todo))
 
 

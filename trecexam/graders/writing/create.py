@@ -16,6 +16,7 @@ from trecexam.config import (
     TrackConfig,
     purse_of,
 )
+from trecexam.config.track_config import LANGUAGE_MODELS
 from trecexam.errors import GraderError
 from trecexam.extension import provided
 from trecexam.folder import TrackFolder
@@ -24,7 +25,7 @@ from trecexam.graders.meter import Meter, Usage, guessed
 from trecexam.graders.replies import Unwritten, WrittenText
 from trecexam.graders.server.model import Request, Server, missing_for_servers, plain, shortened
 from trecexam.graders.weights import model_folder
-from trecexam.graders.writing.base import Fitted, LocalModelSettings, Writer, models_here, naming
+from trecexam.graders.writing.base import Fitted, LocalModelSettings, Writer, naming
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 
 if TYPE_CHECKING:
@@ -46,11 +47,11 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
         GraderError: neither names one.
     """
     generator, grader = config.generator, config.grader
+    if generator.name is None and (generator.model is not None or generator.base_url is not None):
+        name = "openai" if generator.base_url is not None else "causal"
+        generator = generator.model_copy(update={"name": name})
     if generator.name is not None:
         return generator, "generator"
-    if generator.model is not None or generator.base_url is not None:
-        name = "openai" if generator.base_url is not None else "causal"
-        return generator.model_copy(update={"name": name}), "generator"
     if not config.has_writer:
         raise GraderError(
             "no language model to write with: set `name` (openai, causal or seq2seq) and `model` in "
@@ -58,8 +59,8 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
         )
     shared = {key: getattr(grader, key) for key in LanguageModelSection.model_fields}
     if grader.name == "seq2seq" and grader.model is None:
-        shared["model"] = models_here().default
-    if grader.name not in ("openai", "causal", "seq2seq"):
+        shared["model"] = provided("models").default
+    if grader.name not in LANGUAGE_MODELS:
         # In this process, the model's files say what kind it is.
         shared["name"] = "openai" if grader.base_url is not None else None
     set_values = {key: getattr(generator, key) for key in generator.model_fields_set}
@@ -67,10 +68,7 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
 
 
 def create_writer(config: TrackConfig, root: Path, system: str = "") -> Writer:
-    """Make the writer that a track's settings name; loads no model.
-
-    Args:
-        system: what the model is told before each prompt.
+    """Make the writer that a track's settings name; loads no model. `system` stands before each prompt.
 
     Raises:
         GraderError: none is named, or it cannot run here; the message says what to do.
@@ -140,17 +138,13 @@ def _writer(
     section: str = "grader",
     ray: RaySection | None = None,
 ) -> Writer:
-    """Make a writer.
-
-    Args:
-        kind: "openai", "causal" or "seq2seq"; None for what a local model's files say.
-    """
+    """Make a writer of a kind: "openai", "causal" or "seq2seq"; None for what a local model's files say."""
     if kind == "openai":
         missing = missing_for_servers()
         if missing:
             raise GraderError(f"a server cannot be asked: {missing}")
         return ServerWriter(settings, section, system=system, schema=schema)
-    models = models_here()
+    models = provided("models")
     missing = models.missing()
     if missing:
         raise GraderError(f"a model cannot be run: {missing}")
@@ -197,10 +191,7 @@ class ServerWriter(Server):
     ) -> None:
         super().__init__(settings, system=system, schema=schema)
         self.section = section
-
-    @property
-    def _max_characters(self) -> int | None:
-        return self.settings.max_characters if isinstance(self.settings, GraderSection) else None
+        self._max_characters = settings.max_characters if isinstance(settings, GraderSection) else None
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -217,8 +208,7 @@ class ServerWriter(Server):
         return plain(text)
 
     def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
-        limit = self._max_characters
-        part = text if limit is None else shortened(text, limit)
+        part = text if self._max_characters is None else shortened(text, self._max_characters)
         return Fitted(render(plain(part)), cut=len(part) < len(text))
 
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
@@ -227,7 +217,7 @@ class ServerWriter(Server):
         unanswered: list[str] = []
         with naming(self.section):
             # An answer is on disk before a prompt goes out in its place, see `Job`.
-            batches = asked(self, _PROBE, prompts, self._most, _ask, then="to go on", gather=0)
+            batches = asked(self, _PROBE, prompts, self._most, _ask, gather=0)
             with closing(batches):
                 for results in batches:
                     passing = [text for _, text in results if isinstance(text, Unwritten) and text.passing]

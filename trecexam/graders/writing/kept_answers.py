@@ -187,8 +187,3 @@ def _sealed(start: bytes) -> bytes:
 
 def _digest(prompt: str) -> str:
     return hashlib.sha256(prompt.encode(errors="replace")).hexdigest()
-
-
-def spent_by_writers(answers: Path, purse: str) -> Usage:
-    """Return what writers used of the budget of a section, by the file of their answers."""
-    return AnswerFile(answers).spent(purse)

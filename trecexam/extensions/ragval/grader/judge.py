@@ -19,9 +19,8 @@ from trecexam.extensions.ragval.grader.reading import PERMITTED, read_scores
 from trecexam.graders.base import Cell, Factory
 from trecexam.graders.prompts import Reading
 from trecexam.graders.prompts.parsing import UNPARSED
-from trecexam.graders.writing.base import Fitted, Writer
+from trecexam.graders.writing.base import Fitted, Writer, WritingGrader, missing_for_writing, refuse
 from trecexam.graders.writing.create import grading_writer
-from trecexam.graders.written import WritingGrader, missing_for_writing, refuse
 from trecexam.templates import filled
 
 #: The kinds of items that it grades; both are answered by one request.
