@@ -23,7 +23,7 @@ from outside import outside
 from support import RECORDED, REPORTED, HashGrader, Terminal, graded_track, make_small_track
 
 import trecexam
-from trecexam.tables.plots.model import Drawing, Plot
+from trecexam.results.plots.model import Drawing, Plot
 
 # A busy machine is slow, not wrong. `bash tests/run.sh --all` is thorough.
 for name, examples in (("trecexam", 20), ("thorough", 100)):
@@ -251,7 +251,7 @@ def trec_eval(request: pytest.FixtureRequest) -> real_trec_eval.TrecEval:
 @pytest.fixture(scope="session", autouse=True)
 def draw() -> Iterator[Callable[[Plot], Drawing]]:
     """Every update makes the whole report, but this draws plots only for tests with the mark `plots`."""
-    from trecexam.tables.plots import canvas
+    from trecexam.results.plots import canvas
 
     with pytest.MonkeyPatch.context() as patch:
         drawn = canvas._drawn
@@ -264,7 +264,7 @@ def drawn_where_marked(
     request: pytest.FixtureRequest, draw: Callable[[Plot], Drawing], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if request.node.get_closest_marker("plots"):
-        monkeypatch.setattr("trecexam.tables.plots.canvas._drawn", draw)
+        monkeypatch.setattr("trecexam.results.plots.canvas._drawn", draw)
 
 
 def _not_drawn(plot: Plot) -> Drawing:

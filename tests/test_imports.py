@@ -74,7 +74,7 @@ def test_pandas_is_not_loaded_even_if_installed(graded: Path, tmp_path: Path) ->
     for name, space in (("backwards", " "), ("aligned", "   ")):
         (graded / "runs" / f"{name}.run").write_text("".join(reversed(lines)).replace(" ", space))
     code = (
-        "import sys; from trecexam.cli.main import run; from trecexam.line import run_columns; "
+        "import sys; from trecexam.cli.main import run; from trecexam.inputs import run_columns; "
         "run_columns.LEAST = 1; "
         "sys.exit(any(run([*command, sys.argv[1]]) for command in (['watch', '--once'], ['leaderboard'])))"
     )

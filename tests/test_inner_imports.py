@@ -35,7 +35,7 @@ PERMITTED = {
     },
     "matplotlib": {
         "trecexam.outputs.plotting",
-        "trecexam.tables.plots.canvas",
+        "trecexam.results.plots.canvas",
     },
     "jinja2": {
         "trecexam.extensions.page.cli.serve",
@@ -54,7 +54,7 @@ PERMITTED = {
         "trecexam.extensions.audit.cli",
         "trecexam.extensions.exams.cli.fitting",
         "trecexam.extensions.ragval.cli.commands",
-        "trecexam.line.dropped_runs",
+        "trecexam.inputs.dropped_runs",
     },
     "pyarrow": {"trecexam.cli.export", "trecexam.cli.init", "trecexam.extensions.campaign.cli.commands"},
     "numpy": {"trecexam.extensions.check.cli"},
@@ -80,7 +80,7 @@ PERMITTED = {
         "trecexam.graders.server.grader",
         "trecexam.graders.writing.create",
     },
-    "trecexam.graders.prompts.stated": {"trecexam.line.track_graders"},
+    "trecexam.graders.prompts.stated": {"trecexam.inputs.track_graders"},
 }
 
 

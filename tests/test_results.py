@@ -15,7 +15,7 @@ from rag_track import make_demo_with_two_graders
 
 import trecexam
 from trecexam.cli.main import cli, run
-from trecexam.tables.result import Result
+from trecexam.results.result import Result
 from trecexam.track_groups import Group
 
 CALLS: dict[str, Callable[[Any], Result]] = {

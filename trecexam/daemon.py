@@ -17,14 +17,14 @@ from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected, Stamp, stamp
 from trecexam.files.track_lock import TrackLock
 from trecexam.folder import TrackFolder, refuse_code, settings_caution
-from trecexam.line.grading import Progress
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.rejected import lost_in_words
-from trecexam.line.track_graders import usable_folders
+from trecexam.grades.grading import Progress
+from trecexam.grades.open_track import OpenTrack
+from trecexam.grades.rejected import lost_in_words
+from trecexam.inputs.track_graders import usable_folders
 from trecexam.outputs.grader_update import warm_up
 from trecexam.outputs.update import update
 from trecexam.outputs.updates import Update
-from trecexam.tables.text import plural, shorten_list
+from trecexam.results.text import plural, shorten_list
 from trecexam.watching.events import Hints, Wake, watching
 from trecexam.watching.settle import Settler
 
@@ -61,7 +61,7 @@ class Daemon:
     doing: str = field(default="", init=False)
     _stop: threading.Event = field(default_factory=threading.Event, init=False)
     _wake: Wake = field(default_factory=Wake, init=False)
-    _loaders: TrackLoaders | None = field(default=None, init=False)
+    _loaders: OpenTrack | None = field(default=None, init=False)
     _config_stamp: object = field(default=None, init=False)
     _settler: Settler | None = field(default=None, init=False)
     _reported: frozenset[Rejected] = field(default=frozenset(), init=False)
@@ -123,7 +123,7 @@ class Daemon:
         if self._loaders is not None:
             self._loaders.close()
         self._config_stamp = (written, _settings(folder)[1])
-        self._loaders, self._warm = TrackLoaders(folder), False
+        self._loaders, self._warm = OpenTrack(folder), False
         patience = folder.config.watch.settle if self.settle is None else self.settle
         if self._settler is None or self._settler.settle != patience:
             self._settler = Settler(patience)
@@ -160,7 +160,7 @@ class Daemon:
             self.doing = ""
         return min([poll, *waiting.values()])
 
-    def _update(self, loaders: TrackLoaders, hold: tuple[Path, ...]) -> Update:
+    def _update(self, loaders: OpenTrack, hold: tuple[Path, ...]) -> Update:
         done = update(
             loaders,
             self.progress,
@@ -214,7 +214,7 @@ def _settings(folder: TrackFolder) -> tuple[object, object]:
     return stamp(folder.config_path), tuple(path and stamp(path) for path in named_paths)
 
 
-def _stamps(loaders: TrackLoaders) -> dict[Path, Stamp]:
+def _stamps(loaders: OpenTrack) -> dict[Path, Stamp]:
     """Return the stamps of all input files, of the graders that can say which they look at.
 
     Raises:

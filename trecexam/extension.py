@@ -41,14 +41,14 @@ class Extension:
     Attributes:
         name: of the extension, for messages.
         commands: of `trecexam`, by name; "export pack" is one more in the group `export`.
-        features: each a `trecexam.line.feature.Feature`: files in out/, sections of the report and
+        features: each a `trecexam.feature.Feature`: files in out/, sections of the report and
             of the live page, plots.
         graders: each a `trecexam.graders.Factory`, by the name that `name` in [grader] has for it.
         settings: sections of trecexam.toml, each a subclass of `trecexam.config.Section`, by name.
         teacher: fills holes by what judgments teach: see `trecexam.features.fill.teaching.Teacher`.
         elsewhere: has graders' and writers' work done on other machines: `CLUSTER` of the extension cluster.
         models: has language models of this process write: `MODELS` of the extension local_models.
-        answers: reads dropped files of whole answers: see `trecexam.line.dropped_files.AnswersReader`.
+        answers: reads dropped files of whole answers: see `trecexam.inputs.dropped_files.AnswersReader`.
         bank_writer: has test banks written that are missing: `bank_job` of the extension banks.
     """
 

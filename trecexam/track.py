@@ -12,10 +12,10 @@ from trecexam.errors import TrackError, TrecexamError
 from trecexam.files.track_lock import TrackLock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
-from trecexam.line.evaluation import leaderboard
-from trecexam.line.loaded_track import LoadedTrack, has_bank
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.selection import Selection
+from trecexam.grades.evaluation import leaderboard
+from trecexam.grades.loaded_track import LoadedTrack, has_bank
+from trecexam.grades.open_track import OpenTrack
+from trecexam.grades.selection import Selection
 from trecexam.scores.measures import measure as parsed
 
 if TYPE_CHECKING:
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from trecexam.features.holes.holes import By, HolesReport
     from trecexam.features.leaderboard.differences import Differences, Test
     from trecexam.graders import Grader
-    from trecexam.line.grading import Progress
-    from trecexam.line.measure_names import MeasureLike, Measures
-    from trecexam.line.status import Status
+    from trecexam.grades.grading import Progress
+    from trecexam.grades.status import Status
+    from trecexam.inputs.measure_names import MeasureLike, Measures
     from trecexam.outputs.updates import Update
+    from trecexam.results.frames import Library
+    from trecexam.results.plots.paper import PaperFigure
+    from trecexam.results.result import Tables
     from trecexam.scores.labels import LabelRule, RubricQrel
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.scores.paired_tests import Correction
-    from trecexam.tables.frames import Library
-    from trecexam.tables.plots.paper import PaperFigure
-    from trecexam.tables.result import Tables
     from trecexam.track_groups import Correlate, Export, Files, Fill, Grading, Override, Verify
 
 
@@ -62,7 +62,7 @@ def open_track(
     Raises:
         TrecexamError: it is no track folder, or its trecexam.toml is wrong.
     """
-    return Track(TrackLoaders(TrackFolder.open(root, trust_code=trust_code), grader, graders=graders))
+    return Track(OpenTrack(TrackFolder.open(root, trust_code=trust_code), grader, graders=graders))
 
 
 def selection(track: Track) -> Selection:
@@ -78,9 +78,9 @@ class Track:
     A result that one of several graders gives, though none was selected, has a note with the grader's name.
     """
 
-    def __init__(self, loaders: TrackLoaders, grader: str | None = None) -> None:
+    def __init__(self, loaders: OpenTrack, grader: str | None = None) -> None:
         """Args: grader: the name of the selected grader; None for the track as a whole."""
-        if not isinstance(loaders, TrackLoaders):
+        if not isinstance(loaders, OpenTrack):
             raise TrecexamError(f'use trecexam.open_track("{loaders}") to open a track folder')
         # Settings that do not go together are reported here, and not by the first call.
         self._selected = Selection(loaders, grader)
@@ -140,7 +140,7 @@ class Track:
         return tuple(f"{name}:{parsed(column)}" for name, each in assessments for column in each.measures)
 
     def __repr__(self) -> str:
-        from trecexam.line.status import status_line
+        from trecexam.grades.status import status_line
 
         try:
             return f"<Track {self.name!r}: {status_line(self.status())}>"
@@ -193,7 +193,7 @@ class Track:
 
     def status(self) -> Status:
         """Return inputs, progress of grading, and the running process; of each grader, and their sum."""
-        from trecexam.line.status import track_status
+        from trecexam.grades.status import track_status
 
         return track_status(self._selected.loaders, self._selected.names)
 

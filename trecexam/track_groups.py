@@ -25,21 +25,21 @@ from trecexam.files.stamps import Rejected
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import MeasuredTime
-from trecexam.line.grading import Graded, Progress
-from trecexam.line.grading_time import measure_time
-from trecexam.line.kind import Kind
-from trecexam.line.loaded_track import has_bank
-from trecexam.line.lost_grades import lost_grades
-from trecexam.line.measure_names import Measures
-from trecexam.line.missing_banks import estimate_missing_banks, forget_unread_answers
-from trecexam.line.official import official_judgments
-from trecexam.line.rejected import all_rejected
-from trecexam.line.selection import Selection
-from trecexam.line.sheets import Counts
-from trecexam.line.track_pool import count_judged_outside
+from trecexam.grades.grading import Graded, Progress
+from trecexam.grades.grading_time import measure_time
+from trecexam.grades.loaded_track import has_bank
+from trecexam.grades.lost_grades import lost_grades
+from trecexam.grades.missing_banks import estimate_missing_banks, forget_unread_answers
+from trecexam.grades.official import official_judgments
+from trecexam.grades.rejected import all_rejected
+from trecexam.grades.selection import Selection
+from trecexam.grades.sheets import Counts
+from trecexam.inputs.kind import Kind
+from trecexam.inputs.measure_names import Measures
+from trecexam.inputs.track_pool import count_judged_outside
+from trecexam.results.frames import Library
+from trecexam.results.result import Tables
 from trecexam.scores.labels import LabelRule, subtopic_qrels
-from trecexam.tables.frames import Library
-from trecexam.tables.result import Tables
 
 
 class Group:

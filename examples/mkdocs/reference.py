@@ -27,7 +27,7 @@ from trecexam.config.language_models import LanguageModelSection
 from trecexam.config.sections import ScoresSection, TrackSection
 from trecexam.config.track_config import config_class
 from trecexam.extension import extensions, named
-from trecexam.line.feature import Feature
+from trecexam.feature import Feature
 from trecexam.outputs.features import features
 from trecexam.scores.columns.measures import MEASURES as ON_COLUMNS
 from trecexam.scores.cover import NUGGET_SCORES, Cover

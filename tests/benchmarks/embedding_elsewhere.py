@@ -26,10 +26,10 @@ from scipy.stats import rankdata
 import trecexam
 from trecexam.folder import TrackFolder
 from trecexam.graders.embedding import EmbeddingGrader
-from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import encoder_agreements, highest_cosines
-from trecexam.line.evaluation import official_values
-from trecexam.line.loader import TrackLoaders
+from trecexam.grades.diagnostics import encoder_agreements, highest_cosines
+from trecexam.grades.evaluation import official_values
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.open_track import OpenTrack
 from trecexam.scores.encoder_likeness import agreement, runs_like_encoder
 from trecexam.scores.rank_correlation.tau import tau_b_columns
 
@@ -65,7 +65,7 @@ def main(shared: Path, work: Path) -> None:
             parts["tau"] += agreement_rows(track, name)
             if name != DL19:
                 parts["shift"] += shift_rows(track, name, teams(shared / "collections" / name))
-        with TrackLoaders(TrackFolder.open(root)) as loaders:
+        with OpenTrack(TrackFolder.open(root)) as loaders:
             loader = loaders.first
             loaded = loader.load()
             own = cosine_runs(loaded) if name == DL19 else {}
@@ -197,7 +197,7 @@ def shift_rows(track: trecexam.Track, name: str, team_of: dict[str, str]) -> Ite
         )
 
 
-def cosine_runs(track: Assessment) -> dict[str, np.ndarray]:
+def cosine_runs(track: GradedTrack) -> dict[str, np.ndarray]:
     """Runs that the encoder makes of the pool: their agreement with the grader's order on each query."""
     assert isinstance(track.grader, EmbeddingGrader)
     means = official_values(track, ["nDCG@10"]).matrix("nDCG@10").mean(axis=1)
@@ -225,7 +225,7 @@ def cosine_runs(track: Assessment) -> dict[str, np.ndarray]:
 
 
 def with_encoders(
-    track: Assessment, of_team: Sequence[str], own: dict[str, np.ndarray]
+    track: GradedTrack, of_team: Sequence[str], own: dict[str, np.ndarray]
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     """The other runs' names, their agreements, those of the encoder's runs."""
     names, values = list(track.runs), encoder_agreements(track)
@@ -235,7 +235,7 @@ def with_encoders(
 
 
 def caution_rows(
-    track: Assessment, name: str, of_team: Sequence[str], own: dict[str, np.ndarray]
+    track: GradedTrack, name: str, of_team: Sequence[str], own: dict[str, np.ndarray]
 ) -> Iterator[str]:
     names, others, ours = with_encoders(track, of_team, own)
     called = list(own) or list(of_team)
@@ -252,7 +252,7 @@ def caution_rows(
 
 
 def drawn_rows(
-    track: Assessment, name: str, of_team: Sequence[str], own: dict[str, np.ndarray]
+    track: GradedTrack, name: str, of_team: Sequence[str], own: dict[str, np.ndarray]
 ) -> Iterator[str]:
     names, others, ours = with_encoders(track, of_team, own)
     called = list(own) or list(of_team)

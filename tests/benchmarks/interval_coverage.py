@@ -42,8 +42,8 @@ from threadpoolctl import threadpool_limits
 
 from trecexam.extensions.simulation.arithmetic import removal
 from trecexam.features.correlation.paired_scores import paired_scores
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.track_graders import open_folder
+from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.track_graders import open_folder
 from trecexam.scores.correlation import _coefficients, correlate, ends, error_and_bias, half_width
 from trecexam.scores.kappa import kappa
 from trecexam.scores.leaderboard import interval, score
@@ -325,7 +325,7 @@ def percent(share: float) -> str:
 
 
 def main(track: Path, ragval: Path | None) -> None:
-    with TrackLoaders(open_folder(track)) as loaders:
+    with OpenTrack(open_folder(track)) as loaders:
         loader = loaders.first
         compared = {(s.measure, s.official_measure): s for s in paired_scores(loader.load())}
     sides = {pair: (np.asarray(compared[pair].rubric), np.asarray(compared[pair].official)) for pair in PAIRS}

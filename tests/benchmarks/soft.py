@@ -27,10 +27,10 @@ from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.paired_scores import paired_scores
 from trecexam.folder import TrackFolder
 from trecexam.graders.embedding import CUT_POINTS, SOFT_POINTS, SOFT_WIDTH, probabilities
-from trecexam.line.assessment import Assessment
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.official import official_judgments
-from trecexam.line.probable_ratings import probable_ratings
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.official import official_judgments
+from trecexam.grades.open_track import OpenTrack
+from trecexam.grades.probable_ratings import probable_ratings
 from trecexam.scores.columns import Evaluator, Judged
 from trecexam.scores.expected import with_probabilities
 from trecexam.scores.rank_correlation.resampling import QueryDraws
@@ -63,7 +63,7 @@ def main(root: Path) -> None:
         config = folder.config.model_copy(
             update={"scores": folder.config.scores.model_copy(update={"label": label})}
         )
-        with TrackLoaders(replace(folder, config=config)) as loaders:
+        with OpenTrack(replace(folder, config=config)) as loaders:
             loader = loaders.first
             tracks[label] = loader.load()
             _ = probable_ratings(tracks[label])
@@ -77,7 +77,7 @@ def main(root: Path) -> None:
     RESULTS.write_text("\n".join(lines) + "\n")
 
 
-def whole(track: Assessment, label: str) -> list[str]:
+def whole(track: GradedTrack, label: str) -> list[str]:
     """Tau of all queries."""
     measures = [OFFICIAL, *(COVERS if label == "max" else ())]
     found = compare(track, measures, [OFFICIAL])
@@ -92,7 +92,7 @@ def whole(track: Assessment, label: str) -> list[str]:
     return lines
 
 
-def differences(hard: Assessment, expected: Assessment) -> list[str]:
+def differences(hard: GradedTrack, expected: GradedTrack) -> list[str]:
     """Of tau, with intervals over queries."""
     lines = [
         "\n## Differences\n",
@@ -120,7 +120,7 @@ def differences(hard: Assessment, expected: Assessment) -> list[str]:
     return lines
 
 
-def unseen(track: Assessment, cosines: Mapping[str, Floats]) -> list[str]:
+def unseen(track: GradedTrack, cosines: Mapping[str, Floats]) -> list[str]:
     """Cut points fitted on half of the queries, leaderboards of the other half."""
     rng = np.random.default_rng(0)
     taus: dict[str, list[float]] = {}
@@ -146,7 +146,7 @@ def unseen(track: Assessment, cosines: Mapping[str, Floats]) -> list[str]:
     return [*lines, f"\nHigher than its counterpart, of {2 * SPLITS} halves: {', '.join(higher)}."]
 
 
-def other_models(track: Assessment, cosines: Mapping[str, Floats]) -> list[str]:
+def other_models(track: GradedTrack, cosines: Mapping[str, Floats]) -> list[str]:
     """Why the probabilities are not a logistic around the hard cut points."""
     lines = ["\n## Other models of the probabilities\n"]
     lines += [
@@ -162,7 +162,7 @@ def other_models(track: Assessment, cosines: Mapping[str, Floats]) -> list[str]:
     return lines
 
 
-def seconds(track: Assessment) -> list[str]:
+def seconds(track: GradedTrack) -> list[str]:
     """What it costs."""
     started = time.process_time()
     for sheet in track.sheets.values():
@@ -184,7 +184,7 @@ def seconds(track: Assessment) -> list[str]:
     ]
 
 
-def cosines_of(track: Assessment) -> dict[str, Floats]:
+def cosines_of(track: GradedTrack) -> dict[str, Floats]:
     """query_id -> cosines of its passages and items, of the judged queries."""
     cosines = {}
     for query_id in official_judgments(track).labels:
@@ -197,7 +197,7 @@ def cosines_of(track: Assessment) -> dict[str, Floats]:
 
 
 def judged(
-    track: Assessment, cosines: Mapping[str, Floats], query_ids: Sequence[str]
+    track: GradedTrack, cosines: Mapping[str, Floats], query_ids: Sequence[str]
 ) -> tuple[list[Floats], list[int]]:
     labels = official_judgments(track).labels
     given, judgments = [], []
@@ -211,7 +211,7 @@ def judged(
 
 
 def evaluated(
-    track: Assessment,
+    track: GradedTrack,
     cosines: Mapping[str, Floats],
     query_ids: Sequence[str],
     cuts: Sequence[float],
@@ -235,7 +235,7 @@ def evaluated(
     return found | {f"`{name}`": tau(column, official) for name, column in zip(COVERS, covers.T, strict=True)}
 
 
-def means(track: Assessment, judgments: Judged, names: Sequence[str]) -> Any:
+def means(track: GradedTrack, judgments: Judged, names: Sequence[str]) -> Any:
     evaluator = Evaluator([ir_measures.parse_measure(name) for name in names], judgments)
     return np.array([evaluator.values(run).mean(axis=0) for run in track.runs.values()])
 

@@ -179,7 +179,7 @@ def store_grades(root: Path, grades: Sequence[tuple[list[str], list[str], Any]])
     from trecexam.folder import TrackFolder
     from trecexam.graders import create
     from trecexam.graders.base import identity_digest, identity_json
-    from trecexam.line.store import GradeRow, GradeStore
+    from trecexam.grades.store import GradeRow, GradeStore
 
     folder = TrackFolder.open(root)
     identity = create(folder.config.grader, root).identity

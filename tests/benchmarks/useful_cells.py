@@ -22,12 +22,12 @@ from scipy.stats import kendalltau
 
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Answer, Cell, Grader
-from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import useful_cells
-from trecexam.line.evaluation import rubric_values
-from trecexam.line.grading import missing_cells
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.sheets import MISSING
+from trecexam.grades.cell_order import useful_cells
+from trecexam.grades.evaluation import rubric_values
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.grading import missing_cells
+from trecexam.grades.open_track import OpenTrack
+from trecexam.grades.sheets import MISSING
 
 RESULTS = Path(__file__).parent / "results" / "useful-cells.md"
 MEASURES = ("P(rel=4)@20", "nDCG@20", "Cover(rel=4)@20")
@@ -55,7 +55,7 @@ class RevealingGrader(Grader):
         raise NotImplementedError
 
 
-def ungraded(track: Assessment, share: str = "nothing") -> Assessment:
+def ungraded(track: GradedTrack, share: str = "nothing") -> GradedTrack:
     """The track without its grades."""
     sheets = {
         q: replace(sheet, codes=np.full_like(sheet.codes, MISSING)) for q, sheet in track.sheets.items()
@@ -69,7 +69,7 @@ def ungraded(track: Assessment, share: str = "nothing") -> Assessment:
     )
 
 
-def revealed(cells: Iterable[Cell], full: Assessment) -> list[tuple[str, int, int]]:
+def revealed(cells: Iterable[Cell], full: GradedTrack) -> list[tuple[str, int, int]]:
     """The cells as (query_id, row, column), in the order in which they are asked for."""
     columns = {
         q: {item.item_id: at for at, item in enumerate(sheet.items)} for q, sheet in full.sheets.items()
@@ -81,7 +81,7 @@ def revealed(cells: Iterable[Cell], full: Assessment) -> list[tuple[str, int, in
     return order
 
 
-def partly(track: Assessment, full: Assessment, order: Sequence[tuple[str, int, int]]) -> Assessment:
+def partly(track: GradedTrack, full: GradedTrack, order: Sequence[tuple[str, int, int]]) -> GradedTrack:
     """The track with the grades of these cells; passages of the same text and equal items have them too."""
     codes = {q: sheet.codes.copy() for q, sheet in track.sheets.items()}
     known = {(full.sheets[q].texts[row], full.sheets[q].items[column].text, q) for q, row, column in order}
@@ -99,11 +99,13 @@ def partly(track: Assessment, full: Assessment, order: Sequence[tuple[str, int, 
     )
 
 
-def means(track: Assessment) -> np.ndarray:
+def means(track: GradedTrack) -> np.ndarray:
     return rubric_values(track, MEASURES).array.mean(axis=1)
 
 
-def taus(track: Assessment, full: Assessment, order: Sequence[tuple[str, int, int]], total: int) -> list[str]:
+def taus(
+    track: GradedTrack, full: GradedTrack, order: Sequence[tuple[str, int, int]], total: int
+) -> list[str]:
     expected, cells = means(full), []
     for share in SHARES:
         if share * total > len(order) and share - len(order) / total > 0.1 and share < 1:
@@ -124,7 +126,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def main(root: str) -> None:
-    with TrackLoaders(TrackFolder.open(root)) as loaders:
+    with OpenTrack(TrackFolder.open(root)) as loaders:
         loader = loaders.first
         full = loader.load()
         blank = ungraded(full)

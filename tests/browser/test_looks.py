@@ -25,8 +25,8 @@ from trecexam.extensions.page import urls
 from trecexam.extensions.page.judging import JudgeNext
 from trecexam.extensions.page.users import Users
 from trecexam.folder import TrackFolder
-from trecexam.tables.page.page import LOOK
-from trecexam.tables.plots.model import Drawing, Plot
+from trecexam.results.page.page import LOOK
+from trecexam.results.plots.model import Drawing, Plot
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -98,7 +98,7 @@ class Place(NamedTuple):
 def track(tmp_path_factory: pytest.TempPathFactory, draw: Callable[[Plot], Drawing]) -> Iterator[Path]:
     """The demo track, which two assessors judge; its plots are drawn."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("trecexam.tables.plots.canvas._drawn", draw)
+        patch.setattr("trecexam.results.plots.canvas._drawn", draw)
         yield make_track(tmp_path_factory)
 
 

@@ -13,7 +13,7 @@ import pytest
 from support import ROOT, HashGrader, write_run
 
 import trecexam
-from trecexam.tables.plots.model import Drawing, Plot
+from trecexam.results.plots.model import Drawing, Plot
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -47,7 +47,7 @@ def report(tmp_path_factory: pytest.TempPathFactory, draw: Callable[[Plot], Draw
         pytest.MonkeyPatch.context() as patch,
         trecexam.open_track(root, grader=HashGrader()) as track,
     ):
-        patch.setattr("trecexam.tables.plots.canvas._drawn", draw)
+        patch.setattr("trecexam.results.plots.canvas._drawn", draw)
         track.update()
     return root / "out" / "report.html"
 
@@ -157,7 +157,7 @@ def test_a_failed_plot_does_not_break_the_page(
     def draw(plot: object) -> Drawing:
         raise RuntimeError("</p><script>alert(1)</script>")
 
-    monkeypatch.setattr("trecexam.tables.plots.canvas._drawn", draw)
+    monkeypatch.setattr("trecexam.results.plots.canvas._drawn", draw)
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         track.update()
     page.goto((small_track / "out" / "report.html").as_uri())

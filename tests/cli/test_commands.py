@@ -203,7 +203,7 @@ def test_queries_missing_from_the_bank_give_a_note_and_no_rejection(
 def test_an_empty_settings_file_is_a_warning_not_an_error(
     graded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trecexam.line.loader.create", lambda *_, **__: HashGrader())
+    monkeypatch.setattr("trecexam.grades.open_track.create", lambda *_, **__: HashGrader())
     caution = f"caution: {graded / 'trecexam.toml'} is empty, so that all settings are the defaults"
     for content in ("", "", "\n \n"):
         (graded / "trecexam.toml").write_text(content)

@@ -19,7 +19,7 @@ from support import make_small_track, write_run
 import trecexam
 from trecexam.cli.main import run
 from trecexam.folder import TrackFolder
-from trecexam.line.store import GradeStore
+from trecexam.grades.store import GradeStore
 
 pytest.importorskip("transformers", reason="the extra `models` is not installed")
 from tiny_models import save_llama

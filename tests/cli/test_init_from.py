@@ -15,7 +15,7 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.folder import TrackFolder
 from trecexam.folder_roles import look_into
-from trecexam.line import run_columns
+from trecexam.inputs import run_columns
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 TRAIN = f"{HEADER}q1\td1\t2\n"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from trecexam.cli import bars
-from trecexam.line.grading import Progress
+from trecexam.grades.grading import Progress
 
 
 class Clock:

@@ -12,7 +12,7 @@ import trecexam
 from converters import ConversionError, Passage, Qrel, Query
 from converters.ir_dataset import dataset_passages, dataset_qrels, dataset_queries
 from trecexam.folder import TrackFolder
-from trecexam.line.loader import TrackLoaders
+from trecexam.grades.open_track import OpenTrack
 
 
 class Doc(NamedTuple):
@@ -125,11 +125,11 @@ def test_a_dataset_is_read_once_and_again_after_a_failure(
             raise ConversionError(f"ir_datasets:{dataset}", None, "its data is not here")
         return iter([Query("q1", "a text of the dataset")])
 
-    monkeypatch.setattr("trecexam.line.inputs.dataset_queries", queries)
-    monkeypatch.setattr("trecexam.line.inputs.dataset_qrels", lambda dataset: iter(()))
+    monkeypatch.setattr("trecexam.inputs.inputs.dataset_queries", queries)
+    monkeypatch.setattr("trecexam.inputs.inputs.dataset_qrels", lambda dataset: iter(()))
     (small_track / "queries.tsv").unlink()
     (small_track / "trecexam.toml").write_text('[track]\ndataset = "tiny/x"\ndepth = 8\n')
-    with TrackLoaders(TrackFolder.open(small_track), HashGrader()) as loaders:
+    with OpenTrack(TrackFolder.open(small_track), HashGrader()) as loaders:
         assert [row.reason for row in loaders.first.load().rejected] == ["its data is not here"]
         for number in (1, 2):
             write_run(small_track / "runs" / f"more{number}.run", {"q1": ["q1-d00"]})

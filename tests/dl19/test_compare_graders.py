@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import trecexam
-from trecexam.tables.table import to_tsv
+from trecexam.results.table import to_tsv
 
 Ratings = Mapping[str, Mapping[str, Mapping[str, int]]]
 Rankings = Mapping[str, Mapping[str, list[str]]]

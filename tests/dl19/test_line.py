@@ -13,8 +13,8 @@ from support import tsv_rows
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.track_graders import open_folder
+from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.track_graders import open_folder
 from trecexam.outputs.grader_update import update_grader
 
 Ratings = Mapping[str, Mapping[str, Mapping[str, int]]]
@@ -68,7 +68,7 @@ def test_the_37th_run_evaluates_only_queries_whose_labels_change(track: Path, tm
     last = root / "runs" / "UNH_bm25.run"
     content = last.read_bytes()
     last.unlink()
-    with TrackLoaders(open_folder(root)) as loaders:
+    with OpenTrack(open_folder(root)) as loaders:
         loader = loaders.first
         update_grader(loader)
         before = loader.load()

@@ -18,7 +18,7 @@ import trecexam
 import trecexam.extensions.learn.learned_pool as learning
 from trecexam.files.kept import HEAD, sealed
 from trecexam.files.track_lock import open_lock_file
-from trecexam.line import run_columns
+from trecexam.inputs import run_columns
 
 #: All files that an update of the track below caches, besides store and locks.
 KEPT = ("codes", "last-update.json", "runs/*.arrow", "vectors.sqlite")

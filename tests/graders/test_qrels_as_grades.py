@@ -16,7 +16,7 @@ import trecexam
 from trecexam.bank.model import QUERY
 from trecexam.cli.main import run
 from trecexam.folder import TrackFolder
-from trecexam.line.inputs import InputReader
+from trecexam.inputs.inputs import Needs, read_inputs
 
 Labels = dict[tuple[str, str], int]
 MEASURES = ["nDCG@10", "AP(rel=2)", "P(rel=2)@5", "RR", "R(rel=2)@10"]
@@ -249,7 +249,7 @@ def test_without_a_bank_queries_are_not_said_to_be_missing_in_it(small_track: Pa
     (small_track / "bank.questions.jsonl").unlink()
     (small_track / "trecexam.toml").write_text('[grader]\nname = "causal"\nprompt = "umbrela"\n')
     write_run(small_track / "runs" / "more.run", {"q1": ["q1-d00"], "q9": ["q1-d00"]})
-    notes = InputReader(TrackFolder.open(small_track), (QUERY,)).read().notes
+    notes = read_inputs(TrackFolder.open(small_track), Needs(frozenset((QUERY,)))).dropped.notes
     assert notes == (
         "runs/more.run:2: 1 of its 2 queries are not among the grader's queries, and were left out: 'q9'",
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from trecexam.tables.plots.paper import PaperFigure
+from trecexam.results.plots.paper import PaperFigure
 
 
 def texts(figure: PaperFigure) -> Iterator[tuple[str, Bbox]]:

@@ -50,8 +50,8 @@ def run_code_forked(code: str, folder: Path, output: Path) -> int:
 
 def trecexam(arguments: list[str]) -> int:
     from trecexam.cli.main import run
-    from trecexam.tables.plots import canvas
-    from trecexam.tables.plots.model import Drawing
+    from trecexam.results.plots import canvas
+    from trecexam.results.plots.model import Drawing
 
     if arguments[0] != "plot":
         # Drawing plots does not affect the status; tests with the mark `plots` check it.

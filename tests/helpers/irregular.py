@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trecexam.cli.main import run
-from trecexam.tables.plots import canvas
-from trecexam.tables.plots.model import Drawing
+from trecexam.results.plots import canvas
+from trecexam.results.plots.model import Drawing
 
 
 def bind(path: Path) -> None:

@@ -11,7 +11,7 @@ from support import HashGrader, make_small_track, tsv_rows
 
 import trecexam
 from trecexam.graders import Cell
-from trecexam.line.grading import Progress
+from trecexam.grades.grading import Progress
 
 EVERY = "[track]\ndepth = 8\n[cells]\noutputs_every = 1e-6\n"
 

@@ -8,22 +8,22 @@ import pytest
 from support import HashGrader
 
 import trecexam
-from trecexam.line.assessment import Assessment
-from trecexam.line.feature import Feature
+from trecexam.feature import Feature
+from trecexam.grades.graded_track import GradedTrack
 from trecexam.outputs import outputs
-from trecexam.tables.page.page import Page
-from trecexam.tables.result import Tables
-from trecexam.tables.table import Table
+from trecexam.results.page.page import Page
+from trecexam.results.result import Tables
+from trecexam.results.table import Table
 
 
 @pytest.mark.usefixtures("with_report")
 def test_a_declared_feature_is_in_the_outputs_and_the_report(
     small_track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def files(track: Assessment) -> bytes:
+    def files(track: GradedTrack) -> bytes:
         return "\n".join(track.runs).encode()
 
-    def add(track: Assessment, page: Page) -> None:
+    def add(track: GradedTrack, page: Page) -> None:
         names = Tables(
             {"names": Table(("name",), (("<b>",), *((run,) for run in track.runs)))}, ("not `all`",)
         )

@@ -18,9 +18,9 @@ from support import HashGrader, graded_track, switch_report_on, write_run
 
 import trecexam
 from trecexam.features.leaderboard.differences import compare
-from trecexam.line.evaluation import rubric_values
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.track_graders import open_folder
+from trecexam.grades.evaluation import rubric_values
+from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.track_graders import open_folder
 from trecexam.scores.paired_tests import MOST_RUNS, holm
 
 #: An update in a process: CPU seconds until the leaderboard is written and at the end, its peak in MiB.
@@ -76,7 +76,7 @@ def test_p_values_of_the_best_runs_are_corrected_over_all_pairs(tmp_path: Path) 
         track.update()
         (every,) = track.compare(["P(rel=4)@5"]).measures
         values = track.per_query(["P(rel=4)@5"])
-    with TrackLoaders(open_folder(root)) as loaders:
+    with OpenTrack(open_folder(root)) as loaders:
         loader = loaders.first
         matrix = rubric_values(loader.load(), ["P(rel=4)@5"])
     some = compare("P(rel=4)@5", matrix.runs, matrix.matrix("P(rel=4)@5"), most=3)

@@ -14,7 +14,7 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.outputs.features import features
 from trecexam.outputs.plotting import inches, track_plots
-from trecexam.tables.plots import canvas
+from trecexam.results.plots import canvas
 
 Talk = Callable[..., tuple[str, str]]
 

@@ -15,9 +15,9 @@ import pytest
 from support import HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
-from trecexam.line import loader
-from trecexam.line.assessment import Assessment
-from trecexam.line.track_inputs import TrackInputs
+from trecexam.grades import open_track
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.inputs.track_inputs import TrackInputs
 from trecexam.outputs import outputs
 
 CELLS = {"rubric.qrels", "rubric.subtopics.qrels"}
@@ -49,8 +49,8 @@ def recording(
     """Records the names of outputs made from now on, in order; `before` is called before each."""
     made: list[str] = []
 
-    def spied(name: str, make: Callable[[Assessment], Any]) -> Callable[[Assessment], Any]:
-        def spy(track: Assessment) -> Any:
+    def spied(name: str, make: Callable[[GradedTrack], Any]) -> Callable[[GradedTrack], Any]:
+        def spy(track: GradedTrack) -> Any:
             before(name)
             content = make(track)
             made.append(name)
@@ -291,7 +291,7 @@ def test_a_file_replaced_while_it_is_read_is_not_taken_for_the_old_one(
     path = small_track / name
     lines = path.read_text().splitlines(keepends=True)
     other = "q1 0 q1-d00 3\nq2 0 q2-d01 1\n" if name == "qrels.txt" else "".join(lines[: len(lines) // 2])
-    read, times = loader.read_inputs, []
+    read, times = open_track.read_inputs, []
 
     def replacing(*args: Any, **options: Any) -> TrackInputs:
         inputs = read(*args, **options)
@@ -303,7 +303,7 @@ def test_a_file_replaced_while_it_is_read_is_not_taken_for_the_old_one(
 
     (small_track / "queries.tsv").write_text((small_track / "queries.tsv").read_text() + "q9\tnew\n")
     with monkeypatch.context() as patch:
-        patch.setattr(loader, "read_inputs", replacing)
+        patch.setattr(open_track, "read_inputs", replacing)
         update(small_track)
     assert len(times) == 1
     update(small_track)

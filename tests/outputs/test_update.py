@@ -13,8 +13,8 @@ from converters.errors import ConversionError
 from trecexam.errors import ConfigError, LockedError, TrackError, TrecexamError
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Answer, Cell
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.track_graders import open_folder
+from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.track_graders import open_folder
 from trecexam.outputs.grader_update import update_grader
 
 
@@ -78,7 +78,7 @@ def test_the_same_inputs_give_identical_bytes_in_another_folder(tmp_path: Path) 
 
 
 def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: HashGrader) -> None:
-    with TrackLoaders(open_folder(small_track), hash_grader) as loaders:
+    with OpenTrack(open_folder(small_track), hash_grader) as loaders:
         loader = loaders.first
         update_grader(loader)
         hash_grader.asked.clear()

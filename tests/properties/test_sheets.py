@@ -16,8 +16,8 @@ from converters.gold import KIND as GOLD
 from converters.records import Item
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.graders.base import Answer, Cell, Grader, identity_digest, identity_json
-from trecexam.line.overrides import QueryOverrides
-from trecexam.line.sheets import (
+from trecexam.grades.overrides import QueryOverrides
+from trecexam.grades.sheets import (
     CODES,
     ERROR,
     MISSING,
@@ -26,8 +26,8 @@ from trecexam.line.sheets import (
     count_cells,
     ungraded_items,
 )
-from trecexam.line.store import GradeRow, GradeStore
-from trecexam.line.stored_grades import StoredGrades
+from trecexam.grades.store import GradeRow, GradeStore
+from trecexam.grades.stored_grades import StoredGrades
 
 TEXTS = ("one", "two", "three", "four", None)
 #: Gold outputs of a query have the same prompts, and each parses an answer separately.

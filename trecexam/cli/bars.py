@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from trecexam.line.grading import Progress
+    from trecexam.grades.grading import Progress
 
 #: Seconds between log lines of long work that has no terminal to draw on.
 LOG_EVERY = 10.0
@@ -52,7 +52,7 @@ def progress(doing: str = "grading", what: str = "cells") -> Iterator[Callable[[
 def steps(show: Callable[[Progress], None]) -> Callable[[int, int], None]:
     """Return a function that reports (units done, units in all)."""
     # Imports numpy, which --help must not load.
-    from trecexam.line.grading import Progress
+    from trecexam.grades.grading import Progress
 
     return lambda done, of: show(Progress(done, of))
 

@@ -9,7 +9,7 @@ import click
 from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
 from trecexam.cli.scores import bad_measures
-from trecexam.tables.result import Result
+from trecexam.results.result import Result
 
 if TYPE_CHECKING:
     from trecexam.features.holes.holes import By

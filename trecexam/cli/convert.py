@@ -17,8 +17,8 @@ from converters.unpacking import without_ending
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import sniffed
-from trecexam.tables.result import Tables
-from trecexam.tables.table import Layout, Table
+from trecexam.results.result import Tables
+from trecexam.results.table import Layout, Table
 
 
 @click.command(
@@ -63,7 +63,7 @@ def convert(
 
     Exit status: 0, or 1 if a line of responses was skipped.
     """
-    from trecexam.line.protected import refuse_protected
+    from trecexam.inputs.protected import refuse_protected
 
     if target.exists() and target.samefile(source):
         raise click.UsageError("IN and OUT are the same file")

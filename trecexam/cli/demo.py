@@ -10,7 +10,7 @@ import trecexam
 from trecexam.cli.reading import answer
 from trecexam.cli.watch import print_update, update_once
 from trecexam.errors import quoted
-from trecexam.tables.text import plural
+from trecexam.results.text import plural
 
 
 @click.command(epilog="Example: trecexam demo mydemo")

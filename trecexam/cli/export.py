@@ -20,8 +20,8 @@ from trecexam.cli.lazy import LazyGroup
 from trecexam.cli.options import answering, output_folder_option, output_option, output_path, track_argument
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
-from trecexam.tables.notes import standing_notes
-from trecexam.tables.text import plural
+from trecexam.results.notes import standing_notes
+from trecexam.results.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -124,8 +124,8 @@ def runs(track: Track, output: Path, metadata: bool) -> None:
 
     Each run's tag is its name on the leaderboard. The order is that of trec_eval.
     """
-    from trecexam.line.diagnostics import order_cautions
-    from trecexam.line.loaded_track import has_bank
+    from trecexam.grades.diagnostics import order_cautions
+    from trecexam.grades.loaded_track import has_bank
 
     contents: dict[Path, bytes] = {}
     exported = answering(track, has_bank, bank_needed=False).export.runs()
@@ -159,7 +159,7 @@ def responses(track: Track, run: str, output: Path | None) -> None:
 def official(track: Track, output: Path | None) -> None:
     """Write the official judgments of TRACK as qrels for trec_eval."""
     # Imports numpy.
-    from trecexam.line.loaded_track import has_bank
+    from trecexam.grades.loaded_track import has_bank
 
     one = answering(track, has_bank, documents=True, bank_needed=False)
     _write_qrels(one.export.official_qrels(), output)
@@ -230,7 +230,7 @@ def _write_files(contents: Mapping[Path, bytes], folder: Path, track: Track) -> 
         TrecexamError: it is of a track, one would replace a file of the track, or they cannot be written.
     """
     # Imports pydantic.
-    from trecexam.line.protected import refuse_folder
+    from trecexam.inputs.protected import refuse_folder
 
     refuse_folder(folder, (track.folder.root,), (glob.escape(path.name) for path in contents))
     files.make_folder(folder)

@@ -10,11 +10,11 @@ import click
 from trecexam.cli import bars
 from trecexam.cli.options import map_option, track_argument
 from trecexam.cli.reading import say, writing
-from trecexam.tables.notes import first_notes
+from trecexam.results.notes import first_notes
 
 if TYPE_CHECKING:
     from trecexam.cli.options import Map
-    from trecexam.tables.result import Result
+    from trecexam.results.result import Result
     from trecexam.track import Track
 
 

@@ -15,8 +15,8 @@ from converters.errors import ConversionError
 from trecexam.errors import plain_reason, quoted
 from trecexam.extension import named
 from trecexam.files.stamps import sniffed
-from trecexam.line.input_files import read_bank_file
-from trecexam.tables.text import plural
+from trecexam.inputs.input_files import read_bank_file
+from trecexam.results.text import plural
 
 if TYPE_CHECKING:
     from trecexam.folder import TrackFolder
@@ -104,7 +104,7 @@ def init(track: Path, folder: Path | None, **options: Any) -> None:
     """Make the folder TRACK from your files, with a drop folder runs/ and a commented trecexam.toml."""
     # Imports pydantic, which --help must not load.
     from trecexam.folder import PACKED, TrackFolder
-    from trecexam.line.sources import provenance_notes
+    from trecexam.inputs.sources import provenance_notes
     from trecexam.scaffold import make_track
 
     if folder is not None and folder.is_file():

@@ -16,7 +16,7 @@ from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName
-    from trecexam.line.assessment import Assessment
+    from trecexam.grades.graded_track import GradedTrack
     from trecexam.track import Track
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -39,10 +39,10 @@ def open_chosen(path: Path, grader: str | None) -> Track:
     """Open the track in a folder, as this grader sees it; use it in a `with` block."""
     # Imports numpy and pydantic.
     from trecexam.folder import TrackFolder
-    from trecexam.line.loader import TrackLoaders
+    from trecexam.grades.open_track import OpenTrack
     from trecexam.track import Track
 
-    return Track(TrackLoaders(TrackFolder.open(path)), grader)
+    return Track(OpenTrack(TrackFolder.open(path)), grader)
 
 
 def track_argument(command: Callable[..., T]) -> Callable[..., T]:
@@ -58,7 +58,7 @@ def track_argument(command: Callable[..., T]) -> Callable[..., T]:
 
 def answering(
     track: Track,
-    applies: Callable[[Assessment], bool] = lambda graded: True,
+    applies: Callable[[GradedTrack], bool] = lambda graded: True,
     *,
     documents: bool = False,
     bank_needed: bool = True,
@@ -176,7 +176,7 @@ def _reads(path: Path, output: Path) -> bool:
         return output.samefile(path)
     # Imports pydantic, and all formats.
     from trecexam.config import CONFIG_NAME
-    from trecexam.line.protected import input_files
+    from trecexam.inputs.protected import input_files
 
     # A track's own files are refused as such.
     if (path / CONFIG_NAME).is_file() or not any(
@@ -203,7 +203,7 @@ def output_path(ctx: click.Context, param: click.Parameter, path: Path | None) -
         )
     if path is not None:
         # Imports pydantic.
-        from trecexam.line.protected import refuse_protected
+        from trecexam.inputs.protected import refuse_protected
 
         refuse_protected(path)
     return path

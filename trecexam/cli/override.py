@@ -15,7 +15,7 @@ from trecexam.files.track_lock import holder
 
 if TYPE_CHECKING:
     from trecexam.features.override.overriding import Overridden
-    from trecexam.tables.result import Result
+    from trecexam.results.result import Result
     from trecexam.track import Track
 
 

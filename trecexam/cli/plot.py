@@ -15,7 +15,7 @@ from trecexam.errors import quoted
 from trecexam.files import atomic as files
 
 if TYPE_CHECKING:
-    from trecexam.tables.plots.paper import PaperFigure
+    from trecexam.results.plots.paper import PaperFigure
 
 #: The endings of FILE.
 KINDS = (".pdf", ".svg", ".png")

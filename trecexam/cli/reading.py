@@ -11,9 +11,9 @@ import click
 
 from trecexam.cli import show
 from trecexam.cli.options import estimate_option, output_option, refuse_inputs
-from trecexam.tables.notes import first_notes, without_standing
-from trecexam.tables.result import Result
-from trecexam.tables.terminal import printable
+from trecexam.results.notes import first_notes, without_standing
+from trecexam.results.result import Result
+from trecexam.results.terminal import printable
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, with the notes.")
 _wide_option = click.option(

@@ -11,7 +11,7 @@ import click
 from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
-from trecexam.tables.result import Result
+from trecexam.results.result import Result
 
 if TYPE_CHECKING:
     from trecexam.track import Track
@@ -53,7 +53,7 @@ def leaderboard(
 def _without_runs(track: Track, *, official: bool) -> Iterator[str]:
     """Yield why a leaderboard has no rows: there are no files, or each was rejected."""
     # Imports numpy.
-    from trecexam.line.rejected import rejected_notes
+    from trecexam.grades.rejected import rejected_notes
     from trecexam.track import selection
 
     rows = selection(track).graded(bank_needed=False).not_taken if official else track.files.rejected()

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from trecexam.files import atomic
-from trecexam.tables.printers import table_lines
-from trecexam.tables.table import Table, to_tsv
+from trecexam.results.printers import table_lines
+from trecexam.results.table import Table, to_tsv
 
 if TYPE_CHECKING:
     from trecexam.track import Track
@@ -88,6 +88,6 @@ def human(track: Track) -> None:
     """Print how much of what is shown people rated, if they did."""
     summary = track.override.summary()
     if summary["who"]:
-        from trecexam.line.diagnostics import human_line
+        from trecexam.grades.diagnostics import human_line
 
         click.echo(human_line(summary), err=True)

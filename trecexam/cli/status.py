@@ -11,8 +11,8 @@ from trecexam.cli import show
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
 from trecexam.extension import provided
-from trecexam.tables.result import Result, Tables
-from trecexam.tables.table import Layout, Table
+from trecexam.results.result import Result, Tables
+from trecexam.results.table import Layout, Table
 
 if TYPE_CHECKING:
     from trecexam.graders.prompts import Prompt

@@ -13,16 +13,16 @@ from converters.errors import ConversionError
 from trecexam.cli import bars, show
 from trecexam.cli.signals import signals
 from trecexam.errors import TrecexamError, cannot_go_on
-from trecexam.tables.table import Table, Value, to_json
-from trecexam.tables.terminal import printable
-from trecexam.tables.text import plural
+from trecexam.results.table import Table, Value, to_json
+from trecexam.results.terminal import printable
+from trecexam.results.text import plural
 
 if TYPE_CHECKING:
     from converters.errors import ConversionError
     from trecexam.graders.base import Estimate
     from trecexam.graders.meter import MeasuredTime
     from trecexam.graders.writing.asking import AskingResult
-    from trecexam.line.grading import Progress
+    from trecexam.grades.grading import Progress
 
 Made = TypeVar("Made")
 #: Of the lines that were rejected, so many are named.
@@ -48,7 +48,7 @@ class Working(NamedTuple):
 def working(doing: str = "asking", what: str = "prompts") -> Iterator[Working]:
     """Show how far the work is, and stop it on SIGINT and SIGTERM."""
     # Imports numpy.
-    from trecexam.line.grading import Progress
+    from trecexam.grades.grading import Progress
 
     stopped: list[bool] = []
     with bars.progress(doing, what) as progress, signals(lambda: stopped.append(True)) as caught:
@@ -182,7 +182,7 @@ def _time_of(
 ) -> MeasuredTime | None:
     """Print and return the time of work, by a sample; None if unknown, and of what counts tokens."""
     # Imports numpy.
-    from trecexam.line.grading import Progress
+    from trecexam.grades.grading import Progress
 
     if not estimated.cells or estimated.tokens_in is not None:
         return None

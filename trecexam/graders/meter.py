@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from trecexam.config import LanguageModelSection
 from trecexam.errors import GraderError
-from trecexam.tables.text import plural
+from trecexam.results.text import plural
 
 T = TypeVar("T")
 #: Passages, or prompts, of each part of the sample. The first has the model loaded; the last that is done

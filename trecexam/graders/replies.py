@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from trecexam.graders.base import MOST_READ, Answer
-from trecexam.tables.terminal import cut as shortened
+from trecexam.results.terminal import cut as shortened
 
 Call = TypeVar("Call", bound=Sequence[object])
 #: A token of a text, and the alternatives with their log-probabilities.

@@ -16,7 +16,7 @@ from trecexam.errors import LackingError
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object
 from trecexam.folder import TrackFolder
-from trecexam.line.track_graders import usable_folders
+from trecexam.inputs.track_graders import usable_folders
 from trecexam.outputs.history import HISTORY
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 
 from trecexam.extension import extensions, named
+from trecexam.feature import Feature
 from trecexam.features.agreement.agreement import AGREEMENT
 from trecexam.features.correlation.outputs import CORRELATION
 from trecexam.features.exporting.outputs import EXPORTING
 from trecexam.features.holes.holes import HOLES
 from trecexam.features.leaderboard.outputs import LEADERBOARD
 from trecexam.features.override.outputs import OVERRIDE
-from trecexam.line.feature import Feature
 
 #: In the order of the manifest, and of the sections of the report.
 _SCORES: tuple[Feature, ...] = (EXPORTING, LEADERBOARD, CORRELATION, AGREEMENT)

@@ -17,21 +17,21 @@ from converters.errors import StoppedError
 from converters.lines import stoppable
 from trecexam.files.stamps import Rejected, fingerprint
 from trecexam.graders.base import identity_json
-from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import is_useful
-from trecexam.line.diagnostics import (
+from trecexam.grades.cell_order import is_useful
+from trecexam.grades.diagnostics import (
     answered_cautions,
     left_out_runs,
     order_cautions,
     run_grades_notes,
     without_vital,
 )
-from trecexam.line.evaluation import official_values, own_leaderboard, rubric_values
-from trecexam.line.grading import Progress
-from trecexam.line.loader import TrackLoader
-from trecexam.line.lost_grades import lost_grades, refuse_lost_grades, stored_grades
-from trecexam.line.rejected import left_out, not_computable, rejected_rows
-from trecexam.line.sheets import Counts
+from trecexam.grades.evaluation import official_values, own_leaderboard, rubric_values
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.grading import Progress
+from trecexam.grades.lost_grades import lost_grades, refuse_lost_grades, stored_grades
+from trecexam.grades.open_track import GraderView
+from trecexam.grades.rejected import left_out, not_computable, rejected_rows
+from trecexam.grades.sheets import Counts
 from trecexam.outputs.features import features
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.updates import Update
@@ -42,14 +42,14 @@ _LESS_OFTEN = 19
 
 
 def update_grader(
-    loader: TrackLoader,
+    loader: GraderView,
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
     hold: Collection[Path] = (),
     *,
     doing: Callable[[str], None] = lambda stage: None,
     regrade: bool = False,
-    written: Callable[[Assessment], None] = lambda track: None,
+    written: Callable[[GradedTrack], None] = lambda track: None,
 ) -> tuple[Update, Callable[[], None]]:
     """Bring a grader's grades and outputs up to date with the folder. Nothing new: nothing is done.
 
@@ -164,11 +164,11 @@ def update_grader(
 
 
 def _along_the_way(
-    loader: TrackLoader,
+    loader: GraderView,
     outputs: Outputs,
-    track: Assessment,
+    track: GradedTrack,
     progress: Callable[[Progress], None] | None,
-    written: Callable[[Assessment], None],
+    written: Callable[[GradedTrack], None],
 ) -> Callable[[Progress], None]:
     """Return what tells progress and, where the most useful cells come first, writes outputs now and then.
 
@@ -212,7 +212,7 @@ def _not_collected() -> Iterator[None]:
         gc.unfreeze()
 
 
-def warm_up(loader: TrackLoader, stop: Callable[[], bool] | None = None, hold: Collection[Path] = ()) -> None:
+def warm_up(loader: GraderView, stop: Callable[[], bool] | None = None, hold: Collection[Path] = ()) -> None:
     """Reads and evaluates the track unchanged, so that the next update has to look at new inputs only.
 
     Args:
@@ -234,7 +234,7 @@ def warm_up(loader: TrackLoader, stop: Callable[[], bool] | None = None, hold: C
         official_values(track, query_ids=set(track.bank.query_ids))
 
 
-def _fingerprint(loader: TrackLoader, hold: Collection[Path]) -> str:
+def _fingerprint(loader: GraderView, hold: Collection[Path]) -> str:
     """Return a digest that is equal for two updates exactly if the second has nothing to do."""
     state = [
         __version__,

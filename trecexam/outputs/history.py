@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from trecexam.files import atomic
 from trecexam.files.kept import read_regular
+from trecexam.results.table import Table, to_tsv
+from trecexam.results.terminal import printable
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.tables.table import Table, to_tsv
-from trecexam.tables.terminal import printable
 
 HISTORY = "history.tsv"
 COLUMNS = ("time", "run", "measure", "rank.before", "rank.after", "mean.before", "mean.after")

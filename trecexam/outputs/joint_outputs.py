@@ -13,17 +13,17 @@ from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.joint import track_leaderboard
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object
-from trecexam.line.assessment import Assessment
-from trecexam.line.loaded_track import LoadedTrack
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.rejected import all_rejected
-from trecexam.line.track_graders import usable_folders
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.open_track import OpenTrack
+from trecexam.grades.rejected import all_rejected
+from trecexam.inputs.track_graders import usable_folders
 from trecexam.outputs.earlier_files import remove_waiting, stale_files
 from trecexam.outputs.outputs import REJECTED, Outputs, rejected_table
 from trecexam.outputs.report import PAGE, joint_report
 from trecexam.outputs.updates import Update
+from trecexam.results.table import to_tsv
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.tables.table import to_tsv
 
 #: What each grader's manifest has that is the same in all.
 _SHARED = ("inputs", "outputs", "versions", "config")
@@ -39,16 +39,16 @@ class JointOutputs:
 
     def __init__(
         self,
-        loaders: TrackLoaders,
+        loaders: OpenTrack,
         hold: Collection[Path],
         errors: Mapping[str, TrecexamError | ConversionError],
     ) -> None:
         self._loaders, self._hold, self._errors = loaders, hold, errors
         self._outputs = Outputs(loaders.folder)
-        self._tracks: dict[str, Assessment] = {}
+        self._tracks: dict[str, GradedTrack] = {}
         self._made: tuple[LoadedTrack, Leaderboard] | None = None
 
-    def write_leaderboard(self, name: str, track: Assessment) -> None:
+    def write_leaderboard(self, name: str, track: GradedTrack) -> None:
         """Write the leaderboard, and the manifest, after a grader's outputs were written."""
         self._tracks[name] = track
         loaded, board = self._leaderboard()

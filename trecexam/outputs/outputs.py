@@ -13,16 +13,16 @@ from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.folder import OF_ALL, TrackFolder
-from trecexam.line.assessment import Assessment
-from trecexam.line.evaluation import own_leaderboard
+from trecexam.grades.evaluation import own_leaderboard
+from trecexam.grades.graded_track import GradedTrack
 from trecexam.outputs.earlier_files import remove_gone
 from trecexam.outputs.features import features
 from trecexam.outputs.history import HISTORY, MovedRun, log_moved_runs
 from trecexam.outputs.report import PAGE, report
-from trecexam.tables.plots.canvas import FOLDER as PLOTS
-from trecexam.tables.plots.canvas import KINDS
-from trecexam.tables.result import Result
-from trecexam.tables.table import Table, to_json, to_tsv
+from trecexam.results.plots.canvas import FOLDER as PLOTS
+from trecexam.results.plots.canvas import KINDS
+from trecexam.results.result import Result
+from trecexam.results.table import Table, to_json, to_tsv
 from trecexam.version import versions
 
 REJECTED = "rejected.tsv"
@@ -51,7 +51,7 @@ class Outputs:
 
     def write(
         self,
-        track: Assessment,
+        track: GradedTrack,
         rejected: Sequence[Rejected],
         usage: Mapping[str, Any] | None,
         stop: Callable[[], bool] = lambda: False,
@@ -92,7 +92,7 @@ class Outputs:
 
     def finish(
         self,
-        track: Assessment,
+        track: GradedTrack,
         rejected: Sequence[Rejected],
         usage: Mapping[str, Any] | None,
         *,

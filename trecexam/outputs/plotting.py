@@ -8,18 +8,18 @@ from inspect import signature
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError, did_you_mean, shortened
-from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import grades_notes
-from trecexam.line.feature import Feature
-from trecexam.line.loaded_track import LoadedTrack
-from trecexam.line.measure_names import MeasureLike
+from trecexam.feature import Feature
+from trecexam.grades.diagnostics import grades_notes
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.inputs.measure_names import MeasureLike
 from trecexam.outputs.features import features
-from trecexam.tables.notes import each_once, of_grader
-from trecexam.tables.plots.model import Plot
-from trecexam.tables.table import Table
+from trecexam.results.notes import each_once, of_grader
+from trecexam.results.plots.model import Plot
+from trecexam.results.table import Table
 
 if TYPE_CHECKING:
-    from trecexam.tables.plots.paper import PaperFigure
+    from trecexam.results.plots.paper import PaperFigure
 
 
 #: Inches. TeX's point is what \the\columnwidth prints.
@@ -94,14 +94,14 @@ def is_joint(name: str) -> bool:
     return name in declared_plot(name)[0].joint_plots
 
 
-def has_plot(track: Assessment, name: str) -> bool:
+def has_plot(track: GradedTrack, name: str) -> bool:
     """Return True where a grader has this plot."""
     feature, _, make = declared_plot(name)
     return feature.applies(track) and ("official_measure" not in choices(make) or track.of_documents)
 
 
 def plot(
-    track: Assessment | LoadedTrack,
+    track: GradedTrack | LoadedTrack,
     name: str,
     *,
     measure: MeasureLike | None = None,
@@ -121,7 +121,7 @@ def plot(
         if kind not in choices(make):
             raise TrecexamError(f"plot {name} has no {kind.replace('_', ' ')} to choose; leave out {value}")
     # Imports matplotlib, which no other call needs.
-    from trecexam.tables.plots.paper import PaperFigure
+    from trecexam.results.plots.paper import PaperFigure
 
     figure = PaperFigure(make(track, **chosen), width=across, height=up, letters=font_size)
     if isinstance(track, LoadedTrack) and not track.is_single:

@@ -6,25 +6,25 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from trecexam.feature import Feature
 from trecexam.features.correlation.comparison import compare_all
 from trecexam.features.correlation.paired_scores import NothingToCompareError
 from trecexam.features.leaderboard.joint import boards_of
 from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.files.kept import read_object
 from trecexam.graders.base import identity_digest
-from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import POLICY, unread_answers, without_label
-from trecexam.line.feature import Feature
-from trecexam.line.loaded_track import LoadedTrack
-from trecexam.line.track_graders import usable_folders
+from trecexam.grades.diagnostics import POLICY, unread_answers, without_label
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.inputs.track_graders import usable_folders
+from trecexam.results.excerpt import excerpt
+from trecexam.results.notes import each_once, of_grader
+from trecexam.results.page.page import Page
+from trecexam.results.result import Tables
+from trecexam.results.table import Table, Value, to_json
+from trecexam.results.terminal import cut
+from trecexam.results.text import plural, sentence
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.tables.excerpt import excerpt
-from trecexam.tables.notes import each_once, of_grader
-from trecexam.tables.page.page import Page
-from trecexam.tables.result import Tables
-from trecexam.tables.table import Table, Value, to_json
-from trecexam.tables.terminal import cut
-from trecexam.tables.text import plural, sentence
 
 PAGE = "report.html"
 #: Rows that the page shows of what was rejected, of inputs, and of several graders' runs and pairs of
@@ -49,7 +49,7 @@ _TAUS = (
 
 
 def report(
-    track: Assessment,
+    track: GradedTrack,
     features: Iterable[Feature],
     rejected: Table,
     versions: Mapping[str, str | None],
@@ -153,7 +153,7 @@ def _graders(track: LoadedTrack) -> Table:
     return Table(("grader", "kind", "asks", "queries", "cells", "rated", "why"), tuple(rows))
 
 
-def _model(track: Assessment) -> str:
+def _model(track: GradedTrack) -> str:
     """Return the grader and its model."""
     identity = track.grader.identity
     return " ".join(str(identity[key]) for key in ("grader", "model") if identity.get(key))
@@ -178,7 +178,7 @@ def _add_rejected(page: Page, rejected: Table, notes_on_files: Sequence[str]) ->
         page.add("rejected", Tables({}, notes), title=title, why="Nothing was rejected.")
 
 
-def _cautions(track: Assessment, *, complete: bool) -> Iterator[str]:
+def _cautions(track: GradedTrack, *, complete: bool) -> Iterator[str]:
     """Yield what a reader of a grader's numbers must know before all else."""
     counts = track.counts
     if not complete:
@@ -199,7 +199,7 @@ def _cautions(track: Assessment, *, complete: bool) -> Iterator[str]:
         )
 
 
-def _provenance(track: Assessment, versions: Mapping[str, str | None]) -> dict[str, Any]:
+def _provenance(track: GradedTrack, versions: Mapping[str, str | None]) -> dict[str, Any]:
     """Return what the numbers come from."""
     scores, identity, overrides = track.config.scores, dict(track.grader.identity), track.override_summary()
     human = "none"

@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from converters.errors import ConversionError
 from trecexam.errors import LackingError, LockedError, StoreError, TrecexamError, cannot_go_on
-from trecexam.line.grading import Graded, Progress
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.lost_grades import refuse_lost_grades
-from trecexam.line.missing_banks import write_missing_banks
+from trecexam.grades.grading import Graded, Progress
+from trecexam.grades.lost_grades import refuse_lost_grades
+from trecexam.grades.missing_banks import write_missing_banks
+from trecexam.grades.open_track import OpenTrack
 from trecexam.outputs.earlier_files import move_histories, stale_files
 from trecexam.outputs.grader_update import update_grader
 from trecexam.outputs.joint_outputs import JointOutputs
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def update(
-    loaders: TrackLoaders,
+    loaders: OpenTrack,
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
     hold: Collection[Path] = (),
@@ -92,7 +92,7 @@ def update(
 
 
 def grade(
-    loaders: TrackLoaders,
+    loaders: OpenTrack,
     names: Sequence[str],
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
@@ -124,7 +124,7 @@ def grade(
 
 
 def _run_each(
-    loaders: TrackLoaders,
+    loaders: OpenTrack,
     names: Sequence[str],
     progress: Callable[[Progress], None] | None,
     stop: Callable[[], bool] | None,

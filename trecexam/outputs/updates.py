@@ -8,10 +8,10 @@ from pathlib import Path
 
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
-from trecexam.line.rejected import merge_rejected
-from trecexam.line.sheets import Counts
+from trecexam.grades.rejected import merge_rejected
+from trecexam.grades.sheets import Counts
 from trecexam.outputs.history import MovedRun
-from trecexam.tables.notes import each_once, of_grader
+from trecexam.results.notes import each_once, of_grader
 
 
 @dataclass(frozen=True)

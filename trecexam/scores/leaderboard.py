@@ -10,11 +10,11 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from trecexam.results.frames import texts
+from trecexam.results.result import Result
+from trecexam.results.table import Layout, Table, Value, nearest, only_named
 from trecexam.scores.measures import is_count, is_share, measure
 from trecexam.scores.values import TIE_DECIMALS, MeasureValues
-from trecexam.tables.frames import texts
-from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table, Value, nearest, only_named
 
 #: What `override_summary` gives where nobody rated anything.
 NOBODY: Mapping[str, Any] = {"cells": 0, "passages": 0, "who": []}

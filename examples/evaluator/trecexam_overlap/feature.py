@@ -3,9 +3,9 @@
 from pydantic import Field
 
 from trecexam.config import Section
-from trecexam.line.feature import feature_of_result
-from trecexam.tables.result import Tables
-from trecexam.tables.table import Table
+from trecexam.feature import feature_of_result
+from trecexam.results.result import Tables
+from trecexam.results.table import Table
 from trecexam.track import selection
 
 

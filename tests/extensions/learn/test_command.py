@@ -22,7 +22,7 @@ from trecexam.extensions.learn.arithmetic.learning import Learned, fit
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.learn import ENCODED, FITTED
 from trecexam.graders import Answer, Cell
-from trecexam.line.grading import Progress
+from trecexam.grades.grading import Progress
 
 Rows = list[dict[str, str]]
 

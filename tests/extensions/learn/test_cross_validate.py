@@ -21,8 +21,8 @@ from trecexam.extensions.learn.arithmetic.learning import Learned, fit, predict
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.learned_pool import gather_data
 from trecexam.extensions.learn.validation import Validation
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.track_graders import open_folder
+from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.track_graders import open_folder
 
 ROWS = [
     ("leaderboard", "learned"),
@@ -41,7 +41,7 @@ def validated(root: Path) -> Validation:
 
 
 def queries_of(root: Path) -> tuple[QueryPassages, ...]:
-    with TrackLoaders(open_folder(root)) as loaders:
+    with OpenTrack(open_folder(root)) as loaders:
         loader = loaders.first
         return gather_data(loader.load(), encoder=WordEncoder()).queries
 

@@ -17,9 +17,9 @@ from trecexam.extensions.learn.arithmetic.scores import expected_scores
 from trecexam.extensions.learn.learned_pool import gather_data
 from trecexam.extensions.learn.outputs import LEARNING
 from trecexam.files.atomic import sha256
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.track_graders import open_folder
-from trecexam.tables.page.page import Page, Section
+from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.track_graders import open_folder
+from trecexam.results.page.page import Page, Section
 
 MEASURES = "nDCG@10", "AP(rel=2)@12"
 
@@ -125,7 +125,7 @@ def test_json_has_the_certain_digits_of_the_expected_scores(
 ) -> None:
     value = json.loads(shown(learnable, capsys, "--json")[0])
     assert (value["measures"], value["n_queries"]) == ([*MEASURES], 5)
-    with TrackLoaders(open_folder(learnable)) as loaders:
+    with OpenTrack(open_folder(learnable)) as loaders:
         loader = loaders.first
         loaded = loader.load()
         queries = gather_data(loaded, encoder=WordEncoder()).queries
@@ -173,7 +173,7 @@ def test_an_unjudged_query_is_scored_from_the_judgments_of_other_queries(learnab
     (learnable / "qrels.txt").write_text("".join(line for line in lines if not line.startswith("q4")))
     board = board_of(learnable)
     assert board.n_queries == 5
-    with TrackLoaders(open_folder(learnable)) as loaders:
+    with OpenTrack(open_folder(learnable)) as loaders:
         loader = loaders.first
         queries = gather_data(loader.load(), encoder=WordEncoder()).queries
     assert (expected_scores(fit(queries), queries, 10, 2, draws=20).values[0, :, 4] > 0).all()
@@ -187,7 +187,7 @@ DOUBTS = "with half of the judgments hidden `unjudged = 0` orders the runs bette
 def report_sections(root: Path) -> list[Section]:
     """The sections that learned labels add to the report."""
     page = Page()
-    with TrackLoaders(open_folder(root)) as loaders:
+    with OpenTrack(open_folder(root)) as loaders:
         loader = loaders.first
         assert LEARNING.page is not None
         LEARNING.page(loader.load(), page)
@@ -290,7 +290,7 @@ def test_a_run_similar_to_the_encoder_is_listed_with_its_rank_without_the_cosine
 ) -> None:
     root = make_of_the_encoder(tmp_path / "track")
     board = board_of(root)
-    with TrackLoaders(open_folder(root)) as loaders:
+    with OpenTrack(open_folder(root)) as loaders:
         loader = loaders.first
         track_ = loader.load()
         queries = gather_data(track_, encoder=WordEncoder()).queries

@@ -15,8 +15,8 @@ from trecexam.extensions.learn.arithmetic.learning import fit, predict
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.arithmetic.scores import expected_scores
 from trecexam.extensions.learn.learned_pool import gather_data
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.track_graders import open_folder
+from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.track_graders import open_folder
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def other(tmp_path: Path) -> Path:
 
 
 def queries_of(root: Path) -> tuple[QueryPassages, ...]:
-    with TrackLoaders(open_folder(root)) as loaders:
+    with OpenTrack(open_folder(root)) as loaders:
         loader = loaders.first
         return gather_data(loader.load(bank_needed=False), encoder=WordEncoder()).queries
 
@@ -61,7 +61,7 @@ def test_a_query_with_the_same_id_in_another_track_is_a_different_query(
     here, there = queries_of(learnable), queries_of(twin)
     apart = fit([*(replace(query, query_id=f"other {query.query_id}") for query in there), *here])
     scores = expected_scores(apart, here, 10, 2, fits=False)
-    with TrackLoaders(open_folder(learnable)) as loaders:
+    with OpenTrack(open_folder(learnable)) as loaders:
         loader = loaders.first
         names = list(loader.load().runs)
     means = dict(zip(names, scores.means[0].tolist(), strict=True))

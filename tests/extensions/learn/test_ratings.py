@@ -17,7 +17,7 @@ from trecexam.extensions.learn.arithmetic.passages import FEATURES, QueryPassage
 from trecexam.extensions.learn.learned_pool import gather_data
 from trecexam.folder import TrackFolder
 from trecexam.graders import Answer, Cell
-from trecexam.line.loader import TrackLoaders
+from trecexam.grades.open_track import OpenTrack
 
 RATING = FEATURES.index("rating")
 
@@ -54,7 +54,7 @@ def gathered(root: Path, grader: HashGrader) -> tuple[QueryPassages, ...]:
     with trecexam.open_track(root, grader=grader) as track:
         assert track.update().graded > 0
     asked = len(grader.asked)
-    with TrackLoaders(TrackFolder.open(root), grader) as loaders:
+    with OpenTrack(TrackFolder.open(root), grader) as loaders:
         loader = loaders.first
         queries = gather_data(loader.load(), encoder=WordEncoder()).queries
     # Nothing is graded again.

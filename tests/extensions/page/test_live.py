@@ -23,7 +23,7 @@ from trecexam.extensions.page.live import LiveTrack
 from trecexam.extensions.page.people import with_people
 from trecexam.extensions.page.reader import Reader, Work
 from trecexam.extensions.page.view import QueryView, View
-from trecexam.line.track_graders import open_folder
+from trecexam.inputs.track_graders import open_folder
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def places(
     """The texts of the five places on a leaderboard with three notes."""
     with (track / "trecexam.toml").open("a") as settings:
         settings.write('[scores]\nmeasures = ["nDCG@5", "P@5"]\n')
-    monkeypatch.setattr("trecexam.line.diagnostics.encoder_cautions", lambda track: (ENCODER,))
+    monkeypatch.setattr("trecexam.grades.diagnostics.encoder_cautions", lambda track: (ENCODER,))
     assert run(["watch", str(track), "--once"]) == 0
     capsys.readouterr()
     with on_terminal():
@@ -58,7 +58,7 @@ def places(
 
 def test_the_page_folds_all_notes_after_the_third(track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = tuple(f"line {n}" for n in range(9))
-    monkeypatch.setattr("trecexam.line.diagnostics.encoder_cautions", lambda track: lines)
+    monkeypatch.setattr("trecexam.grades.diagnostics.encoder_cautions", lambda track: lines)
     assert run(["watch", str(track), "--once"]) == 0
     with client_of(track) as client:
         shown, _, folded = client.get("/").text.partition("<details><summary>")

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import trecexam
 from trecexam.extensions.support.tables import SupportTables
 from trecexam.folder import TrackFolder
-from trecexam.line.cited import cited_values
-from trecexam.line.loader import TrackLoaders
+from trecexam.grades.cited import cited_values
+from trecexam.grades.open_track import OpenTrack
 from trecexam.scores.measures import measure
 from trecexam.scores.support import support_scores
 
@@ -105,7 +105,7 @@ def test_scores_of_any_response_equal_the_definition_on_its_json(
     (root / "labels.tsv").write_text("run\tquery_id\tsentence\tdoc_id\tlabel\n" + "".join(lines))
     with trecexam.open_track(root) as opened:
         opened.grading.grade()
-    with TrackLoaders(TrackFolder.open(root)) as loaders:
+    with OpenTrack(TrackFolder.open(root)) as loaders:
         loader = loaders.first
         track = loader.load()
         values = cited_values(track, ["r"], ["q", "not answered"])

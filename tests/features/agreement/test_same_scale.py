@@ -15,7 +15,7 @@ from support import RECORDED, all_notes, write_run
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.line.official import track_judgments
+from trecexam.grades.official import track_judgments
 from trecexam.track import selection
 
 Labels = dict[tuple[str, str], int]

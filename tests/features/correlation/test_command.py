@@ -16,9 +16,9 @@ from support import HashGrader, all_notes, write_run
 import trecexam
 from trecexam.cli.main import run
 from trecexam.graders.base import Scale
-from trecexam.line.evaluation import official_values, rubric_values
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.track_graders import open_folder
+from trecexam.grades.evaluation import official_values, rubric_values
+from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.track_graders import open_folder
 from trecexam.scores.correlation import correlate
 from trecexam.scores.rank_correlation.ranks import find_outliers
 
@@ -53,7 +53,7 @@ def settings(root: Path, scores: str) -> None:
 
 def values(root: Path, measure: str, *, official: bool) -> tuple[list[str], np.ndarray]:
     """The runs, and their values of shape (runs, queries), from the leaderboard's own per-query values."""
-    with TrackLoaders(open_folder(root)) as loaders:
+    with OpenTrack(open_folder(root)) as loaders:
         loader = loaders.first
         loaded = loader.load()
         evaluated = official_values(loaded, [measure]) if official else rubric_values(loaded, [measure])

@@ -25,7 +25,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.fill.arithmetic.scale_map import fitted
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Answer, Cell
-from trecexam.line.store import GradeStore
+from trecexam.grades.store import GradeStore
 
 Labels = dict[tuple[str, str], int]
 
@@ -258,7 +258,7 @@ def test_if_nothing_needs_grading_the_store_is_not_opened_for_writing(
     def refuse(*_: object) -> None:
         raise AssertionError("the store was to be written")
 
-    monkeypatch.setattr("trecexam.line.loader.TrackLoaders.open_to_write", refuse)
+    monkeypatch.setattr("trecexam.grades.open_track.OpenTrack.open_to_write", refuse)
     with trecexam.open_track(graded) as track:
         assert track.fill(track.fill.find(drop(graded, tmp_path / "half.qrels"))).filled > 0
 
@@ -592,7 +592,7 @@ def test_after_ctrl_c_the_message_says_that_grades_are_kept(
 
     root = make_small_track(tmp_path / "track")
     made: Any = lambda *_, **__: Interrupted()  # noqa: E731
-    monkeypatch.setattr("trecexam.line.loader.create", made)
+    monkeypatch.setattr("trecexam.grades.open_track.create", made)
     half = drop(root, tmp_path / "half.qrels")
     text = fill(capsys, root, "--qrels", half, "-o", tmp_path / "m", "--map", "identity", status=130)
     assert "nothing was written; grades so far are stored" in text

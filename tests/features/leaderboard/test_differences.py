@@ -18,8 +18,8 @@ import trecexam
 from trecexam.cli.closer import CORRECTIONS, TESTS
 from trecexam.cli.main import run
 from trecexam.features.leaderboard.differences import Test, compare
+from trecexam.results import text
 from trecexam.scores.paired_tests import Correction
-from trecexam.tables import text
 
 Row = dict[str, str]
 

@@ -285,7 +285,7 @@ def test_a_budget_that_lists_could_exceed_stops_before_them(tmp_path: Path) -> N
 
 
 def test_a_kill_keeps_the_received_lists_and_requests_the_others(tmp_path: Path) -> None:
-    from trecexam.line.grading import Progress
+    from trecexam.grades.grading import Progress
 
     with serving(assign) as server:
         root = nugget_track(tmp_path / "track", server.url, nuggets=10)

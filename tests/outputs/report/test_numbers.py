@@ -15,7 +15,7 @@ from scipy import stats
 from support import REPORTED, HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
-from trecexam.tables.table import to_tsv
+from trecexam.results.table import to_tsv
 
 DEPTH, MIN_RATING = 8, 4
 Rows = list[dict[str, str]]

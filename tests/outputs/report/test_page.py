@@ -16,8 +16,8 @@ from support import REPORTED, HashGrader, make_small_track, write_run
 
 import trecexam
 from trecexam.outputs.updates import Update
-from trecexam.tables.plots import canvas
-from trecexam.tables.plots.model import Drawing, Plot
+from trecexam.results.plots import canvas
+from trecexam.results.plots.model import Drawing, Plot
 
 PLOTS = ("leaderboard", "scatter")
 OFFICIAL = {"scatter"}

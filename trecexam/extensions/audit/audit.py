@@ -16,9 +16,9 @@ from trecexam.extensions.audit.records import AuditInputs
 from trecexam.extensions.audit.scales import scales
 from trecexam.extensions.audit.sensitivity import sensitivity
 from trecexam.files import atomic
-from trecexam.tables.page.page import Page, filters, style
-from trecexam.tables.result import Result, Tables
-from trecexam.tables.table import Layout, Table
+from trecexam.results.page.page import Page, filters, style
+from trecexam.results.result import Result, Tables
+from trecexam.results.table import Layout, Table
 
 #: Section -> its title, an introduction, and the function that makes it.
 SECTIONS = {

@@ -11,7 +11,7 @@ from trecexam.cli.options import output_option
 from trecexam.cli.reading import writing
 
 if TYPE_CHECKING:
-    from trecexam.tables.result import Result
+    from trecexam.results.result import Result
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 

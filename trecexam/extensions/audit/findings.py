@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from trecexam.extensions.audit.records import Floats
-from trecexam.tables.table import Layout, Table
+from trecexam.results.table import Layout, Table
 
 
 @dataclass(frozen=True)

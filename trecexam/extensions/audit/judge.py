@@ -13,11 +13,11 @@ from trecexam.extensions.audit.choices import main_values, ranks_of
 from trecexam.extensions.audit.findings import Finding, Part, finding, standard_errors, table
 from trecexam.extensions.audit.records import ALPHA, AuditInputs, Floats, Rows
 from trecexam.extensions.audit.scales import common_passages
+from trecexam.results.table import Table
 from trecexam.scores.columns.measures.base import discounts
 from trecexam.scores.correlation import half_width
 from trecexam.scores.paired_tests import holm, paired_t
 from trecexam.scores.rank_correlation.tau import tau_b_columns
-from trecexam.tables.table import Table
 
 #: An increase of tau by this much without a team is an alarm.
 _OF_ONE_TEAM = 0.05

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from trecexam.extensions.audit.choices import main_choice, main_values
 from trecexam.extensions.audit.findings import Finding, Part, finding, standard_errors, table, with_interval
 from trecexam.extensions.audit.records import AuditInputs, Floats
+from trecexam.results.table import Table
 from trecexam.scores.correlation import Correlation, correlate, half_width
 from trecexam.scores.paired_tests import PairedT, holm, paired_t
 from trecexam.scores.values import TIE_DECIMALS
-from trecexam.tables.table import Table
 
 #: Levels of the verdicts on neighbours, two-sided: certain after Holm's adjustment, likely without.
 _CERTAIN, _LIKELY = 0.05, 0.2

@@ -17,10 +17,10 @@ from converters.records import judgment
 from converters.unpacking import without_ending
 from trecexam.errors import TrecexamError
 from trecexam.extensions.audit.records import DEPTH, AuditInputs, Rows, Side
-from trecexam.line.dropped_runs import equal_runs, name_runs
-from trecexam.line.sources import provenance_notes
+from trecexam.inputs.dropped_runs import equal_runs, name_runs
+from trecexam.inputs.sources import provenance_notes
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores.columns import UNJUDGED, Judged, Ranked, rows_at_ranks
-from trecexam.tables.text import plural, shorten_list
 
 #: query_id -> doc_id -> label
 Labels = Mapping[str, Mapping[str, int]]

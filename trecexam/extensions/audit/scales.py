@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from trecexam.extensions.audit.findings import Finding, Part, finding, table, with_interval
 from trecexam.extensions.audit.records import ALPHA, AuditInputs, Floats, Rows, Side
+from trecexam.results.table import Table
 from trecexam.scores.columns import UNJUDGED
 from trecexam.scores.kappa import Kappa, kappa
-from trecexam.tables.table import Table
 
 #: A label that one side gives this often, and to this share of labels above 0, is not there by chance.
 _USED, _SHARE = 10, 0.01

@@ -17,14 +17,14 @@ from trecexam.errors import ConfigError, TrecexamError
 from trecexam.extensions.autojudge.settings import Endpoint, as_toml, track_settings
 from trecexam.files.atomic import make_folder, replace
 from trecexam.folder import TrackFolder
-from trecexam.line.diagnostics import grades_notes
-from trecexam.line.evaluation import values_of_runs
-from trecexam.line.loaded_track import LoadedTrack
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.missing_banks import lacks_bank
+from trecexam.grades.diagnostics import grades_notes
+from trecexam.grades.evaluation import values_of_runs
+from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.missing_banks import lacks_bank
+from trecexam.grades.open_track import OpenTrack
 from trecexam.outputs.update import update
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores.cover import NUGGET_SCORES
-from trecexam.tables.text import plural, shorten_list
 
 #: Support is given with what its F1 is made of.
 _BESIDE = {"SupportF1": ("SupportP", "SupportR")}
@@ -120,7 +120,7 @@ def graded(root: Path, endpoint: Endpoint, say: Callable[[str], None]) -> Iterat
             kept, and the next call continues from there.
     """
     folder = TrackFolder.open(root)
-    with TrackLoaders(folder) as loaders:
+    with OpenTrack(folder) as loaders:
         if endpoint.is_off:
             _refuse_to_ask(loaders)
         done = update(loaders)
@@ -177,7 +177,7 @@ def _with_strict(columns: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(measures))
 
 
-def _refuse_to_ask(loaders: TrackLoaders) -> None:
+def _refuse_to_ask(loaders: OpenTrack) -> None:
     """Raise a TrecexamError if an answer is missing."""
     why = (
         "and no model may be called (OPENAI_BASE_URL is EMPTY): run it with a model first, with the same "

@@ -11,12 +11,12 @@ import numpy as np
 
 from trecexam.extensions.banks.board_changes import BoardChange, LabelChange, LeaderboardSnapshot
 from trecexam.extensions.banks.changes import BankChange
+from trecexam.results.result import Result
+from trecexam.results.table import Layout, Table, Value
+from trecexam.results.text import SPELT, counted, plural, shorten_list
 from trecexam.scores.rank_correlation.ranks import Ranks
 from trecexam.scores.rank_correlation.tau import kendall_tau
 from trecexam.scores.values import TIE_DECIMALS
-from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table, Value
-from trecexam.tables.text import SPELT, counted, plural, shorten_list
 
 RUN_COLUMNS = (
     "run",

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.bank.model import item_digest
+from trecexam.results.terminal import printable
+from trecexam.results.text import plural
 from trecexam.scores.labels import labels
 from trecexam.scores.values import TIE_DECIMALS
-from trecexam.tables.terminal import printable
-from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
+    from trecexam.grades.graded_track import GradedTrack
 
 Rankings = Callable[[str, str], Sequence[str]]
 
@@ -217,7 +217,7 @@ def _bits(number: int) -> Iterator[int]:
         number ^= low
 
 
-def query_states(track: Assessment) -> dict[str, QuerySnapshot]:
+def query_states(track: GradedTrack) -> dict[str, QuerySnapshot]:
     """Return query_id -> its items, and the labels and items of its passages."""
     scores = track.config.scores
     ratings = {query.query_id: query for query in track.ratings()}

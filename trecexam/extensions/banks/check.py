@@ -14,7 +14,7 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.banks.checks import Checked, check_lines
 from trecexam.files.stamps import sniffed
 from trecexam.folder import TrackFolder
-from trecexam.line.track_graders import declared_kind
+from trecexam.inputs.track_graders import declared_kind
 
 
 def check_files(paths: Sequence[Path]) -> Checked:

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from converters.bank_lines import BankLine
 from converters.records import Item
 from trecexam.bank.likeness import copies, folded
-from trecexam.tables.result import Result
-from trecexam.tables.table import Table
-from trecexam.tables.text import plural
+from trecexam.results.result import Result
+from trecexam.results.table import Table
+from trecexam.results.text import plural
 
 #: Maximum words of an item. The longest of dl19's 210 questions has 21, of TREC RAG 2025's nuggets 19.
 MAX_WORDS = {"question": 30, "nugget": 20}

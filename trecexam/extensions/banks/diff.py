@@ -24,21 +24,21 @@ from trecexam.extensions.banks.board_changes import (
     query_states,
 )
 from trecexam.extensions.banks.changes import BankChange, bank_changes
-from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import human_notes, without_vital
-from trecexam.line.evaluation import rubric_values
-from trecexam.line.inputs import whole_bank
-from trecexam.line.loader import TrackLoader
-from trecexam.line.measure_names import Measures, names_of
-from trecexam.line.sheets import ungraded_items
+from trecexam.grades.diagnostics import human_notes, without_vital
+from trecexam.grades.evaluation import rubric_values
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.open_track import GraderView
+from trecexam.grades.sheets import ungraded_items
+from trecexam.inputs.inputs import whole_bank
+from trecexam.inputs.measure_names import Measures, names_of
+from trecexam.results.terminal import printable
 from trecexam.scores.leaderboard import Average, leaderboard
 from trecexam.scores.measures import measure
 from trecexam.scores.values import MeasureValues
-from trecexam.tables.terminal import printable
 
 
 def bank_diff(
-    loader: TrackLoader,
+    loader: GraderView,
     old: Path | str,
     new: Path | str,
     measures: Measures | None = None,
@@ -115,7 +115,7 @@ class _Evaluated:
 
 
 def _evaluated(
-    loader: TrackLoader, track: Assessment, files: Sequence[Path], measures: Sequence[str]
+    loader: GraderView, track: GradedTrack, files: Sequence[Path], measures: Sequence[str]
 ) -> _Evaluated:
     display_names = [track.folder.shown(path) for path in files]
     counts = track.counts

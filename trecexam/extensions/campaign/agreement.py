@@ -12,11 +12,11 @@ import numpy as np
 from converters.overrides import ADJUDICATED
 from trecexam.extensions.campaign.alpha import MIN_TOPICS, Alpha, alpha
 from trecexam.extensions.campaign.assessments import CellKey, opinions_of
-from trecexam.line.assessment import Assessment
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.results.result import Result
+from trecexam.results.table import Layout, Table
+from trecexam.results.text import plural
 from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
-from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table
-from trecexam.tables.text import plural
 
 #: What the intervals are, in words.
 INTERVALS = f"intervals are 95%, over topics, with {MIN_TOPICS} topics or more"
@@ -128,7 +128,7 @@ class AssessorAgreement(Result):
         return Table(header, tuple(rows))
 
 
-def assessor_agreement(track: Assessment) -> AssessorAgreement:
+def assessor_agreement(track: GradedTrack) -> AssessorAgreement:
     """Agreement on the cells that at least two people rated, whether planned or not."""
     levels: dict[Level, dict[CellKey, dict[str, int]]] = {"passage": {}, "item": {}, "citation": {}}
     for name, opinions in opinions_of(track).items():

@@ -14,9 +14,9 @@ from trecexam.config.sections import JudgingSection
 from trecexam.errors import TrecexamError
 from trecexam.features.override.overriding import QueryToRate, seen_token, take
 from trecexam.folder import TrackFolder
-from trecexam.line.assessment import Assessment
-from trecexam.line.judging_scale import JudgingScale
-from trecexam.line.overrides import REFUSED, takes_back
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.judging_scale import JudgingScale
+from trecexam.grades.overrides import REFUSED, takes_back
 
 #: The reasons in the file if no reason is requested.
 JUDGED, WITHDRAWN = "judged", "withdrawn"
@@ -164,7 +164,7 @@ def standing_opinions(rows: Iterable[HumanRating]) -> dict[str, dict[CellKey, Hu
     return opinions
 
 
-def opinions_of(track: Assessment) -> dict[str, dict[CellKey, HumanRating]]:
+def opinions_of(track: GradedTrack) -> dict[str, dict[CellKey, HumanRating]]:
     """`standing_opinions` of all accepted lines of the track.
 
     Where judgments of whole passages have a scale, ratings of these on the grader's scale are left out.

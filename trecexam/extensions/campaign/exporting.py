@@ -22,13 +22,13 @@ from trecexam.features.override.overriding import add_rows
 from trecexam.files import atomic
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
-from trecexam.line.assessment import Assessment
-from trecexam.line.input_files import read_overrides_file, read_qrels_file
-from trecexam.line.judging_scale import JudgingScale, judging_scale
-from trecexam.line.overrides import UNDECIDED, Overrides
-from trecexam.line.protected import refuse_folder
-from trecexam.line.rejected import rejected_rows
-from trecexam.line.typed_text import MAX_WHO, refuse_controls, typed
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.judging_scale import JudgingScale, judging_scale
+from trecexam.grades.overrides import UNDECIDED, Overrides
+from trecexam.grades.rejected import rejected_rows
+from trecexam.inputs.input_files import read_overrides_file, read_qrels_file
+from trecexam.inputs.protected import refuse_folder
+from trecexam.inputs.typed_text import MAX_WHO, refuse_controls, typed
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 
@@ -63,7 +63,7 @@ class ImportedJudgments:
     refused: tuple[Rejected, ...]
 
 
-def export_judgments(track: Assessment, folder: Path | str) -> ExportedJudgments:
+def export_judgments(track: GradedTrack, folder: Path | str) -> ExportedJudgments:
     """Writes what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv."""
     folder = Path(folder)
     refuse_folder(folder, (track.folder.root,), (QRELS, SIX_COLUMNS, TABLE))
@@ -149,7 +149,7 @@ def _check(row: HumanRating) -> None:
     with_override(b"", row)
 
 
-def peoples_labels(track: Assessment) -> dict[tuple[str, str], int]:
+def peoples_labels(track: GradedTrack) -> dict[tuple[str, str], int]:
     """(query_id, doc_id) -> the label from people's ratings; see `export_judgments`."""
     if _is_on_scale(track):
         return {
@@ -166,17 +166,17 @@ def peoples_labels(track: Assessment) -> dict[tuple[str, str], int]:
     }
 
 
-def _is_on_scale(track: Assessment) -> bool:
+def _is_on_scale(track: GradedTrack) -> bool:
     """Whether labels are people's judgments of whole passages, not made of their ratings of items."""
     return track.config.judging.scale is not None or bool(track.judgments.decisions)
 
 
-def _source(track: Assessment) -> Overrides:
+def _source(track: GradedTrack) -> Overrides:
     """The ratings from which labels are computed."""
     return track.judgments if _is_on_scale(track) else track.overrides
 
 
-def _deciders(track: Assessment) -> dict[tuple[str, str], list[str]]:
+def _deciders(track: GradedTrack) -> dict[tuple[str, str], list[str]]:
     """(query_id, doc_id) -> who adjudicated the ratings of a passage."""
     deciders: dict[tuple[str, str], list[str]] = {}
     for (query_id, doc_id, _), row in _source(track).ratings.items():
@@ -185,7 +185,7 @@ def _deciders(track: Assessment) -> dict[tuple[str, str], list[str]]:
     return deciders
 
 
-def _undecided(track: Assessment) -> dict[str, int]:
+def _undecided(track: GradedTrack) -> dict[str, int]:
     """See `ExportedJudgments.undecided`."""
     waiting: dict[str, set[str]] = {}
     for decision in _source(track).decisions:
@@ -199,7 +199,7 @@ def _undecided(track: Assessment) -> dict[str, int]:
 
 
 def _labels(
-    track: Assessment, query_id: str, cells: Mapping[tuple[str, str], int], passages: Mapping[str, int]
+    track: GradedTrack, query_id: str, cells: Mapping[tuple[str, str], int], passages: Mapping[str, int]
 ) -> dict[str, int]:
     """doc_id -> label, from these ratings only."""
     scores, items = track.config.scores, track.bank.items.get(query_id, ())
@@ -214,7 +214,7 @@ def _labels(
     return labels(query, scores.label, scores.min_rating, scores.min_answers)
 
 
-def _labels_by_person(track: Assessment) -> dict[tuple[str, str], dict[str, int]]:
+def _labels_by_person(track: GradedTrack) -> dict[tuple[str, str], dict[str, int]]:
     """(query_id, doc_id) -> assessor -> the label from her ratings only; also for copies of the passage."""
     alike: dict[tuple[str, str], list[str]] = {}
     for query_id, sheet in track.sheets.items():
@@ -230,7 +230,7 @@ def _labels_by_person(track: Assessment) -> dict[tuple[str, str], dict[str, int]
     return people
 
 
-def _labels_of(track: Assessment, opinions: Mapping[CellKey, HumanRating]) -> Iterable[tuple[str, str, int]]:
+def _labels_of(track: GradedTrack, opinions: Mapping[CellKey, HumanRating]) -> Iterable[tuple[str, str, int]]:
     cells: dict[str, dict[tuple[str, str], int]] = {}
     passages: dict[str, dict[str, int]] = {}
     for key, row in opinions.items():

@@ -14,7 +14,7 @@ from converters.lines import decode, iter_lines
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic
 from trecexam.files.stamps import Stamp, stamp
-from trecexam.line.typed_text import refuse_controls
+from trecexam.inputs.typed_text import refuse_controls
 
 if TYPE_CHECKING:
     from trecexam.folder import TrackFolder

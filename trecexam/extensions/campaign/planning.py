@@ -13,12 +13,12 @@ from trecexam.extensions.campaign.dividing import divided
 from trecexam.extensions.campaign.judge_next.search import Search
 from trecexam.extensions.campaign.listed import read_columns
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
-from trecexam.line.assessment import Assessment
-from trecexam.line.typed_text import MAX_WHO, typed
-from trecexam.tables.notes import LOST, Note
-from trecexam.tables.result import Result
-from trecexam.tables.table import Table
-from trecexam.tables.text import plural
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.inputs.typed_text import MAX_WHO, typed
+from trecexam.results.notes import LOST, Note
+from trecexam.results.result import Result
+from trecexam.results.table import Table
+from trecexam.results.text import plural
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class PlannedCampaign(Result):
 
 
 def plan_judging(
-    track: Assessment,
+    track: GradedTrack,
     assessors: Sequence[str],
     *,
     topics_each: int | None = None,
@@ -119,12 +119,12 @@ def _check(names: Sequence[str], topics_each: int | None, overlap: float, budget
         raise TrecexamError("an overlap needs a second assessor")
 
 
-def _has_texts(track: Assessment) -> bool:
+def _has_texts(track: GradedTrack) -> bool:
     """Return False for a track that needs no texts, and has no passages."""
     return bool(len(track.bank) or track.folder.passages() or track.config.track.dataset)
 
 
-def _listed(track: Assessment, path: Path) -> Sequence[tuple[str, ...]]:
+def _listed(track: GradedTrack, path: Path) -> Sequence[tuple[str, ...]]:
     """Return (query_id, doc_id) of the pooled passages of a list, in its order."""
     pooled = {(query_id, doc_id) for query_id, of in track.pool.items() for doc_id in of.doc_ids}
     rows = read_columns(path, ("query_id", "doc_id"))
@@ -135,7 +135,7 @@ def _listed(track: Assessment, path: Path) -> Sequence[tuple[str, ...]]:
 
 
 def _topics(
-    track: Assessment,
+    track: GradedTrack,
     items_by_query: Mapping[str, Sequence[str]],
     ranked: Sequence[tuple[str, ...]],
     done: Collection[tuple[str, str]],

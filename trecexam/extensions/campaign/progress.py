@@ -10,9 +10,9 @@ from typing import NamedTuple
 from converters.records import HumanRating
 from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan
-from trecexam.line.assessment import Assessment
-from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.results.result import Result
+from trecexam.results.table import Layout, Table
 
 
 class ProgressRow(NamedTuple):
@@ -58,7 +58,7 @@ class Progress(Result):
         return {"assessors": assessors, "topics": topics}
 
 
-def judging_progress(track: Assessment) -> Progress:
+def judging_progress(track: GradedTrack) -> Progress:
     """Return each assessor's progress with the track's plan; empty without a plan.
 
     Raises:

@@ -14,8 +14,8 @@ from converters import lines
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
-from trecexam.tables.result import Tables
-from trecexam.tables.table import Layout, Table, Value
+from trecexam.results.result import Tables
+from trecexam.results.table import Layout, Table, Value
 
 if TYPE_CHECKING:
     from trecexam.extensions.check.trec_eval_rules import Finding

@@ -13,7 +13,7 @@ from trecexam.cli.reading import reading
 from trecexam.cli.scores import bad_measures
 
 if TYPE_CHECKING:
-    from trecexam.tables.result import Result
+    from trecexam.results.result import Result
 
 
 @click.command(

@@ -12,8 +12,11 @@ from trecexam.extensions.compare_graders.compared import ComparedGrader, GraderL
 from trecexam.features.agreement.agreement import NothingInCommonError, agreements
 from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.paired_scores import NothingToCompareError
-from trecexam.line.loader import TrackLoader
-from trecexam.line.measure_names import Measures
+from trecexam.grades.open_track import GraderView
+from trecexam.inputs.measure_names import Measures
+from trecexam.results.notes import CHANGES, Note
+from trecexam.results.result import Result
+from trecexam.results.table import Layout, Table, Value
 from trecexam.scores.labels import binary_labels, labels
 from trecexam.scores.raters import (
     Labels,
@@ -23,9 +26,6 @@ from trecexam.scores.raters import (
     ratings_of_both,
     together,
 )
-from trecexam.tables.notes import CHANGES, Note
-from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table, Value
 
 Row = tuple[Value, ...]
 GRADER_COLUMNS = (
@@ -86,7 +86,7 @@ class GraderComparison(Result):
 
 
 def compare_graders(
-    loader: TrackLoader,
+    loader: GraderView,
     graders: Sequence[GraderLike] = (),
     *,
     recorded: Sequence[str | Path] = (),
@@ -231,7 +231,7 @@ def _labels(grader: ComparedGrader, min_rating: int | None) -> Labels:
     }
 
 
-def _left_out(loader: TrackLoader, compared: Sequence[ComparedGrader]) -> Iterator[str]:
+def _left_out(loader: GraderView, compared: Sequence[ComparedGrader]) -> Iterator[str]:
     """Yield notes on graders that are not compared, and on people's ratings, which are left out."""
     names, own = {each.name for each in compared}, loader.folder.whole.graders
     rest = ", ".join(name for name in own if name not in names)

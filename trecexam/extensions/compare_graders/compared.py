@@ -12,10 +12,10 @@ from trecexam.config import GraderSection, ScoresSection
 from trecexam.errors import GraderError, TrecexamError
 from trecexam.graders import Grader
 from trecexam.graders.recorded import RecordedGrader, recorded_sources
-from trecexam.line.assessment import Assessment
-from trecexam.line.grading import with_recorded_answers
-from trecexam.line.loader import TrackLoader
-from trecexam.line.track_graders import folder_of, grader_names
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.grading import with_recorded_answers
+from trecexam.grades.open_track import GraderView
+from trecexam.inputs.track_graders import folder_of, grader_names
 
 #: The name of one of the track's graders, or a grader.
 GraderLike = str | Grader
@@ -33,7 +33,7 @@ class ComparedGrader:
     name: str
     model: str
     prompt: str
-    track: Assessment
+    track: GradedTrack
 
     @property
     def max_rating(self) -> int:
@@ -42,7 +42,7 @@ class ComparedGrader:
 
 
 def compared_graders(
-    loader: TrackLoader, graders: Sequence[GraderLike], recorded: Sequence[str | Path]
+    loader: GraderView, graders: Sequence[GraderLike], recorded: Sequence[str | Path]
 ) -> tuple[ComparedGrader, ...]:
     """Load the named graders, in order, with stored grades; grade nothing.
 
@@ -84,17 +84,17 @@ def compared_graders(
     return tuple(compared.values())
 
 
-Load = Callable[[], Assessment]
+Load = Callable[[], GradedTrack]
 
 
-def _own(loader: TrackLoader, grader: str) -> tuple[str, Load]:
+def _own(loader: GraderView, grader: str) -> tuple[str, Load]:
     """Return the name and the load of a grader of the track; the only one is known by what it is."""
     if len(grader_names(loader.folder)) == 1:
         return loader.folder.config.grader.name, loader.load
     return grader, loader.track[grader].load
 
 
-def _default(loader: TrackLoader, *, needed: bool) -> Iterator[tuple[str, Load]]:
+def _default(loader: GraderView, *, needed: bool) -> Iterator[tuple[str, Load]]:
     """Yield the graders that are compared where none is named.
 
     Args:
@@ -112,7 +112,7 @@ def _default(loader: TrackLoader, *, needed: bool) -> Iterator[tuple[str, Load]]
             yield name, load
 
 
-def _named(loader: TrackLoader, graders: Sequence[GraderLike]) -> Iterator[tuple[str, Load]]:
+def _named(loader: GraderView, graders: Sequence[GraderLike]) -> Iterator[tuple[str, Load]]:
     for grader in graders:
         if isinstance(grader, str):
             folder_of(loader.folder, grader)
@@ -122,7 +122,7 @@ def _named(loader: TrackLoader, graders: Sequence[GraderLike]) -> Iterator[tuple
             yield str(grader.identity["grader"]), partial(_load, loader, settings, grader)
 
 
-def _recorded(loader: TrackLoader, recorded: Sequence[str | Path]) -> Iterator[tuple[str, Load]]:
+def _recorded(loader: GraderView, recorded: Sequence[str | Path]) -> Iterator[tuple[str, Load]]:
     for path in map(Path, recorded):
         if not path.is_file():
             raise GraderError("no such file of recorded grades", path=path)
@@ -138,19 +138,19 @@ def _recorded(loader: TrackLoader, recorded: Sequence[str | Path]) -> Iterator[t
             yield name, partial(_load, loader, settings, None)
 
 
-def _load(of: TrackLoader, settings: GraderSection, grader: Grader | None) -> Assessment:
+def _load(of: GraderView, settings: GraderSection, grader: Grader | None) -> GradedTrack:
     """Load the track with a grader by settings; leave out a min_rating beyond the grader's scale."""
     folder = of.folder
     config = folder.config.model_copy(update={"grader": settings})
-    loader = TrackLoader(of.track, replace(folder, config=config), grader)
+    loader = GraderView(of.track, replace(folder, config=config), grader)
     if config.scores.min_rating > loader.grader.scale.max_rating:
         scores = config.scores.model_dump(exclude_unset=True, exclude={"min_rating"})
         config = config.model_copy(update={"scores": ScoresSection(**scores)})
-        loader = TrackLoader(of.track, replace(folder, config=config), loader.grader)
+        loader = GraderView(of.track, replace(folder, config=config), loader.grader)
     return loader.load()
 
 
-def _same_cells(track: Assessment, other: Assessment) -> bool:
+def _same_cells(track: GradedTrack, other: GradedTrack) -> bool:
     """Return True where both grade the same items on the same texts."""
     same = (of_query.doc_ids == other.pool[query].doc_ids for query, of_query in track.pool.items())
     return track.bank.items == other.bank.items and all(same)

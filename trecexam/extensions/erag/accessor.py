@@ -14,12 +14,12 @@ from trecexam.files.track_lock import TrackLock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing.create import writing_purse
-from trecexam.line.grading import Progress
-from trecexam.line.grading_time import measure_time
-from trecexam.line.loader import TrackLoader, TrackLoaders
-from trecexam.line.lost_grades import refuse_lost_grades
-from trecexam.line.measure_names import Measures, names_of
-from trecexam.line.protected import refuse_folder
+from trecexam.grades.grading import Progress
+from trecexam.grades.grading_time import measure_time
+from trecexam.grades.lost_grades import refuse_lost_grades
+from trecexam.grades.open_track import GraderView, OpenTrack
+from trecexam.inputs.measure_names import Measures, names_of
+from trecexam.inputs.protected import refuse_folder
 from trecexam.track_groups import Group
 
 
@@ -92,8 +92,8 @@ class EragAccessor(Group):
         """
         request = EragRequest(gold=_path(gold))
         folder = self._track.folder
-        with TrackLoaders(folder) as loaders:
-            loader = TrackLoader(loaders, folder, erag_grader(folder, request))
+        with OpenTrack(folder) as loaders:
+            loader = GraderView(loaders, folder, erag_grader(folder, request))
             track = load(loader, request).track
             estimate = loader.grading.estimate(track)
             if not timed or estimate.time is not None:
@@ -109,8 +109,8 @@ def _by_model(
 ) -> Evaluation:
     # The settings section with the budget.
     purse = None if folder.config.grader.name == "erag" else writing_purse(folder)
-    with TrackLoaders(folder) as loaders:
-        loader = TrackLoader(loaders, folder, erag_grader(folder, request), purse)
+    with OpenTrack(folder) as loaders:
+        loader = GraderView(loaders, folder, erag_grader(folder, request), purse)
         loaded, graded = load(loader, request), None
         if loaded.missing:
             with TrackLock(folder.lock_path):

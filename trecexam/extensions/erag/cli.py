@@ -13,11 +13,11 @@ from trecexam.cli.options import output_folder_option, track_argument
 from trecexam.cli.reading import say, writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
-from trecexam.tables.notes import LOST, Note, first_notes
-from trecexam.tables.terminal import printable
+from trecexam.results.notes import LOST, Note, first_notes
+from trecexam.results.terminal import printable
 
 if TYPE_CHECKING:
-    from trecexam.tables.result import Result
+    from trecexam.results.result import Result
     from trecexam.track import Track
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)

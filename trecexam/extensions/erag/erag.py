@@ -26,15 +26,15 @@ from trecexam.graders import create
 from trecexam.graders.base import Grader
 from trecexam.graders.meter import Usage
 from trecexam.graders.writing.create import create_writer
-from trecexam.line.assessment import Assessment
-from trecexam.line.grading import Graded, count_missing
-from trecexam.line.inputs import Needs, read_inputs
-from trecexam.line.loader import TrackLoader
-from trecexam.line.official import never_judged, never_judged_note
-from trecexam.line.texts import Texts
-from trecexam.line.track_inputs import TrackInputs
-from trecexam.tables.notes import LOST, Note
-from trecexam.tables.text import plural
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.grading import Graded, count_missing
+from trecexam.grades.official import never_judged, never_judged_note
+from trecexam.grades.open_track import GraderView
+from trecexam.inputs.inputs import Needs, read_inputs
+from trecexam.inputs.texts import Texts
+from trecexam.inputs.track_inputs import TrackInputs
+from trecexam.results.notes import LOST, Note
+from trecexam.results.text import plural
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def erag_grader(folder: TrackFolder, request: EragRequest) -> Grader:
 class LoadedRequest:
     """A track whose pool has the documents to evaluate."""
 
-    track: Assessment
+    track: GradedTrack
     request: EragRequest
     query_ids: tuple[str, ...]
     unknown: Rejected | None
@@ -126,7 +126,7 @@ class LoadedRequest:
         return {query_id: tuple(doc_ids) for query_id, doc_ids in only.items()}
 
 
-def load(loader: TrackLoader, request: EragRequest) -> LoadedRequest:
+def load(loader: GraderView, request: EragRequest) -> LoadedRequest:
     """Reads the inputs; calls no model.
 
     Raises:

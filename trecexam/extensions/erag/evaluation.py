@@ -29,10 +29,10 @@ from trecexam.extensions.erag.retrieval import (
 from trecexam.extensions.erag.runs import refused_lines
 from trecexam.files.atomic import replace_all
 from trecexam.files.stamps import Rejected
-from trecexam.tables.notes import LOST, Note
-from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table, to_tsv
-from trecexam.tables.text import plural
+from trecexam.results.notes import LOST, Note
+from trecexam.results.result import Result
+from trecexam.results.table import Layout, Table, to_tsv
+from trecexam.results.text import plural
 
 #: The cutoff of the default measures.
 CUTOFF = 10

@@ -19,7 +19,7 @@ from trecexam.graders.replies import RAISE_LIMIT
 
 if TYPE_CHECKING:
     from trecexam.extensions.erag.downstream import DocumentOutput
-    from trecexam.line.assessment import Assessment
+    from trecexam.grades.graded_track import GradedTrack
 
 #: What labels are made of: the model's outputs, or one of the baselines.
 OUTPUTS, CONTAINS_ANSWER, PROVENANCE = "outputs", "contains-answer", "provenance"
@@ -71,7 +71,7 @@ class Labelled:
     empty: int
 
 
-def from_grades(track: Assessment, label: LabelOutput, ranked: Ranked, query_ids: Sequence[str]) -> Labelled:
+def from_grades(track: GradedTrack, label: LabelOutput, ranked: Ranked, query_ids: Sequence[str]) -> Labelled:
     """Labels from the outputs in the track's store.
 
     Args:

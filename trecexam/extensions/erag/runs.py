@@ -11,10 +11,10 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.erag.labels import Ranked
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
-from trecexam.tables.text import plural, shorten_list
+from trecexam.results.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.line.track_inputs import TrackInputs
+    from trecexam.inputs.track_inputs import TrackInputs
 
 
 def check_runs(folder: TrackFolder, track: TrackInputs) -> None:

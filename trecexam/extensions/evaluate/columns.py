@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from trecexam.errors import TrecexamError
-from trecexam.tables.text import shorten_list
+from trecexam.results.text import shorten_list
 
 #: A field -> the names that it may have, the first of them ours; PyTerrier's and ir_datasets' are among them.
 Fields = Mapping[str, Sequence[str]]

@@ -21,14 +21,14 @@ from trecexam.extensions.evaluate.inputs import bank_files, grades_file, qrels_f
 from trecexam.extensions.evaluate.runs import add_runs, runs_by_name
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
-from trecexam.line.grading import Progress
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.measure_names import Measures, names_of
-from trecexam.line.official import why_unjudged
+from trecexam.grades.grading import Progress
+from trecexam.grades.official import why_unjudged
+from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.measure_names import Measures, names_of
+from trecexam.results.frames import Framed, Library
+from trecexam.results.notes import LOST, Note, ranked
 from trecexam.scaffold import Sources, make_track
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.tables.frames import Framed, Library
-from trecexam.tables.notes import LOST, Note, ranked
 from trecexam.track import Track, selection
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def evaluate(
             # Code that the caller's own settings name is the caller's.
             opened = TrackFolder.open(root, trust_code=folder is None or settings is not None)
             paths = add_runs(opened, runs_by_name(runs), replace=replace)
-            loaders = TrackLoaders(opened, None if isinstance(grader, str) else grader)
+            loaders = OpenTrack(opened, None if isinstance(grader, str) else grader)
             undo.callback(loaders.close)
             track = Track(loaders)
             board = _graded(track, paths, measures, progress, outputs=folder is not None)

@@ -26,9 +26,9 @@ from trecexam.extensions.evaluate.columns import (
 )
 from trecexam.files import atomic as files
 from trecexam.folder import IGNORED_SUFFIXES, TrackFolder, files_in
-from trecexam.line.dropped_files import one_run
-from trecexam.line.dropped_runs import name_runs
-from trecexam.line.typed_text import refuse_controls
+from trecexam.inputs.dropped_files import one_run
+from trecexam.inputs.dropped_runs import name_runs
+from trecexam.inputs.typed_text import refuse_controls
 
 #: The most bytes of a name: a file's may have 255.
 _LONGEST = 200

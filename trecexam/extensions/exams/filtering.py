@@ -13,9 +13,9 @@ from trecexam.extensions.exams.exam_file import LETTERS, ExamQuestion, exam_line
 from trecexam.extensions.exams.questions.words import bloom_levels, question_type
 from trecexam.files.atomic import replace_together
 from trecexam.files.kept import read_object
-from trecexam.tables.result import Result
-from trecexam.tables.table import Table, to_tsv
-from trecexam.tables.text import plural
+from trecexam.results.result import Result
+from trecexam.results.table import Table, to_tsv
+from trecexam.results.text import plural
 
 #: The ending of the file that `exam generate` writes next to an exam.
 GENERATION = ".generation.json"

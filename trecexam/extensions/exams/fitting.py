@@ -15,11 +15,11 @@ from trecexam.extensions.exams.plots import exam_plots, steps_plot
 from trecexam.extensions.exams.responses import ExamResponses, from_file
 from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.files.atomic import replace_all
-from trecexam.line.protected import refuse_folder
-from trecexam.tables.notes import CHANGES, Note
-from trecexam.tables.plots.canvas import drawn
-from trecexam.tables.table import to_json, to_tsv
-from trecexam.tables.text import plural
+from trecexam.inputs.protected import refuse_folder
+from trecexam.results.notes import CHANGES, Note
+from trecexam.results.plots.canvas import drawn
+from trecexam.results.table import to_json, to_tsv
+from trecexam.results.text import plural
 
 _PLOTS = ("plots/*.svg", "plots/*.tsv")
 #: What `write_fit` always writes, and what it may write.

@@ -22,7 +22,7 @@ from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
 from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.create import keeping_writers
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
-from trecexam.tables.table import to_json
+from trecexam.results.table import to_json
 
 #: The ending of the file of answers that are not questions.
 UNREAD = ".unread.jsonl"

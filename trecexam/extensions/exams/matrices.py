@@ -16,8 +16,8 @@ from trecexam.extensions.exams.response_matrix import read_components, read_matr
 from trecexam.extensions.exams.scoring import Examinee
 from trecexam.files.atomic import replace_together
 from trecexam.files.track_lock import exclusive_lock
-from trecexam.tables.result import Result
-from trecexam.tables.table import Table, to_tsv
+from trecexam.results.result import Result
+from trecexam.results.table import Table, to_tsv
 
 #: What `write_examinees` writes.
 FILES = ("matrix.tsv", "components.tsv", "answers.jsonl")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from trecexam.extension import named
-from trecexam.line.assessment import Assessment
-from trecexam.line.feature import Feature
-from trecexam.tables.plots.model import Plot
+from trecexam.feature import Feature
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.results.plots.model import Plot
 
 _EXAMS = "trecexam.extensions.exams"
 
 
-def _of_fit(plot: str) -> Callable[[Assessment], Plot]:
+def _of_fit(plot: str) -> Callable[[GradedTrack], Plot]:
     """Return a function that fits the track and plots the fit; updates import neither."""
 
-    def make(track: Assessment) -> Plot:
+    def make(track: GradedTrack) -> Plot:
         fit = named(f"{_EXAMS}.rubric:fit_track")(track)
         made: Plot = named(f"{_EXAMS}.plots:{plot}")(fit)
         return made

@@ -14,8 +14,8 @@ from trecexam.extensions.exams.irt.improvement import Improvement
 from trecexam.extensions.exams.irt.model import GRID, exam_information, probability
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 from trecexam.extensions.exams.tables import abilities_table, information_curves
-from trecexam.tables.plots.model import Plot, Size
-from trecexam.tables.plots.style import (
+from trecexam.results.plots.model import Plot, Size
+from trecexam.results.plots.style import (
     BLUE,
     GREEN,
     MUTED,
@@ -28,9 +28,9 @@ from trecexam.tables.plots.style import (
     letters,
     short,
 )
-from trecexam.tables.plots.style import GRID as PALE
-from trecexam.tables.table import Table, rounded
-from trecexam.tables.terminal import cut
+from trecexam.results.plots.style import GRID as PALE
+from trecexam.results.table import Table, rounded
+from trecexam.results.terminal import cut
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

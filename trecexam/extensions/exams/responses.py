@@ -21,16 +21,16 @@ from trecexam.extensions.exams.response_matrix import (
     read_groups,
     read_matrix,
 )
-from trecexam.line.diagnostics import nothing_graded, resolve_min_rating
+from trecexam.grades.diagnostics import nothing_graded, resolve_min_rating
+from trecexam.results.notes import CHANGES, Note
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures.cover import best_ratings
 from trecexam.scores.ratings import QueryRatings
-from trecexam.tables.notes import CHANGES, Note
-from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.bank.model import Bank
-    from trecexam.line.assessment import Assessment
+    from trecexam.grades.graded_track import GradedTrack
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def from_file(path: Path, components: Path | None = None, groups: Path | None = 
 
 
 def from_track(
-    track: Assessment,
+    track: GradedTrack,
     components: Path | None = None,
     groups: Path | None = None,
     *,

@@ -11,11 +11,11 @@ from trecexam.extensions.exams.irt.exam import Exam, FittedExam
 from trecexam.extensions.exams.irt.improvement import Improvement
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 from trecexam.features.correlation.tables import correlation_table
+from trecexam.results.notes import CHANGES, METHOD, Note
+from trecexam.results.result import Result
+from trecexam.results.table import Table, rounded
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores.correlation import Correlation
-from trecexam.tables.notes import CHANGES, METHOD, Note
-from trecexam.tables.result import Result
-from trecexam.tables.table import Table, rounded
-from trecexam.tables.text import plural, shorten_list
 
 
 @dataclass(frozen=True, eq=False)

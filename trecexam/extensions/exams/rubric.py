@@ -15,11 +15,11 @@ from trecexam.extensions.exams.irt import fitting
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS, Settings
 from trecexam.extensions.exams.responses import from_track, item_names
 from trecexam.extensions.exams.results import ExamFit, told
-from trecexam.line.assessment import Assessment
-from trecexam.line.evaluation import official_values
-from trecexam.line.official import never_judged, never_judged_note, official_judgments
-from trecexam.line.official_leaderboard import LEADERBOARD
-from trecexam.line.relevance import official_measures
+from trecexam.grades.evaluation import official_values
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.official import never_judged, never_judged_note, official_judgments
+from trecexam.grades.relevance import official_measures
+from trecexam.inputs.official_leaderboard import LEADERBOARD
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.measures import measure
 from trecexam.scores.rank_correlation.resampling import QueryDraws
@@ -28,7 +28,7 @@ from trecexam.scores.rank_correlation.resampling import QueryDraws
 LEAST_RUNS = 5
 
 
-def has_examinees(track: Assessment) -> bool:
+def has_examinees(track: GradedTrack) -> bool:
     """Return True where there are several runs, the examinees."""
     return len(track.runs) > 1
 
@@ -39,7 +39,7 @@ def default_settings() -> Settings:
 
 
 def fit_track(
-    track: Assessment,
+    track: GradedTrack,
     settings: Settings | None = None,
     *,
     components: Path | None = None,
@@ -52,7 +52,7 @@ def fit_track(
     return replace(exam_fit, notes=(*told(exam_fit), *_never_judged(track, exam_fit)))
 
 
-def discriminations(track: Assessment, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:
+def discriminations(track: GradedTrack, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:
     """(query_id, item_id) -> discrimination of items that tell runs apart; {} with too few runs.
 
     Items that all or none of the runs cover have none.
@@ -74,7 +74,7 @@ def discriminations(track: Assessment, min_rating: int | None = None) -> Mapping
     return {key: by_item[name] for key, name in names.items() if name in by_item}
 
 
-def _never_judged(track: Assessment, exam_fit: ExamFit) -> Iterator[str]:
+def _never_judged(track: GradedTrack, exam_fit: ExamFit) -> Iterator[str]:
     """A line on runs of which nothing is judged, if abilities are compared with official judgments."""
     queries = [query_id for query_id in track.bank.query_ids if query_id in track.inputs.judged_queries]
     if track.official is None or not queries or not exam_fit.official:
@@ -85,7 +85,7 @@ def _never_judged(track: Assessment, exam_fit: ExamFit) -> Iterator[str]:
         yield never_judged_note(without, len(runs))
 
 
-def _against_official(track: Assessment, fitted_exam: ExamFit) -> Iterator[tuple[str, str, Correlation]]:
+def _against_official(track: GradedTrack, fitted_exam: ExamFit) -> Iterator[tuple[str, str, Correlation]]:
     ours = {
         name: dict(zip(fitted_exam.exam.examinees, values.tolist(), strict=True))
         for name, values in (

@@ -22,8 +22,8 @@ from trecexam.extensions.local_models.truncation import NoRoomError
 from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
 from trecexam.graders.writing.base import Fitted
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
-from trecexam.tables.notes import LOST, Note
-from trecexam.tables.text import plural
+from trecexam.results.notes import LOST, Note
+from trecexam.results.text import plural
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
 #: The documents of a run that are shown.

@@ -14,7 +14,7 @@ from trecexam.extensions.exams.irt.improvement import Improvement, least_discrim
 from trecexam.extensions.exams.irt.model import GRID, item_information
 from trecexam.extensions.exams.irt.model import exam_information as of_all
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
-from trecexam.tables.table import Layout, Table, Value
+from trecexam.results.table import Layout, Table, Value
 
 ITEM_COLUMNS = ("item", "a", "b", "c", "se_a", "se_b", "se_c", "n")
 QUALITY_COLUMNS = (

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.extensions.items.quality import ItemRow
-from trecexam.tables.plots.model import Plot, Size
-from trecexam.tables.plots.style import BLUE, MUTED, ORANGE, PURPLE, WIDTH, grid
-from trecexam.tables.table import Table
+from trecexam.results.plots.model import Plot, Size
+from trecexam.results.plots.style import BLUE, MUTED, ORANGE, PURPLE, WIDTH, grid
+from trecexam.results.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from trecexam.errors import TrecexamError
 from trecexam.extensions.items.items_plot import items_plot
 from trecexam.extensions.items.quality import ItemRow, grades_table, item_rows
-from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import NO_RUNS, nothing_graded
-from trecexam.line.feature import Feature
-from trecexam.tables.page.page import Page
-from trecexam.tables.plots.model import Plot
-from trecexam.tables.result import Tables
-from trecexam.tables.table import Layout, Table
-from trecexam.tables.text import sentence
+from trecexam.feature import Feature
+from trecexam.grades.diagnostics import NO_RUNS, nothing_graded
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.results.page.page import Page
+from trecexam.results.plots.model import Plot
+from trecexam.results.result import Tables
+from trecexam.results.table import Layout, Table
+from trecexam.results.text import sentence
 
 _LAYOUT = Layout(
     ("query_id", "item_id"),
@@ -27,7 +27,7 @@ _GRADES_LEAD = (
 )
 
 
-def _page(track: Assessment, page: Page) -> None:
+def _page(track: GradedTrack, page: Page) -> None:
     """Add the sections "grades" and "items"."""
     grades, items = grades_table(track), item_rows(track)
     why = "" if items else sentence(_why_no_ratings(track))
@@ -39,7 +39,7 @@ def _page(track: Assessment, page: Page) -> None:
     page.add("items", lists, title="Item quality", why=why, folded=True, link="Items")
 
 
-def _why_no_ratings(track: Assessment) -> str:
+def _why_no_ratings(track: GradedTrack) -> str:
     return nothing_graded(track) if track.runs else NO_RUNS
 
 
@@ -75,7 +75,7 @@ def _mean(item: ItemRow) -> float:
     return -1.0 if item.mean_rating is None else item.mean_rating
 
 
-def _plot(track: Assessment) -> Plot:
+def _plot(track: GradedTrack) -> Plot:
     items = item_rows(track)
     if not items:
         raise TrecexamError(_why_no_ratings(track), path=track.folder.root)

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trecexam.line.assessment import Assessment
-from trecexam.line.evaluation import own_leaderboard
-from trecexam.line.sheets import UNREAD
+from trecexam.grades.evaluation import own_leaderboard
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.sheets import UNREAD
+from trecexam.results.table import Table
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures.cover import best_ratings
-from trecexam.tables.table import Table
 
 
 class ItemRow(NamedTuple):
@@ -43,7 +43,7 @@ class ItemRow(NamedTuple):
     text: str = ""
 
 
-def item_rows(track: Assessment) -> tuple[ItemRow, ...]:
+def item_rows(track: GradedTrack) -> tuple[ItemRow, ...]:
     """Return a row per item, retired items last; () without runs, and where no passage has a rating."""
     scores = track.config.scores
     row_of = {run: row for row, run in enumerate(track.runs)}
@@ -90,7 +90,7 @@ def item_rows(track: Assessment) -> tuple[ItemRow, ...]:
     return (*rows, *retired)
 
 
-def grades_table(track: Assessment) -> Table:
+def grades_table(track: GradedTrack) -> Table:
     """Return how often the grader gave each rating, and how many cells have none; no rows without cells."""
     counts, ratings = track.counts, np.zeros(track.grader.scale.max_rating + 1, np.int64)
     for sheet in track.sheets.values():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trecexam.extensions.learn.encoding import Encoder
 from trecexam.extensions.learn.learn import LearnedLabels, learn
-from trecexam.line.grading import Progress
+from trecexam.grades.grading import Progress
 from trecexam.outputs.outputs import Outputs
 from trecexam.track_groups import Group
 

@@ -14,14 +14,14 @@ from trecexam.extensions.learn.arithmetic.features import Lexical, query_feature
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages, Vectors
 from trecexam.extensions.learn.encoding import TrackVectors
 from trecexam.features.fill.teaching import Encoded
-from trecexam.line.assessment import Assessment
-from trecexam.line.official import Official
-from trecexam.line.sheets import Sheet
-from trecexam.line.stored_grades import StoredGrades
-from trecexam.line.texts import Texts, no_passages
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.official import Official
+from trecexam.grades.sheets import Sheet
+from trecexam.grades.stored_grades import StoredGrades
+from trecexam.inputs.texts import Texts, no_passages
+from trecexam.results.notes import CHANGES, Note
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores.ratings import MAX_RATING
-from trecexam.tables.notes import CHANGES, Note
-from trecexam.tables.text import plural, shorten_list
 
 #: Passages of other queries that mean what no run retrieves, of each query, at most.
 BACKGROUND = 20
@@ -39,7 +39,7 @@ class Gathered(NamedTuple):
 
 
 def gather(
-    track: Assessment, vectors: TrackVectors, official: Official | None, progress: Encoded | None = None
+    track: GradedTrack, vectors: TrackVectors, official: Official | None, progress: Encoded | None = None
 ) -> Gathered:
     """Gathers a track's passages, features and judgments.
 
@@ -101,7 +101,7 @@ def gather(
     return Gathered(tuple(queries), unusable)
 
 
-def _ratings(track: Assessment, query_id: str) -> tuple[Floats, int]:
+def _ratings(track: GradedTrack, query_id: str) -> tuple[Floats, int]:
     """The grader's mean rating of each pooled passage (NaN without one), and the number of unusable ones."""
     sheet = track.sheets[query_id]
     if not sheet.items or sheet.cells is not None:
@@ -120,7 +120,7 @@ def _background(query_id: str, pooled: Collection[str], with_text: Sequence[str]
     return [candidates[at] for at in np.sort(drawn).tolist()]
 
 
-def odd_judgments(track: Assessment, official: Official) -> Iterator[str]:
+def odd_judgments(track: GradedTrack, official: Official) -> Iterator[str]:
     """Notes on judgments that are not used, one per line."""
     yield from official.warnings()
     yield from official.people_notes
@@ -138,7 +138,7 @@ def odd_judgments(track: Assessment, official: Official) -> Iterator[str]:
         )
 
 
-def odd_texts(track: Assessment) -> Iterator[str]:
+def odd_texts(track: GradedTrack) -> Iterator[str]:
     """Notes on passages and queries without a text, one per line."""
     docs = {doc for of in track.pool.values() for doc in of.doc_ids}
     without = [doc for doc in sorted(docs) if not track.texts.get(doc, "").strip()]

@@ -24,16 +24,16 @@ from trecexam.extensions.learn.validation import Validation, cross_validate, val
 from trecexam.files.atomic import make_folder, remove, replace_together, sha256
 from trecexam.files.kept import read_object, read_regular
 from trecexam.graders.base import identity_json
-from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import NO_RUNS
-from trecexam.line.evaluation import check_runs, leaderboard
-from trecexam.line.grading import Progress
-from trecexam.line.official import Official
-from trecexam.line.sources import LEARNED_IDENTITY, LEARNED_QRELS
+from trecexam.grades.diagnostics import NO_RUNS
+from trecexam.grades.evaluation import check_runs, leaderboard
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.grading import Progress
+from trecexam.grades.official import Official
+from trecexam.inputs.sources import LEARNED_IDENTITY, LEARNED_QRELS
+from trecexam.results.result import Result
+from trecexam.results.table import Table, Value, rounded, to_json
+from trecexam.results.text import plural
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.tables.result import Result
-from trecexam.tables.table import Table, Value, rounded, to_json
-from trecexam.tables.text import plural
 from trecexam.version import versions
 
 TABLE, QRELS, IDENTITY = "learned.tsv", LEARNED_QRELS, LEARNED_IDENTITY
@@ -112,7 +112,7 @@ class LearnedLabels(Result):
 
 
 def learn(
-    track: Assessment,
+    track: GradedTrack,
     *,
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
@@ -158,7 +158,7 @@ def learn(
 
 
 def _changed(
-    track: Assessment,
+    track: GradedTrack,
     rows: Sequence[tuple[str, str, float, float, int, str]],
     n_judgments: int,
     board: LearnedBoard | None,
@@ -182,7 +182,7 @@ def _ranks(board: Leaderboard) -> dict[str, int]:
     return {run: 1 + sum(other > mean for other in means.values()) for run, mean in means.items()}
 
 
-def stored_board(track: Assessment) -> LearnedBoard | None:
+def stored_board(track: GradedTrack) -> LearnedBoard | None:
     """Read the leaderboard that `learn` wrote; None if it is missing, or of another state of the track."""
     learned = read_object(track.folder.out / IDENTITY)
     try:
@@ -203,7 +203,7 @@ def stored_board(track: Assessment) -> LearnedBoard | None:
     return LearnedBoard.of(values, n_queries, notes)
 
 
-def _track_digest(track: Assessment) -> str:
+def _track_digest(track: GradedTrack) -> str:
     """Return a digest of grades, settings and all input files but the official leaderboard."""
     ranks = track.folder.official_leaderboard()
     not_learned_from = None if ranks is None else track.folder.shown(ranks)
@@ -218,7 +218,7 @@ def _track_digest(track: Assessment) -> str:
     return sha256(json.dumps(content, sort_keys=True, default=str).encode())
 
 
-def learned_leaderboard(track: Assessment, runs: Collection[str] | None = None) -> LearnedBoard:
+def learned_leaderboard(track: GradedTrack, runs: Collection[str] | None = None) -> LearnedBoard:
     """Return the leaderboard that `learn` wrote, of these runs.
 
     Raises:
@@ -240,7 +240,7 @@ def learned_leaderboard(track: Assessment, runs: Collection[str] | None = None) 
     return LearnedBoard.of(values, board.n_queries, board.notes)
 
 
-def _for_fill(track: Assessment, pool: LearnedPool, validation: Validation) -> dict[str, Any]:
+def _for_fill(track: GradedTrack, pool: LearnedPool, validation: Validation) -> dict[str, Any]:
     """Return what `fill` needs of a cross-validation, see `trecexam.extensions.learn.teaching`."""
     assert pool.data.official is not None
     encoder = {name: value for name, value in pool.data.encoder.items() if name != "model"}

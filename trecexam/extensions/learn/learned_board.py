@@ -14,13 +14,13 @@ from trecexam.extensions.learn.arithmetic.check import design
 from trecexam.extensions.learn.arithmetic.passages import FEATURES, Floats, QueryPassages
 from trecexam.extensions.learn.arithmetic.scores import DRAWS, ExpectedScores, expected_scores
 from trecexam.extensions.learn.learned_pool import LearnedPool, fitted
-from trecexam.line.assessment import Assessment
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.results.result import Result
+from trecexam.results.table import Layout, Table, rounded
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores.correlation import half_width
 from trecexam.scores.encoder_likeness import MAX_RANKS, agreement, runs_like_encoder
 from trecexam.scores.leaderboard import Leaderboard, Row, Score, Scores
-from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table, rounded
-from trecexam.tables.text import plural, shorten_list
 
 #: Of nDCG; less where the pool is not so deep.
 K = 10
@@ -75,7 +75,7 @@ class LearnedBoard(Leaderboard):
         return Result._json_value(self)
 
 
-def board_of(track: Assessment, pool: LearnedPool, doubt: str) -> LearnedBoard:
+def board_of(track: GradedTrack, pool: LearnedPool, doubt: str) -> LearnedBoard:
     """Return the learned leaderboard of a track with runs.
 
     Judged passages count as judged. Labels of the others are drawn again and again from what is learned;
@@ -131,7 +131,7 @@ def _ends(scores: ExpectedScores, n: int) -> tuple[Floats, Floats]:
     return scores.means - half, scores.means + half
 
 
-def _of_the_encoder(track: Assessment, pool: LearnedPool, board: LearnedBoard, k: int) -> list[str]:
+def _of_the_encoder(track: GradedTrack, pool: LearnedPool, board: LearnedBoard, k: int) -> list[str]:
     """A note on runs that rank passages like the encoder, with ranks with and without its cosine."""
     queries = pool.data.queries
     agreements = np.full((len(track.runs), len(queries)), math.nan)

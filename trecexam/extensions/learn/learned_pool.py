@@ -24,12 +24,12 @@ from trecexam.extensions.learn.text_encoder import TextEncoder
 from trecexam.features.fill.teaching import Encoded
 from trecexam.folder import TrackFolder
 from trecexam.graders.embedding import dtype_of
-from trecexam.line.assessment import Assessment
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.official import Official, no_overlap, track_judgments
-from trecexam.line.stored_grades import unusable_lines
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.official import Official, no_overlap, track_judgments
+from trecexam.grades.open_track import OpenTrack
+from trecexam.grades.stored_grades import unusable_lines
 from trecexam.packages import install
-from trecexam.tables.text import plural, shorten_list
+from trecexam.results.text import plural, shorten_list
 
 #: Of fewer judgments it is said that they are few.
 FEW = 50
@@ -78,7 +78,7 @@ class LearnedPool:
         return _identity(self.data, self.learned)
 
 
-def fit_pool(track: Assessment, data: LearningData) -> LearnedPool:
+def fit_pool(track: GradedTrack, data: LearningData) -> LearnedPool:
     """Fit the model on all judgments, and predict labels of the pool; grades nothing.
 
     For each step of the judgment scale a logistic regression on the votes of the runs, the cosine with the
@@ -95,7 +95,7 @@ def fit_pool(track: Assessment, data: LearningData) -> LearnedPool:
 
 
 def fitted(
-    track: Assessment, data: LearningData, without: Sequence[str] = (), *, neighbours: bool = True
+    track: GradedTrack, data: LearningData, without: Sequence[str] = (), *, neighbours: bool = True
 ) -> Learned:
     """Fits the model on the judgments.
 
@@ -115,7 +115,7 @@ def fitted(
         ) from None
 
 
-def why_nothing(track: Assessment, data: LearningData, error: ValueError) -> str:
+def why_nothing(track: GradedTrack, data: LearningData, error: ValueError) -> str:
     """Why nothing can be learned: no judged passage is in the pool (with ids of both), or the error."""
     official = data.official
     if official is None:
@@ -129,7 +129,7 @@ def why_nothing(track: Assessment, data: LearningData, error: ValueError) -> str
 
 
 def gather_data(
-    track: Assessment,
+    track: GradedTrack,
     *,
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
@@ -165,7 +165,7 @@ def gather_data(
     ]
     if source is not None:
         with ExitStack() as stack:
-            loaders = stack.enter_context(TrackLoaders(TrackFolder.open(source)))
+            loaders = stack.enter_context(OpenTrack(TrackFolder.open(source)))
             other = loaders.first.load(bank_needed=False)
             if other.folder.root.resolve() == track.folder.root.resolve():
                 raise TrecexamError(
@@ -196,7 +196,7 @@ def _without_ratings(query: QueryPassages) -> QueryPassages:
     return replace(query, features=features)
 
 
-def track_encoder(track: Assessment, model: str | None = None) -> TextEncoder:
+def track_encoder(track: GradedTrack, model: str | None = None) -> TextEncoder:
     """The encoder of a track's texts: the requested one, that of [learn], or the embedding grader's.
 
     Args:
@@ -213,7 +213,7 @@ def track_encoder(track: Assessment, model: str | None = None) -> TextEncoder:
     return TextEncoder(model, track.folder.root, settings.device)
 
 
-def _official(track: Assessment, *, needed: bool) -> Official | None:
+def _official(track: GradedTrack, *, needed: bool) -> Official | None:
     """The track's judgments, see `track_judgments`.
 
     Raises:

@@ -9,11 +9,11 @@ from typing import Any
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.learn import BOARD, IDENTITY, learn, stored_board
 from trecexam.extensions.learn.settings import LearnSection
+from trecexam.feature import Feature
 from trecexam.files.kept import read_object
 from trecexam.folder import TrackFolder
-from trecexam.line.assessment import Assessment
-from trecexam.line.feature import Feature
-from trecexam.tables.page.page import Page
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.results.page.page import Page
 
 _LEAD = (
     "What nDCG and AP are expected to be where labels that were learned from the official judgments stand "
@@ -24,7 +24,7 @@ _LEAD = (
 )
 
 
-def _page(track: Assessment, page: Page) -> None:
+def _page(track: GradedTrack, page: Page) -> None:
     """Add the section "learned" if labels were learned on the current runs, grades and judgments."""
     board = stored_board(track)
     if board is not None:
@@ -40,7 +40,7 @@ def in_manifest(folder: TrackFolder) -> dict[str, Any]:
     return {"learned": learned} if learned else {}
 
 
-def learn_after(track: Assessment) -> tuple[Iterable[Path], Iterable[str]]:
+def learn_after(track: GradedTrack) -> tuple[Iterable[Path], Iterable[str]]:
     """Learn at an update, if it is set and there are judgments; return changed files and notes."""
     if not track.config.section(LearnSection).update or track.official is None:
         return (), ()

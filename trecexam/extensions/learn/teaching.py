@@ -26,16 +26,16 @@ from trecexam.features.fill.teaching import (
     TaughtLabels,
 )
 from trecexam.files.kept import read_object
-from trecexam.line.assessment import Assessment
-from trecexam.line.official import Official
-from trecexam.line.sources import LEARNED_IDENTITY
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.official import Official
+from trecexam.inputs.sources import LEARNED_IDENTITY
 from trecexam.scores.leaderboard import Leaderboard
 
 
 class JudgmentsTeach:
     """Implements `trecexam.features.fill.teaching.Teacher`."""
 
-    def advice(self, track: Assessment, official: Official) -> Advice:
+    def advice(self, track: GradedTrack, official: Official) -> Advice:
         stored = read_object(track.folder.out / LEARNED_IDENTITY).get("cross_validation")
         try:
             best, losses, basis = stored["best"], stored["losses"], stored["basis"]  # type: ignore[index]
@@ -59,10 +59,10 @@ class JudgmentsTeach:
             return Advice(None, why=f"the stored cross-validation {why}: {again}")
         return Advice(best, summary)
 
-    def leaderboard(self, track: Assessment, runs: Collection[str] | None = None) -> Leaderboard:
+    def leaderboard(self, track: GradedTrack, runs: Collection[str] | None = None) -> Leaderboard:
         return learned_leaderboard(track, runs)
 
-    def labels(self, track: Assessment, official: Official, progress: Encoded | None = None) -> TaughtLabels:
+    def labels(self, track: GradedTrack, official: Official, progress: Encoded | None = None) -> TaughtLabels:
         pool = fit_pool(track, gather_data(track, official=official, progress=progress))
         labels = {
             query.query_id: dict(zip(query.doc_ids, _hole_labels(prediction), strict=True))
@@ -72,7 +72,7 @@ class JudgmentsTeach:
             labels, _in_words(pool), Machine(LEARNED, str(pool.data.encoder["model"] or "")), pool.notes
         )
 
-    def learner(self, track: Assessment, official: Official, progress: Encoded | None = None) -> PoolLearner:
+    def learner(self, track: GradedTrack, official: Official, progress: Encoded | None = None) -> PoolLearner:
         return PoolLearner(gather_data(track, official=official, progress=progress).queries)
 
 

@@ -30,13 +30,13 @@ from trecexam.extensions.learn.learned_pool import MORE, LearningData
 from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.teaching import GRADER, LEARNED, NOTHING
 from trecexam.graders.base import identity_digest
-from trecexam.line.assessment import Assessment
-from trecexam.line.official import Official
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.official import Official
+from trecexam.results.notes import CHANGES, METHOD, Note
+from trecexam.results.result import Result
+from trecexam.results.table import Layout, Table
 from trecexam.scores.kappa import kappa
 from trecexam.scores.labels import labels as grader_labels
-from trecexam.tables.notes import CHANGES, METHOD, Note
-from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table
 
 #: Column `used_by`.
 BOARD, FILL = "leaderboard", "fill"
@@ -101,7 +101,7 @@ class Validation(Result):
 
 
 def cross_validate(
-    track: Assessment, data: LearningData, fitted: Callable[[int], None] = lambda done: None
+    track: GradedTrack, data: LearningData, fitted: Callable[[int], None] = lambda done: None
 ) -> Validation:
     """Hide half of the track's judgments, and compare their predicted labels with them.
 
@@ -177,7 +177,7 @@ def losses_in_words(best: str, losses: Mapping[str, float]) -> str:
     return ", ".join(f"{method} {losses[method]:.3f}" for method in ordered)
 
 
-def validation_basis(track: Assessment, official: Official, encoder: Mapping[str, Any]) -> dict[str, str]:
+def validation_basis(track: GradedTrack, official: Official, encoder: Mapping[str, Any]) -> dict[str, str]:
     """Return digests of all that a cross-validation depends on, by what it is in words.
 
     Args:
@@ -204,7 +204,7 @@ def _row(
     return used_by, name, of_way.loss, *figures, "yes" if f"{used_by}\t{name}" == chosen else ""
 
 
-def _grader_labels(track: Assessment, queries: Sequence[QueryPassages]) -> list[Floats]:
+def _grader_labels(track: GradedTrack, queries: Sequence[QueryPassages]) -> list[Floats]:
     """The grader's labels of each query's passages, without people's; NaN without one."""
     scores = track.config.scores
     automatic: Mapping[str, Mapping[str, int]] = {

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from trecexam.features.exporting.exports import qrels
-from trecexam.line.assessment import Assessment
-from trecexam.line.probable_ratings import probable_ratings
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.probable_ratings import probable_ratings
+from trecexam.results.frames import Library, data_frame, texts
 from trecexam.scores.expected import gains
 from trecexam.scores.labels import LabelRule
-from trecexam.tables.frames import Library, data_frame, texts
 
 
 def qrels_frame(
-    track: Assessment,
+    track: GradedTrack,
     *,
     label: LabelRule | None = None,
     min_rating: int | None = None,
@@ -52,7 +52,7 @@ def qrels_frame(
     return data_frame(columns, library)
 
 
-def grades_frame(track: Assessment, *, library: Library = "pandas") -> Any:
+def grades_frame(track: GradedTrack, *, library: Library = "pandas") -> Any:
     """Every grade of the pool as a data frame, a row for each graded passage and item."""
     rows = list(track.grade_rows())
 

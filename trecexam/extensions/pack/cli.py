@@ -8,7 +8,7 @@ import click
 
 import trecexam
 from trecexam.cli.options import output_option, whole_track_argument
-from trecexam.tables.terminal import printable
+from trecexam.results.terminal import printable
 
 
 @click.command(epilog="Example: trecexam export pack mytrack -o paper.tar.gz")

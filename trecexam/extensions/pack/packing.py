@@ -25,13 +25,13 @@ from trecexam.files.kept import read_object, read_regular
 from trecexam.folder import PACK, TrackFolder, refuse_code
 from trecexam.graders.base import Answer, Cell, Grader, Scale, identity_digest, identity_json
 from trecexam.graders.registry import available
-from trecexam.line.input_files import sha256_of
-from trecexam.line.inputs import input_stamps
-from trecexam.line.loader import TrackLoader, TrackLoaders
-from trecexam.line.store import GradeRow, GradeStore
-from trecexam.line.track_graders import ONLY, usable_folders
+from trecexam.grades.open_track import GraderView, OpenTrack
+from trecexam.grades.store import GradeRow, GradeStore
+from trecexam.inputs.input_files import sha256_of
+from trecexam.inputs.inputs import input_stamps
+from trecexam.inputs.track_graders import ONLY, usable_folders
 from trecexam.outputs.outputs import MANIFEST
-from trecexam.tables.text import plural, shorten_list
+from trecexam.results.text import plural, shorten_list
 
 #: Where the track's files are in a pack; the grades.
 TRACK, GRADES = "track/", "grades.jsonl"
@@ -58,7 +58,7 @@ class PackedGrader(BaseModel):
     reads: list[str]
 
     @classmethod
-    def of(cls, loader: TrackLoader) -> PackedGrader:
+    def of(cls, loader: GraderView) -> PackedGrader:
         """Pack a grader."""
         grader = loader.grader
         return cls.model_construct(
@@ -108,7 +108,7 @@ class PackManifest(BaseModel):
     versions: dict[str, str | None]
 
 
-def pack(loaders: TrackLoaders, output: Path | str) -> str:
+def pack(loaders: OpenTrack, output: Path | str) -> str:
     """Write inputs, settings, grades and the digests of out/ to one .tar.gz, and say how large it is."""
     folder, files = loaders.folder, dict[str, bytes]()
     _refuse_outside(read_regular(folder.config_path))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from converters.records import Item
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.errors import StoreError
-from trecexam.line.store import GradeStore
+from trecexam.grades.store import GradeStore
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View

@@ -27,7 +27,7 @@ from trecexam.extensions.page.rendering import NotFoundError, NotReadyError, liv
 from trecexam.extensions.page.sessions import Sessions
 from trecexam.extensions.page.trails import Trails
 from trecexam.extensions.page.users import Users, user_of
-from trecexam.tables.page.page import LOOK
+from trecexam.results.page.page import LOOK
 
 #: Seconds that the first request waits for the first state: a small track is read by then.
 FIRST_LOOK = 1.5

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
-from trecexam.tables.terminal import cut
+from trecexam.results.terminal import cut
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView

@@ -35,25 +35,25 @@ from trecexam.features.holes.holes import HOLES
 from trecexam.features.leaderboard.differences import own_differences
 from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest
-from trecexam.line.assessment import Assessment
-from trecexam.line.cited import responses_by_query
-from trecexam.line.evaluation import (
+from trecexam.grades.cited import responses_by_query
+from trecexam.grades.evaluation import (
     leaderboard,
     official_values,
     own_leaderboard,
     values_of_runs,
     why_no_scores,
 )
-from trecexam.line.kinds.support import statements_of
-from trecexam.line.official import Official, no_overlap, official_judgments, track_judgments
-from trecexam.line.rejected import rejected_rows
-from trecexam.line.relevance import relevance_thresholds
-from trecexam.line.sheets import MISSING, NOT_ASKED
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.official import Official, no_overlap, official_judgments, track_judgments
+from trecexam.grades.rejected import rejected_rows
+from trecexam.grades.relevance import relevance_thresholds
+from trecexam.grades.sheets import MISSING, NOT_ASKED
+from trecexam.inputs.kinds.support import statements_of
+from trecexam.results.page.page import Page, Section
 from trecexam.scores.labels import labels
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.ratings import QueryRatings
 from trecexam.scores.values import MeasureValues
-from trecexam.tables.page.page import Page, Section
 
 
 class _GatheredQuery(NamedTuple):
@@ -77,7 +77,7 @@ class Gatherer:
     def __init__(self) -> None:
         self._kept: dict[str, _GatheredQuery] = {}
 
-    def gather(self, track: Assessment) -> tuple[View, dict[str, Part]]:
+    def gather(self, track: GradedTrack) -> tuple[View, dict[str, Part]]:
         """The view of a loaded track without parts, and its new parts.
 
         Raises:
@@ -101,7 +101,7 @@ class Gatherer:
         view = _view(track, judgments, notes, list(gathered.values()))
         return view, new
 
-    def _common(self, track: Assessment) -> Hashable:
+    def _common(self, track: GradedTrack) -> Hashable:
         """A token that changes if all queries must be gathered again."""
         folder = track.folder
         passages, qrels = folder.passages(), folder.qrels()
@@ -114,7 +114,7 @@ class Gatherer:
         )
 
 
-def _token(track: Assessment, q: QueryRatings) -> tuple[Hashable, ...]:
+def _token(track: GradedTrack, q: QueryRatings) -> tuple[Hashable, ...]:
     """A token that changes if something of this query changed."""
     query_id = q.query_id
     return (
@@ -126,7 +126,7 @@ def _token(track: Assessment, q: QueryRatings) -> tuple[Hashable, ...]:
     )
 
 
-def _human(track: Assessment, query_id: str) -> dict[tuple[str, str], HumanRating]:
+def _human(track: GradedTrack, query_id: str) -> dict[tuple[str, str], HumanRating]:
     human = {}
     # With a scale of judgments, whole passages that were rated on the grader's scale are on another one.
     for people, whole in ((track.overrides, track.judging_scale is None), (track.judgments, True)):
@@ -137,7 +137,7 @@ def _human(track: Assessment, query_id: str) -> dict[tuple[str, str], HumanRatin
     return human
 
 
-def _official(track: Assessment) -> tuple[Official | None, tuple[str, ...]]:
+def _official(track: GradedTrack) -> tuple[Official | None, tuple[str, ...]]:
     """The track's judgments and notes on them; None without official ones of what the grader rates."""
     if not track.kind.ranks or (track.official is None and track.folder.qrels() is None):
         return None, ()
@@ -150,7 +150,7 @@ def _official(track: Assessment) -> tuple[Official | None, tuple[str, ...]]:
 
 
 def _gathered(
-    track: Assessment, q: QueryRatings, judgments: Official | None, token: Hashable
+    track: GradedTrack, q: QueryRatings, judgments: Official | None, token: Hashable
 ) -> _GatheredQuery:
     state = _state(track, q, judgments)
     pairs = zip(state.doc_ids, state.texts, strict=True)
@@ -175,7 +175,7 @@ def _gathered(
     )
 
 
-def _state(track: Assessment, q: QueryRatings, judgments: Official | None) -> QueryView:
+def _state(track: GradedTrack, q: QueryRatings, judgments: Official | None) -> QueryView:
     scores = track.config.scores
     query_id = q.query_id
     texts = track.texts
@@ -210,7 +210,7 @@ def _state(track: Assessment, q: QueryRatings, judgments: Official | None) -> Qu
     )
 
 
-def _around(track: Assessment, query_id: str) -> Iterator[tuple[str, tuple[str, str]]]:
+def _around(track: GradedTrack, query_id: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """item_id of a sentence -> its neighbouring sentences, at its first occurrence."""
     ((_, responses),) = responses_by_query(track, track.responses, [query_id])
     for run, response in reversed(responses):
@@ -234,7 +234,7 @@ def _judged_rows(state: QueryView, judgments: Official | None) -> NDArray[np.int
 
 
 def _holes(
-    track: Assessment, q: QueryRatings, state: QueryView, judgments: Official | None
+    track: GradedTrack, q: QueryRatings, state: QueryView, judgments: Official | None
 ) -> NDArray[np.int32]:
     pooled = track.pool[q.query_id]
     rated = is_among(pooled.doc_ids, frozenset(compress(q.doc_ids, q.rated.tolist())))
@@ -245,7 +245,7 @@ def _holes(
 
 
 def _view(
-    track: Assessment, judgments: Official | None, notes: tuple[str, ...], gathered: Sequence[_GatheredQuery]
+    track: GradedTrack, judgments: Official | None, notes: tuple[str, ...], gathered: Sequence[_GatheredQuery]
 ) -> View:
     config, folder = track.config, track.folder
     scores = config.scores
@@ -332,7 +332,7 @@ def _as_image(svg: re.Match[str]) -> str:
     return f'<img src="data:image/svg+xml;base64,{content}" alt="{svg[1].replace(chr(34), "&quot;")}">'
 
 
-def _added(track: Assessment) -> list[Section]:
+def _added(track: GradedTrack) -> list[Section]:
     """Return the sections of the report on holes and of extensions."""
     page = Page()
     for feature in (*(named(at) for extension in extensions() for at in extension.features), HOLES):
@@ -366,7 +366,7 @@ def _judged(gathered: Sequence[_GatheredQuery]) -> JudgedTable | None:
     return JudgedTable(query, *np.concatenate(judged).T)
 
 
-def _agreement(track: Assessment) -> Agreements | None:
+def _agreement(track: GradedTrack) -> Agreements | None:
     """Agreement of the grader's labels with the judgments; None without common passages."""
     try:
         return own_agreement(track)

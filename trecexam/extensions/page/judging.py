@@ -21,9 +21,9 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.judge_next.cited import unlabelled_citations
 from trecexam.extensions.campaign.judge_next.search import Search, SuggestedJudgment
 from trecexam.extensions.page import child
-from trecexam.line.assessment import Assessment
-from trecexam.line.loader import TrackLoaders
-from trecexam.line.track_graders import open_folder
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.track_graders import open_folder
 
 #: Judgments of a query that are kept: who judged these has changed what the others are worth.
 KEPT = 50
@@ -315,7 +315,7 @@ def look(root: Path, receive: child.Receive, say: child.Say) -> None:
         request = receive(60.0)
     assert isinstance(request, LookRequest)
     try:
-        with TrackLoaders(open_folder(root, request.wish.grader or None)) as loaders:
+        with OpenTrack(open_folder(root, request.wish.grader or None)) as loaders:
             track = loaders[request.wish.grader or next(iter(loaders))].load()
             looks = _at_rankings if track.asked.citing is None else _at_citations
             for row in looks(track, request):
@@ -337,7 +337,7 @@ def _ordered(query_ids: Collection[str], known_ids: Collection[str]) -> list[str
     return [q for q in query_ids if q not in known_ids] + [q for q in known_ids if q in current_ids]
 
 
-def _at_rankings(track: Assessment, request: LookRequest) -> Iterator[Began | QueryLooked]:
+def _at_rankings(track: GradedTrack, request: LookRequest) -> Iterator[Began | QueryLooked]:
     """The passages to judge, query by query, as `judge-next` lists them."""
     search = Search(track, request.wish.measure or None)
     queries = search.chosen()
@@ -346,7 +346,7 @@ def _at_rankings(track: Assessment, request: LookRequest) -> Iterator[Began | Qu
         yield _looked(query_id, sorted(search.of_query(query_id), key=lambda row: row.order))
 
 
-def _at_citations(track: Assessment, request: LookRequest) -> Iterator[Began | QueryLooked]:
+def _at_citations(track: GradedTrack, request: LookRequest) -> Iterator[Began | QueryLooked]:
     """The sentences to label with what they cite, as `judge-next` lists them."""
     by_query: dict[str, list[SuggestedJudgment]] = {query_id: [] for query_id in track.bank.query_ids}
     yield Began("citation", "", tuple(by_query))

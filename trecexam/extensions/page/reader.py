@@ -25,9 +25,9 @@ from trecexam.features.leaderboard.joint import track_leaderboard
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
 from trecexam.folder import TrackFolder
-from trecexam.line.loaded_track import LoadedTrack
-from trecexam.line.loader import TrackLoader, TrackLoaders
-from trecexam.line.track_graders import folder_of, grader_names
+from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.open_track import GraderView, OpenTrack
+from trecexam.inputs.track_graders import folder_of, grader_names
 from trecexam.watching.settle import Settler
 
 #: Seconds between two looks at the folder.
@@ -107,7 +107,7 @@ class Reader:
     def __init__(self, root: Path, say: Callable[[Any], None]) -> None:
         self._root = root
         self._say = say
-        self._loaders: TrackLoaders | None = None
+        self._loaders: OpenTrack | None = None
         self._track: LoadedTrack | None = None
         self._settings: object = None
         self._settler = Settler(0)
@@ -195,7 +195,7 @@ class Reader:
         self._say(Loaded(pickle.dumps(self._view, protocol=5), seconds))
         self._recover()
 
-    def _loaded(self, loaders: TrackLoaders, waiting: Collection[Path]) -> LoadedTrack:
+    def _loaded(self, loaders: OpenTrack, waiting: Collection[Path]) -> LoadedTrack:
         """The current track, without those of its graders that cannot be loaded.
 
         Raises:
@@ -225,7 +225,7 @@ class Reader:
         first = views.pop(track.first.name)
         return replace(first, joint=track_leaderboard(track), others=views, unable=unable)
 
-    def _opened(self) -> TrackLoaders:
+    def _opened(self) -> OpenTrack:
         """The loaders with the current settings.
 
         Raises:
@@ -237,13 +237,13 @@ class Reader:
         settings = stamp(folder.config_path), *(path and stamp(path) for path in grader_files)
         if self._loaders is None or settings != self._settings:
             self.close()
-            self._loaders, self._settings = TrackLoaders(folder), settings
+            self._loaders, self._settings = OpenTrack(folder), settings
             self._track = None
             self._settler = Settler(folder.config.watch.settle)
             self._seen = self._store = None
         return self._loaders
 
-    def _store_changes(self, loader: TrackLoader) -> object:
+    def _store_changes(self, loader: GraderView) -> object:
         """A value that changes with every write to the store."""
         path = loader.folder.store_path
         current: Stamp | None = stamp(path)
@@ -253,7 +253,7 @@ class Reader:
             self._store = current and current.inode
         return self._store, loader.store.changes()
 
-    def _tell_work(self, loader: TrackLoader) -> None:
+    def _tell_work(self, loader: GraderView) -> None:
         if self._view is None:
             return
         counts = self._view.all_counts
@@ -280,7 +280,7 @@ class Reader:
             self._say(Trouble(reason))
 
 
-def _stamps(loaders: TrackLoaders) -> dict[Path, Stamp]:
+def _stamps(loaders: OpenTrack) -> dict[Path, Stamp]:
     """The stamps of existing input files of all graders, even without a bank."""
     stamps: dict[Path, Stamp] = {}
     for name in loaders:

@@ -17,10 +17,10 @@ from trecexam.extensions.page import cookies, drawing, urls
 from trecexam.extensions.page.listing import SIZES, Address
 from trecexam.extensions.page.users import VISITOR, user_of
 from trecexam.folder import TrackFolder
-from trecexam.line.track_graders import grader_names, open_folder
-from trecexam.tables.page import page as macros
-from trecexam.tables.page.page import Section
-from trecexam.tables.text import plural
+from trecexam.inputs.track_graders import grader_names, open_folder
+from trecexam.results.page import page as macros
+from trecexam.results.page.page import Section
+from trecexam.results.text import plural
 from trecexam.version import __version__
 
 if TYPE_CHECKING:

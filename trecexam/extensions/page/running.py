@@ -28,9 +28,9 @@ from trecexam.extensions.page.rendering import warm_up
 from trecexam.extensions.page.urls import segment
 from trecexam.extensions.page.users import TOKEN_BYTES, Users
 from trecexam.folder import TrackFolder, refuse_code
-from trecexam.line.track_graders import open_folder
-from trecexam.tables.terminal import printable
-from trecexam.tables.text import shorten_list
+from trecexam.inputs.track_graders import open_folder
+from trecexam.results.terminal import printable
+from trecexam.results.text import shorten_list
 
 #: The least characters of a token that somebody chooses: so many hold 128 random bits.
 SHORTEST_TOKEN = 22

@@ -11,9 +11,9 @@ from markupsafe import Markup
 
 from trecexam.extensions.page.drawing import link, text
 from trecexam.extensions.page.listing import Address, ListedRows, in_order
+from trecexam.results.excerpt import Cell, Column, Excerpt, excerpt
+from trecexam.results.table import Table
 from trecexam.scores.cover import NUGGET_SCORES
-from trecexam.tables.excerpt import Cell, Column, Excerpt, excerpt
-from trecexam.tables.table import Table
 
 #: What is drawn in a cell, by the row's place in the table.
 Draw = Callable[[int], "Markup"]

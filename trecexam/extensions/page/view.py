@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from converters.records import HumanRating, Item
 from trecexam.bank.model import QUERY, STATEMENT
 from trecexam.files.stamps import Rejected
-from trecexam.line.judging_scale import JudgingScale
-from trecexam.line.sheets import NOT_ASKED, Counts
+from trecexam.grades.judging_scale import JudgingScale
+from trecexam.grades.sheets import NOT_ASKED, Counts
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.values import MeasureValues
 
 if TYPE_CHECKING:
-    from trecexam.tables.page.page import Section
+    from trecexam.results.page.page import Section
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class QueryView:
         texts: None where the track has no text.
         keys: what store and grader know the passages by, mostly their texts; None where one is not gradable.
         ratings: as they count, people's in the grader's place; -1 if missing.
-        codes: the grader's alone: 0..5, or a code of `trecexam.line.sheets` (missing, unparsed ...).
+        codes: the grader's alone: 0..5, or a code of `trecexam.grades.sheets` (missing, unparsed ...).
         labels: of each passage, None if missing.
         judgments: doc_id -> official judgment, of passages outside of the pool too.
         human: (doc_id, item_id or "" for the passage as a whole) -> the rating that counts.

@@ -19,7 +19,7 @@ from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
 from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.create import keeping_writers
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
-from trecexam.line.inputs import whole_bank
+from trecexam.inputs.inputs import whole_bank
 
 #: The bounds, which are the runs' names: without the block, and with it.
 Bound = Literal["closed-book", "oracle"]

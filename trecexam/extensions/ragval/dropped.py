@@ -13,11 +13,11 @@ from trecexam.bank import Bank
 from trecexam.extensions.ragval.formats.answers import AnswerRow, read_answers
 from trecexam.extensions.ragval.formats.knowledge import KINDS
 from trecexam.files.stamps import Rejected
-from trecexam.line.dropped_files import Dropped, one_run, run_of
+from trecexam.inputs.dropped_files import Dropped, one_run, run_of
 
 
 class _Answers:
-    """Implements `trecexam.line.dropped_files.AnswersReader`."""
+    """Implements `trecexam.inputs.dropped_files.AnswersReader`."""
 
     kinds = frozenset(KINDS)
 

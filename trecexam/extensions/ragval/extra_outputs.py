@@ -7,39 +7,39 @@ import io
 from trecexam.extensions.ragval.formats.answers import write_judged
 from trecexam.extensions.ragval.judged import FOLDER, JudgedAnswers, judged
 from trecexam.extensions.ragval.reporting import RagvalReport, report_of
+from trecexam.feature import Feature
 from trecexam.files.cache import memoized
-from trecexam.line.assessment import Assessment
-from trecexam.line.feature import Feature
-from trecexam.tables.page.page import Page
-from trecexam.tables.table import to_json
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.results.page.page import Page
+from trecexam.results.table import to_json
 
 _REPORT = f"{FOLDER}/report.tsv"
 
 
 @memoized
-def _answers(track: Assessment) -> JudgedAnswers:
+def _answers(track: GradedTrack) -> JudgedAnswers:
     return judged(track) if "truthfulness" in track.grader.item_kinds else JudgedAnswers(())
 
 
 @memoized
-def _report(track: Assessment) -> RagvalReport | None:
+def _report(track: GradedTrack) -> RagvalReport | None:
     rows = _answers(track).rows
     return report_of(rows) if rows else None
 
 
-def _judged(track: Assessment) -> bytes | None:
+def _judged(track: GradedTrack) -> bytes | None:
     answers, buffer = _answers(track), io.BytesIO()
     write_judged(answers.rows, buffer)
     return buffer.getvalue() if answers.rows or answers.waiting else None
 
 
-def _judging(track: Assessment) -> bytes | None:
+def _judging(track: GradedTrack) -> bytes | None:
     answers = _answers(track)
     judging = {**answers.as_json(), "judge": dict(track.grader.identity)}
     return to_json(judging).encode() if answers.rows or answers.waiting else None
 
 
-def _page(track: Assessment, page: Page) -> None:
+def _page(track: GradedTrack, page: Page) -> None:
     """Begin the page with the judged answers."""
     report = _report(track)
     if report is None:

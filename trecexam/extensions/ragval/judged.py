@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 from trecexam.extensions.ragval.formats.answers import AnswerRow, JudgedAnswer
 from trecexam.extensions.ragval.grader.reading import Scores, read_scores
 from trecexam.graders.base import Cell
-from trecexam.tables.text import plural
+from trecexam.results.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
+    from trecexam.grades.graded_track import GradedTrack
 
 #: In out/.
 FOLDER = "ragval"
@@ -64,7 +64,7 @@ class JudgedAnswers:
         }
 
 
-def judged(track: Assessment) -> JudgedAnswers:
+def judged(track: GradedTrack) -> JudgedAnswers:
     """The judged answers from the grader's stored grades; needs `load` first. Calls no model.
 
     A person's rating of an item replaces that score; a 0, which is none, counts as 1.

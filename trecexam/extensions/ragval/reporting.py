@@ -20,10 +20,10 @@ from trecexam.extensions.ragval.judged_scores import (
     systems_of,
 )
 from trecexam.files.stamps import Rejected
-from trecexam.line.rejected import rejected_notes
-from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table, Value
-from trecexam.tables.text import plural
+from trecexam.grades.rejected import rejected_notes
+from trecexam.results.result import Result
+from trecexam.results.table import Layout, Table, Value
+from trecexam.results.text import plural
 
 #: The systems that are the bounds, where they are there.
 BASELINE, ORACLE = "closed-book", "oracle"

@@ -14,23 +14,23 @@ from trecexam.extensions.simulation.arithmetic.left_out import leave_out, shifts
 from trecexam.extensions.simulation.arithmetic.removal import remove
 from trecexam.extensions.simulation.arithmetic.simulation import Filler, Simulation
 from trecexam.features.fill.teaching import LEARNED, Encoded, Labels, the_teacher
-from trecexam.line.assessment import Assessment
-from trecexam.line.grading import Progress
-from trecexam.line.measure_names import Measures, names_of
-from trecexam.line.official import Official, no_overlap, official_judgments
-from trecexam.line.relevance import official_measures as own_official_measures
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.grading import Progress
+from trecexam.grades.official import Official, no_overlap, official_judgments
+from trecexam.grades.relevance import official_measures as own_official_measures
+from trecexam.inputs.measure_names import Measures, names_of
+from trecexam.results.notes import CHANGES, METHOD, Note
+from trecexam.results.result import Tables
+from trecexam.results.table import Table
+from trecexam.results.text import plural
 from trecexam.scores.labels import labels
-from trecexam.tables.notes import CHANGES, METHOD, Note
-from trecexam.tables.result import Tables
-from trecexam.tables.table import Table
-from trecexam.tables.text import plural
 
 #: The method that leaves dropped passages out of the runs; and the start of "label:1", label 1 for all.
 CONDENSED, LABEL = "condensed", "label:"
 
 
 def simulate(
-    track: Assessment,
+    track: GradedTrack,
     official_measures: Measures | None = None,
     *,
     teams: Path | None = None,
@@ -110,7 +110,7 @@ def simulate(
 
 
 def _fillers(
-    track: Assessment, official: Official, methods: Sequence[str], encoded: Encoded
+    track: GradedTrack, official: Official, methods: Sequence[str], encoded: Encoded
 ) -> dict[str, Filler]:
     """Return the filler of dropped judgments of each method.
 
@@ -138,7 +138,7 @@ def _constant(label: int, dropped: Mapping[str, Collection[str]]) -> Labels:
     return {query_id: dict.fromkeys(docs, label) for query_id, docs in dropped.items()}
 
 
-def _notes(track: Assessment, simulation: Simulation, official: Official) -> Iterator[str]:
+def _notes(track: GradedTrack, simulation: Simulation, official: Official) -> Iterator[str]:
     """Yield what is odd about the judgments, the queries and the runs."""
     yield from official.warnings()
     apart = no_overlap(track, official)

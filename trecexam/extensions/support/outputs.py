@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from trecexam.extensions.support.tables import SupportTables
-from trecexam.line.assessment import Assessment
-from trecexam.line.feature import Feature
-from trecexam.tables.page.page import Page
-from trecexam.tables.result import Tables
+from trecexam.feature import Feature
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.results.page.page import Page
+from trecexam.results.result import Tables
 
 #: In out/.
 LABELS_FILE, RUNS_FILE = "support.tsv", "support_runs.tsv"
@@ -19,22 +19,22 @@ _LEAD = (
 )
 
 
-def _own(track: Assessment) -> SupportTables | None:
+def _own(track: GradedTrack) -> SupportTables | None:
     """Return the support of the track's responses; None without responses, or for other kinds of graders."""
     return SupportTables(track) if track.asked.citing is not None and track.responses else None
 
 
-def _labels(track: Assessment) -> Tables | None:
+def _labels(track: GradedTrack) -> Tables | None:
     tables = _own(track)
     return None if tables is None else Tables({"labels": tables.labels()})
 
 
-def _runs(track: Assessment) -> Tables | None:
+def _runs(track: GradedTrack) -> Tables | None:
     tables = _own(track)
     return None if tables is None else Tables({"support": tables.runs()})
 
 
-def _page(track: Assessment, page: Page) -> None:
+def _page(track: GradedTrack, page: Page) -> None:
     """Add the section "support" where there are support labels."""
     tables = _own(track)
     if tables is not None:

@@ -8,19 +8,19 @@ from typing import NamedTuple
 
 from converters.records import Response
 from converters.support_labels import LABELS
-from trecexam.line.assessment import Assessment
-from trecexam.line.cited import (
+from trecexam.grades.cited import (
     NO_TEXT,
     CitedStatement,
     cited_statements,
     count_codes,
     responses_by_query,
 )
-from trecexam.line.evaluation import leaderboard
-from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
+from trecexam.grades.evaluation import leaderboard
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.sheets import ERROR, MISSING, REFUSED, UNPARSED
+from trecexam.results.table import Table, Value
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores.support import SUPPORT
-from trecexam.tables.table import Table, Value
-from trecexam.tables.text import plural, shorten_list
 
 #: Why there is no label.
 WHY = {
@@ -53,7 +53,7 @@ class _Counted(NamedTuple):
 class SupportTables:
     """Tables of a support grader's labels of a track's responses."""
 
-    def __init__(self, track: Assessment) -> None:
+    def __init__(self, track: GradedTrack) -> None:
         self.track = track
 
     def labels(self) -> Table:

@@ -9,23 +9,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trecexam.errors import TrecexamError
+from trecexam.feature import Feature
 from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement
 from trecexam.features.agreement.disagreements import add_disagreements
 from trecexam.files.cache import memoized
-from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import nothing_graded
-from trecexam.line.feature import Feature
-from trecexam.line.official import no_overlap, track_judgments
-from trecexam.line.relevance import Thresholds, relevance_thresholds
+from trecexam.grades.diagnostics import nothing_graded
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.official import no_overlap, track_judgments
+from trecexam.grades.relevance import Thresholds, relevance_thresholds
+from trecexam.results.notes import CHANGES, METHOD, Note
+from trecexam.results.page.page import Page
+from trecexam.results.result import Result
+from trecexam.results.table import Layout, Table, Value
+from trecexam.results.text import plural
 from trecexam.scores.kappa import MIN_QUERIES, Kappa
 from trecexam.scores.labels import labels
 from trecexam.scores.raters import labels_of_both
 from trecexam.scores.ratings import QueryRatings
-from trecexam.tables.notes import CHANGES, METHOD, Note
-from trecexam.tables.page.page import Page
-from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table, Value
-from trecexam.tables.text import plural
 
 #: In place of the sum over all labels or judgments.
 ALL = "all"
@@ -89,7 +89,7 @@ class Agreements(Result):
 
 
 def agreements(
-    track: Assessment,
+    track: GradedTrack,
     min_ratings: Sequence[int] = (),
     min_answers: Sequence[int] = (),
     min_relevant: int | None = None,
@@ -173,7 +173,7 @@ def agreements(
     )
 
 
-def _why_none(track: Assessment, ratings: Sequence[QueryRatings]) -> str:
+def _why_none(track: GradedTrack, ratings: Sequence[QueryRatings]) -> str:
     if not any(q.doc_ids for q in ratings):
         return "no passages to compare labels of: drop runs into the track's runs folder"
     if not any(q.rated.any() for q in ratings):
@@ -301,7 +301,7 @@ def _figures_notes(agreed: Agreement) -> Iterator[str]:
 
 
 @memoized
-def own_agreement(track: Assessment) -> Agreements | None:
+def own_agreement(track: GradedTrack) -> Agreements | None:
     """Return the agreement at the track's thresholds; None where no passage has both labels."""
     try:
         return None if track.official is None else agreements(track)
@@ -309,7 +309,7 @@ def own_agreement(track: Assessment) -> Agreements | None:
         return None
 
 
-def _page(track: Assessment, page: Page) -> None:
+def _page(track: GradedTrack, page: Page) -> None:
     """Add the end of the section "official"."""
     agreements, heading = own_agreement(track), "Agreement of labels with judgments"
     if agreements is not None:

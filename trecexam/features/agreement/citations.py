@@ -6,14 +6,14 @@ import math
 
 from converters.support_labels import LABELS
 from trecexam.errors import TrecexamError, quoted
-from trecexam.line.assessment import Assessment
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.results.result import Tables
+from trecexam.results.table import Table
+from trecexam.results.text import plural
 from trecexam.scores.raters import labels_of_both, rater_agreement
-from trecexam.tables.result import Tables
-from trecexam.tables.table import Table
-from trecexam.tables.text import plural
 
 
-def citation_agreement(track: Assessment) -> Tables:
+def citation_agreement(track: GradedTrack) -> Tables:
     """Compare the grader's labels of citations with people's, once per sentence and passage.
 
     The table `labels` has the confusion matrix, summed over queries; the interval of kappa keeps a query's

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trecexam.line.assessment import Assessment
-from trecexam.line.official import track_judgments
-from trecexam.line.relevance import relevance_thresholds
-from trecexam.line.texts import with_texts
+from trecexam.grades.graded_track import GradedTrack, with_texts
+from trecexam.grades.official import track_judgments
+from trecexam.grades.relevance import relevance_thresholds
+from trecexam.results.page.page import Page
+from trecexam.results.result import Tables
+from trecexam.results.table import Table
+from trecexam.results.text import plural
 from trecexam.scores.labels import labels
-from trecexam.tables.page.page import Page
-from trecexam.tables.result import Tables
-from trecexam.tables.table import Table
-from trecexam.tables.text import plural
 
 #: Disagreements that the report shows.
 _SHOWN = 10
 
 
-def add_disagreements(page: Page, track: Assessment, n_both: int) -> None:
+def add_disagreements(page: Page, track: GradedTrack, n_both: int) -> None:
     """Add the texts and labels of the widest disagreements to a page.
 
     Args:
@@ -38,7 +37,7 @@ def add_disagreements(page: Page, track: Assessment, n_both: int) -> None:
     page.add("official", Tables({"disagreements": first}), heading=heading, lead=lead)
 
 
-def _disagreements(track: Assessment) -> Table:
+def _disagreements(track: GradedTrack) -> Table:
     """List the passages that one side alone finds relevant, those furthest apart first.
 
     Labels are the grader's own. A label and a judgment are apart by the difference of their distances from

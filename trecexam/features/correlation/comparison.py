@@ -21,24 +21,24 @@ from trecexam.features.correlation.paired_scores import (
     without_interval,
 )
 from trecexam.features.correlation.tables import correlation_table
-from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import grades_notes, nothing_graded, without_score_note
-from trecexam.line.evaluation import rubric_values, scored_values, why_no_scores
-from trecexam.line.loaded_track import LoadedTrack
-from trecexam.line.measure_names import Measures, listed, names_of
-from trecexam.line.official_leaderboard import LEADERBOARD, of_leaderboard
-from trecexam.line.run_grades import runs_without_score
-from trecexam.line.track_graders import own_measures
+from trecexam.grades.diagnostics import grades_notes, nothing_graded, without_score_note
+from trecexam.grades.evaluation import rubric_values, scored_values, why_no_scores
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.run_grades import runs_without_score
+from trecexam.inputs.measure_names import Measures, listed, names_of
+from trecexam.inputs.official_leaderboard import LEADERBOARD, of_leaderboard
+from trecexam.inputs.track_graders import own_measures
+from trecexam.results.notes import CHANGES, METHOD, Note, each_once, of_grader
+from trecexam.results.result import Result
+from trecexam.results.table import Table
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.leaderboard import NOBODY
 from trecexam.scores.rank_correlation.ranks import find_outliers
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.scores.rank_correlation.tau import DEFAULT_P
 from trecexam.scores.values import MeasureValues
-from trecexam.tables.notes import CHANGES, METHOD, Note, each_once, of_grader
-from trecexam.tables.result import Result
-from trecexam.tables.table import Table
-from trecexam.tables.text import plural, shorten_list
 
 #: What stands before a measure on the official judgments, where others have a grader's name.
 OFFICIAL = "official"
@@ -80,7 +80,7 @@ class LeaderboardComparison(Result):
 
 
 def compare(
-    track: Assessment,
+    track: GradedTrack,
     measures: Measures | None = None,
     official_measures: Measures | None = None,
     *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trecexam.feature import Feature
 from trecexam.features.correlation.comparison import LeaderboardComparison, compare
 from trecexam.features.correlation.paired_scores import (
     NothingToCompareError,
@@ -11,13 +12,12 @@ from trecexam.features.correlation.paired_scores import (
 from trecexam.features.correlation.scatter_plot import scatter_of, scatter_plot
 from trecexam.features.correlation.thresholds_plot import thresholds_of
 from trecexam.files.cache import memoized
-from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import NO_RUNS
-from trecexam.line.feature import Feature
-from trecexam.line.rejected import not_computable
-from trecexam.tables.page.page import Page
-from trecexam.tables.result import Tables
-from trecexam.tables.text import sentence
+from trecexam.grades.diagnostics import NO_RUNS
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.rejected import not_computable
+from trecexam.results.page.page import Page
+from trecexam.results.result import Tables
+from trecexam.results.text import sentence
 
 #: How the report's table is to be read.
 _LEAD = (
@@ -29,7 +29,7 @@ _LEAD = (
 
 
 @memoized
-def own_comparison(track: Assessment) -> LeaderboardComparison | None:
+def own_comparison(track: GradedTrack) -> LeaderboardComparison | None:
     """The comparison by the track's own measures; None where there is nothing to compare."""
     try:
         # Measures that cannot be computed are in rejected.tsv, with the reason.
@@ -38,7 +38,7 @@ def own_comparison(track: Assessment) -> LeaderboardComparison | None:
         return None
 
 
-def _page(track: Assessment, page: Page) -> None:
+def _page(track: GradedTrack, page: Page) -> None:
     """Add the head of the section "official"."""
     comparison = own_comparison(track)
     name, title, link = "official", "Automatic against official", "Official side"

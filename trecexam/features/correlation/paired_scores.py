@@ -9,8 +9,7 @@ from itertools import chain, compress
 import numpy as np
 
 from trecexam.errors import TrecexamError
-from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import (
+from trecexam.grades.diagnostics import (
     judgment_cautions,
     left_out_runs,
     nothing_graded,
@@ -19,22 +18,23 @@ from trecexam.line.diagnostics import (
     skipping_cautions,
     without_score_note,
 )
-from trecexam.line.evaluation import official_values, rubric_values
-from trecexam.line.measure_names import MeasureLike, names_of
-from trecexam.line.official import never_judged, never_judged_note, shown_error, unjudged_note, why_unjudged
-from trecexam.line.official import official_judgments as official_of
-from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
-from trecexam.line.relevance import official_measures as official_measures_of
-from trecexam.line.run_grades import runs_without_score
-from trecexam.line.track_graders import own_measures
+from trecexam.grades.evaluation import official_values, rubric_values
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.official import never_judged, never_judged_note, shown_error, unjudged_note, why_unjudged
+from trecexam.grades.official import official_judgments as official_of
+from trecexam.grades.relevance import official_measures as official_measures_of
+from trecexam.grades.run_grades import runs_without_score
+from trecexam.inputs.measure_names import MeasureLike, names_of
+from trecexam.inputs.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
+from trecexam.inputs.track_graders import own_measures
+from trecexam.results.notes import CHANGES, METHOD, Note
+from trecexam.results.table import Value
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
 from trecexam.scores.measures import at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.scores.rank_correlation.ranks import Floats, official_means
 from trecexam.scores.values import MeasureValues
-from trecexam.tables.notes import CHANGES, METHOD, Note
-from trecexam.tables.table import Value
-from trecexam.tables.text import plural, shorten_list
 
 #: The measures that are compared and, where several are, the min_rating and the query.
 Key = tuple["Value", ...]
@@ -84,7 +84,7 @@ _Variant = tuple[str, int | None, MeasureValues]
 
 
 def paired_scores(
-    track: Assessment,
+    track: GradedTrack,
     measures: Sequence[str] | None = None,
     official_measures: Sequence[str] | None = None,
     min_ratings: Sequence[int] = (),
@@ -159,7 +159,7 @@ def _pair(
 
 
 def _asked_sides(
-    track: Assessment, official_measures: Sequence[str] | None
+    track: GradedTrack, official_measures: Sequence[str] | None
 ) -> dict[str, Mapping[str, float]]:
     """Return the requested measures of the official leaderboard: name -> run -> value.
 
@@ -182,12 +182,12 @@ def _asked_sides(
     }
 
 
-def common_queries(track: Assessment) -> list[str]:
+def common_queries(track: GradedTrack) -> list[str]:
     """Return the bank's queries that have official judgments."""
     return [query_id for query_id in track.bank.query_ids if query_id in track.inputs.judged_queries]
 
 
-def nothing_to_compare(track: Assessment) -> NothingToCompareError:
+def nothing_to_compare(track: GradedTrack) -> NothingToCompareError:
     """Return why nothing can be compared with an official side, and what to do."""
     folder = track.folder
     if not track.runs:
@@ -207,7 +207,7 @@ def nothing_to_compare(track: Assessment) -> NothingToCompareError:
 
 
 def comparison_notes(
-    track: Assessment,
+    track: GradedTrack,
     pairs: Sequence[PairedScores],
     measures: Sequence[MeasureLike] | None = None,
     official_measures: Sequence[MeasureLike] | None = None,
@@ -291,7 +291,7 @@ def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
 
 
 def _variants(
-    track: Assessment, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
+    track: GradedTrack, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
 ) -> list[list[_Variant]]:
     """Return the variants of each measure that are compared."""
     names = own_measures(track.folder, track.measures if measures is None else measures)
@@ -326,7 +326,7 @@ def _variants(
     return variants
 
 
-def _compared(track: Assessment, n_runs: int) -> str:
+def _compared(track: GradedTrack, n_runs: int) -> str:
     queries, judged = common_queries(track), track.inputs.judged_queries
     unjudged = [query_id for query_id in track.bank.query_ids if query_id not in judged]
     line = f"compared over {plural(len(queries), 'query')} and {plural(n_runs, 'run')}"
@@ -336,7 +336,7 @@ def _compared(track: Assessment, n_runs: int) -> str:
     return f"{line}; judged, and not among the grader's queries: {n_outside:,}" if n_outside else line
 
 
-def _refused(track: Assessment) -> Iterator[TrecexamError]:
+def _refused(track: GradedTrack) -> Iterator[TrecexamError]:
     """Yield why official judgments or an official leaderboard were rejected."""
     if track.official is None and track.folder.qrels() is not None:
         try:
@@ -351,7 +351,7 @@ def _refused(track: Assessment) -> Iterator[TrecexamError]:
                 yield TrecexamError(reason, path=file, line=row.line)
 
 
-def _unmatched_judgments(track: Assessment) -> Iterator[str]:
+def _unmatched_judgments(track: GradedTrack) -> Iterator[str]:
     """Yield which official judgments and leaderboards have nothing in common with the track."""
     if track.official is not None:
         reason = why_unjudged(track)
@@ -362,7 +362,7 @@ def _unmatched_judgments(track: Assessment) -> Iterator[str]:
         yield f"the official leaderboard names none of the runs here: it has {ranked}, and here are {runs}"
 
 
-def _never_judged(track: Assessment, pairs: Sequence[PairedScores]) -> Iterator[str]:
+def _never_judged(track: GradedTrack, pairs: Sequence[PairedScores]) -> Iterator[str]:
     """Yield a line on runs of which nothing is judged, so that their official values are 0."""
     on_judgments = [scores for scores in pairs if not of_leaderboard(scores.official_measure)]
     runs = on_judgments[0].runs
@@ -375,7 +375,7 @@ def _never_judged(track: Assessment, pairs: Sequence[PairedScores]) -> Iterator[
         yield never_judged_note(without, len(track.runs))
 
 
-def _ranked(track: Assessment) -> list[str]:
+def _ranked(track: GradedTrack) -> list[str]:
     return [run for run in track.runs if run in (track.inputs.official_ranks or ())]
 
 

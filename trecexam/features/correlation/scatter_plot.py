@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.features.correlation.paired_scores import PairedScores, paired_scores
-from trecexam.line.assessment import Assessment
-from trecexam.line.official_leaderboard import of_leaderboard
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.inputs.official_leaderboard import of_leaderboard
+from trecexam.results.plots.labels import name_dots
+from trecexam.results.plots.model import Plot, Size
+from trecexam.results.plots.style import BLUE, GRID, ORANGE, WIDTH, end_at_one, fitted, grid
+from trecexam.results.table import Table
+from trecexam.results.terminal import cut
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.leaderboard import interval, score
 from trecexam.scores.rank_correlation.ranks import Floats, find_outliers
 from trecexam.scores.rank_correlation.resampling import QueryDraws
-from trecexam.tables.plots.labels import name_dots
-from trecexam.tables.plots.model import Plot, Size
-from trecexam.tables.plots.style import BLUE, GRID, ORANGE, WIDTH, end_at_one, fitted, grid
-from trecexam.tables.table import Table
-from trecexam.tables.terminal import cut
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ _FEW = 10
 _COLUMNS = ("run", "rubric", "rubric.low", "rubric.high", "official", "official.low", "official.high")
 
 
-def scatter_of(track: Assessment, measure: str | None = None, official_measure: str | None = None) -> Plot:
+def scatter_of(track: GradedTrack, measure: str | None = None, official_measure: str | None = None) -> Plot:
     """Return the plot "scatter" by these measures.
 
     Raises:

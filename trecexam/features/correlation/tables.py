@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from trecexam.results.table import Layout, Table, Value
 from trecexam.scores.correlation import Coefficient, Correlation
-from trecexam.tables.table import Layout, Table, Value
 
 #: What a row of these tables is about, and what a terminal shows before all else.
 LAYOUT = Layout(

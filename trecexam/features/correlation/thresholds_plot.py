@@ -10,13 +10,13 @@ import numpy as np
 from trecexam.errors import TrecexamError
 from trecexam.features.correlation.paired_scores import paired_scores
 from trecexam.features.correlation.tables import correlation_table
-from trecexam.line.assessment import Assessment
-from trecexam.line.evaluation import rubric_values
+from trecexam.grades.evaluation import rubric_values
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.results.plots.model import Plot, Size
+from trecexam.results.plots.style import BLUE, GRID, WIDTH, end_at_one, grid
 from trecexam.scores import measures as of_measures
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.rank_correlation.resampling import QueryDraws
-from trecexam.tables.plots.model import Plot, Size
-from trecexam.tables.plots.style import BLUE, GRID, WIDTH, end_at_one, grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,9 @@ ThresholdPoint = tuple[tuple[str, str, int], Correlation]
 _KEYS = ("measure", "official_measure", "min_rating")
 
 
-def thresholds_of(track: Assessment, measure: str | None = None, official_measure: str | None = None) -> Plot:
+def thresholds_of(
+    track: GradedTrack, measure: str | None = None, official_measure: str | None = None
+) -> Plot:
     """Return the plot "thresholds" by these measures; None for the first on which min_rating has a bearing.
 
     Raises:

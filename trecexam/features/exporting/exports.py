@@ -19,21 +19,21 @@ from converters.rag_responses import numbered_responses
 from converters.records import MeasureValue
 from converters.run import Run
 from trecexam.errors import TrecexamError
-from trecexam.line.assessment import Assessment
-from trecexam.line.evaluation import check_runs, leaderboard, values_of_runs, why_no_scores
-from trecexam.line.loaded_track import LoadedTrack
-from trecexam.line.measure_names import Measures
-from trecexam.line.probable_ratings import probable_ratings
-from trecexam.line.protected import refuse_protected
-from trecexam.line.run_grades import runs_without_score
-from trecexam.line.sources import graded_by, refuse_foreign, write_with_provenance
+from trecexam.grades.evaluation import check_runs, leaderboard, values_of_runs, why_no_scores
+from trecexam.grades.graded_track import GradedTrack, graded_by
+from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.probable_ratings import probable_ratings
+from trecexam.grades.run_grades import runs_without_score
+from trecexam.inputs.measure_names import Measures
+from trecexam.inputs.protected import refuse_protected
+from trecexam.inputs.sources import refuse_foreign, write_with_provenance
+from trecexam.results.frames import Library, data_frame, texts
 from trecexam.scores.labels import LabelRule, RubricQrel, label_qrels
 from trecexam.scores.ratings import QueryRatings
-from trecexam.tables.frames import Library, data_frame, texts
 
 
 def qrels(
-    track: Assessment,
+    track: GradedTrack,
     *,
     label: LabelRule | None = None,
     min_rating: int | None = None,
@@ -58,7 +58,7 @@ def qrels(
     )
 
 
-def write_qrels(track: Assessment, output: Path | str, **options: Any) -> Path:
+def write_qrels(track: GradedTrack, output: Path | str, **options: Any) -> Path:
     """Write the Rubric-Qrels as a file, and beside it `OUTPUT.json`, which says whose labels they are.
 
     Args:
@@ -83,13 +83,13 @@ def write_qrels(track: Assessment, output: Path | str, **options: Any) -> Path:
     return output
 
 
-def runs(track: Assessment, runs: Collection[str] | None = None) -> dict[str, Run]:
+def runs(track: GradedTrack, runs: Collection[str] | None = None) -> dict[str, Run]:
     """Return the runs by name, in trec_eval's order; of generated responses, what of them is evaluated."""
     check_runs(track, runs)
     return {name: run for name, run in track.runs.items() if runs is None or name in runs}
 
 
-def responses(track: Assessment, run: str, measures: Measures | None = None) -> Iterator[dict[str, Any]]:
+def responses(track: GradedTrack, run: str, measures: Measures | None = None) -> Iterator[dict[str, Any]]:
     """Yield each line of a file of generated responses, with its values by measure beside it."""
     values = values_of_runs(track, measures, runs=[run])
     path = track.inputs.dropped.run_files[run]
@@ -111,7 +111,7 @@ def responses(track: Assessment, run: str, measures: Measures | None = None) -> 
             yield parse_object(path, number, line) | dict(zip(values.measures, row, strict=False))
 
 
-def _facet_ratings(track: Assessment, *, human: bool) -> list[QueryRatings]:
+def _facet_ratings(track: GradedTrack, *, human: bool) -> list[QueryRatings]:
     """Return the ratings of each facet of the bank, in the bank's order; the query id is `query/facet`.
 
     Every pooled passage of the query is there. A person's rating of a passage as a whole is of the query, and
@@ -154,7 +154,7 @@ def _facet_ratings(track: Assessment, *, human: bool) -> list[QueryRatings]:
 
 
 def per_query(
-    track: Assessment,
+    track: GradedTrack,
     measures: Measures | None = None,
     *,
     official: bool = False,
@@ -187,7 +187,7 @@ def leaderboard_values(track: LoadedTrack, first: Sequence[str] = ()) -> Iterato
     )
 
 
-def _leaderboard_values(track: Assessment, first: Sequence[str]) -> Iterator[MeasureValue]:
+def _leaderboard_values(track: GradedTrack, first: Sequence[str]) -> Iterator[MeasureValue]:
     """Yield every run's value on every query of the measures, and its means as rows of the query "all"."""
     why = why_no_scores(track)
     if why is not None:

@@ -8,19 +8,19 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from converters.trec_qrels import qrels_lines
-from trecexam.line.assessment import Assessment
-from trecexam.line.feature import Feature
-from trecexam.line.probable_ratings import probable_ratings
+from trecexam.feature import Feature
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.probable_ratings import probable_ratings
+from trecexam.results.result import Tables
+from trecexam.results.table import Table
 from trecexam.scores.expected import gains
 from trecexam.scores.labels import labels, naming
 from trecexam.scores.ratings import QueryRatings
-from trecexam.tables.result import Tables
-from trecexam.tables.table import Table
 
 LABELS, GAINS, SUBTOPICS = "rubric.qrels", "rubric.gains.tsv", "rubric.subtopics.qrels"
 
 
-def label_lines(track: Assessment) -> bytes:
+def label_lines(track: GradedTrack) -> bytes:
     """The labels of all rated passages as a qrels file, sorted by query and document."""
     scores = track.config.scores
     parts = []
@@ -31,7 +31,7 @@ def label_lines(track: Assessment) -> bytes:
     return b"".join(parts)
 
 
-def gain_table(track: Assessment) -> Table:
+def gain_table(track: GradedTrack) -> Table:
     """The expected gain of each labelled passage beside its label, sorted by query and document."""
     scores = track.config.scores
     rows = []
@@ -55,11 +55,11 @@ def subtopic_lines(queries: Iterable[QueryRatings], min_rating: int) -> Iterator
             yield start.join(["", *lines]).encode()
 
 
-def _gains(track: Assessment) -> Tables | None:
+def _gains(track: GradedTrack) -> Tables | None:
     return Tables({"gains": gain_table(track)}) if track.config.scores.label == "expected" else None
 
 
-def _subtopics(track: Assessment) -> bytes:
+def _subtopics(track: GradedTrack) -> bytes:
     # Joined at once, the lines would be in memory twice.
     content = io.BytesIO()
     content.writelines(subtopic_lines(track.ratings(), track.config.scores.min_rating))

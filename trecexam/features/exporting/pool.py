@@ -14,14 +14,14 @@ from converters.workbench_records import (
     SelfRating,
 )
 from trecexam.bank.model import QUERY
-from trecexam.line.assessment import Assessment
+from trecexam.grades.graded_track import GradedTrack
 
 Row = Mapping[str, Any]
 #: (query id, document id)
 Place = tuple[str, str]
 
 
-def pooled_passages(track: Assessment) -> Iterator[PooledPassage]:
+def pooled_passages(track: GradedTrack) -> Iterator[PooledPassage]:
     """Yield the passages of a loaded track's pool, query by query, in the pool's order."""
     docs = {query_id: sheet.doc_ids for query_id, sheet in track.sheets.items()}
     passage_keys = {(query_id, doc_id) for query_id, doc_ids in docs.items() for doc_id in doc_ids}

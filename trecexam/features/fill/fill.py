@@ -14,20 +14,20 @@ from trecexam.features.fill.filled import Filled, HolesToFill, MergedLine
 from trecexam.features.fill.finding import automatic_labels, choose_rule, find_holes
 from trecexam.features.fill.teaching import GRADER, LEARNED, Machine, the_teacher
 from trecexam.files.track_lock import TrackLock
-from trecexam.line.assessment import Assessment
-from trecexam.line.grading import Progress
-from trecexam.line.loader import TrackLoader
-from trecexam.line.lost_grades import refuse_lost_grades
-from trecexam.line.official import Official
-from trecexam.line.protected import refuse_protected
-from trecexam.line.sources import UNJUDGED, refuse_foreign, sources_beside
-from trecexam.line.stored_grades import unusable_lines
-from trecexam.tables.notes import CHANGES, LOST, METHOD, Note
-from trecexam.tables.text import plural
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.grading import Progress
+from trecexam.grades.lost_grades import refuse_lost_grades
+from trecexam.grades.official import Official
+from trecexam.grades.open_track import GraderView
+from trecexam.grades.stored_grades import unusable_lines
+from trecexam.inputs.protected import refuse_protected
+from trecexam.inputs.sources import UNJUDGED, refuse_foreign, sources_beside
+from trecexam.results.notes import CHANGES, LOST, METHOD, Note
+from trecexam.results.text import plural
 
 
 def fill(
-    loader: TrackLoader,
+    loader: GraderView,
     to_fill: HolesToFill | Path | str,
     *,
     output: Path | str | None = None,
@@ -92,7 +92,7 @@ def _check_output(root: Path, qrels: Path | None, output: Path) -> None:
         )
 
 
-def _filled_by_grader(track: Assessment, to_fill: HolesToFill, graded: int) -> Filled:
+def _filled_by_grader(track: GradedTrack, to_fill: HolesToFill, graded: int) -> Filled:
     """Merge the labels of the holes, as far as they have grades, into the official judgments.
 
     Raises:
@@ -141,7 +141,7 @@ def _filled_by_grader(track: Assessment, to_fill: HolesToFill, graded: int) -> F
 
 
 def _filled_by_learning(
-    track: Assessment, to_fill: HolesToFill, progress: Callable[[Progress], None] | None
+    track: GradedTrack, to_fill: HolesToFill, progress: Callable[[Progress], None] | None
 ) -> Filled:
     """Merge learned labels into the official judgments.
 
@@ -228,7 +228,7 @@ def _notes(filled: Filled, output: Path | None) -> Iterator[str]:
 
 
 def _overridden(
-    track: Assessment, automatic: Mapping[str, Mapping[str, int]]
+    track: GradedTrack, automatic: Mapping[str, Mapping[str, int]]
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """Return (query_id, doc_id) -> who gave a passage a label other than the grader's own, and why.
 
@@ -246,7 +246,7 @@ def _overridden(
     }
 
 
-def _machines(track: Assessment, queries: Iterable[str]) -> Iterator[tuple[str, Machine]]:
+def _machines(track: GradedTrack, queries: Iterable[str]) -> Iterator[tuple[str, Machine]]:
     """Yield the grader of each query: items may be of kinds with different prompts."""
     identity, known = track.grader.identity, None
     for query_id in queries:

@@ -14,10 +14,10 @@ from converters.records import NOT_JUDGED, Qrel
 from converters.trec_qrels import qrels_line
 from trecexam.features.fill.arithmetic.scale_map import ScaleMap
 from trecexam.files.stamps import Rejected
-from trecexam.line.official import Official
-from trecexam.line.sources import UNJUDGED, sources_beside, write_with_provenance
-from trecexam.tables.result import Result
-from trecexam.tables.table import Table, to_tsv
+from trecexam.grades.official import Official
+from trecexam.inputs.sources import UNJUDGED, sources_beside, write_with_provenance
+from trecexam.results.result import Result
+from trecexam.results.table import Table, to_tsv
 
 
 class MergedLine(NamedTuple):

@@ -11,15 +11,15 @@ from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
 from trecexam.features.fill.filled import HolesToFill
 from trecexam.features.fill.teaching import GRADER, LEARNED, NOTHING, the_teacher
-from trecexam.line.assessment import Assessment
-from trecexam.line.grading import count_missing
-from trecexam.line.loader import TrackLoader
-from trecexam.line.official import Official, no_overlap, read_official, track_judgments
-from trecexam.line.rejected import rejected_notes
-from trecexam.line.sources import LEARNED_IDENTITY, provenance_beside, sources_beside, written_by
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.grading import count_missing
+from trecexam.grades.official import Official, no_overlap, read_official, track_judgments
+from trecexam.grades.open_track import GraderView
+from trecexam.grades.rejected import rejected_notes
+from trecexam.inputs.sources import LEARNED_IDENTITY, provenance_beside, sources_beside, written_by
+from trecexam.results.notes import CHANGES, LOST, METHOD, Note
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores.labels import labels
-from trecexam.tables.notes import CHANGES, LOST, METHOD, Note
-from trecexam.tables.text import plural, shorten_list
 
 #: What the second column of plain qrels holds.
 NO_SUBTOPIC = frozenset(("0", "Q0"))
@@ -28,7 +28,7 @@ FEW = 50
 
 
 def find_holes(
-    loader: TrackLoader,
+    loader: GraderView,
     qrels: Path | None = None,
     rule: RuleName | None = None,
     cuts: Mapping[int, int] | None = None,
@@ -147,7 +147,7 @@ def _refuse_merged(qrels: Path | None) -> None:
 
 
 def _choose_way(
-    track: Assessment, official: Official, by: str | None, *, mapped: bool
+    track: GradedTrack, official: Official, by: str | None, *, mapped: bool
 ) -> tuple[str, tuple[str, ...]]:
     """Return "grader" or "learned", and notes: as requested, else the best of the last cross-validation.
 
@@ -180,7 +180,7 @@ def _choose_way(
     return by or best or GRADER, tuple(Note(line, CHANGES) for line in notes)
 
 
-def _bank_lacking(loader: TrackLoader) -> TrackError | None:
+def _bank_lacking(loader: GraderView) -> TrackError | None:
     """Return the error of a track without the bank that its grader needs; None where it has what it needs."""
     try:
         loader.check_bank()
@@ -190,7 +190,7 @@ def _bank_lacking(loader: TrackLoader) -> TrackError | None:
 
 
 def _without_other_scale(
-    track: Assessment, holes: Mapping[str, tuple[str, ...]]
+    track: GradedTrack, holes: Mapping[str, tuple[str, ...]]
 ) -> tuple[dict[str, tuple[str, ...]], Counter[str]]:
     """Leave out the holes that people rated on the grader's scale as a whole: no rule maps a person's rating.
 
@@ -204,7 +204,7 @@ def _without_other_scale(
 
 
 def _judgment_notes(
-    track: Assessment, official: Official, holes: Mapping[str, Collection[str]]
+    track: GradedTrack, official: Official, holes: Mapping[str, Collection[str]]
 ) -> Iterator[str]:
     """Yield warnings about the judgments with this bank, and about the runs."""
     foreign = [query_id for query_id in official.judged if query_id not in track.bank.items]
@@ -217,7 +217,7 @@ def _judgment_notes(
         yield Note(f"no runs: drop some into {track.folder.runs}", CHANGES)
 
 
-def _given_rule(track: Assessment, rule: RuleName | None, cuts: Mapping[int, int] | None) -> ScaleMap | None:
+def _given_rule(track: GradedTrack, rule: RuleName | None, cuts: Mapping[int, int] | None) -> ScaleMap | None:
     """Return the rule that needs no grades; None where it is to be fitted.
 
     Args:
@@ -240,7 +240,7 @@ def _given_rule(track: Assessment, rule: RuleName | None, cuts: Mapping[int, int
 
 
 def choose_rule(
-    track: Assessment, official: Official, given_rule: ScaleMap | None, *, needed: bool
+    track: GradedTrack, official: Official, given_rule: ScaleMap | None, *, needed: bool
 ) -> tuple[ScaleMap, tuple[str, ...]]:
     """Return the rule for labels, from the grades that there are, and notes on it.
 
@@ -278,7 +278,7 @@ def choose_rule(
 
 
 def automatic_labels(
-    track: Assessment, queries: Collection[str] | None = None, *, human: bool = True
+    track: GradedTrack, queries: Collection[str] | None = None, *, human: bool = True
 ) -> dict[str, dict[str, int]]:
     """Return query_id -> doc_id -> label on the rubric's scale, by the track's settings.
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from trecexam.extension import extensions, named
-from trecexam.line.assessment import Assessment
-from trecexam.line.official import Official
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.official import Official
 
 if TYPE_CHECKING:
     from trecexam.scores.leaderboard import Leaderboard
@@ -82,11 +82,11 @@ class Learner(Protocol):
 class Teacher(Protocol):
     """What an extension declares as its `teacher`."""
 
-    def advice(self, track: Assessment, official: Official) -> Advice:
+    def advice(self, track: GradedTrack, official: Official) -> Advice:
         """Return the best way to fill by the last cross-validation."""
         ...
 
-    def labels(self, track: Assessment, official: Official, progress: Encoded | None = None) -> TaughtLabels:
+    def labels(self, track: GradedTrack, official: Official, progress: Encoded | None = None) -> TaughtLabels:
         """Return the labels of the pooled passages, learned from these judgments.
 
         Raises:
@@ -94,7 +94,7 @@ class Teacher(Protocol):
         """
         ...
 
-    def leaderboard(self, track: Assessment, runs: Collection[str] | None = None) -> Leaderboard:
+    def leaderboard(self, track: GradedTrack, runs: Collection[str] | None = None) -> Leaderboard:
         """Return the runs by expected measures, with learned labels for missing judgments.
 
         Raises:
@@ -102,7 +102,7 @@ class Teacher(Protocol):
         """
         ...
 
-    def learner(self, track: Assessment, official: Official, progress: Encoded | None = None) -> Learner:
+    def learner(self, track: GradedTrack, official: Official, progress: Encoded | None = None) -> Learner:
         """Return what learns anew in each step of a simulation.
 
         Raises:

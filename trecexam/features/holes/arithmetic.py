@@ -84,7 +84,7 @@ def holes_of_runs(
     ir_measures' provider does (`trec_eval` has no such measure); of an empty ranking it is 0.
 
     Args:
-        ranks: of shape (n_runs, depth), see `trecexam.line.pool.PooledQuery`.
+        ranks: of shape (n_runs, depth), see `trecexam.inputs.pool.PooledQuery`.
         judged, rated: of each pooled passage, see `is_among`; `judged` is None where there are no judgments.
     """
     retrieved = (ranks >= 0).sum(axis=1).tolist()

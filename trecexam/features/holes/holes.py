@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from trecexam.errors import TrecexamError
+from trecexam.feature import Feature
 from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, is_among, pool_holes, total
 from trecexam.files.cache import memoized
-from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import NO_RUNS
-from trecexam.line.feature import Feature
-from trecexam.line.official import Official, no_overlap, read_official, shown_error, track_judgments
-from trecexam.line.pool import pool_with_ranks
-from trecexam.tables.page.page import Page
-from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table
-from trecexam.tables.text import plural, sentence
+from trecexam.grades.diagnostics import NO_RUNS
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.official import Official, no_overlap, read_official, shown_error, track_judgments
+from trecexam.inputs.pool import pool_with_ranks
+from trecexam.results.page.page import Page
+from trecexam.results.result import Result
+from trecexam.results.table import Layout, Table
+from trecexam.results.text import plural, sentence
 
 By = Literal["query", "run"]
 #: What is in the query_id column of a run's sums: trec_eval's word.
@@ -93,7 +93,7 @@ def _table(rows: Iterable[HolesRow], judged: str, without: tuple[str, ...] = (),
 
 
 def holes_report(
-    track: Assessment,
+    track: GradedTrack,
     depths: Sequence[int] | None = None,
     *,
     qrels: Path | None = None,
@@ -122,7 +122,7 @@ def holes_report(
 
 
 def _count_holes(
-    track: Assessment, judgments: Official | None, depths: Sequence[int]
+    track: GradedTrack, judgments: Official | None, depths: Sequence[int]
 ) -> tuple[dict[tuple[str, int], dict[str, Holes]], tuple[PoolHoles, ...]]:
     """(run, depth) -> query_id -> the holes of its ranking; and those of the whole pool at each depth."""
     holes: dict[tuple[str, int], dict[str, Holes]] = {
@@ -146,7 +146,7 @@ def _count_holes(
     return holes, tuple(pools.values())
 
 
-def _judgments(track: Assessment, qrels: Path | None) -> tuple[Official | None, tuple[str, ...]]:
+def _judgments(track: GradedTrack, qrels: Path | None) -> tuple[Official | None, tuple[str, ...]]:
     """The official judgments, and what is to be said of them."""
     if not track.runs:
         return None, (f"no runs yet: drop some into {track.folder.runs}",)
@@ -188,12 +188,12 @@ _ROWS = 15
 
 
 @memoized
-def own_holes(track: Assessment) -> HolesReport:
+def own_holes(track: GradedTrack) -> HolesReport:
     """The holes in the track's depth."""
     return holes_report(track)
 
 
-def _page(track: Assessment, page: Page) -> None:
+def _page(track: GradedTrack, page: Page) -> None:
     """Add the section "holes"."""
     holes = own_holes(track)
     if holes.rows:

@@ -13,17 +13,21 @@ from numpy.typing import NDArray
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.letters import group_letters
 from trecexam.files.cache import memoized
-from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import without_score_note
-from trecexam.line.evaluation import (
+from trecexam.grades.diagnostics import without_score_note
+from trecexam.grades.evaluation import (
     leaderboard,
     official_values,
     rubric_values,
     scored_values,
     why_no_scores,
 )
-from trecexam.line.measure_names import Measures, names_of
-from trecexam.line.run_grades import runs_without_score
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.run_grades import runs_without_score
+from trecexam.inputs.measure_names import Measures, names_of
+from trecexam.results.notes import METHOD, Note
+from trecexam.results.result import Result
+from trecexam.results.table import Layout, Table, Value
+from trecexam.results.text import shorten_list
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.paired_tests import (
     MOST_RUNS,
@@ -34,10 +38,6 @@ from trecexam.scores.paired_tests import (
     randomisation_p,
 )
 from trecexam.scores.values import TIE_DECIMALS
-from trecexam.tables.notes import METHOD, Note
-from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table, Value
-from trecexam.tables.text import shorten_list
 
 Test = Literal["t", "randomisation"]
 #: A difference is significant where its corrected p value is below this.
@@ -223,13 +223,13 @@ class Differences(Result):
         return Table(tuple(header), tuple(rows), small=small, layout=board.layout)
 
 
-def has_runs(track: Assessment, baseline: str | None) -> bool:
+def has_runs(track: GradedTrack, baseline: str | None) -> bool:
     """Return True where there are runs to compare, and the baseline is one of them."""
     return len(track.runs) > 1 and (baseline is None or baseline in track.runs)
 
 
 def differences(
-    track: Assessment,
+    track: GradedTrack,
     measures: Measures | None = None,
     *,
     baseline: str | None = None,
@@ -284,7 +284,7 @@ def _n_comparisons(n_runs: int, baseline: str | None) -> int:
 
 
 @memoized
-def own_differences(track: Assessment) -> Differences:
+def own_differences(track: GradedTrack) -> Differences:
     """Compare all pairs of runs by the track's first measure; of many runs, the best `MOST_RUNS`."""
     values = rubric_values(track)
     first = values.measures[0]

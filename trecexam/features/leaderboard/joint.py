@@ -7,19 +7,19 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.files.cache import memoized
-from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import grades_notes
-from trecexam.line.evaluation import check_runs, leaderboard, own_leaderboard
-from trecexam.line.loaded_track import LoadedTrack
-from trecexam.line.measure_names import names_of
+from trecexam.grades.diagnostics import grades_notes
+from trecexam.grades.evaluation import check_runs, leaderboard, own_leaderboard
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.inputs.measure_names import names_of
+from trecexam.results.notes import METHOD, Note, each_once, of_grader
+from trecexam.results.table import Table
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores import measures as of_measures
 from trecexam.scores.leaderboard import NO_SCORE, Leaderboard, Row, Scores, best_first, first_column
-from trecexam.tables.notes import METHOD, Note, each_once, of_grader
-from trecexam.tables.table import Table
-from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.line.measure_names import Measures
+    from trecexam.inputs.measure_names import Measures
 
 
 @dataclass(frozen=True)
@@ -132,13 +132,13 @@ def boards_of(track: LoadedTrack, measures: Measures | None) -> Mapping[str, Lea
     }
 
 
-def _printed(track: Assessment, board: Leaderboard) -> tuple[str, ...]:
+def _printed(track: GradedTrack, board: Leaderboard) -> tuple[str, ...]:
     """Return the columns of its kind as leaderboards print them: settings may name an alias."""
     return tuple(name if name in board.measures else str(of_measures.measure(name)) for name in track.columns)
 
 
 @memoized
-def _own(track: Assessment) -> Leaderboard:
+def _own(track: GradedTrack) -> Leaderboard:
     """Return a grader's leaderboard with all columns of its kind."""
     board = own_leaderboard(track)
     missing = [name for name in _printed(track, board) if name not in board.measures]

@@ -7,27 +7,27 @@ from dataclasses import replace
 
 import numpy as np
 
+from trecexam.feature import Feature
 from trecexam.features.leaderboard.differences import differences, own_differences
 from trecexam.features.leaderboard.plot import leaderboard_plot, plot_of
-from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import NO_RUNS, unread_answers
-from trecexam.line.evaluation import own_leaderboard, values_of_runs, why_no_scores
-from trecexam.line.feature import Feature
+from trecexam.grades.diagnostics import NO_RUNS, unread_answers
+from trecexam.grades.evaluation import own_leaderboard, values_of_runs, why_no_scores
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.results.page.page import Page
+from trecexam.results.result import Tables
+from trecexam.results.table import Table, to_tsv
+from trecexam.results.text import sentence
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.tables.page.page import Page
-from trecexam.tables.result import Tables
-from trecexam.tables.table import Table, to_tsv
-from trecexam.tables.text import sentence
 
 #: Runs that the page lists.
 _RUNS = 200
 
 
-def _board(track: Assessment) -> Leaderboard:
+def _board(track: GradedTrack) -> Leaderboard:
     return own_leaderboard(track).with_notes(*unread_answers(track))
 
 
-def _per_query(track: Assessment) -> bytes:
+def _per_query(track: GradedTrack) -> bytes:
     """Return `run query_id measure value`, sorted by run, then query, then the measures' order."""
     values, header = values_of_runs(track), ("run", "query_id", "measure", "value")
     query_ids, parts = sorted(values.query_ids), [to_tsv(Table(header, ()))]
@@ -40,11 +40,11 @@ def _per_query(track: Assessment) -> bytes:
     return "".join(parts).encode()
 
 
-def _groups(track: Assessment) -> Tables:
+def _groups(track: GradedTrack) -> Tables:
     return Tables({"groups": own_differences(track).tables["groups"]})
 
 
-def _page(track: Assessment, page: Page) -> None:
+def _page(track: GradedTrack, page: Page) -> None:
     """Add the section "leaderboard"."""
     board = own_leaderboard(track)
     title, why = "Leaderboard", why_no_scores(track) if board.rows else NO_RUNS

@@ -11,15 +11,15 @@ import numpy as np
 
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.joint import boards_of, track_leaderboard
-from trecexam.line.diagnostics import NO_RUNS, nothing_graded
-from trecexam.line.evaluation import why_no_scores
-from trecexam.line.loaded_track import LoadedTrack
+from trecexam.grades.diagnostics import NO_RUNS, nothing_graded
+from trecexam.grades.evaluation import why_no_scores
+from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.results.plots.model import Plot, Size
+from trecexam.results.plots.style import NAMED, WIDTH, draw_rows, letters
+from trecexam.results.table import Table, Value
+from trecexam.results.terminal import cut
+from trecexam.results.text import plural
 from trecexam.scores.leaderboard import Leaderboard, first_column, interval
-from trecexam.tables.plots.model import Plot, Size
-from trecexam.tables.plots.style import NAMED, WIDTH, draw_rows, letters
-from trecexam.tables.table import Table, Value
-from trecexam.tables.terminal import cut
-from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from trecexam.feature import Feature
 from trecexam.features.override.overriding import human_table
-from trecexam.line.assessment import Assessment
-from trecexam.line.feature import Feature
-from trecexam.line.texts import with_texts
-from trecexam.tables.page.page import Page
-from trecexam.tables.result import Tables
-from trecexam.tables.table import Table
+from trecexam.grades.graded_track import GradedTrack, with_texts
+from trecexam.results.page.page import Page
+from trecexam.results.result import Tables
+from trecexam.results.table import Table
 
 #: What a rule of [judging] says, in words.
 _RULES = {
@@ -18,17 +17,17 @@ _RULES = {
 }
 
 
-def own_ratings(track: Assessment) -> Table | None:
+def own_ratings(track: GradedTrack) -> Table | None:
     """People's ratings and what became of them; None where nobody rated anything."""
     return human_table(track) if track.overrides.decisions or track.judgments.decisions else None
 
 
-def _human(track: Assessment) -> Tables | None:
+def _human(track: GradedTrack) -> Tables | None:
     table = own_ratings(track)
     return None if table is None else Tables({"human": table})
 
 
-def _page(track: Assessment, page: Page) -> None:
+def _page(track: GradedTrack, page: Page) -> None:
     """Add the end of the section "grades"."""
     table = own_ratings(track)
     rule = track.config.judging.rule if track.config.has_judging else None

@@ -22,19 +22,19 @@ from trecexam.features.override.added_lines import (
 )
 from trecexam.files.track_lock import exclusive_lock
 from trecexam.folder import TrackFolder
-from trecexam.line.assessment import Assessment
-from trecexam.line.judging_scale import JudgingScale
-from trecexam.line.kind import ItemSources
-from trecexam.line.loaded_track import LoadedTrack
-from trecexam.line.official import official_judgments
-from trecexam.line.overrides import COUNTS, REPLACED, Overrides, digest_of, resolve, takes_back
-from trecexam.line.rejected import all_rejected, rejected_notes
-from trecexam.line.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.judging_scale import JudgingScale
+from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.official import official_judgments
+from trecexam.grades.overrides import COUNTS, REPLACED, Overrides, digest_of, resolve, takes_back
+from trecexam.grades.rejected import all_rejected, rejected_notes
+from trecexam.inputs.kind import ItemSources
+from trecexam.inputs.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
+from trecexam.results.result import Tables
+from trecexam.results.table import Layout, Table
+from trecexam.results.text import shorten_list
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MAX_RATING
-from trecexam.tables.result import Tables
-from trecexam.tables.table import Layout, Table
-from trecexam.tables.text import shorten_list
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class QueryToRate:
     scale: JudgingScale | None = None
 
 
-def has_cell(track: Assessment, query_id: str, doc_id: str, item: str | int) -> bool:
+def has_cell(track: GradedTrack, query_id: str, doc_id: str, item: str | int) -> bool:
     """Return True where a grader asks about an item of this passage; of "" where it rates whole passages."""
     sheet, item = track.sheets.get(query_id), str(item)
     if sheet is None or doc_id not in sheet.row_of:
@@ -103,7 +103,7 @@ def has_cell(track: Assessment, query_id: str, doc_id: str, item: str | int) -> 
     return not item or item in sheet.column_of or (item.isdigit() and 1 <= int(item) <= len(sheet.items))
 
 
-def rating_of(text: str, track: Assessment, *, whole: bool = False) -> int:
+def rating_of(text: str, track: GradedTrack, *, whole: bool = False) -> int:
     """A rating, or the word for it, as a whole or up to the first "_".
 
     Args:
@@ -125,7 +125,7 @@ def rating_of(text: str, track: Assessment, *, whole: bool = False) -> int:
 
 
 def override(
-    track: Assessment,
+    track: GradedTrack,
     query_id: str,
     doc_id: str,
     rating: int | str | None,
@@ -152,7 +152,7 @@ def override(
     return replace(taken, machine=machine, words=track.kind.words, official=official)
 
 
-def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> QueryToRate:
+def _cited_to_rate(track: GradedTrack, query_id: str, name: str, doc_id: str) -> QueryToRate:
     """Return an item for a person who rates it with the passages that cite it.
 
     Raises:
@@ -182,7 +182,7 @@ def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> 
     return QueryToRate(item.query_id, (item,), (), texts, 0, track.grader.scale.max_rating)
 
 
-def _to_rate(track: Assessment, query_id: str) -> QueryToRate:
+def _to_rate(track: GradedTrack, query_id: str) -> QueryToRate:
     bank, depth = track.bank, track.config.track.depth
     live, retired = bank.items.get(query_id, ()), bank.retired.get(query_id, ())
     texts = {d: track.sheets[query_id].text_of(d) for d in track.sheets[query_id].doc_ids} if live else {}
@@ -341,7 +341,7 @@ def human_ratings(track: LoadedTrack) -> Tables:
     return Tables({"ratings": table}, notes, about=about, rejected=refused)
 
 
-def human_table(track: Assessment, *, judgments: bool = True) -> Table:
+def human_table(track: GradedTrack, *, judgments: bool = True) -> Table:
     """Return the ratings that people gave, beside the grader's, and which of them count.
 
     There is a row for every line of overrides.tsv that could be read, and of judgments.tsv where people judge
@@ -423,7 +423,7 @@ def _checked(
     )
 
 
-def _machine(track: Assessment, query_ids: set[str]) -> dict[tuple[str, str, str], int]:
+def _machine(track: GradedTrack, query_ids: set[str]) -> dict[tuple[str, str, str], int]:
     """(query_id, doc_id, item_id or "") -> the grader's rating, or its label of the passage."""
     bank, scores = track.bank, track.config.scores
     machine: dict[tuple[str, str, str], int] = {}

@@ -18,17 +18,17 @@ from trecexam.features.verification.arithmetic import (
     relevant_passages,
     worst_first,
 )
-from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import resolve_min_rating
-from trecexam.line.official import no_overlap, official_judgments
-from trecexam.line.overrides import QueryOverrides
-from trecexam.line.relevance import relevance_thresholds
-from trecexam.line.sheets import NOT_ASKED
+from trecexam.grades.diagnostics import resolve_min_rating
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.official import no_overlap, official_judgments
+from trecexam.grades.overrides import QueryOverrides
+from trecexam.grades.relevance import relevance_thresholds
+from trecexam.grades.sheets import NOT_ASKED
+from trecexam.results.result import Tables
+from trecexam.results.table import Layout, Table, Value
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
-from trecexam.tables.result import Tables
-from trecexam.tables.table import Layout, Table, Value
-from trecexam.tables.text import plural, shorten_list
 
 Ids = Collection[str] | None
 #: Where people are shown the grid: behind a rating or label that is not the grader's.
@@ -86,7 +86,7 @@ class GradedCell(NamedTuple):
 
 
 def grading(
-    track: Assessment,
+    track: GradedTrack,
     *,
     query_ids: Ids = None,
     item_ids: Ids = None,
@@ -123,7 +123,7 @@ def grading(
 
 
 def grid(
-    track: Assessment,
+    track: GradedTrack,
     *,
     query_ids: Ids = None,
     item_ids: Ids = None,
@@ -184,7 +184,7 @@ def grid(
 
 
 def missing(
-    track: Assessment,
+    track: GradedTrack,
     *,
     query_ids: Ids = None,
     min_rating: int | None = None,
@@ -220,8 +220,8 @@ def missing(
 
 
 def spurious(
-    track: Assessment,
-    discriminations_of: Callable[[Assessment, int], Mapping[tuple[str, str], float]],
+    track: GradedTrack,
+    discriminations_of: Callable[[GradedTrack, int], Mapping[tuple[str, str], float]],
     *,
     query_ids: Ids = None,
     item_ids: Ids = None,
@@ -269,7 +269,7 @@ def spurious(
 
 
 def _judged_queries(
-    track: Assessment, query_ids: Ids, item_ids: Ids, min_rating: int | None, min_relevant: int | None
+    track: GradedTrack, query_ids: Ids, item_ids: Ids, min_rating: int | None, min_relevant: int | None
 ) -> tuple[list[tuple[QueryRatings, Mapping[str, int]]], int, int, list[str]]:
     """Return ratings and judgments of the chosen queries, min_rating, min_relevant, and unjudged queries.
 
@@ -310,7 +310,7 @@ def _judged_view(
 
 
 def _chosen_queries(
-    track: Assessment, query_ids: Ids = None, item_ids: Ids = None, doc_ids: Ids = None
+    track: GradedTrack, query_ids: Ids = None, item_ids: Ids = None, doc_ids: Ids = None
 ) -> Sequence[QueryRatings]:
     """Return the ratings of the queries asked for, of those that have the items asked for.
 
@@ -343,23 +343,23 @@ def _chosen_queries(
     return queries
 
 
-def _refuse_unknown(ids: Ids, known_ids: Collection[str], what: str, where: str, track: Assessment) -> None:
+def _refuse_unknown(ids: Ids, known_ids: Collection[str], what: str, where: str, track: GradedTrack) -> None:
     for unknown in ids or ():
         if unknown not in known_ids:
             hint = did_you_mean(unknown, known_ids, before="; ")
             raise TrecexamError(f"no {what} '{unknown}' {where}{hint}", path=track.folder.root)
 
 
-def _pooled(track: Assessment) -> Mapping[str, Sequence[str]]:
+def _pooled(track: GradedTrack) -> Mapping[str, Sequence[str]]:
     return {q.query_id: q.doc_ids for q in track.ratings()}
 
 
-def _judged(track: Assessment, query_id: str) -> Mapping[str, int]:
+def _judged(track: GradedTrack, query_id: str) -> Mapping[str, int]:
     """Return doc_id -> the official judgment; nothing where there are none."""
     return {} if track.official is None else official_judgments(track).judged.get(query_id, {})
 
 
-def _unused_note(track: Assessment) -> tuple[str, ...]:
+def _unused_note(track: GradedTrack) -> tuple[str, ...]:
     """Return a line on why the official judgments say nothing of the pool, if they do not."""
     if track.official is None and track.folder.qrels() is None:
         return ()
@@ -370,20 +370,20 @@ def _unused_note(track: Assessment) -> tuple[str, ...]:
     return () if reason is None else (f"no judgments shown: {reason}",)
 
 
-def _items(track: Assessment, q: QueryRatings, item_ids: Ids = None) -> list[tuple[int, Item]]:
+def _items(track: GradedTrack, q: QueryRatings, item_ids: Ids = None) -> list[tuple[int, Item]]:
     """Return the query's items with their places in the bank, from 0."""
     items = enumerate(track.bank.items[q.query_id])
     return [(column, item) for column, item in items if item_ids is None or item.item_id in item_ids]
 
 
-def _item(track: Assessment, column: int, item: Item) -> tuple[Value, ...]:
+def _item(track: GradedTrack, column: int, item: Item) -> tuple[Value, ...]:
     """Return the columns `_ITEM`."""
     query, answers = track.query_texts.get(item.query_id, ""), " | ".join(item.gold_answers)
     return item.query_id, query, column + 1, item.item_id, item.text, item.kind, answers
 
 
 def _cells(
-    track: Assessment,
+    track: GradedTrack,
     q: QueryRatings,
     column: int,
     item: Item,
@@ -416,7 +416,7 @@ def _cells(
         )
 
 
-def _by_people(track: Assessment, query_id: str, doc_id: str) -> str:
+def _by_people(track: GradedTrack, query_id: str, doc_id: str) -> str:
     """Return what people rated of a passage: "label", as a whole, and the indices of items."""
     human = track.overrides.queries.get(query_id, QueryOverrides())
     column_of = track.sheets[query_id].column_of

@@ -14,7 +14,7 @@ from trecexam.cli.scores import bad_measures
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
-    from trecexam.tables.result import Result
+    from trecexam.results.result import Result
     from trecexam.track import Track
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)

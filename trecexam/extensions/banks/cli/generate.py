@@ -13,8 +13,8 @@ from converters.convert import converted
 from trecexam.cli.options import estimate_json_option, estimate_option, output_path, track_argument
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
-from trecexam.tables.terminal import printable
-from trecexam.tables.text import plural
+from trecexam.results.terminal import printable
+from trecexam.results.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.banks.generation.generate import Generated

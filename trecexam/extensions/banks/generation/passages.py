@@ -8,10 +8,10 @@ from dataclasses import replace
 from converters.records import Qrel
 from trecexam.bank.model import QUERY
 from trecexam.folder import TrackFolder
-from trecexam.line.inputs import Needs, read_inputs
-from trecexam.line.pool import PooledQuery, pool_with_ranks
-from trecexam.line.texts import Texts
-from trecexam.line.track_pool import document_texts
+from trecexam.inputs.inputs import Needs, read_inputs
+from trecexam.inputs.pool import PooledQuery, pool_with_ranks
+from trecexam.inputs.texts import Texts
+from trecexam.inputs.track_pool import document_texts
 
 #: The default number of passages per query.
 PASSAGES = 50

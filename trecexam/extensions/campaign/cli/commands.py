@@ -12,11 +12,11 @@ from trecexam.cli import bars
 from trecexam.cli.options import answering, output_folder_option, track_argument
 from trecexam.cli.reading import reading, writing
 from trecexam.errors import quoted
-from trecexam.tables.terminal import printable
-from trecexam.tables.text import plural
+from trecexam.results.terminal import printable
+from trecexam.results.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.tables.result import Result
+    from trecexam.results.result import Result
     from trecexam.track import Track
 
 #: The number of topics to list with undecided passages.
@@ -124,7 +124,7 @@ def export(track: Track, output: Path) -> int:
     Exit status: 0, or 1 if passages wait for a decision between assessors, or lines are not exported.
     """
     # Imports numpy.
-    from trecexam.line.loaded_track import has_bank
+    from trecexam.grades.loaded_track import has_bank
 
     done = answering(track, has_bank, documents=True, bank_needed=False).judging.export(output)
     for row in done.refused:

@@ -13,7 +13,7 @@ from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
 
 if TYPE_CHECKING:
-    from trecexam.tables.result import Result
+    from trecexam.results.result import Result
     from trecexam.track import Track
 
 

@@ -10,10 +10,10 @@ from converters.records import Item
 from converters.support_labels import LABELS
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.campaign.judge_next.search import SuggestedJudgment
-from trecexam.line.assessment import Assessment
-from trecexam.line.cited import responses_by_query
-from trecexam.line.kinds.support import statements_of
-from trecexam.tables.text import plural
+from trecexam.grades.cited import responses_by_query
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.inputs.kinds.support import statements_of
+from trecexam.results.text import plural
 
 
 class _CitedPair(NamedTuple):
@@ -21,7 +21,7 @@ class _CitedPair(NamedTuple):
 
     Attributes:
         text: the passage's text, None if missing.
-        machine: the grader's rating, or a code of `trecexam.line.sheets`.
+        machine: the grader's rating, or a code of `trecexam.grades.sheets`.
         responses: (run, query_id) of the responses that have both.
     """
 
@@ -38,7 +38,7 @@ class _CitedPair(NamedTuple):
 
 
 def unlabelled_citations(
-    track: Assessment, query_ids: Collection[str] = ()
+    track: GradedTrack, query_ids: Collection[str] = ()
 ) -> tuple[list[SuggestedJudgment], tuple[str, ...]]:
     """Return the citations that a person should label, most useful first, and notes.
 
@@ -84,7 +84,7 @@ def unlabelled_citations(
     return rows, tuple(notes)
 
 
-def _cited_pairs(track: Assessment) -> Iterator[_CitedPair]:
+def _cited_pairs(track: GradedTrack) -> Iterator[_CitedPair]:
     """Yield all citations; each pair of sentence and passage occurs once per query."""
     citations = track.config.grader.citations
     for query_id, responses_of_query in responses_by_query(track, track.responses, track.bank.query_ids):

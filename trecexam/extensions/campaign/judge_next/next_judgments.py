@@ -11,11 +11,11 @@ from trecexam.errors import TrecexamError, quoted
 from trecexam.extensions.campaign.judge_next.cited import unlabelled_citations
 from trecexam.extensions.campaign.judge_next.search import Search, SuggestedJudgment
 from trecexam.extensions.campaign.listed import read_columns
-from trecexam.line.assessment import Assessment
-from trecexam.line.measure_names import MeasureLike
-from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table, Value
-from trecexam.tables.text import beginning, plural
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.inputs.measure_names import MeasureLike
+from trecexam.results.result import Result
+from trecexam.results.table import Layout, Table, Value
+from trecexam.results.text import beginning, plural
 
 #: What `learn` writes into out/.
 _LEARNED = "learned.tsv"
@@ -99,14 +99,14 @@ class NextJudgments(Result):
         return {name: getattr(self, name) for name in ("level", *ranked, "candidates")}
 
 
-def could_change_a_ranking(track: Assessment) -> bool:
+def could_change_a_ranking(track: GradedTrack) -> bool:
     """Return True where judgments of passages could change the order of the runs."""
     counts = track.counts
     return track.asked.citing is None and len(track.runs) > 1 and counts.cells > 0 and counts.is_graded
 
 
 def next_judgments(
-    track: Assessment,
+    track: GradedTrack,
     measure: MeasureLike | None = None,
     *,
     query_ids: Collection[str] = (),
@@ -135,7 +135,7 @@ def next_judgments(
     return found.with_notes(*_notes(search, found), *_how_to_judge(track, found))
 
 
-def _learned(track: Assessment) -> dict[tuple[str, str], tuple[float, float]]:
+def _learned(track: GradedTrack) -> dict[tuple[str, str], tuple[float, float]]:
     """Read gains and standard deviations from out/learned.tsv; empty if nothing was learned."""
     path = track.folder.out / _LEARNED
     if not path.exists():
@@ -164,7 +164,7 @@ def _notes(search: Search, found: NextJudgments) -> Iterator[str]:
         yield f"{plural(ungraded, 'listed passage')} without a grade; `trecexam watch` grades"
 
 
-def _how_to_judge(track: Assessment, found: NextJudgments) -> Iterator[str]:
+def _how_to_judge(track: GradedTrack, found: NextJudgments) -> Iterator[str]:
     """Yield a note with the commands to judge the first suggestion."""
     for row in found.rows[:1]:
         root = quoted(track.folder.root)

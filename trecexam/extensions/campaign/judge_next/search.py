@@ -12,11 +12,11 @@ from ir_measures import Measure
 from converters.records import Item, judgment
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.campaign.judge_next.expected_change import expected_change
-from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import retrieved_weights
-from trecexam.line.diagnostics import nothing_graded
-from trecexam.line.evaluation import leaderboard
-from trecexam.line.track_graders import own_measures
+from trecexam.grades.cell_order import retrieved_weights
+from trecexam.grades.diagnostics import nothing_graded
+from trecexam.grades.evaluation import leaderboard
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.inputs.track_graders import own_measures
 from trecexam.scores.labels import labels
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.support import SUPPORT
@@ -70,7 +70,7 @@ class Search:
         TrecexamError: the measure cannot be computed, or does not use labels of passages.
     """
 
-    def __init__(self, track: Assessment, name: str | None = None, *, with_judged: bool = False) -> None:
+    def __init__(self, track: GradedTrack, name: str | None = None, *, with_judged: bool = False) -> None:
         self._track = track
         metric = None if name is None else _measure(track, name)
         self.measure, self.why = "", ""
@@ -157,7 +157,7 @@ class Search:
             )
 
 
-def _measure(track: Assessment, name: str | None = None) -> Measure:
+def _measure(track: GradedTrack, name: str | None = None) -> Measure:
     """Return this measure, or the track's first measure on labels of passages."""
     names = own_measures(track.folder, track.measures if name is None else (name,))
     try:
@@ -173,7 +173,7 @@ def _measure(track: Assessment, name: str | None = None) -> Measure:
     return on_labels[0] if on_labels else measure(_ON_LABELS)
 
 
-def _judged(track: Assessment) -> dict[str, set[str]]:
+def _judged(track: GradedTrack) -> dict[str, set[str]]:
     """Return query_id -> passages with an official judgment or a person's rating of the whole passage."""
     judged: dict[str, set[str]] = {}
     for row in track.official or ():

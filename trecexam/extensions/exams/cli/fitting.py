@@ -13,10 +13,10 @@ from trecexam.cli import bars
 from trecexam.cli.options import FloatRange, grader_option, open_chosen
 from trecexam.cli.reading import writing
 from trecexam.extensions.exams.irt.settings import ModelName, Settings
-from trecexam.tables.notes import LOST, Note
+from trecexam.results.notes import LOST, Note
 
 if TYPE_CHECKING:
-    from trecexam.tables.result import Result
+    from trecexam.results.result import Result
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)

@@ -20,12 +20,12 @@ from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
 from trecexam.errors import quoted
 from trecexam.extensions.exams.filtering import FILES, companion_file, filter_exam, write_filtered
-from trecexam.tables.notes import LOST, Note
-from trecexam.tables.text import plural
+from trecexam.results.notes import LOST, Note
+from trecexam.results.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.exams.generating import GeneratedExam
-    from trecexam.tables.result import Result
+    from trecexam.results.result import Result
     from trecexam.track import Track
 
 
@@ -107,7 +107,7 @@ def filtering(exam: Path, output: Path) -> tuple[Result, int]:
     "topic"?}. Prints the removed questions. Exit status 1: no question is left.
     """
     # Imports pydantic.
-    from trecexam.line.protected import refuse_folder
+    from trecexam.inputs.protected import refuse_folder
 
     refuse_folder(output, (exam,), FILES, always=FILES)
     filtered = filter_exam(exam)

@@ -15,11 +15,11 @@ from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
 from trecexam.errors import plain_reason, quoted
 from trecexam.extensions.exams.exam_file import read_exam
-from trecexam.tables.notes import LOST, Note, of_grader
+from trecexam.results.notes import LOST, Note, of_grader
 
 if TYPE_CHECKING:
     from trecexam.config import GeneratorSection
-    from trecexam.tables.result import Result
+    from trecexam.results.result import Result
 
 
 @click.command(
@@ -89,7 +89,7 @@ def scoring(
     from trecexam.extensions.exams import scoring as stage
     from trecexam.extensions.exams.matrices import FILES, write_examinees
     from trecexam.extensions.exams.models import estimate_taking, examinee
-    from trecexam.line.protected import refuse_folder
+    from trecexam.inputs.protected import refuse_folder
 
     refuse_folder(output, (exam, passages, *map(Path, named)), FILES, always=FILES)
     questions = tuple(read_exam(exam))

@@ -9,10 +9,10 @@ import click
 
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import writing
-from trecexam.tables.notes import LOST, Note
+from trecexam.results.notes import LOST, Note
 
 if TYPE_CHECKING:
-    from trecexam.tables.result import Result
+    from trecexam.results.result import Result
     from trecexam.track import Track
 
 

@@ -32,7 +32,7 @@ from trecexam.extensions.page.rendering import (
 )
 from trecexam.extensions.page.users import user_of
 from trecexam.features.override.overriding import seen_token
-from trecexam.line.typed_text import MAX_NOTE, MAX_WHY, typed
+from trecexam.inputs.typed_text import MAX_NOTE, MAX_WHY, typed
 
 #: item_id, "" for the passage as a whole -> what is said of it now; None takes the last back.
 Wishes = dict[str, int | Literal["cannot"] | None]

@@ -17,8 +17,8 @@ from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.pages.passages import STATUS
 from trecexam.extensions.page.rendering import NotFoundError, query_of, render, view_of
 from trecexam.extensions.page.tabled import tabled
-from trecexam.line.sheets import NOT_ASKED
-from trecexam.tables.table import Layout, Table
+from trecexam.grades.sheets import NOT_ASKED
+from trecexam.results.table import Layout, Table
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View

@@ -16,9 +16,9 @@ from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.rendering import NotFoundError, first_view_of, render, view_of
 from trecexam.extensions.page.tabled import Draw, tabled
 from trecexam.features.leaderboard.differences import compare
+from trecexam.results.table import Layout, Table
+from trecexam.results.text import plural
 from trecexam.scores.leaderboard import Leaderboard, Row, interval
-from trecexam.tables.table import Layout, Table
-from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import View

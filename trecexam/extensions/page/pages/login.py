@@ -21,7 +21,7 @@ from trecexam.extensions.page.rendering import (
     who_of,
 )
 from trecexam.extensions.page.users import VISITOR, user_of
-from trecexam.line.typed_text import MAX_WHO, typed
+from trecexam.inputs.typed_text import MAX_WHO, typed
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.sessions import Sessions, Visitor

@@ -18,7 +18,7 @@ from trecexam.extensions.page.marking import marked
 from trecexam.extensions.page.people import choices, words_of
 from trecexam.extensions.page.rendering import NotFoundError, query_of, render, view_of, who_of
 from trecexam.features.override.overriding import seen_token
-from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
+from trecexam.grades.sheets import ERROR, MISSING, REFUSED, UNPARSED
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView

@@ -15,8 +15,8 @@ from trecexam.extensions.page.drawing import label, link, strip
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.rendering import query_of, render, view_of
 from trecexam.extensions.page.tabled import Tabled, tabled
-from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
-from trecexam.tables.table import Layout, Table
+from trecexam.grades.sheets import ERROR, MISSING, REFUSED, UNPARSED
+from trecexam.results.table import Layout, Table
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View

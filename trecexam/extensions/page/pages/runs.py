@@ -15,7 +15,7 @@ from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.pages.queries import passage_lines, passages_tabled
 from trecexam.extensions.page.rendering import NotFoundError, query_of, render, view_of
 from trecexam.extensions.page.tabled import tabled
-from trecexam.tables.table import Layout, Table
+from trecexam.results.table import Layout, Table
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import View

@@ -12,7 +12,7 @@ from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.rendering import live_of, render, view_of
 from trecexam.extensions.page.tabled import drawn, tabled
 from trecexam.files.stamps import Rejected
-from trecexam.tables.table import Layout, Table
+from trecexam.results.table import Layout, Table
 
 #: What the usage of a grader is called on the page, in the order of the page.
 USAGE = {"requests": "requests", "tokens_in": "tokens in", "tokens_out": "tokens out", "cost": "money"}

@@ -11,13 +11,13 @@ from trecexam.cli.options import estimate_json_option, estimate_option, track_ar
 from trecexam.cli.reading import reading
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, not_taken, told
-from trecexam.tables.terminal import printable
-from trecexam.tables.text import plural
+from trecexam.results.terminal import printable
+from trecexam.results.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.ragval.answering import BoundAnswers
     from trecexam.extensions.ragval.questions import Questions
-    from trecexam.tables.result import Result
+    from trecexam.results.result import Result
     from trecexam.track import Track
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from trecexam.extensions.simulation.arithmetic.simulation import Place, Simulation, ranks
+from trecexam.results.table import Layout, Table
 from trecexam.scores.rank_correlation.tau import tau_b_columns
-from trecexam.tables.table import Layout, Table
 
 _KEYS = ("official_measure", "run")
 

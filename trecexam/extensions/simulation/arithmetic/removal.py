@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from trecexam.extensions.simulation.arithmetic.simulation import Floats, Outcome, Simulation
+from trecexam.results.table import Layout, Table
+from trecexam.results.text import plural
 from trecexam.scores.rank_correlation.ranks import Ranks
 from trecexam.scores.rank_correlation.tau import tau_ap_columns, tau_b_columns
-from trecexam.tables.table import Layout, Table
-from trecexam.tables.text import plural
 
 #: Per cent of the judgments that are removed, step by step.
 STEPS = (10, 20, 30, 40, 50, 60, 70, 80, 90)

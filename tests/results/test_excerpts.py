@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from trecexam.results.excerpt import Cell, excerpt
+from trecexam.results.table import Layout, Table
+
+
+def test_a_column_of_numeric_names_is_not_a_column_of_numbers() -> None:
+    table = Table(("query_id", "n"), (("12", 3), ("13", 4)))
+    assert [column.kind for column in excerpt(table, 5).columns] == ["name", "n"]
+
+
+def test_the_layout_selects_and_orders_the_columns() -> None:
+    layout = Layout(("run",), ("b", "a"), most=2, without=("c",), ranks=(1, 1), short={"b": "B"})
+    table = Table(("a", "b", "c", "run", "d", "none"), ((1, 2, 3, "x", 4, None),) * 2, layout=layout)
+    found = excerpt(table, 1)
+    assert [column.heading for column in found.columns] == ["#", "run", "B", "a"]
+    assert [cell.text for cell in found.rows[0]] == ["1", "x", "2", "1"]
+    assert found.name == 1
+
+
+@pytest.mark.parametrize(
+    ("ends", "values", "below"),
+    [
+        (("low", "high"), (0.25, 0.75), ("0.250 to 0.750",)),
+        (("low", "high"), (math.nan, math.nan), ()),
+        (("stderr",), (0.1,), ("± 0.100",)),
+        (("low", "high", "against"), (0.25, 0.75, "better"), ("0.250 to 0.750", "better")),
+    ],
+)
+def test_intervals_and_errors_of_a_column_are_below_its_values(
+    ends: tuple[str, ...], values: tuple[float | str, ...], below: tuple[str, ...]
+) -> None:
+    header = ("run", "P@5", *(f"P@5.{end}" for end in ends), "n")
+    found = excerpt(Table(header, (("x", 0.5, *values, 3),)), 5)
+    assert [column.heading for column in found.columns] == ["run", "P@5", "n"]
+    assert found.rows[0][1] == Cell("0.500", below)
+
+
+def test_numbers_have_three_digits_that_a_reader_can_use() -> None:
+    values = (1234, 1234.5, 74.125, 4.125, 1.0, 0.4166667, -0.0004, 0.0, -12.34)
+    found = excerpt(Table(("n",), tuple((value,) for value in values)), 20)
+    texts = [row[0].text for row in found.rows]
+    assert texts == ["1,234", "1,234", "74.1", "4.12", "1.000", "0.417", "0.000", "0.000", "-12.3"]
+
+
+def test_a_column_without_values_is_omitted_except_in_an_empty_table() -> None:
+    assert len(excerpt(Table(("run", "x"), (("a", None), ("b", math.nan))), 5).columns) == 1
+    assert len(excerpt(Table(("run", "x"), ()), 5).columns) == 2

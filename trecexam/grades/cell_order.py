@@ -1,0 +1,161 @@
+"""Which of the missing cells are graded first."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.bank.model import asked_digest
+from trecexam.graders.base import Cell
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.sheets import MISSING, Sheet
+
+#: Is added to all weights, so that of passages that no run has the most promising items come first, too.
+_LEAST = 0.1
+#: What a run adds to the passage at each rank; nothing to those below.
+_AT_RANK = np.concatenate([1 / np.log2(np.arange(10) + 2), np.full(10, 0.1)])
+
+
+class MissingRow(NamedTuple):
+    """A passage without all of its grades: its sheet, its row there, and the items' columns."""
+
+    sheet: Sheet
+    row: int
+    columns: NDArray[np.intp]
+
+    def cell(self, track: GradedTrack, column: int) -> Cell:
+        """The cell at this column."""
+        sheet, text = self.sheet, self.sheet.texts[self.row]
+        assert text is not None
+        query_text = track.query_texts.get(sheet.query_id, "")
+        doc_id, item = sheet.doc_ids[self.row], sheet.items[column]
+        if track.asked.recorded_as is not None:
+            item = item._replace(item_id=track.asked.recorded_as(sheet.query_id, item.item_id, doc_id))
+        return Cell(sheet.query_id, query_text, doc_id, text, item)
+
+
+def missing_rows(
+    track: GradedTrack, only: Mapping[str, Collection[str]] | None = None
+) -> Iterator[MissingRow]:
+    """Yield every cell that has a text and no grade of any kind, a passage at a time; equal cells once.
+
+    Where texts are graded on some items only, it is cell by cell, in the items' order.
+
+    Args:
+        only: query_id -> the doc_ids whose cells are meant; None for all.
+    """
+    # How many queries ask an item: only then is the same asked twice of a text, by other queries.
+    uses = Counter(asked_digest(item) for sheet in track.sheets.values() for item in sheet.items)
+    queued_cells: set[tuple[str, bytes]] = set()
+    for query_id, sheet in track.sheets.items():
+        seen: set[str] = set()
+        digests = [asked_digest(item) for item in sheet.items]
+        is_shared = sheet.cells is not None or any(uses[digest] > 1 for digest in digests)
+        chosen_ids = frozenset(sheet.doc_ids if only is None else only.get(query_id, ()))
+        for row, columns in _missing_by_row(sheet):
+            text = sheet.texts[row]
+            if text is None or text in seen or sheet.doc_ids[row] not in chosen_ids:
+                continue
+            if sheet.cells is None:
+                seen.add(text)
+            if is_shared:
+                new = []
+                for column in columns.tolist():
+                    if (text, digests[column]) not in queued_cells:
+                        queued_cells.add((text, digests[column]))
+                        new.append(column)
+                columns = np.array(new, np.intp)
+            if len(columns):
+                yield MissingRow(sheet, row, columns)
+
+
+def _missing_by_row(sheet: Sheet) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Yield each row and its columns without a grade; cell by cell where these are of some pairs."""
+    if sheet.cells is None:
+        yield from ((row, (codes == MISSING).nonzero()[0]) for row, codes in enumerate(sheet.codes))
+    else:
+        rows, columns = sheet.where(sheet.codes == MISSING)
+        by_item = np.argsort(columns, kind="stable")
+        yield from zip(rows[by_item].tolist(), columns[by_item][:, None], strict=True)
+
+
+def is_useful(track: GradedTrack) -> bool:
+    """Return True where the most useful cells are graded first, and outputs are written along the way."""
+    # Nothing says that a passage without a rank is more useful than another.
+    if not track.kind.ranks:
+        return False
+    order = track.config.cells.order
+    return track.grader.cells_share is not None if order is None else order == "useful"
+
+
+def cell_scores(track: GradedTrack, sheet: Sheet) -> NDArray[np.float64]:
+    """Return how useful each cell of a query is, shape (passages, items).
+
+    It is the weight of the passage, see `retrieved_weights`. Where items are ranked it is divided by the
+    place of the item among those of the passage, from 1: first those that share most words with the passage,
+    of which words that few passages have weigh more; equal items keep the bank's order.
+    """
+    pooled, n_items = track.pool[sheet.query_id], len(sheet.items)
+    weights = retrieved_weights(pooled.ranks, len(pooled.doc_ids))
+    # Read more than once, the beginning of shared prompts costs more than an order within passages is worth.
+    if track.grader.cells_share in ("prompts", "answer"):
+        return np.repeat(weights[:, None], n_items, axis=1)
+    common = _common_words([text or "" for text in sheet.texts], [item.text for item in sheet.items])
+    places = np.argsort(np.argsort(-common, axis=1, kind="stable"), axis=1, kind="stable")
+    scores: NDArray[np.float64] = (weights + _LEAST)[:, None] / (places + 1)
+    return scores
+
+
+def _common_words(passages: Sequence[str], items: Sequence[str]) -> NDArray[np.float64]:
+    """Shape (passages, items): the share of an item's words that a passage has, each weighed by its idf."""
+    of_items = [set(_words(item)) for item in items]
+    column = {word: at for at, word in enumerate(sorted(set().union(*of_items)))}
+    asks = np.zeros((len(items), len(column)))
+    has = np.zeros((len(passages), len(column)))
+    for at, words in enumerate(of_items):
+        asks[at, [column[word] for word in words]] = 1
+    for at, passage in enumerate(passages):
+        has[at, [column[word] for word in set(_words(passage)) if word in column]] = 1
+    idf = np.log1p(len(passages) / (has.sum(axis=0) + 0.5))
+    return np.asarray(has @ (asks * idf).T / np.maximum(asks @ idf, 1e-9))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def useful_cells(track: GradedTrack, only: Mapping[str, Collection[str]] | None = None) -> Iterator[Cell]:
+    """Yield the missing cells of a track, the most useful ones first, see `cell_scores`.
+
+    Args:
+        only: query_id -> the doc_ids whose cells are meant; None for all.
+    """
+    rows = list(missing_rows(track, only))
+    scores = {query_id: cell_scores(track, sheet) for query_id, sheet in track.sheets.items()}
+    # The row of each cell, as an index of `rows`, and its item's column.
+    passage = np.repeat(np.arange(len(rows)), [len(row.columns) for row in rows])
+    column = np.concatenate([np.empty(0, np.intp), *(row.columns for row in rows)])
+    useful = [scores[row.sheet.query_id][row.row, row.columns] for row in rows]
+    for at in np.argsort(-np.concatenate([np.empty(0), *useful]), kind="stable").tolist():
+        yield rows[passage[at]].cell(track, int(column[at]))
+
+
+def retrieved_weights(ranks: NDArray[np.int32], n: int) -> NDArray[np.float64]:
+    """The sum over runs of 1 / log2(rank + 1) down to rank 10, and of 0.1 to rank 20; shape (n,).
+
+    Rounded, as the order of the runs must not decide between passages.
+
+    Args:
+        ranks: shape (runs, depth): the place of the passage at each rank; -1 for none.
+        n: how many passages there are.
+    """
+    at_rank = ranks[:, : len(_AT_RANK)]
+    is_retrieved = at_rank >= 0
+    # numpy.add.at reads beyond weights that are to be repeated for each run (numpy 2.4.6).
+    adds = np.broadcast_to(_AT_RANK[: at_rank.shape[1]], at_rank.shape)[is_retrieved]
+    return np.round(np.bincount(at_rank[is_retrieved], adds, minlength=n), 9)

@@ -1,0 +1,512 @@
+"""Notes on a loaded track: what is missing, what makes values too low, and how measures are to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from ir_measures import Measure
+from numpy.typing import NDArray
+
+from converters.run import Run
+from trecexam.bank.model import Bank
+from trecexam.config import TrackConfig
+from trecexam.errors import TrecexamError, quoted
+from trecexam.files.cache import memoized
+from trecexam.graders.replies import unread_line
+from trecexam.grades.measures import weighted
+from trecexam.grades.probable_ratings import without_probabilities
+from trecexam.grades.relevance import official_measures, relevance_thresholds
+from trecexam.grades.run_grades import partly_graded, runs_without_score
+from trecexam.grades.sheets import Sheet
+from trecexam.inputs.measure_names import MeasureLike
+from trecexam.results.notes import CHANGES, METHOD, STANDING, Note
+from trecexam.results.terminal import printable
+from trecexam.results.text import number, plural, shorten_list
+from trecexam.scores.cover import ITEM
+from trecexam.scores.encoder_likeness import MAX_RANKS, MIN_RUNS, agreement, runs_like_encoder
+from trecexam.scores.leaderboard import Leaderboard
+from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, depends_on_pool, measure
+from trecexam.scores.support import SUPPORT
+from trecexam.scores.values import TIE_DECIMALS
+
+if TYPE_CHECKING:
+    from trecexam.grades.graded_track import GradedTrack
+
+#: Why there are no scores yet.
+NO_RUNS = "no runs yet: drop some into the track's folder for runs"
+#: Runs that a line names.
+_NAMED = 20
+#: What an answer that names no rating counts as, by `unparsed` in [scores].
+POLICY = {
+    "zero": "counts as 0",
+    "seed": "counts as 1",
+    "skip": "gives no rating, and what has no rating at all counts as not relevant",
+}
+
+
+# What is missing
+
+
+def none_is_read(track: GradedTrack) -> bool:
+    """Return True if the grader replied, and no reply can be read."""
+    counts = track.counts
+    return not counts.ok and counts.unparsed + counts.refused > 0
+
+
+def grades_notes(track: GradedTrack, *, human: bool = True) -> tuple[str, ...]:
+    """Return notes on the grades behind a result: people's, missing ones, answers without a rating."""
+    if not track.counts.is_graded:
+        return (Note(without_label(track) or nothing_graded(track), CHANGES),)
+    lines = (*_missing(track), *unread_answers(track))
+    return (*(human_notes(track) if human else ()), *(Note(line, CHANGES) for line in lines))
+
+
+def human_notes(track: GradedTrack) -> Iterator[str]:
+    """Yield how many grades are people's, and whose; nothing where none is."""
+    summary = track.override_summary()
+    if summary["who"]:
+        yield human_line(summary)
+
+
+def human_line(summary: Mapping[str, Any]) -> str:
+    """Return how many grades are people's, and whose; `summary` as `override_summary` gives it."""
+    return (
+        f"a person's rating replaces the grader's in {plural(summary['cells'], 'cell')} and for "
+        f"{plural(summary['passages'], 'passage')} as a whole ({', '.join(map(printable, summary['who']))})"
+    )
+
+
+def without_label(track: GradedTrack) -> str:
+    """Return how many passages have no label in qrels that are the grades; "" for any other grader."""
+    counts, file = track.counts, track.folder.recorded()
+    if not counts.missing or file is None or not track.kind.ranks or track.grader.known_passages is None:
+        return ""
+    whose = f" --grader {track.folder.grader}" if track.folder.is_one_of_several else ""
+    holes, shown = f"`trecexam holes {quoted(track.folder.root)}{whose}`", track.folder.shown(file)
+    return (
+        f"{counts.missing:,} of {counts.cells:,} pooled passages have no label in {shown}, and count as not "
+        f"relevant; {holes} counts those of each run"
+    )
+
+
+def unread_answers(track: GradedTrack) -> Iterator[str]:
+    """Yield how many answers name no rating, what they count as, and how many of them were cut off."""
+    counts, policy = track.counts, track.config.scores.unparsed
+    unread = counts.unparsed + counts.refused + counts.error
+    if not unread:
+        return
+    yield (
+        f"of the grader's {counts.ok + unread:,} answers {counts.unparsed:,} are unparsed, "
+        f'{counts.refused:,} refused and {counts.error:,} errors; the policy "{policy}": each unparsed '
+        f"or refused one {POLICY[policy]}"
+    )
+    if n_cut := _n_cut(track):
+        yield f"{plural(n_cut, 'unparsed answer')} cut off (ends early: raise max_new_tokens in [grader])"
+
+
+@memoized
+def _n_cut(track: GradedTrack) -> int:
+    return track.grades.n_cut(track.sheets)
+
+
+def _missing(track: GradedTrack) -> Iterator[str]:
+    counts, unlabelled = track.counts, without_label(track)
+    if unlabelled:
+        yield unlabelled
+    elif counts.missing:
+        yield (
+            f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
+            f"`trecexam watch {quoted(track.folder.root)}` grades what the grader can"
+        )
+    if counts.no_text:
+        of_passages = f"{counts.no_text:,} of {counts.passages:,} pooled passages"
+        yield f"{of_passages} have no text and count as not relevant"
+
+
+def nothing_graded(track: GradedTrack) -> str:
+    """Return why no passage of the pool has a rating, and what to do."""
+    counts = track.counts
+    if counts.unparsed + counts.refused + counts.error:
+        return nothing_read(track)
+    if counts.passages and counts.passages == counts.no_text:
+        return f"none of the {counts.passages:,} pooled passages has a text to grade; see out/rejected.tsv"
+    file, watch = track.folder.recorded(), f"`trecexam watch {quoted(track.folder.root)} --once`"
+    if file is not None and track.grader.identity.get("grader") == "recorded":
+        return f"nothing is graded yet; {watch} takes what {track.folder.shown(file)} has of this pool"
+    return f"nothing is graded yet; {watch} grades"
+
+
+def nothing_read(track: GradedTrack) -> str:
+    """Return how many of the grader's answers are of which kind, an example, and what to set."""
+    counts, root, section = track.counts, quoted(track.folder.root), track.folder.section
+    line = (
+        f"the grader gave no rating: of {counts.unparsed + counts.refused + counts.error:,} answers "
+        f"{counts.unparsed:,} are unparsed, {counts.refused:,} refused, {counts.error:,} errors"
+    )
+    if track.grader.identity.get("grader") != "recorded":
+        answer = track.grades.unparsed_answer(track.sheets) if counts.unparsed else None
+        if answer is not None:
+            line += f", {unread_line(answer, section)}"
+        if none_is_read(track):
+            again = f"`trecexam watch {root} --retry-errors`"
+            line += f"; it is asked again after a change of [{section}], or with {again}"
+    return f"{line}; see `trecexam verify grading {root}`"
+
+
+def resolve_min_rating(track: GradedTrack, min_rating: int | None) -> int:
+    """Return the rating, or the setting `min_rating`."""
+    if min_rating is None:
+        return track.config.scores.min_rating
+    most = track.grader.scale.max_rating
+    if min_rating > most:
+        raise TrecexamError(f"no rating reaches {min_rating}: the grader rates 0..{most}")
+    return min_rating
+
+
+# Runs
+
+
+def left_out_runs(track: GradedTrack) -> Iterator[str]:
+    """Yield a note on runs that are left out, and the setting that brings them back."""
+    n, folder = track.inputs.left_out_runs, track.folder
+    if not n:
+        return
+    if not track.kind.ranks:
+        line = f"skipped {plural(n, 'run')} without citations"
+    elif track.config.track.unit != "response":
+        # One of several graders looks at some of the runs alone.
+        which = folder.whole.graders[track.name].runs
+        line = f'skipped {plural(n, "run")} by `runs = "{which}"` in [graders.{track.name}]'
+    else:
+        section = "track" if folder.grader is None else folder.section
+        line = (
+            f'skipped {plural(n, "ranked run")} by `unit = "response"` in [{section}]; `unit = "passage"` '
+            "grades ranked runs too"
+        )
+    yield Note(line, METHOD)
+
+
+def order_cautions(runs: Mapping[str, Run]) -> Iterator[str]:
+    """Yield a note on runs that trec_eval 9 orders otherwise."""
+    reordered = {name: n for name, run in runs.items() if (n := run.n_reordered_in_32_bits)}
+    if reordered:
+        yield (
+            f"{shorten_list(reordered, 3, quote='')}: scores that are equal in 32 bits, so trec_eval 9 "
+            f"orders {plural(sum(reordered.values()), 'ranking')} otherwise; here scores are compared in 64 "
+            "bits, as in trec_eval 10"
+        )
+
+
+@memoized
+def encoder_cautions(track: GradedTrack) -> tuple[str, ...]:
+    """Return a note that names the runs nearer to the grader's encoder than chance allows.
+
+    A passage's cosine is its highest over the query's items, as its label is its best rating; see
+    `runs_like_encoder`.
+    """
+    if track.grader.cosines is None or len(track.runs) < MIN_RUNS:
+        return ()
+    names = list(track.runs)
+    alike = [names[row] for row in runs_like_encoder(encoder_agreements(track))]
+    line = (
+        "passages much in the order of the grader's encoder, so scores are likely too high: "
+        f"{shorten_list(alike, quote='')}; leave such runs out, or use another grader"
+    )
+    return (Note(line, CHANGES),) if alike else ()
+
+
+def encoder_agreements(track: GradedTrack) -> NDArray[np.float64]:
+    """Return how far each run ranks as the grader's encoder does, shape (runs, queries): see `agreement`."""
+    agreements = np.full((len(track.runs), len(track.sheets)), np.nan)
+    for column, (query_id, sheet) in enumerate(track.sheets.items()):
+        ranks = track.pool[query_id].ranks[:, :MAX_RANKS]
+        if ranks.shape[1] < 2:
+            continue
+        if highest_cosines not in sheet.memo:
+            sheet.memo[highest_cosines] = highest_cosines(track, sheet)
+        highest: NDArray[np.float64] = sheet.memo[highest_cosines]
+        # The last one is for rank -1.
+        agreements[:, column] = agreement(np.append(highest, np.nan)[ranks])
+    return agreements
+
+
+def highest_cosines(track: GradedTrack, sheet: Sheet) -> NDArray[np.float64]:
+    """Return each passage's highest cosine, NaN where it has none."""
+    cosines = track.grades.cosines(sheet)
+    if cosines is None or not cosines.shape[1]:
+        return np.full(len(sheet.doc_ids), np.nan)
+    highest: NDArray[np.float64] = np.fmax.reduce(cosines, axis=1)
+    return highest
+
+
+def run_grades_notes(track: GradedTrack) -> Iterator[str]:
+    """Name the runs without a grade, and those of which a part of the cells has one."""
+    if not track.counts.is_graded or not track.runs:
+        return
+    unscored = runs_without_score(track)
+    if unscored:
+        yield without_score_note([run for run in track.runs if run in unscored])
+    partly = {run: of_run for run, of_run in partly_graded(track).items() if run not in unscored}
+    if partly:
+        worst_first = sorted(partly, key=lambda run: (partly[run][0] / partly[run][1], run))
+        shares = [f"{run} {partly[run][0]:,} of {partly[run][1]:,}" for run in worst_first]
+        listed = shorten_list(shares, _NAMED, quote="")
+        yield Note(f"partly graded, so scores may be too low; cells with a grade: {listed}", CHANGES)
+
+
+def without_score_note(runs: Sequence[str]) -> str:
+    """Name runs without a grade."""
+    return Note(f"no scores, since no cell has a grade: {shorten_list(runs, _NAMED, quote='')}", CHANGES)
+
+
+# Queries
+
+
+def skipped_cautions(track: GradedTrack, query_ids: Sequence[str], of: str = "bank") -> Iterator[str]:
+    """Yield a note on the queries that no run answers, where means are over all queries.
+
+    Args:
+        query_ids: those that means are over; `of` says whose they are.
+    """
+    answered = {query_id for run in track.runs.values() for query_id in run.query_ids}
+    skipped = [query_id for query_id in query_ids if query_id not in answered]
+    if skipped and track.runs and track.config.scores.average == "all":
+        yield (
+            f"in no run, and so 0: {len(skipped):,} of the {plural(len(query_ids), 'query')} of the {of}: "
+            f"{shorten_list(skipped, quote='')}"
+        )
+
+
+def answered_cautions(board: Leaderboard) -> Iterator[str]:
+    """Yield a note on runs that skip queries, and what these count."""
+    if board.average != "answered":
+        yield from skipping_cautions({row.run: row.n_answered for row in board.rows}, board.n_queries)
+    elif skipping := sum(row.n_answered < board.n_queries for row in board.rows):
+        yield (
+            "means are over the queries that each run answered (`average` in [scores]), which flatters runs "
+            f"that skip queries: {skipping:,} of {plural(len(board.rows), 'run')}"
+        )
+
+
+def skipping_cautions(answered: Mapping[str, int], n_queries: int) -> Iterator[str]:
+    """Yield a note on the runs that answer fewer queries than others, where means are over all queries."""
+    most, queries = max(answered.values(), default=0), plural(n_queries, "query")
+    fewer = sorted((n, run) for run, n in answered.items() if n < most)
+    if len(fewer) == 1:
+        yield f"{fewer[0][1]} answers {fewer[0][0]:,} of {queries}; the others count as 0"
+    elif fewer:
+        listed = shorten_list([f"{run} {n:,}" for n, run in fewer], quote="")
+        yield f"{len(fewer):,} runs answer fewer than {queries}, and the others count as 0: {listed}"
+
+
+# Measures
+
+
+def pool_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterator[str]:
+    """Yield a note on measures that depend on the pool, where the pool is of the track's runs alone."""
+    names = _names(each for each in map(measure, measures) if depends_on_pool(each))
+    alone = track.pooled_of_runs_alone
+    if not names or not alone or not track.runs:
+        return
+    where = ""
+    if track.config.track.pool_judged:
+        where = f" for {len(alone):,} of {plural(len(track.bank.query_ids), 'query')}"
+        helps = "`pool_judged` in [track] adds nothing there, for lack of official judgments"
+    elif track.official is None:
+        helps = "report how many runs were pooled, and to which depth"
+    else:
+        helps = "`pool_judged = true` in [track] adds the passages of official judgments"
+    line = (
+        f"values of {', '.join(names)} depend on this pool of {plural(len(track.runs), 'run')}{where}; "
+        f"do not compare them with values from other pools; {helps}"
+    )
+    yield Note(line, STANDING)
+
+
+def depth_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterator[str]:
+    """Yield a note on measures whose cutoff is beyond the pool's depth, where runs have passages there.
+
+    Args:
+        measures: the track's own are left alone.
+    """
+    track_measures = {*_names(map(measure, (*track.measures, *track.columns)))}
+    deeper = [each for each in map(measure, measures) if each.params.get("cutoff", 0) > track.depth]
+    names = [name for name in _names(deeper) if name not in track_measures]
+    # Of qrels that are grades all passages that they name are graded.
+    if not names or track.grader.known_passages is not None:
+        return
+    if any(run.count(query) > track.depth for run in track.runs.values() for query in run.query_ids):
+        caution = f"deeper than the pool (depth {track.depth}), outside which nothing is relevant"
+        yield Note(f"{caution}: {', '.join(names)}", CHANGES)
+
+
+def telling_cautions(track: GradedTrack, board: Leaderboard, *, official: bool = False) -> Iterator[str]:
+    """Yield a note where no run has as many ranks as P looks at, or all runs have an equal value.
+
+    Generated responses have no ranks.
+    """
+    measures = [measure(name) for name in board.measures]
+    means = [row.scores[0].mean for row in board.rows if measures and row.scores[0].exists]
+    ranked = [track.runs[row.run] for row in board.rows if row.run not in track.responses]
+    precision = next((each for each in measures if each.NAME == "P"), None)
+    parts, other, n_ranks = [], None, 0
+    if not means:
+        return
+    lengths = (run.count(query) for run in ranked for query in run.query_ids)
+    if precision is not None and ranked and all(length < precision["cutoff"] for length in lengths):
+        n_ranks = max((run.count(query) for run in ranked for query in run.query_ids), default=0)
+        share, other = number(n_ranks / precision["cutoff"]), precision(cutoff=n_ranks) if n_ranks else None
+        parts.append(f"no run has more than {plural(n_ranks, 'rank')}, so {precision} is at most {share}")
+    if len(means) > 1 and len({round(mean, TIE_DECIMALS) for mean in means}) == 1:
+        depth = n_ranks or measures[0].params.get("cutoff", 10)
+        other = measure(f"nDCG@{depth}") if track.of_documents and measures[0].NAME != "nDCG" else None
+        parts.append(f"all {len(means):,} runs have the same {board.measures[0]}")
+    if parts:
+        grader = f"{track.name}:" if track.folder.grader and not official else ""
+        see = "" if other is None else f": ask for {grader}{other}"
+        yield Note(f"{'; '.join(parts)}{see}", CHANGES)
+
+
+def rating_cautions(config: TrackConfig, measures: Iterable[MeasureLike]) -> Iterator[str]:
+    """Yield notes on measures on ratings that count from their default rating on, and not from min_rating.
+
+    Labels that count items have no such threshold; Cover has one all the same, 4 by default.
+
+    Args:
+        config: on the scale of the grader.
+        measures: as they were given: one whose `rel` is written is left alone.
+    """
+    threshold, counts = config.scores.min_rating, config.scores.label == "count"
+    at_default = [each for each in _at_default(measures) if not counts or each.NAME in COVER]
+    for default in sorted({each["rel"] for each in at_default} - {threshold}):
+        these = [each for each in at_default if each["rel"] == default]
+        yield _counting(these, f"ratings from {default}", threshold)
+
+
+def judgment_cautions(track: GradedTrack, measures: Sequence[MeasureLike] | None = None) -> Iterator[str]:
+    """Yield a note on official measures that count from 1 on, unless `min_relevant` is 1.
+
+    Args:
+        measures: as they were given; None for the track's own.
+    """
+    scores = track.config.scores
+    at_default = list(_at_default(official_measures(track) if measures is None else measures))
+    if not at_default:
+        return
+    at = relevance_thresholds(track)
+    best = max((row.relevance for row in track.official or ()), default=0)
+    threshold = at.min_relevant if at.same_scale else scores.min_relevant
+    if threshold > 1:
+        yield _counting(at_default, "judgments from 1", threshold)
+    elif best > 1 and "min_relevant" not in scores.model_fields_set:
+        line = (
+            f"judgments from 1 on count in {', '.join(_names(at_default))}, and labels go up to {best}: set "
+            "`min_relevant` in [scores] to the label from which a passage is relevant, 2 in TREC DL"
+        )
+        yield Note(line, CHANGES)
+
+
+def _at_default(measures: Iterable[MeasureLike]) -> Iterator[Measure]:
+    """Yield measures that take a `rel` and were given none; subtopics are made with the threshold."""
+    for each in map(measure, measures):
+        rel = each.SUPPORTED_PARAMS.get("rel")
+        if rel and isinstance(rel.default, int) and "rel" not in each.params and each.NAME not in DIVERSITY:
+            yield each
+
+
+def _counting(measures: Sequence[Measure], what: str, threshold: int) -> Note:
+    better = ", ".join(_names(at_min_rating(each, threshold, counts=False) or each for each in measures))
+    names = ", ".join(_names(measures))
+    return Note(f"{what} on count in {names}; this track's threshold is {threshold}: {better}", CHANGES)
+
+
+def _names(measures: Iterable[Measure]) -> list[str]:
+    return list(dict.fromkeys(map(str, measures)))
+
+
+def above_scale(names: Iterable[str], config: TrackConfig, max_rating: int) -> Iterator[str]:
+    """Yield a note on measures that count from a rating which no grade can have."""
+    labels_are_ratings = config.scores.label != "count"
+    never = [
+        str(each)
+        for each in map(measure, names)
+        if (each.NAME in COVER and each["rel"] > max_rating)
+        or (labels_are_ratings and each.NAME not in DIVERSITY and each.params.get("rel", 0) > max_rating)
+    ]
+    if never:
+        line = f"the grader rates 0..{max_rating}, so all runs have 0 in {', '.join(never)}; see `rel`"
+        yield Note(line, CHANGES)
+
+
+def without_vital(names: Iterable[str], bank: Bank) -> Iterator[str]:
+    """Yield a note on measures of vital items alone where the bank has none: they are 0, as in nuggetizer."""
+    vital = [str(each) for each in weighted(names) if each["weights"] == "vital"]
+    if vital and len(bank) and not bank.n_vital:
+        yield Note(f"no item of the bank is vital, so all runs have 0 in {', '.join(vital)}", CHANGES)
+
+
+def _of_responses(track: GradedTrack) -> Iterator[str]:
+    """Yield a note where the first measure looks at ranks, which generated responses hardly have."""
+    generated, first = track.inputs.dropped.generated.intersection(track.runs), measure(track.measures[0])
+    named = track.config.scores.measures is not None
+    if named or not track.kind.ranks or first.NAME in COVER | DIVERSITY:
+        return
+    if 0 < len(generated) < len(track.runs):
+        cover = next(name for name in track.measures if measure(name).NAME in COVER)
+        yield (
+            f"generated responses ({len(generated):,} of {len(track.runs):,} runs) fill few ranks and have "
+            f"little {first} whatever they say: compare them with ranked runs by {cover}"
+        )
+
+
+def _against(track: GradedTrack) -> Iterator[str]:
+    """Yield a note on items that count against, where shown measures ignore that."""
+    of_items = {str(each) for each in weighted(track.measures) if each["weights"] == ITEM}
+    others = [name for name in track.measures if str(measure(name)) not in of_items]
+    if others and track.bank.n_against:
+        yield (
+            f"{track.bank.n_against:,} of {len(track.bank):,} items have a negative weight, and count "
+            f"against in measures with weights={ITEM!r} alone: for labels and for {', '.join(others)} they "
+            "are like others"
+        )
+
+
+def _unsupported(track: GradedTrack, board: Leaderboard) -> Iterator[str]:
+    """Yield a note on runs that are no generated responses, by measures of what these cite."""
+    of_support = [name for name in board.measures if name in SUPPORT]
+    ranked = [row for row in board.rows if row.run not in track.responses]
+    if of_support and ranked:
+        some = f"{len(ranked):,} of {plural(len(board.rows), 'run')}"
+        yield f"{some}: no generated responses, so 0 in {', '.join(of_support)}"
+
+
+def board_notes(
+    track: GradedTrack, board: Leaderboard, measures: Sequence[MeasureLike] | None = None
+) -> tuple[str, ...]:
+    """Return the notes on a leaderboard on the grades.
+
+    Args:
+        measures: those that were asked for; None for the track's own.
+    """
+    names = track.measures if measures is None else board.measures
+    on_items = without_vital(names, track.bank), without_probabilities(track, names)
+    if measures is None:
+        own = (*on_items[0], *_against(track), *_of_responses(track), *on_items[1])
+    else:
+        own = (*on_items[0], *on_items[1], *depth_cautions(track, names))
+    return (
+        *left_out_runs(track),
+        *order_cautions(track.runs),
+        *encoder_cautions(track),
+        *own,
+        *run_grades_notes(track),
+        *telling_cautions(track, board),
+        *skipped_cautions(track, track.bank.query_ids),
+        *answered_cautions(board),
+        *above_scale(board.measures, track.config, track.grader.scale.max_rating),
+        *_unsupported(track, board),
+        *rating_cautions(track.config, track.measures if measures is None else measures),
+        *pool_cautions(track, board.measures),
+    )

@@ -1,0 +1,309 @@
+"""The runs of a loaded track evaluated: on the rubric labels, and on the official judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from ir_measures import Measure
+from numpy.typing import NDArray
+
+from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.files.cache import memoized
+from trecexam.grades.cited import cited_values
+from trecexam.grades.diagnostics import (
+    answered_cautions,
+    board_notes,
+    judgment_cautions,
+    left_out_runs,
+    nothing_graded,
+    order_cautions,
+    skipped_cautions,
+    telling_cautions,
+    without_score_note,
+)
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.measures import check_importance
+from trecexam.grades.official import (
+    never_judged,
+    never_judged_note,
+    official_judgments,
+    unjudged_note,
+    why_unjudged,
+)
+from trecexam.grades.pooled_rows import PooledRows
+from trecexam.grades.probable_ratings import needing, probable_ratings
+from trecexam.grades.relevance import official_measures
+from trecexam.grades.run_grades import partly_graded, runs_without_score
+from trecexam.grades.value_cache import Stale, ValueCache
+from trecexam.inputs.measure_names import MeasureLike, Measures, listed, names_of
+from trecexam.inputs.track_graders import own_measures
+from trecexam.results.text import shorten_list
+from trecexam.scores.columns.evaluator import Evaluator
+from trecexam.scores.columns.judged import Judged
+from trecexam.scores.leaderboard import Leaderboard
+from trecexam.scores.leaderboard import leaderboard as leaderboard_of
+from trecexam.scores.measures import measure, measures_on_qrels
+from trecexam.scores.support import SUPPORT
+from trecexam.scores.values import MeasureValues
+
+#: Measures that people are shown of those that nobody asked for.
+SHOWN = 3
+
+
+def rubric_values(
+    track: GradedTrack, measures: Sequence[str] | None = None, *, min_rating: int | None = None
+) -> MeasureValues:
+    """Return the runs' values on the rubric labels, over all queries of the bank.
+
+    A passage without a label is not relevant. A run without a grade (`runs_without_score`) has NaN.
+
+    Args:
+        measures: None for the track's own.
+        min_rating: in place of the track's setting.
+    """
+    names = own_measures(track.folder, track.measures if measures is None else measures)
+    check_importance(map(str, names), track.bank, track.inputs.bank_files)
+    computed = [measure(name) for name in names]
+    _check_kind(track, computed)
+    at = track.config.scores.min_rating if min_rating is None else min_rating
+    key = rubric_values, tuple(map(str, names)), at
+    if key not in track.memo:
+        cache = track.run_values["rubric"] if measures is None and min_rating is None else ValueCache()
+        cites = track.asked.citing is not None
+        track.memo[key] = (
+            _cited_values(track, cache, computed) if cites else _label_values(track, cache, computed, at)
+        )
+    values: MeasureValues = track.memo[key]
+    return _blank(values, runs_without_score(track))
+
+
+def _blank(values: MeasureValues, runs: Collection[str]) -> MeasureValues:
+    """Replace the values of these runs by NaN."""
+    if not runs:
+        return values
+    blank = np.array([run in runs for run in values.runs], np.bool_)
+    return replace(values, array=np.where(blank[:, None, None], np.nan, values.array))
+
+
+def scored_values(track: GradedTrack, values: MeasureValues) -> MeasureValues:
+    """Return the values of the runs that have a score; TrecexamError with the reason where none has."""
+    why = why_no_scores(track)
+    if why is not None:
+        raise TrecexamError(why, path=track.folder.root)
+    unscored = runs_without_score(track)
+    return values.of_runs([run for run in values.runs if run not in unscored])
+
+
+def _label_values(
+    track: GradedTrack, cache: ValueCache, measures: Sequence[Measure], min_rating: int
+) -> MeasureValues:
+    scores, probable = track.config.scores, needing(track, measures)
+
+    def prepare(query_ids: Sequence[str]) -> Evaluator:
+        ratings = probable_ratings(track, query_ids) if probable else track.ratings(query_ids)
+        return Evaluator(measures, Judged.from_ratings(ratings, scores.label, min_rating, scores.min_answers))
+
+    return _values(track, cache, measures, track.sheets, prepare)
+
+
+def _check_kind(track: GradedTrack, measures: Sequence[Measure]) -> None:
+    """Refuse measures of another kind of grader."""
+    cites = track.asked.citing is not None
+    wrong = next((each for each in measures if (each.NAME in SUPPORT) != cites), None)
+    if wrong is None:
+        return
+    if cites:
+        reason = (
+            f"needs labels of documents, but the grader {track.name} labels citations: its measures are "
+            f"{', '.join(SUPPORT)}"
+        )
+    else:
+        reason = (
+            f"is computed from citations, which the grader {track.name} does not grade: add a section "
+            "[graders.support] to trecexam.toml, and give --grader support"
+        )
+    raise TrecexamError(f"{wrong} {reason}", path=track.folder.config_path)
+
+
+def _cited_values(track: GradedTrack, cache: ValueCache, measures: Sequence[Measure]) -> MeasureValues:
+    names = _printed(measures)
+    columns = [SUPPORT.index(name) for name in names]
+    stale = cache.stale(track.inputs.dropped.run_contents, names, track.sheets)
+    computed = [(part, cited_values(track, *part)[:, :, columns]) for part in stale]
+    return cache.put(track.inputs.dropped.run_contents, names, track.sheets, computed)
+
+
+def official_values(
+    track: GradedTrack, measures: Sequence[str] | None = None, query_ids: Collection[str] | None = None
+) -> MeasureValues:
+    """Return the runs' values on the official judgments.
+
+    Args:
+        measures: None for the track's own.
+        query_ids: only those of these queries that are judged; None for all judged queries.
+    """
+    official = official_judgments(track)
+    # Without any judgment there are no scores; queries without are named all the same.
+    judged_queries = sorted(official.judged or {row.query_id for row in official.rows})
+    queries = [q for q in judged_queries if query_ids is None or q in query_ids]
+    names = official_measures(track) if measures is None else list(measures)
+    computed = measures_on_qrels(names, official.rows)
+
+    def prepare(query_ids: Sequence[str]) -> Evaluator:
+        index = {query_id: number for number, query_id in enumerate(query_ids)}
+        rows = [row for row in official.rows if row.query_id in index]
+        # ndeval adds up gains in the order in which it meets items.
+        rows.sort(key=lambda row: index[row.query_id])
+        return Evaluator(computed, Judged.from_qrels(rows, query_ids))
+
+    part = "official" if query_ids is None else "official, some queries"
+    cache = ValueCache() if measures is not None else track.run_values[part]
+    tokens = dict.fromkeys(queries, track.digests.get(official.source))
+    return _values(track, cache, computed, tokens, prepare)
+
+
+def check_runs(track: GradedTrack, runs: Collection[str] | None) -> None:
+    """Refuse names of runs that the track does not have, and a name in place of a list."""
+    if isinstance(runs, str):
+        raise TrecexamError(f"runs: give a list, as [{runs!r}]")
+    for run in () if runs is None else runs:
+        if run not in track.runs:
+            hint = did_you_mean(run, track.runs, f"there are {shorten_list(track.runs) or 'none'}")
+            raise TrecexamError(f"no run '{run}'; {hint}", path=track.folder.root)
+
+
+def values_of_runs(
+    track: GradedTrack,
+    measures: Measures | None = None,
+    *,
+    official: bool = False,
+    runs: Collection[str] | None = None,
+) -> MeasureValues:
+    """Return the values that `leaderboard` averages; NaN where there is nothing to score."""
+    check_runs(track, runs)
+    names = names_of(measures)
+    values = official_values(track, names) if official else rubric_values(track, names)
+    if official and why_no_scores(track, official=True) is not None:
+        values = _blank(values, values.runs)
+    return values if runs is None else values.of_runs([run for run in values.runs if run in set(runs)])
+
+
+def why_no_scores(track: GradedTrack, *, official: bool = False) -> str | None:
+    """Return why no run has a score, as nothing is graded (official: judged); None where runs have.
+
+    Zeros would say that no run found anything good.
+    """
+    if official:
+        return why_unjudged(track)
+    if not track.counts.is_graded:
+        return nothing_graded(track)
+    unscored = runs_without_score(track)
+    # What is graded may be of people, or of judged passages, and of no run.
+    return without_score_note(list(track.runs)) if track.runs and unscored.issuperset(track.runs) else None
+
+
+def leaderboard(
+    track: GradedTrack,
+    measures: Measures | None = None,
+    *,
+    official: bool = False,
+    runs: Collection[str] | None = None,
+) -> Leaderboard:
+    """Return means and standard errors per run, best first; on the official judgments with `official`.
+
+    Means are over all queries of the bank (official: of the judgments), as trec_eval -c. Where there is
+    nothing to score (`why_no_scores`), they are NaN.
+
+    Args:
+        measures: None for the track's own.
+        runs: the runs that are shown, None for all. The labels are those of the whole pool.
+
+    Raises:
+        TrecexamError: the track has no official judgments, and they are requested; the bank has no
+            importances, and a measure needs them; or there is no such run.
+        ValueError: a measure cannot be computed.
+    """
+    measures = listed(measures)
+    if measures is not None and not official:
+        measures = own_measures(track.folder, measures)
+    values = values_of_runs(track, measures, official=official, runs=runs)
+    answered = {name: [q for q in values.query_ids if q in run] for name, run in track.runs.items()}
+    board = leaderboard_of(
+        values, values.measures, values.query_ids, answered, average=track.config.scores.average
+    )
+    files = {name: track.folder.shown(path) for name, path in track.inputs.dropped.run_files.items()}
+    partly = {} if official else partly_graded(track)
+    rows = tuple(replace(row, file=files[row.run], graded=partly.get(row.run)) for row in board.rows)
+    board = replace(board, rows=rows, _n_shown=SHOWN if measures is None else None)
+    if official:
+        official_notes = _official_notes(track, board, measures)
+        return replace(board, notes=(*values.failure_notes, *official_notes))
+    notes = (*values.failure_notes, *board_notes(track, board, measures))
+    return replace(board, notes=notes, human_ratings=track.override_summary())
+
+
+def _official_notes(
+    track: GradedTrack, board: Leaderboard, measures: Sequence[MeasureLike] | None
+) -> Iterator[str]:
+    """Yield the notes on a leaderboard on the official judgments."""
+    yield from left_out_runs(track)
+    yield from order_cautions(track.runs)
+    why = why_no_scores(track, official=True)
+    if why is not None:
+        yield why
+        return
+    # Few runs have 0 throughout; only the passages of these are looked up.
+    zero = [row.run for row in board.rows if not any(score.mean for score in row.scores)]
+    judged = official_judgments(track).judged
+    unjudged = never_judged({name: track.runs[name] for name in zero}, judged, judged)
+    if unjudged:
+        yield never_judged_note(unjudged, len(board.rows))
+    yield from telling_cautions(track, board, official=True)
+    yield from skipped_cautions(track, sorted(judged), "judgments")
+    yield from unjudged_note({row.run: track.runs[row.run] for row in board.rows}, judged)
+    yield from answered_cautions(board)
+    yield from judgment_cautions(track, measures)
+
+
+@memoized
+def own_leaderboard(track: GradedTrack) -> Leaderboard:
+    """Return the leaderboard by the track's own measures."""
+    return leaderboard(track)
+
+
+def _printed(measures: Iterable[Measure]) -> list[str]:
+    """Return the measures' names, each once."""
+    return list(dict.fromkeys(map(str, measures)))
+
+
+def _values(
+    track: GradedTrack,
+    cache: ValueCache,
+    measures: Sequence[Measure],
+    tokens: Mapping[str, Hashable],
+    prepare: Callable[[Sequence[str]], Evaluator],
+) -> MeasureValues:
+    """Return the values of all runs, kept ones and those that are evaluated now."""
+    names = _printed(measures)
+
+    def evaluator_on(query_ids: Sequence[str]) -> Evaluator:
+        if len(query_ids) < len(tokens):
+            return prepare(query_ids)
+        key = names, list(tokens.items())
+        if cache.evaluator is None or cache.evaluator[0] != key:
+            cache.evaluator = key, prepare(query_ids)
+        evaluator: Evaluator = cache.evaluator[1]
+        return evaluator
+
+    def evaluated(part: Stale) -> Iterator[NDArray[np.float64]]:
+        evaluator, runs = evaluator_on(part.query_ids), [track.runs[run] for run in part.runs]
+        rows = PooledRows.of(track, runs, evaluator.judged, evaluator.depth)
+        for run in runs:
+            yield evaluator.values(run, None if rows is None else rows.ranked(run))
+        cache.failures.update(evaluator.failures)
+
+    contents = track.inputs.dropped.run_contents
+    computed = ((part, evaluated(part)) for part in cache.stale(contents, names, tokens))
+    return cache.put(contents, names, tokens, computed).without_failed(cache.failures)

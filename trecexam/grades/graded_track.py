@@ -1,0 +1,238 @@
+"""A graded track at a moment: one finished value, never changed, on which every feature stands."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from converters.records import Qrel, Response
+from converters.run import Run
+from trecexam.bank import Bank
+from trecexam.config import TrackConfig
+from trecexam.files.stamps import Rejected
+from trecexam.folder import TrackFolder
+from trecexam.graders import Grader
+from trecexam.grades.judging_scale import JudgingScale
+from trecexam.grades.overrides import Overrides
+from trecexam.grades.sheets import Counts, Sheet, count_cells
+from trecexam.grades.stored_grades import StoredGrades
+from trecexam.grades.value_cache import ValueCache
+from trecexam.inputs.kind import Asked, Kind, MeasureFacts
+from trecexam.inputs.official_leaderboard import OfficialLeaderboard
+from trecexam.inputs.pool import PooledQuery
+from trecexam.inputs.track_inputs import TrackInputs
+from trecexam.results.table import Table
+from trecexam.scores.ratings import QueryRatings
+
+_IDS = ("query_id", "doc_id", "item_id")
+#: The column with the query; the report shows item and passage below the query.
+_TEXTS = "query and passage"
+
+
+@dataclass(frozen=True, eq=False)
+class GradedTrack:
+    """Inputs, pool and grades of one grader of a track.
+
+    Attributes:
+        inputs: what was read; the properties `runs` to `responses` are parts of it.
+        name: name of the grader in the track.
+        kind: what the grader grades.
+        folder: paths of the track and of the grader's own files.
+        config: settings, on the scale of the grader.
+        grader: who answers; nothing here runs it.
+        depth: the number of pooled ranks of each run.
+        pool: query_id -> its first passages in the runs and, with `pool_judged`, its judged ones; every query
+            of the bank is there.
+        texts: doc_id -> text of the pooled passages, as far as there are texts.
+        notes: warnings about accepted inputs.
+        sheets: query_id -> its cells and their grades; every query of the bank is there.
+        overrides: people's ratings, and whether each counts.
+        judgments: people's judgments of whole passages on `judging_scale`; they change no rating.
+        judging_scale: None where people rate whole passages on the grader's scale.
+        digests: sha256 (hex) of every input file by its displayed path.
+        rejected: inputs that were rejected, sorted.
+        not_taken: `rejected`, people's ratings that do not count, and documents without a text.
+        grades: the grader's answers, as stored.
+        run_values: the runs' values by labels ("rubric", "official" ...); the next loaded track shares them.
+        memo: results by the function that computed them, see `memoized`.
+    """
+
+    inputs: TrackInputs
+    name: str
+    kind: Kind
+    folder: TrackFolder
+    config: TrackConfig
+    grader: Grader
+    depth: int
+    pool: Mapping[str, PooledQuery]
+    texts: Mapping[str, str]
+    notes: tuple[str, ...]
+    sheets: Mapping[str, Sheet]
+    overrides: Overrides
+    judgments: Overrides
+    judging_scale: JudgingScale | None
+    digests: Mapping[str, str]
+    rejected: tuple[Rejected, ...]
+    not_taken: tuple[Rejected, ...]
+    grades: StoredGrades
+    run_values: Mapping[str, ValueCache]
+    memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def runs(self) -> Mapping[str, Run]:
+        """Runs by display name, sorted by name."""
+        return self.inputs.dropped.runs
+
+    @property
+    def asked(self) -> Asked:
+        """The items to grade, and with which texts."""
+        return self.inputs.asked
+
+    @property
+    def bank(self) -> Bank:
+        """The items to grade."""
+        return self.inputs.asked.bank
+
+    @property
+    def query_texts(self) -> Mapping[str, str]:
+        """query_id -> text, as far as it is known."""
+        return self.inputs.query_texts
+
+    @property
+    def official(self) -> tuple[Qrel, ...] | None:
+        """Official judgments, None where there are none."""
+        return self.inputs.official
+
+    @property
+    def official_leaderboard(self) -> OfficialLeaderboard | None:
+        """The official leaderboard, None where there is none."""
+        return self.inputs.official_leaderboard
+
+    @property
+    def responses(self) -> Mapping[str, tuple[Response, ...]]:
+        """Accepted responses of generated runs, by display name."""
+        return self.inputs.dropped.responses
+
+    @cached_property
+    def measures(self) -> tuple[str, ...]:
+        """The track's own measures, in leaderboard order; see `Kind.measures`."""
+        return self.kind.measures(self._facts)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The measures on the leaderboard of several graders: `Kind.columns` that are among `measures`."""
+        columns = self.kind.columns(self._facts)
+        if self.config.scores.measures is None:
+            return columns
+        return tuple(name for name in columns if name in self.measures) or self.measures[:1]
+
+    @property
+    def _facts(self) -> MeasureFacts:
+        only = bool(self.runs) and self.inputs.dropped.generated.issuperset(self.runs)
+        return MeasureFacts(self.config, self.bank, only, self.grader.scale.max_rating)
+
+    @cached_property
+    def of_documents(self) -> bool:
+        """True where labels are of documents that runs rank, as official judgments are."""
+        own_texts = self.inputs.dropped.own_texts
+        pooled = (doc_id for of_query in self.pool.values() for doc_id in of_query.doc_ids)
+        return self.kind.ranks and any(doc_id not in own_texts for doc_id in pooled)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Cells of the pool by status."""
+        return count_cells(self.sheets.values())
+
+    @property
+    def n_judged_only(self) -> int:
+        """The number of passages that are pooled only because they are judged."""
+        return sum(of_query.n_judged_only for of_query in self.pool.values())
+
+    @property
+    def pooled_of_runs_alone(self) -> tuple[str, ...]:
+        """Queries whose pool is of runs alone: all, or with `pool_judged` the unjudged ones.
+
+        There are none where the grader knows passages by id: all known passages are pooled.
+        """
+        if self.grader.known_passages is not None:
+            return ()
+        judged = self.inputs.judged_queries if self.config.track.pool_judged else ()
+        return tuple(query_id for query_id in self.bank.query_ids if query_id not in judged)
+
+    def ranked_passages(self) -> dict[str, tuple[str, ...]]:
+        """Return query_id -> pooled passages that runs have in their first ranks."""
+        return {query_id: of_query.ranked for query_id, of_query in self.pool.items()}
+
+    def ratings(
+        self, query_ids: Sequence[str] | None = None, *, human: bool = True
+    ) -> Sequence[QueryRatings]:
+        """Return the ratings of these queries, or of all.
+
+        Args:
+            human: False for the grader's ratings alone.
+        """
+        if self.asked.citing is not None:
+            # A matrix of these is mostly empty, and all of them are too much to keep.
+            return tuple(
+                self.sheets[q].ratings(self.config.scores.unparsed, human=human)
+                for q in (self.bank.query_ids if query_ids is None else query_ids)
+            )
+        of_query = self._ratings if human else self._machine_ratings
+        return tuple(of_query[q] for q in (self.bank.query_ids if query_ids is None else query_ids))
+
+    @cached_property
+    def _ratings(self) -> Mapping[str, QueryRatings]:
+        unparsed = self.config.scores.unparsed
+        return {query_id: sheet.ratings(unparsed) for query_id, sheet in self.sheets.items()}
+
+    @cached_property
+    def _machine_ratings(self) -> Mapping[str, QueryRatings]:
+        rated = {query_id: sheet for query_id, sheet in self.sheets.items() if sheet.overrides is not None}
+        unparsed = self.config.scores.unparsed
+        return {
+            **self._ratings,
+            **{query_id: sheet.ratings(unparsed, human=False) for query_id, sheet in rated.items()},
+        }
+
+    def grade_rows(self, query_ids: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
+        """Yield every grade of the pool, or of these queries; see `StoredGrades.rows`."""
+        return self.grades.rows(self.sheets, self.overrides.ratings, query_ids)
+
+    def override_summary(self) -> dict[str, Any]:
+        """Count the cells and whole passages that people rated, and name these people."""
+        return {
+            "cells": self.counts.human_cells,
+            "passages": self.counts.human_passages,
+            "who": sorted({row.who for row in self.overrides.ratings.values()}),
+        }
+
+
+def graded_by(track: GradedTrack) -> tuple[str, str, str]:
+    """Return the grader of a track, its model, and its prompts; "" where there is none."""
+    items = [item for sheet in track.sheets.values() for item in sheet.items]
+    return str(track.grader.identity["grader"]), *track.grades.model_and_prompt(items)
+
+
+def with_texts(track: GradedTrack, table: Table) -> Table:
+    """Replace the ids in the rows of a table by the texts of query, item and passage."""
+    others = [name for name in table.header if name not in _IDS]
+    rows = []
+    for row in table:
+        query_id, doc_id, item_id = (str(row.get(name) or "") for name in _IDS)
+        query = track.query_texts.get(query_id)
+        items = (*track.bank.items.get(query_id, ()), *track.bank.retired.get(query_id, ()))
+        item = next((each.text for each in items if each.item_id == item_id), None)
+        texts = (
+            _line(query_id, query),
+            _line(item_id, item) if item != query else "",
+            _line(doc_id, track.texts.get(doc_id)),
+        )
+        rows.append((*texts, *(row[name] for name in others)))
+    header = (_TEXTS, f"{_TEXTS}.item", f"{_TEXTS}.passage", *others)
+    return replace(table, header=header, rows=tuple(rows), layout=replace(table.layout, keys=(_TEXTS,)))
+
+
+def _line(name: str, text: str | None) -> str:
+    return f"{name}: {text}" if text else name

@@ -1,0 +1,195 @@
+"""Test banks that an update writes where there are none: `write_bank` of [graders.NAME]; and their files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from converters.errors import ConversionError
+from converters.lines import open_input
+from trecexam.errors import LockedError, TrackError, TrecexamError, quoted
+from trecexam.extension import provided
+from trecexam.files.cache import FileCache
+from trecexam.files.track_lock import TrackLock
+from trecexam.folder import TrackFolder
+from trecexam.graders.base import Estimate
+from trecexam.graders.writing.asking import Job
+from trecexam.grades.grading import Progress
+from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.input_files import read_bank_file
+from trecexam.inputs.track_graders import declared_kind, folder_of
+from trecexam.results.text import plural
+
+#: What a progress bar counts.
+PROMPTS = "prompts of its bank"
+
+
+class BanksWritten(NamedTuple):
+    """Result of writing all missing banks.
+
+    Attributes:
+        notes: what was written, and queries without items, one per line.
+        errors: grader -> why it still has no bank.
+    """
+
+    notes: tuple[str, ...]
+    errors: Mapping[str, TrecexamError | ConversionError]
+
+
+def lacks_bank(folder: TrackFolder, files: FileCache) -> bool:
+    """Return True for a grader whose bank is to be written: it has `write_bank`, and no item to grade.
+
+    A file with one item, even a retired one, is a person's: it is never written over or added to.
+
+    Raises:
+        ConversionError: a file of the bank cannot be read.
+    """
+    if folder.write_bank is None:
+        return False
+    kind = declared_kind(folder)
+    kinds = frozenset[str]() if kind is None else kind.item_kinds
+    paths = [path for path in folder.bank(optional=True) if path.stat().st_size]
+    items = (item for path in paths for item in files.get("bank", path, read_bank_file)[0])
+    return not any(item.kind in kinds for item in items)
+
+
+def write_missing_banks(
+    loaders: OpenTrack,
+    names: Iterable[str],
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    hold: Collection[object] = (),
+    doing: Callable[[str], None] = lambda stage: None,
+) -> BanksWritten:
+    """Write the missing banks of these graders.
+
+    Args:
+        progress: called with the number of answered prompts.
+        hold: files that are being written now: nuggets may be made from them, so nothing is written.
+        doing: called before a bank is written, in words that follow "finishing".
+    """
+    notes: list[str] = []
+    errors: dict[str, TrecexamError | ConversionError] = {}
+    for name in names:
+        if hold or (stop is not None and stop()):
+            break
+
+        def named_progress(done: int, total: int, name: str = name) -> None:
+            if progress is not None:
+                progress(Progress(done, total, name, PROMPTS))
+
+        try:
+            folder = folder_of(loaders.folder, name)
+            if not lacks_bank(folder, loaders.files):
+                continue
+            if not folder.config.has_writer:
+                raise folder.no_bank_yet()
+            doing("the test banks")
+            with _lock(folder):
+                made = _job(folder, whole=True).ask(named_progress, stop, loaders.spent_by_graders)
+        except LockedError as error:
+            errors[name] = TrecexamError(error.reason, path=error.path)
+            continue
+        except (TrecexamError, ConversionError) as error:
+            errors[name] = error
+            continue
+        target = folder.shown(made.output)
+        failures = [f"query {failure.request}: {failure.reason}" for failure in made.failures]
+        if made.why and stop is not None and stop():
+            break
+        if made.why:
+            reason = (
+                f"{target} is not written yet: {made.why}; what was answered is kept, and `trecexam watch "
+                f"{quoted(folder.root)}` continues with it"
+            )
+            errors[name] = TrackError(reason, path=folder.root)
+        elif not made.items:
+            first = failures[0] if failures else "there are no queries"
+            reason = f"{target} is not written: no query got an item: {first}"
+            errors[name] = TrackError(reason, path=folder.root)
+        else:
+            of = f"{plural(made.items, 'item')} of {plural(made.queries, 'query')}"
+            notes.append(f"{name}: {target} is written, {of}; edit it in any editor")
+            notes += (f"{name}: {failure}" for failure in failures)
+    return BanksWritten(tuple(notes), errors)
+
+
+def estimate_missing_banks(loaders: OpenTrack, names: Iterable[str]) -> dict[str, Estimate]:
+    """Return what writing the missing banks would take, by grader; asks nobody."""
+    estimates = {}
+    for name, folder in _missing(loaders, names):
+        with suppress(TrecexamError, ConversionError):
+            estimates[name] = _job(folder).estimate()
+    return estimates
+
+
+def forget_unread_answers(loaders: OpenTrack, names: Iterable[str]) -> int:
+    """Drop stored answers for missing banks that cannot be read, and return their number."""
+    n_forgotten = 0
+    for _, folder in _missing(loaders, names):
+        with suppress(TrecexamError, ConversionError), _lock(folder):
+            n_forgotten += _job(folder, again=True, forget_in_file=True).n_forgotten
+    return n_forgotten
+
+
+def _missing(loaders: OpenTrack, names: Iterable[str]) -> Iterator[tuple[str, TrackFolder]]:
+    """Yield the graders whose bank is missing and can be written."""
+    for name in names:
+        # An update names the reason where a grader cannot go on.
+        with suppress(TrecexamError, ConversionError):
+            folder = folder_of(loaders.folder, name)
+            if lacks_bank(folder, loaders.files) and folder.config.has_writer:
+                yield name, folder
+
+
+def _job(folder: TrackFolder, **options: bool) -> Job[Any]:
+    """Return the prompts of a missing bank, as `bank generate` sends them."""
+    job: Job[Any] = provided("bank_writer")([folder], **options)
+    return job
+
+
+def _lock(folder: TrackFolder) -> TrackLock:
+    return TrackLock(folder.writing_lock_path, "calling this track's model")
+
+
+def read_target(folder: TrackFolder, target: Path) -> bytes:
+    """Read the file, b"" where there is none. Read it before the bank, for `check_unchanged`.
+
+    Raises:
+        TrecexamError: it would not be one of the track's bank, or is compressed.
+    """
+    if not folder.takes_as_bank(target):
+        patterns = folder.config.track.bank
+        hint = (
+            f"name it in `bank` of [{folder.section_of('bank', 'track')}], which has {', '.join(patterns)}"
+            if patterns
+            else "give -o a name such as bank.mine.jsonl in the track's folder"
+        )
+        raise TrecexamError(f"would not be a file of this track's bank: {hint}", path=target)
+    if target.suffix == ".gz":
+        raise TrecexamError("is compressed, and could not be edited: give -o another name", path=target)
+    with suppress(OSError), open_input(target) as file:
+        return file.read()
+    return b""
+
+
+def lines_of(content: bytes) -> list[bytes]:
+    """Split a file into lines, with their ends."""
+    return re.findall(rb"[^\n]*\n|[^\n]+", content)
+
+
+def check_unchanged(target: Path, content: bytes) -> None:
+    """Refuse to write to a file that changed since `read_target` gave this content.
+
+    Raises:
+        TrecexamError: somebody else changed it meanwhile.
+    """
+    if (target.read_bytes() if target.exists() else b"") != content:
+        raise TrecexamError(
+            "was edited while the model was asked, and is left unchanged; start again: the answers are kept "
+            "and each prompt is sent once",
+            path=target,
+        )

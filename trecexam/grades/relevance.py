@@ -1,0 +1,125 @@
+"""From which label and from which judgment on a passage is relevant: one threshold where the scale is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from trecexam.files.cache import memoized
+from trecexam.grades.official import track_judgments
+from trecexam.scores.labels import LabelRule
+from trecexam.scores.ratings import MAX_RATING
+
+if TYPE_CHECKING:
+    from trecexam.grades.graded_track import GradedTrack
+
+
+class Thresholds(NamedTuple):
+    """What makes a passage relevant to the grader and to the judgments.
+
+    Attributes:
+        min_rating, min_answers, rule: as `trecexam.scores.labels.labels` takes them.
+        min_relevant: from this official judgment on, a passage is relevant.
+        max_rating, max_judgment: the best of either scale; None: no judgments.
+        same_scale: labels and judgments are both on 0..`max_rating`.
+        reason: why both sides have one threshold, or each its own.
+    """
+
+    min_rating: int
+    min_answers: int
+    min_relevant: int
+    rule: LabelRule = "max"
+    max_rating: int = MAX_RATING
+    max_judgment: int | None = None
+    same_scale: bool = False
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in zip(self._fields, self[:3], strict=False))
+
+    @property
+    def in_words(self) -> str:
+        """The label and the judgment from which on a passage counts as relevant."""
+        if self.rule == "count":
+            label = f"label {self.min_answers} or more (items rated {self.min_rating} or better)"
+        elif self.min_answers > 1:
+            label = f"label {self.min_rating} or more (its {self.min_answers} best ratings are that high)"
+        else:
+            label = f"label {self.min_rating} or more"
+        return f"{label} counts as relevant; judgment {self.min_relevant} or more counts as relevant"
+
+
+def official_measures(track: GradedTrack) -> list[str]:
+    """Return the measures on the official judgments: the settings', else nDCG@10, AP and P.
+
+    AP and P count from the threshold of both sides, where labels and judgments are on the same scale.
+    """
+    settings = track.config.scores
+    if track.official is None or settings.official_measures is not None:
+        return track.config.official_measures()
+    at = relevance_thresholds(track)
+    return track.config.official_measures(at.min_relevant if at.same_scale else None)
+
+
+def relevance_thresholds(
+    track: GradedTrack,
+    min_rating: int | None = None,
+    min_relevant: int | None = None,
+    min_answers: int | None = None,
+) -> Thresholds:
+    """Return the thresholds of labels and judgments, equal by default where both are on the same scale.
+
+    The scale of labels is the grader's; that of judgments goes from 0 to the best one of all judgments, of
+    whichever queries, or to min_relevant where that is above it: nobody gave the best one yet.
+    Labels that count items have no scale in common with judgments.
+
+    On the same scale a threshold that is given holds for both sides unless each has one; without any it is
+    the greater of the settings `min_rating` and `min_relevant`. On scales that differ each side has the
+    given one, else its setting.
+
+    Args:
+        min_rating, min_relevant, min_answers: in place of the settings.
+    """
+    scores = track.config.scores
+    max_rating, best = _scales(track)
+    rating, relevant = scores.min_rating, scores.min_relevant
+    max_judgment = None if best is None else max(best, relevant if min_relevant is None else min_relevant)
+    same_scale = scores.label != "count" and max_rating == max_judgment
+    if same_scale:
+        both = max(rating, relevant)
+        rating = both if min_relevant is None else min_relevant
+        relevant = both if min_rating is None else min_rating
+    at = Thresholds(
+        rating if min_rating is None else min_rating,
+        scores.min_answers if min_answers is None else min_answers,
+        relevant if min_relevant is None else min_relevant,
+        scores.label,
+        max_rating,
+        max_judgment,
+        same_scale,
+    )
+    if at.rule == "count":
+        reason = "labels count items, so each side has its own threshold"
+    elif not same_scale:
+        scale = f"labels are on the scale 0..{max_rating} and judgments on 0..{max_judgment}"
+        reason = f"{scale}, so each side has its own threshold"
+    else:
+        reason = f"labels and judgments are both on the scale 0..{max_rating}, "
+        reason += (
+            "so both have the same threshold"
+            if at.min_rating == at.min_relevant
+            else "but two different thresholds were given"
+        )
+        if min_rating is None and min_relevant is None:
+            greater = f"min_rating {scores.min_rating} and min_relevant {scores.min_relevant}"
+            reason += f", the greater of {greater}"
+    return at._replace(reason=reason)
+
+
+@memoized
+def _scales(track: GradedTrack) -> tuple[int, int | None]:
+    """Return the best rating, and the best judgment; None without judgments."""
+    # A user's own grader may go beyond the scale that it names.
+    highest_ratings = (int(q.ratings.max(initial=0)) for q in track.ratings(human=False))
+    judged = () if track.official is None else track_judgments(track).judged.values()
+    best = max((label for labels in judged for label in labels.values()), default=None)
+    return max((track.grader.scale.max_rating, *highest_ratings)), best

@@ -1,0 +1,101 @@
+"""How many of each run's cells have a grade: a run without one has no scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.files.cache import memoized
+from trecexam.grades.cited import NO_TEXT, cited_statements, responses_by_query
+
+if TYPE_CHECKING:
+    from trecexam.grades.graded_track import GradedTrack
+
+
+class RunGrades(NamedTuple):
+    """Cells of a run's pooled passages, or citations.
+
+    Attributes:
+        rated: those that the grader or a person rated.
+        cells: those with a text.
+        without_text: those that no grader can rate.
+    """
+
+    rated: int
+    cells: int
+    without_text: int
+
+
+@memoized
+def grades_of_runs(track: GradedTrack) -> Mapping[str, RunGrades]:
+    """Return by run how many of its cells have a grade."""
+    counts = _of_passages(track) if track.asked.citing is None else _of_citations(track)
+    return {run: RunGrades(*of_run) for run, of_run in zip(track.runs, counts.tolist(), strict=True)}
+
+
+def runs_without_score(track: GradedTrack) -> frozenset[str]:
+    """Return the runs of which no passage has a grade. Zeros would say that they found nothing good.
+
+    A run that has nothing to grade (it answers no query) has its zeros, unless nothing at all is graded.
+    """
+    if not track.counts.is_graded:
+        return frozenset(track.runs)
+    ungraded = [
+        run
+        for run, grades in grades_of_runs(track).items()
+        if not grades.rated and grades.cells + grades.without_text
+    ]
+    if not ungraded or track.asked.citing is not None:
+        return frozenset(ungraded)
+    # Measures may look deeper than the pool: what is graded there is in the pool by another run.
+    graded = {
+        query_id: {sheet.doc_ids[row] for row in np.unique(sheet.where(sheet.rated)[0]).tolist()}
+        for query_id, sheet in track.sheets.items()
+    }
+    return frozenset(
+        run
+        for run in ungraded
+        if all(ids.isdisjoint(track.runs[run].ranking(query_id)) for query_id, ids in graded.items())
+    )
+
+
+def partly_graded(track: GradedTrack) -> Mapping[str, tuple[int, int]]:
+    """Return by run (cells with a grade, cells) where some with a text have none.
+
+    None of qrels that are grades: `without_label` says how many passages have no label.
+    """
+    if track.grader.known_passages is not None or not track.counts.is_graded:
+        return {}
+    return {
+        run: (grades.rated, grades.cells)
+        for run, grades in grades_of_runs(track).items()
+        if grades.rated < grades.cells
+    }
+
+
+def _of_passages(track: GradedTrack) -> NDArray[np.int64]:
+    """Count each run's cells in the pool, shape (runs, 3): see `RunGrades`."""
+    total = np.zeros((len(track.runs), 3), np.int64)
+    for query_id, sheet in track.sheets.items():
+        shape = len(sheet.doc_ids), len(sheet.items)
+        rated, has_text = sheet.rated.reshape(shape), sheet.gradable.reshape(shape)
+        counts = [cells.sum(axis=1) for cells in (rated, rated | has_text, ~(rated | has_text))]
+        # The last one is for rank -1.
+        by_passage = np.vstack([np.stack(counts, axis=1), np.zeros((1, 3), np.int64)])
+        total += by_passage[track.pool[query_id].ranks].sum(axis=1)
+    return total
+
+
+def _of_citations(track: GradedTrack) -> NDArray[np.int64]:
+    """Count each run's citations likewise."""
+    row_of = {run: row for row, run in enumerate(track.runs)}
+    total, cited = np.zeros((len(track.runs), 3), np.int64), cited_statements(track)
+    for _, responses in responses_by_query(track, track.runs, track.bank.query_ids):
+        for run, response in responses:
+            codes = np.array([code for each in cited(run, response) for code in each.codes], np.int64)
+            no_text = int((codes == NO_TEXT).sum())
+            total[row_of[run]] += (int((codes >= 0).sum()), len(codes) - no_text, no_text)
+    return total

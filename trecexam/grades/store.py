@@ -1,0 +1,342 @@
+"""The grade store: every answer a grader ever gave, in one SQLite file.
+
+A grade's key is (grader identity, item digest, passage digest), so equal passages are graded once
+whatever their ids, and going back to an earlier setting finds its grades again. One batch is one
+transaction; `kill -9` loses at most the batch in flight.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.grades.store_connection import StoreConnection
+
+
+class GradeRow(NamedTuple):
+    """One stored grade. `rating` is 0..5 when `status` is "ok", else None; `cut_at` as in `Answer`."""
+
+    item_id: int
+    passage_id: int
+    rating: int | None
+    status: str
+    answer: str
+    probabilities: tuple[float, ...] | None = None
+    cut_at: int | None = None
+
+
+#: From so many rows on, a table is read from end to end in place of row after row.
+_MANY = 2000
+#: And only where this share of it is wanted: a store has the passages of years.
+_SHARE = 0.1
+#: A grade as one number: the rating, or what its status is where there is none.
+_CODE = (
+    "coalesce(rating, CASE status WHEN 'unparsed' THEN -2 WHEN 'refused' THEN -3 WHEN 'error' THEN -4 END, "
+    "-128)"
+)
+#: All that a code can be, and a status.
+_CODES, _STATUSES = (-4, -3, -2, 0, 1, 2, 3, 4, 5), ("ok", "unparsed", "refused", "error")
+#: Numbers of a grade that are read in bulk, and the limit that ended an answer, 0 for none.
+_IN_BULK, _CUT = ("item_id", "passage_id", _CODE), "coalesce(cut_at, 0)"
+
+
+class GradeColumns(NamedTuple):
+    """One grader's grades on some items: columns of the same length.
+
+    `codes` are the ratings 0..5, or -2 unparsed, -3 refused, -4 error; `cut_at` are the limits that ended
+    answers, 0 for none. `answers` and `cut_at` are empty where answers were not asked for.
+    """
+
+    item_ids: NDArray[np.int64]
+    passage_ids: NDArray[np.int64]
+    codes: NDArray[np.int8]
+    answers: Sequence[str] = ()
+    cut_at: NDArray[np.int64] = np.empty(0, np.int64)
+
+    @classmethod
+    def parse(cls, numbers: Sequence[str | None], answers: Sequence[str] = ()) -> GradeColumns:
+        """Parse joined columns of numbers: items, passages, codes, and limits beside answers.
+
+        Raises:
+            ValueError: they were never stored so.
+        """
+        items, passages, codes, *limits = map(_numbers, numbers)
+        cut_at = limits[0] if limits else codes
+        if not len(items) == len(passages) == len(codes) == len(cut_at):
+            raise ValueError("columns of different lengths")
+        if len(codes):
+            # Keys of cells are made of both, see `Sheet.keys`.
+            if min(items.min(), passages.min()) < 1 or max(items.max(), passages.max()) >= 2**31:
+                raise ValueError("rows that are none")
+            if not np.isin(codes, _CODES).all():
+                raise ValueError("codes that are none")
+        return cls(items, passages, codes.astype(np.int8), answers, cut_at)
+
+
+_WHOLE = "item_id, passage_id, rating, status, answer, probabilities, cut_at"
+
+
+def _grade_row(row: tuple[int, int, int | None, str, str, str | None, int | None]) -> GradeRow:
+    item, passage, rating, status, answer, stored, cut_at = row
+    probabilities = None if stored is None else tuple(map(float, json.loads(stored)))
+    rated = rating in range(6) if status == "ok" else rating is None
+    if not rated or status not in _STATUSES or not isinstance(answer, str):
+        raise ValueError("a grade that is none")
+    if cut_at is not None and type(cut_at) is not int:
+        raise ValueError("a limit that is none")
+    return GradeRow(item, passage, rating, status, answer, probabilities, cut_at)
+
+
+def _details(stored: str) -> Mapping[str, str]:
+    details = json.loads(stored)
+    if not isinstance(details, dict) or not all(isinstance(value, str) for value in details.values()):
+        raise ValueError("an environment that is none")
+    return details
+
+
+def _numbers(text: str | None) -> NDArray[np.int64]:
+    """Parse whole numbers with a blank between them; ValueError where they are none."""
+    with warnings.catch_warnings():
+        # numpy reads up to what is no number, and only warns.
+        warnings.simplefilter("error", DeprecationWarning)
+        try:
+            return np.fromstring(text or "", np.int64, sep=" ")
+        except DeprecationWarning as error:
+            raise ValueError(str(error)) from None
+
+
+class GradeStore(StoreConnection):
+    """The grades of one track. One process writes at a time; any number may read meanwhile.
+
+    The ids it hands out (grader, item, passage) are row numbers of this file and of nothing else.
+
+    Raises (all methods):
+        StoreError: the file is no store, is newer than this program, cannot be written, or the disk is full.
+    """
+
+    def grader_id(self, digest: bytes) -> int | None:
+        """Return the row of a grader identity, or None where it never graded."""
+        return self._ids("grader", [digest])[0]
+
+    def add_grader(self, digest: bytes, identity: str) -> int:
+        """Return the row of a grader identity, made where it is new. `identity` is its canonical JSON."""
+        with self._transaction():
+            self._db.execute(
+                "INSERT OR IGNORE INTO grader (digest, identity) VALUES (?, ?)", (digest, identity)
+            )
+        grader_id = self.grader_id(digest)
+        assert grader_id is not None
+        return grader_id
+
+    def graders(self) -> list[tuple[int, str]]:
+        """Return (row, identity as canonical JSON) of every grader that ever graded here."""
+        with self._reading():
+            rows = self._db.execute("SELECT id, identity FROM grader ORDER BY id").fetchall()
+            if not all(isinstance(json.loads(identity), dict) for _, identity in rows):
+                raise ValueError("an identity that is none")
+            return rows
+
+    def item_ids(self, digests: Sequence[bytes]) -> list[int | None]:
+        """Return the rows of item digests, in the order asked; None where one is new."""
+        return self._ids("item", digests)
+
+    def passage_ids(self, digests: Sequence[bytes]) -> list[int | None]:
+        """Return the rows of passage digests, in the order asked; None where one is new."""
+        return self._ids("passage", digests)
+
+    def add_items(self, digests: Sequence[bytes]) -> list[int]:
+        """Return the rows as `item_ids`; rows are made for new ones."""
+        return self._add_ids("item", digests)
+
+    def add_passages(self, digests: Sequence[bytes]) -> list[int]:
+        """Return the rows as `passage_ids`; rows are made for new ones."""
+        return self._add_ids("passage", digests)
+
+    def add_environment(self, details: Mapping[str, str]) -> int:
+        """Return the row of what answers were made on, see `Grader`; made where it is new."""
+        text = json.dumps(details, sort_keys=True, ensure_ascii=False)
+        return self._add_ids("environment", [text], "details")[0]
+
+    def _ids(self, table: str, keys: Sequence[bytes | str], column: str = "digest") -> list[int | None]:
+        query = f"SELECT id FROM {table} WHERE {column} = ?"
+        with self._reading():
+            last: int = self._db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]
+            if len(keys) > max(_MANY, _SHARE * last):
+                key_set = frozenset(keys)
+                everything = self._db.execute(f"SELECT {column}, id FROM {table}")
+                row_of = {key: int(row) for key, row in everything if key in key_set}
+                return [row_of.get(key) for key in keys]
+            rows = [self._db.execute(query, (key,)).fetchone() for key in keys]
+            return [None if row is None else int(row[0]) for row in rows]
+
+    def _add_ids(self, table: str, keys: Sequence[bytes | str], column: str = "digest") -> list[int]:
+        new = [(key,) for key, row in zip(keys, self._ids(table, keys, column), strict=True) if row is None]
+        if new:
+            with self._transaction():
+                self._db.executemany(f"INSERT OR IGNORE INTO {table} ({column}) VALUES (?)", new)
+        return [row for row in self._ids(table, keys, column) if row is not None]
+
+    def n_environments(self) -> int:
+        """Return how many environments answers of all graders were made on, as far as that is known."""
+        with self._reading():
+            return int(self._db.execute("SELECT count(*) FROM environment").fetchone()[0])
+
+    def environments(self, grader_id: int) -> list[tuple[Mapping[str, str] | None, int]]:
+        """Return what this grader's answers were made on (None: not known), and how many, the most first."""
+        if not self.n_environments():
+            count = self.count(grader_id)
+            return [(None, count)] if count else []
+        query = (
+            "SELECT details, n FROM (SELECT environment_id, count(*) AS n FROM grade WHERE grader_id = ? "
+            "GROUP BY environment_id) LEFT JOIN environment ON id = environment_id ORDER BY n DESC, id"
+        )
+        with self._reading():
+            rows = self._db.execute(query, (grader_id,)).fetchall()
+            return [(None if details is None else _details(details), n) for details, n in rows]
+
+    def add(
+        self, grader_id: int, rows: Iterable[GradeRow], environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Store a batch in one transaction; a cell that has a grade gets the new one."""
+        environment_id = None if environment is None else self.add_environment(environment)
+        values = [
+            (grader_id, *row, None if chances is None else json.dumps(chances), environment_id, cut_at)
+            for *row, chances, cut_at in rows
+        ]
+        with self._transaction():
+            self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+    def add_usage(self, grader_id: int, used: tuple[int, int, int], purse: str) -> None:
+        """Add (requests, tokens in, tokens out) to what this grader used so far of this purse."""
+        with self._transaction():
+            self._db.execute(
+                "INSERT INTO paid VALUES (?, ?, ?, ?, ?) ON CONFLICT (grader_id, purse) DO UPDATE SET "
+                "requests = requests + excluded.requests, tokens_in = tokens_in + excluded.tokens_in, "
+                "tokens_out = tokens_out + excluded.tokens_out",
+                (grader_id, purse, *used),
+            )
+
+    def usage(self, grader_id: int) -> tuple[int, int, int]:
+        """Return (requests, tokens in, tokens out) that this grader used so far."""
+        return self._used("grader_id = ?", grader_id)
+
+    def paid(self, purse: str, without: Collection[bytes] = ()) -> tuple[int, int, int]:
+        """Return (requests, tokens in, tokens out) paid from a purse, but for graders with these digests."""
+        excluded_ids = f"SELECT id FROM grader WHERE digest IN ({', '.join('?' * len(without))})"
+        return self._used(f"purse = ? AND grader_id NOT IN ({excluded_ids})", purse, *without)
+
+    def _used(self, which: str, *values: object) -> tuple[int, int, int]:
+        query = f"SELECT sum(requests), sum(tokens_in), sum(tokens_out) FROM paid WHERE {which}"
+        with self._reading():
+            requests, tokens_in, tokens_out = self._db.execute(query, values).fetchone()
+            return int(requests or 0), int(tokens_in or 0), int(tokens_out or 0)
+
+    def forget(self, grader_id: int, status: str) -> int:
+        """Drop this grader's grades with this status, so that they are sent again; return how many."""
+        with self._transaction():
+            deleted = self._db.execute(
+                "DELETE FROM grade WHERE grader_id = ? AND status = ?", (grader_id, status)
+            )
+            return deleted.rowcount
+
+    def forget_cells(self, grader_id: int, cells: Iterable[tuple[int, int]]) -> None:
+        """Drop this grader's grades of these cells, each (item row, passage row)."""
+        with self._transaction():
+            self._db.executemany(
+                "DELETE FROM grade WHERE grader_id = ? AND item_id = ? AND passage_id = ?",
+                ((grader_id, *cell) for cell in cells),
+            )
+
+    def columns(
+        self, grader_id: int, item_ids: Iterable[int], size: int = 256, *, answers: bool = False
+    ) -> Iterator[GradeColumns]:
+        """Yield this grader's grades on these items, and maybe on some others, by rising item.
+
+        Args:
+            size: grades of so many items come at a time.
+            answers: with the raw answers, and the limits that ended them.
+        """
+        ids = sorted(set(item_ids))
+        numbers = (*_IN_BULK, _CUT) if answers else _IN_BULK
+        # SQLite joins in C; a million rows as Python tuples take several times as long.
+        joined = [f"group_concat({name}, ' ')" for name in numbers]
+        joined += ["group_concat(answer, char(31))"] if answers else []
+        for start in range(0, len(ids), size):
+            part = ids[start : start + size]
+            # Items that were graded together have neighbouring rows, which are read faster in one go.
+            if part[-1] - part[0] < 2 * len(part):
+                which, values = "item_id BETWEEN ? AND ?", [part[0], part[-1]]
+            else:
+                which, values = f"item_id IN ({', '.join('?' * len(part))})", part
+            rest = f"FROM grade WHERE grader_id = ? AND {which}"
+            with self._reading():
+                query, row = f"SELECT {', '.join(joined)} {rest}", list[str | None]()
+                # Longer than SQLite lets a text be.
+                with suppress(sqlite3.DataError):
+                    row = [*self._db.execute(query, (grader_id, *values)).fetchone()]
+                replies: Sequence[str] = (row[-1] or "").split("\x1f") if answers and row and row[0] else ()
+                # An answer may have the character that parts them.
+                if not row or (replies and len(replies) != (row[0] or "").count(" ") + 1):
+                    query = f"SELECT {', '.join(numbers)}, answer {rest}"
+                    *of_numbers, replies = zip(*self._db.execute(query, (grader_id, *values)), strict=True)
+                    row = [" ".join(map(str, column)) for column in of_numbers]
+                    if not all(isinstance(reply, str) for reply in replies):
+                        raise ValueError("answers that are none")
+                columns = GradeColumns.parse(row[: len(numbers)], replies if answers else ())
+            if len(columns.codes):
+                yield columns
+
+    def answers(self, grader_id: int, item_id: int) -> Mapping[int, GradeRow]:
+        """Return passage id -> the whole grade, raw answer too, of every grade on this item."""
+        with self._reading():
+            rows = self._db.execute(
+                f"SELECT {_WHOLE} FROM grade WHERE grader_id = ? AND item_id = ?", (grader_id, item_id)
+            )
+            return {row[1]: _grade_row(row) for row in rows}
+
+    def everything(self) -> Iterator[tuple[str, str, str, str, GradeRow]]:
+        """Yield every answer by its source: identity and environment (JSON), sha256 of passage and item."""
+        query = (
+            "SELECT identity, coalesce(details, 'null'), hex(passage.digest), hex(item.digest), item_id, "
+            "passage_id, rating, status, answer, probabilities, cut_at FROM grade "
+            "JOIN grader ON grader.id = grader_id JOIN passage ON passage.id = passage_id "
+            "JOIN item ON item.id = item_id LEFT JOIN environment ON environment.id = environment_id "
+            "ORDER BY 1, 2, 3, 4"
+        )
+        with self._reading():
+            for identity, environment, passage, item, *row in self._db.execute(query):
+                yield identity, environment, passage.lower(), item.lower(), _grade_row(tuple(row))
+
+    def cut_cells(self, grader_id: int) -> frozenset[tuple[int, int]]:
+        """Return (item row, passage row) of this grader's answers that a limit ended."""
+        query = "SELECT item_id, passage_id FROM grade WHERE grader_id = ? AND cut_at > 0"
+        with self._reading():
+            return frozenset(self._db.execute(query, (grader_id,)))
+
+    def has_probabilities(self, grader_id: int) -> bool:
+        """Whether this grader gave probabilities with any of its grades."""
+        query = "SELECT 1 FROM grade WHERE grader_id = ? AND probabilities IS NOT NULL LIMIT 1"
+        with self._reading():
+            return self._db.execute(query, (grader_id,)).fetchone() is not None
+
+    def answer(self, grader_id: int, item_id: int, passage_id: int) -> GradeRow | None:
+        """Return the whole grade of one cell, None where it has none."""
+        with self._reading():
+            row = self._db.execute(
+                f"SELECT {_WHOLE} FROM grade WHERE grader_id = ? AND item_id = ? AND passage_id = ?",
+                (grader_id, item_id, passage_id),
+            ).fetchone()
+            return None if row is None else _grade_row(row)
+
+    def count(self, grader_id: int | None = None) -> int:
+        """Return how many grades are stored, by one grader or in all."""
+        where, values = ("", ()) if grader_id is None else ("WHERE grader_id = ?", (grader_id,))
+        with self._reading():
+            return int(self._db.execute(f"SELECT count(*) FROM grade {where}", values).fetchone()[0])

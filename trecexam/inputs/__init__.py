@@ -1,0 +1,1 @@
+"""Files of a track, as they are read: what is taken, what is rejected and why; the pool."""

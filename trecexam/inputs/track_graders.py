@@ -1,0 +1,228 @@
+"""The graders of a track by name: the kind, the settings and the files of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trecexam.config import TrackConfig, effective, line_of_setting
+from trecexam.errors import ConfigError, LackingError, TrackError, did_you_mean
+from trecexam.folder import PROMPT_SUFFIXES, TrackFolder
+from trecexam.inputs.kind import Kind
+from trecexam.inputs.kinds import KINDS, kind_of_items
+from trecexam.inputs.measure_names import MeasureLike, Measures, listed
+
+if TYPE_CHECKING:
+    from trecexam.graders.prompts.model import Prompt
+
+#: The grader of a track that names none; people's ratings in its place are in overrides.tsv.
+ONLY = "rubric"
+#: A measure of one grader, as tracks with several graders have it: `support:SupportF1`.
+_GRADER_MEASURE = re.compile(r"([\w-]+):([^\d\W].*)")
+#: Graders without a prompt.
+_WITHOUT_PROMPT = ("embedding", "recorded")
+
+
+def open_folder(root: Path | str, grader: str | None = None) -> TrackFolder:
+    """Open the folder of a track with the settings and files of one grader.
+
+    Args:
+        grader: its name; None for the first.
+
+    Raises:
+        TrackError, ConfigError: see `TrackFolder.open`; or there is no such grader.
+    """
+    return folder_of(TrackFolder.open(root), grader)
+
+
+def grader_names(folder: TrackFolder) -> tuple[str, ...]:
+    """Return the names of the graders, in the order of trecexam.toml."""
+    return tuple(folder.whole.graders) or (ONLY,)
+
+
+def split_measure(folder: TrackFolder, measure: str) -> tuple[str | None, str]:
+    """Split `NAME:MEASURE` into grader and measure; the grader is None where none is named.
+
+    Raises:
+        TrackError: there is no such grader, or two are named.
+    """
+    match = _GRADER_MEASURE.fullmatch(measure)
+    if match is None:
+        return None, measure
+    (name, rest), names = match.groups(), grader_names(folder)
+    if name in names and rest.partition(":")[0] not in names:
+        return name, rest
+    hint = did_you_mean(name, names, f"there is {', '.join(names)}")
+    reason = f": no grader '{name}' in this track; {hint}"
+    if name in names:
+        reason = f" begins with two names of graders: write {rest}"
+    raise TrackError(f"measure '{measure}'{reason}", path=folder.config_path)
+
+
+def own_measures(folder: TrackFolder, measures: Measures) -> list[MeasureLike]:
+    """Return the measures of one grader without the grader's name: `SupportF1` for `support:SupportF1`.
+
+    Raises:
+        TrackError: a measure is another grader's; with how to write it.
+        ValueError: see `listed`.
+    """
+    own: list[MeasureLike] = []
+    for measure in listed(measures) or ():
+        name, rest = split_measure(folder, str(measure))
+        if name not in (None, folder.grader):
+            reason = f"measures of one grader are expected here: write {rest}, with --grader {name}"
+            if len(grader_names(folder)) == 1:
+                reason = f"this track has only one grader: write {rest}"
+            raise TrackError(f"measure '{measure}': {reason}", path=folder.config_path)
+        own.append(measure if name is None else rest)
+    return own
+
+
+def folder_of(folder: TrackFolder, name: str | None = None) -> TrackFolder:
+    """Return the folder with the settings and files of one grader.
+
+    Args:
+        folder: of the track, or of another grader.
+        name: None for the grader of `folder`, else the first.
+
+    Raises:
+        TrackError: there is no such grader.
+        ConfigError: its settings do not go together.
+    """
+    if folder.grader is not None and name in (None, folder.grader):
+        return folder
+    config, names = folder.whole, grader_names(folder)
+    name = names[0] if name is None else name
+    if name not in names:
+        hint = did_you_mean(name, names, f"there is {', '.join(names)}")
+        raise TrackError(f"no grader '{name}' in this track; {hint}", path=folder.config_path)
+    if not config.graders:
+        return folder
+    return replace(
+        folder,
+        config=_effective(folder, name),
+        grader=name,
+        people=_people(folder, name),
+        place="" if name == names[0] else name,
+        track_config=config,
+    )
+
+
+def usable_folders(folder: TrackFolder) -> dict[str, TrackFolder]:
+    """Return the folder of each grader by name, without graders whose settings cannot be used."""
+    folders = {}
+    for name in grader_names(folder):
+        with suppress(ConfigError):
+            folders[name] = folder_of(folder, name)
+    return folders
+
+
+def kind_of(folder: TrackFolder, item_kinds: frozenset[str]) -> Kind:
+    """Return the kind of the grader of a folder.
+
+    Args:
+        item_kinds: kinds of items that the grader grades; they decide for the only grader of a track.
+
+    Raises:
+        ConfigError: the grader grades other items than its section says.
+        LackingError: the grader has no prompt: a language model is missing.
+    """
+    kind = declared_kind(folder)
+    if kind is None:
+        return kind_of_items(item_kinds)
+    if kind.item_kinds & item_kinds:
+        return kind
+    if folder.config.grader.name == "embedding":
+        raise LackingError(
+            f"`embedding` cannot grade {kind.name}: name a language model in [grader] (`name`, `model`, "
+            f'`base_url`), or labels that there are in [{folder.section}] (`name = "recorded"`, '
+            f'`recorded = "FILE"`)',
+            path=folder.config_path,
+        )
+    about, expected = (" and ".join(sorted(kinds)) for kinds in (item_kinds, kind.item_kinds))
+    raise _wrong(
+        folder,
+        f"[graders.{folder.grader}] is of the kind {kind.name}, which asks about {expected}, and its grader "
+        f"asks about {about}: set another `prompt` or `kind`",
+        str(folder.grader),
+    )
+
+
+def declared_kind(folder: TrackFolder) -> Kind | None:
+    """Return the kind that a section declares; None for the only grader, whose prompt decides."""
+    return None if folder.grader is None else _kind(folder, folder.grader)
+
+
+def _wrong(folder: TrackFolder, reason: str, *keys: str) -> ConfigError:
+    """Return the error of a setting below [graders], with its line."""
+    line = line_of_setting(folder.config_path, "graders", *keys)
+    return ConfigError(reason, path=folder.config_path, line=line)
+
+
+def _effective(folder: TrackFolder, name: str) -> TrackConfig:
+    """Return the settings of a grader: the section's, the kind's, then those of the track."""
+    config, settings = folder.whole, dict[str, Mapping[str, Any]](_kind(folder, name).settings)
+    section = config.graders[name]
+    asks = section.name if "name" in section.model_fields_set else config.grader.name
+    prompt = _prompt_named(name)
+    if prompt is not None:
+        settings["grader"] = {**settings.get("grader", {}), "prompt": prompt.name}
+    if asks in _WITHOUT_PROMPT:
+        settings.pop("grader", None)
+    return effective(config, name, settings, folder.config_path)
+
+
+def _kind(folder: TrackFolder, name: str) -> Kind:
+    """Return the kind that a section declares by `kind`, by its name, or by its prompt.
+
+    Raises:
+        ConfigError: it declares none.
+    """
+    kinds, section = KINDS, folder.whole.graders[name]
+    kind = name if section.kind is None else section.kind
+    if kind in kinds:
+        return kinds[kind]
+    if section.kind is not None:
+        hint = did_you_mean(kind, kinds, f"known here: {', '.join(kinds)}")
+        raise _wrong(folder, f'`graders.{name}.kind` = "{kind}": no such kind; {hint}', name, "kind")
+    prompt = _prompt_named(section.prompt or name)
+    if prompt is None and section.prompt and Path(section.prompt).suffix.lower() in PROMPT_SUFFIXES:
+        from trecexam.graders.prompts.custom import load_prompt
+
+        prompt = load_prompt(folder.root / section.prompt)
+    if prompt is None:
+        reason = f"what [graders.{name}] grades is not known: set `kind` in it, one of {', '.join(kinds)}"
+        raise _wrong(folder, reason, name)
+    # A grader that rates each nugget on 0..5 has a rubric of nuggets; the others assign labels.
+    rated = prompt.asks == "nugget" and prompt.parser != "assignment"
+    return kinds[ONLY] if rated else kind_of_items({prompt.asks})
+
+
+def _prompt_named(name: str) -> Prompt | None:
+    """Return the published prompt of this name, in upper or lower case."""
+    from trecexam.graders.prompts.published import published
+
+    return {prompt_name.lower(): prompt for prompt_name, prompt in published().items()}.get(name.lower())
+
+
+def _people(folder: TrackFolder, name: str) -> str:
+    """Return the grader whose file of people's ratings counts for this one.
+
+    Raises:
+        ConfigError: there is no such grader, or it grades other things.
+    """
+    graders = folder.whole.graders
+    other = graders[name].people or name
+    reason = ""
+    if other not in graders:
+        hint = did_you_mean(other, graders, f"there is {', '.join(graders)}")
+        reason = f"no such grader; {hint}"
+    elif (kind := _kind(folder, name).name) != (other_kind := _kind(folder, other).name):
+        reason = f"that one grades {other_kind}, this one {kind}"
+    if reason:
+        raise _wrong(folder, f'`graders.{name}.people` = "{other}": {reason}', name, "people")
+    return other

@@ -1,0 +1,79 @@
+"""Notes on how to read a result: their order, how many people are shown, and whose they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Self, TypeVar
+
+from trecexam.results.text import plural
+
+L = TypeVar("L", bound=Hashable)
+
+#: What a line on rejected input begins with.
+REJECTED = "rejected: "
+#: Notes that people are shown after a table.
+MOST = 3
+#: Ranks of notes, the first first: what is missing and which files were written, which is always shown; what
+#: makes values too low or unlike others; a note without a rank; how values are computed; what is true of the
+#: track whatever its runs are, which a terminal has as a footnote.
+LOST, CHANGES, PLAIN, METHOD, STANDING = range(5)
+
+
+class Note(str):
+    """A note with a rank. It is a text wherever notes are texts."""
+
+    rank: int
+
+    def __new__(cls, text: str, rank: int = PLAIN) -> Self:
+        """Args: rank: LOST, CHANGES, PLAIN, METHOD or STANDING."""
+        note = super().__new__(cls, text)
+        note.rank = rank
+        return note
+
+
+def _rank(note: str) -> int:
+    return note.rank if isinstance(note, Note) else PLAIN
+
+
+def ranked(notes: Iterable[str]) -> list[str]:
+    """Return the notes by their ranks."""
+    return sorted(notes, key=_rank)
+
+
+def first_notes(notes: Iterable[str], where: str) -> list[str]:
+    """Return the first notes by their ranks, and a line that `where`, such as "--json", has all."""
+    notes = list(notes)
+    lost = [note for note in notes if note.startswith(REJECTED) or _rank(note) == LOST]
+    others = [note for note in ranked(notes) if note not in lost]
+    more = [f"{plural(len(others) - MOST, 'more note')}: {where} has all"] if len(others) > MOST else []
+    return [*lost, *others[:MOST], *more]
+
+
+def standing_notes(notes: Iterable[str]) -> list[str]:
+    """Return the standing notes."""
+    return [note for note in notes if _rank(note) == STANDING]
+
+
+def without_standing(notes: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the standing notes in short, as they are below a table, and the others."""
+    notes = list(notes)
+    standing = standing_notes(notes)
+    return [note.partition(";")[0] for note in standing], [note for note in notes if note not in standing]
+
+
+def of_grader(name: str, note: str) -> Note:
+    """Return a note of a grader, with its name."""
+    return Note(f"{name}: {note}", _rank(note))
+
+
+def each_once(lines_by_name: Mapping[str, Sequence[L]], named: Callable[[str, L], L]) -> list[L]:
+    """Return the lines of several graders, each once, with the names of the graders that have it.
+
+    A line of all graders comes first, without names.
+    """
+    names: dict[L, list[str]] = {}
+    for name, lines in lines_by_name.items():
+        for line in dict.fromkeys(lines):
+            names.setdefault(line, []).append(name)
+    shared = [line for line in names if 1 < len(names[line]) == len(lines_by_name)]
+    return [*shared, *(named(", ".join(names[line]), line) for line in names if line not in set(shared))]

@@ -1,0 +1,143 @@
+"""How all plots look: colours that colour-blind people tell apart, plain axes, names that fit."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.results.terminal import cut, cut_apart
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+INK, MUTED, GRID = "#1b1f24", "#57606a", "#d8dee4"
+#: Okabe & Ito's palette, which is made for all kinds of colour vision.
+BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
+SEQUENTIAL = "Blues"
+#: Inches; narrow, so that letters stay readable on a phone.
+WIDTH = 4.8
+_NAME = 26
+#: The share of a figure's width that a name may take, and how wide a letter is, by its size.
+_SIDE, _LETTER = 0.4, 0.55
+#: The share of a figure's height that rows have.
+_DOWN = 0.85
+#: Points of the letters in the report; other sizes that plots name go with it.
+LETTERS = 9.0
+
+#: With more runs than this their names would be too small to read: then the ranks are there.
+NAMED = 60
+
+#: In place of whatever the user's own settings are.
+RC: dict[str, Any] = {
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.6,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "font.size": LETTERS,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "image.composite_image": False,
+    # Text in a PDF stays text, in fonts that are embedded; journals refuse the default, Type 3.
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "trecexam",
+    "text.color": INK,
+    "text.parse_math": False,
+    "xtick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.color": MUTED,
+    "ytick.labelcolor": INK,
+}
+
+
+def short(name: str) -> str:
+    """Return the name of a run or query, cut to a label's room."""
+    return cut(name, _NAME, middle=True)
+
+
+def letters(points: float) -> float:
+    """Return the size, in the figure that is being drawn, of letters with so many points in the report."""
+    import matplotlib
+
+    return points * float(matplotlib.rcParams["font.size"]) / LETTERS
+
+
+def fitted(axes: Axes, names: Sequence[str]) -> list[str]:
+    """Return names cut to the figure's room in letters of 8 points; names that differ stay different."""
+    room = _SIDE * 72 * axes.figure.bbox.width / axes.figure.dpi / (_LETTER * letters(8))
+    return cut_apart(names, max(8, min(_NAME, int(room))))
+
+
+def grid(axes: Axes, axis: Any = "both") -> None:
+    """Draw thin lines behind everything."""
+    axes.set_axisbelow(True)
+    axes.grid(visible=True, axis=axis)
+
+
+def end_at_one(axes: Axes, axis: Literal["x", "y"]) -> None:
+    """End an axis at 1 if no value is above 1, and draw marks at the end whole."""
+    end, highest = (
+        (axes.get_xlim()[1], axes.dataLim.x1) if axis == "x" else (axes.get_ylim()[1], axes.dataLim.y1)
+    )
+    if highest <= 1 < end:
+        axes.set(**{f"{axis}lim": (None, 1)})
+    for line in axes.lines:
+        # A line without a mark has no extent, which a layout could not do with.
+        line.set_clip_on(np.size(line.get_xdata()) == 0)
+
+
+def label_rows(axes: Axes, names: Sequence[str]) -> None:
+    """Write names down the left side, first on top; of too many only every tenth place, as a number."""
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    room = _DOWN * 72 * axes.figure.bbox.height / axes.figure.dpi / letters(8)
+    if len(names) <= min(NAMED, room):
+        axes.set_yticks(range(len(names)), fitted(axes, names), fontsize=letters(8))
+    else:
+        row_indices = [0, *range(9, len(names), 10)]
+        axes.set_yticks(row_indices, [str(row_index + 1) for row_index in row_indices])
+        axes.set_ylabel("rank")
+    axes.tick_params(axis="y", length=0)
+
+
+def draw_rows(axes: Axes, names: Sequence[str], values: Floats, low: Floats, high: Floats) -> None:
+    """Draw a dot and its interval in each row.
+
+    Args:
+        values: a row each; NaN for none.
+        low, high: the ends of their intervals; NaN for none.
+    """
+    row_indices, few = np.arange(len(names)), len(names) <= NAMED
+    axes.hlines(row_indices, low, high, color=MUTED, linewidth=1.0 if few else 0.6)
+    axes.plot(values, row_indices, "o", color=BLUE, markersize=4 if few else 2.5)
+    end_at_one(axes, "x")
+    label_rows(axes, names)
+    axes.spines["left"].set_visible(False)
+    grid(axes, "x")
+
+
+#: The settings are the process's: two threads must not draw at once. To save a figure draws it, too.
+_ONE_AT_A_TIME = threading.RLock()
+
+
+@contextmanager
+def own_settings(more: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Replace the user's settings of matplotlib by ours, for one thread at a time."""
+    import matplotlib
+
+    with _ONE_AT_A_TIME, warnings.catch_warnings(), matplotlib.rc_context():
+        # Letters that the PNG's font lacks become boxes there; browsers have other fonts for them.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from")
+        defaults: Any = {
+            key: value for key, value in matplotlib.rcParamsDefault.items() if "backend" not in key
+        }
+        matplotlib.rcParams.update(defaults | RC | dict(more or {}))
+        yield

@@ -1,0 +1,152 @@
+"""The answer to a question about a track: tables by name, notes on how to read them, facts, plots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from trecexam.results.frames import Framed
+from trecexam.results.printers import as_html, as_latex, as_text
+from trecexam.results.table import Table, Value, to_json, to_tsv
+
+if TYPE_CHECKING:
+    from trecexam.results.plots.model import Plot
+
+
+class Result(Framed):
+    """The answer to a question: tables by name, the first is the main one; notes; facts; plots.
+
+    `result["nDCG@10"]` is a column of the first table and `result["my_run"]` a row; `"my_run" in result` says
+    whether there is one, and `for row in result` gives all rows. `pandas.DataFrame(result)` and
+    `polars.DataFrame(result)` take it. `print(result)` shows what a terminal shows. Its notes say what one
+    must know to read the numbers, wherever it is shown.
+
+    A kind of result is a frozen dataclass with a field `notes` and with
+
+    * `_declare()`: its tables by name, the first first;
+    * `_for_people()`: those that people see; the first where it is not set;
+    * `facts`: what JSON has beside tables and notes, ready for JSON; its names work as attributes;
+    * `plots`: pictures of it;
+    * `rejected`: which of the inputs were rejected, or which graders cannot be shown; a command that shows
+      the result then ends with status 1.
+
+    Nothing else is needed: no kind of result prints or writes anything itself.
+    """
+
+    notes: tuple[str, ...]
+    rejected: tuple[object, ...] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # `@dataclass` puts its own in, unless the class has one.
+        cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
+
+    def _declare(self) -> Mapping[str, Table]:
+        """Return the tables by name; programs get the first."""
+        raise NotImplementedError
+
+    @property
+    def plots(self) -> tuple[Plot, ...]:
+        """Pictures of it."""
+        return ()
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Values beside tables and notes, as JSON has them."""
+        return {}
+
+    @cached_property
+    def tables(self) -> Mapping[str, Table]:
+        """Tables by name."""
+        return dict(self._declare())
+
+    @property
+    def table(self) -> Table:
+        """The first table."""
+        return next(iter(self.tables.values()))
+
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
+        """Return the tables that people are shown; `wide` with all rows, for --wide and `to_latex`."""
+        return (self.table,)
+
+    def with_notes(self, *notes: str) -> Self:
+        """Return the result with more notes before its own."""
+        return replace(self, notes=(*notes, *self.notes)) if notes else self  # type: ignore[type-var]
+
+    def columns(self) -> Mapping[str, Any]:
+        """Column name -> array, of the first table."""
+        return self.table.columns()
+
+    def _json_value(self) -> dict[str, Any]:
+        """Return the facts, the notes, and each table as a list of objects, for `to_json`."""
+        tables = {name: table.records() for name, table in self.tables.items()}
+        return {**self.facts, "notes": list(self.notes), **tables}
+
+    def to_json(self) -> str:
+        """Return JSON of facts, notes and all tables; NaN is null."""
+        return to_json(self._json_value())
+
+    def to_tsv(self) -> str:
+        """Return the first table as TSV with a header line, as the file in out/ has it."""
+        return to_tsv(self.table)
+
+    def to_latex(self) -> str:
+        """Return the tables that people are shown in LaTeX, with booktabs; notes are comments."""
+        return as_latex(self._for_people(wide=True), self.notes)
+
+    def __repr__(self) -> str:
+        return as_text(self._for_people(), self.notes)
+
+    def _repr_html_(self) -> str:
+        return as_html(self._for_people(), self.notes)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.table
+
+    def __getitem__(self, name: str) -> Any:
+        return self.table[name]
+
+    def __iter__(self) -> Iterator[dict[str, Value]]:
+        return iter(self.table)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __dir__(self) -> Iterable[str]:
+        return (*super().__dir__(), *self.facts)
+
+    def __bool__(self) -> bool:
+        # An answer without rows is an answer, too.
+        return True
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            facts = {} if name.startswith("_") or name in ("facts", "notes", "tables") else self.facts
+            if name in facts:
+                return facts[name]
+            raise AttributeError(f"{type(self).__name__} has no '{name}'; columns are result[NAME]")
+
+
+@dataclass(frozen=True)
+class Tables(Result):
+    """A result of tables that are made already, by name; people see all of them. `about` are its facts."""
+
+    made: Mapping[str, Table]
+    notes: tuple[str, ...] = ()
+    plots: tuple[Plot, ...] = field(default=(), repr=False)
+    about: Mapping[str, Any] = field(default_factory=dict)
+    rejected: tuple[object, ...] = ()
+
+    def _declare(self) -> Mapping[str, Table]:
+        return self.made
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return self.about
+
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
+        """All of them; there may be none beside plots."""
+        return tuple(self.made.values())
