@@ -69,8 +69,8 @@ def test_the_best_run_is_an_attribute(track: trecexam.Track) -> None:
 
 def test_agreement_has_kappa_and_accuracy_as_attributes(track: trecexam.Track) -> None:
     found = track.agreement()
-    assert found.kappa == found.found[0].binary.kappa.value  # type: ignore[attr-defined]
-    assert found.accuracy == found.found[0].accuracy  # type: ignore[attr-defined]
+    assert found.kappa == found.found[0].binary.kappa.value
+    assert found.accuracy == found.found[0].accuracy
 
 
 def test_a_track_has_name_queries_and_measures(track: trecexam.Track) -> None:
@@ -83,7 +83,7 @@ def test_a_track_has_name_queries_and_measures(track: trecexam.Track) -> None:
 
 def test_status_of_a_grader_has_the_grading_counts(track: trecexam.Track) -> None:
     found = track["rubric"].status()
-    assert found.cells == found["cells"] > found["missing"] == 0  # type: ignore[attr-defined]
+    assert found["cells"] > found["missing"] == 0
     assert "cells" in list(found.to_pandas().name)
     assert track.status()["graders"]["rubric"]["cells"] == found["cells"]
     with pytest.raises(KeyError, match="'celsl' is neither a column nor a name of a row"):

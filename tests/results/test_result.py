@@ -58,7 +58,7 @@ def test_columns_rows_and_facts_are_accessible(heights: Heights) -> None:
     assert heights["bob"]["weight"] == 80.25
     assert [row["name"] for row in heights] == ["ann & co", "bob", "cy_d"]
     assert len(heights) == 3
-    assert heights.unit == "m"  # type: ignore[attr-defined]
+    assert heights.facts["unit"] == "m"
     assert heights.tables["counts"]["n"] == [3]
     twice = Table(("run", "n"), (("a", 1), ("b", 2), ("a", 3)))
     assert twice["a"]["n"] == [1, 3]
@@ -73,12 +73,6 @@ def test_a_result_without_rows_is_truthy() -> None:
     assert "name" in repr(empty)
     assert "<tbody></tbody>" in empty._repr_html_()
     assert r"\begin{tabular}" in empty.to_latex()
-
-
-def test_an_unknown_attribute_says_how_columns_are_named(heights: Heights) -> None:
-    with pytest.raises(AttributeError, match=r"^Heights has no 'weight'; columns are result\[NAME\]"):
-        heights.weight  # type: ignore[attr-defined]  # noqa: B018
-    assert {"unit", "tallest", "to_pandas"} <= set(dir(heights))
 
 
 def test_unknown_rows_and_keys_are_an_error(heights: Heights) -> None:

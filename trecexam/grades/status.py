@@ -31,7 +31,7 @@ _COLUMNS = ("kind", "queries", "items", "runs", "cells", "ok", "missing", "reque
 
 @dataclass(frozen=True)
 class Status(Result):
-    """What a track holds and how far grading is: `status.cells`, or `status["cells"]`.
+    """What a track holds and how far grading is: `status["cells"]`.
 
     Attributes:
         values: counts and names, which are its facts. Of several graders `graders` has them of each, or why

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -27,7 +27,7 @@ class Result(Framed):
 
     * `_declare()`: its tables by name, the first first;
     * `_for_people()`: those that people see; the first where it is not set;
-    * `facts`: what JSON has beside tables and notes, ready for JSON; its names work as attributes;
+    * `facts`: what JSON has beside tables and notes, ready for JSON;
     * `plots`: pictures of it;
     * `rejected`: which of the inputs were rejected, or which graders cannot be shown; a command that shows
       the result then ends with status 1.
@@ -114,20 +114,9 @@ class Result(Framed):
     def __len__(self) -> int:
         return len(self.table)
 
-    def __dir__(self) -> Iterable[str]:
-        return (*super().__dir__(), *self.facts)
-
     def __bool__(self) -> bool:
         # An answer without rows is an answer, too.
         return True
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            facts = {} if name.startswith("_") or name in ("facts", "notes", "tables") else self.facts
-            if name in facts:
-                return facts[name]
-            raise AttributeError(f"{type(self).__name__} has no '{name}'; columns are result[NAME]")
 
 
 @dataclass(frozen=True)

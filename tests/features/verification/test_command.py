@@ -296,7 +296,7 @@ def test_a_rating_outside_the_scale_of_the_grader_is_rejected(tmp_path: Path) ->
         track.update()
         with pytest.raises(TrecexamError, match=r"no rating reaches 4: the grader rates 0\.\.3"):
             track.verify.missing(min_rating=4)
-        assert track.verify.missing().min_rating == 2  # type: ignore[attr-defined]
+        assert track.verify.missing().facts["min_rating"] == 2
 
 
 def test_a_run_without_relevant_passages_is_not_an_error(

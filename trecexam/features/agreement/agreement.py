@@ -40,7 +40,7 @@ class Agreements(Result):
     """The agreement of a track's labels with its official judgments, for each choice of thresholds.
 
     People see the tables `graded`, `merged` and `binary` of each choice, labels by judgments. Programs are
-    given `agreement`, all of them in one. Its facts, `kappa` among them, are those of the first choice.
+    given `agreement`, all of them in one. `kappa`, `accuracy` and its facts are those of the first choice.
 
     Attributes:
         source: the official judgments' file or dataset.
@@ -74,6 +74,16 @@ class Agreements(Result):
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """The tables of labels by judgments."""
         return tuple(_crosstabs(self.found).values())
+
+    @property
+    def kappa(self) -> float:
+        """Cohen's kappa of the first choice of thresholds."""
+        return self.found[0].binary.kappa.value
+
+    @property
+    def accuracy(self) -> float:
+        """The share of passages, 0..1, whose label and judgment agree at the first choice of thresholds."""
+        return self.found[0].accuracy
 
     @property
     def facts(self) -> dict[str, Any]:
