@@ -19,3 +19,8 @@ def missing_packages(modules: Iterable[str], install: str) -> str:
     """
     missing = [name.replace("_", "-") for name in modules if find_spec(name) is None]
     return f"{', '.join(missing)} not installed: {install}" if missing else ""
+
+
+def missing_for_servers() -> str:
+    """Which packages are not installed that a server is asked with; "" where all are."""
+    return missing_packages(("anyio", "httpx2", "nltk"), install("openai"))

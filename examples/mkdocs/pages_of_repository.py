@@ -12,7 +12,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
-LOOK = ROOT / "trecexam" / "tables" / "page" / "look" / "look.css"
+LOOK = ROOT / "trecexam" / "results" / "page" / "look" / "look.css"
 #: What material has its colours and letters from; the rest of look.css is for our own pages.
 DRESS = """
 [data-md-color-scheme][data-md-color-primary] {

@@ -13,7 +13,8 @@ from real_trec_eval import TrecEval
 from support import HashGrader, make_small_track
 
 import trecexam
-from trecexam.extensions.check.preflight import check_qrels, takes
+from trecexam.extensions.check.preflight import check_qrels
+from trecexam.extensions.check.trec_eval_rules import takes
 
 #: The leaderboard's name of a measure: trec_eval's name, and the lowest relevant label.
 NAMES = {

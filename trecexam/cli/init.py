@@ -121,13 +121,14 @@ def init(track: Path, folder: Path | None, **options: Any) -> None:
         _say(f"created {track} ({plural(len(made), 'file')}, settings in {track / 'trecexam.toml'})")
     else:
         _say(f"{track} is up to date; nothing to do")
-    if made and not judged:
-        _say(
-            "note: nDCG, AP and others depend on the pool of these runs; do not compare them with values "
-            "from other pools; `pool_judged = true` in [track] adds the passages of official judgments"
-        )
     opened = TrackFolder.open(track)
     official = opened.qrels()
+    if made and not judged:
+        adds = "; `pool_judged = true` in [track] adds the passages of official judgments"
+        _say(
+            "note: nDCG, AP and others depend on the pool of these runs; do not compare them with values "
+            f"from other pools{adds if official else ''}"
+        )
     for line in () if official is None else provenance_notes(official, opened.shown(official)):
         _say(f"note: {line}")
     if sources.qrels and not judged and not _is_in(sources.recorded, "qrels"):
@@ -274,7 +275,7 @@ def _next(folder: TrackFolder) -> str:
         for path in banks:
             read_bank_file(path)
     except ConversionError as error:
-        return f"mend {error.path}, then: {watch}"
+        return f"mend {error}, then: {watch}"
     if banks or folder.config.graders or grader.prompt is not None or grader.name == "recorded":
         return watch
     if folder.qrels() is None:

@@ -482,6 +482,17 @@ def _unsupported(track: GradedTrack, board: Leaderboard) -> Iterator[str]:
         yield f"{some}: no generated responses, so 0 in {', '.join(of_support)}"
 
 
+def first_measure_note(track: GradedTrack) -> Iterator[str]:
+    """Yield a note where the leaderboard of all graders goes by another measure than this one's first."""
+    first, column = (str(measure(names[0])) for names in (track.measures, track.columns))
+    if track.folder.is_one_of_several and first != column:
+        yield Note(
+            f"by {first}, the first measure of [{track.folder.section}]; the leaderboard of all graders goes "
+            f'by {column}: -m "{column}" takes that one',
+            CHANGES,
+        )
+
+
 def board_notes(
     track: GradedTrack, board: Leaderboard, measures: Sequence[MeasureLike] | None = None
 ) -> tuple[str, ...]:
@@ -497,14 +508,15 @@ def board_notes(
     else:
         own = (*on_items[0], *on_items[1], *depth_cautions(track, names))
     return (
+        # What makes a value too low comes first: people are shown a few notes.
         *left_out_runs(track),
+        *run_grades_notes(track),
+        *skipped_cautions(track, track.bank.query_ids),
+        *answered_cautions(board),
         *order_cautions(track.runs),
         *encoder_cautions(track),
         *own,
-        *run_grades_notes(track),
         *telling_cautions(track, board),
-        *skipped_cautions(track, track.bank.query_ids),
-        *answered_cautions(board),
         *above_scale(board.measures, track.config, track.grader.scale.max_rating),
         *_unsupported(track, board),
         *rating_cautions(track.config, track.measures if measures is None else measures),

@@ -63,7 +63,7 @@ def test_the_first_page_is_the_table_of_all_graders(demo: Path, pages: TestClien
         board = track.leaderboard()
     page = pages.get("/").text
     assert [row[1] for row in rows_of(page)] == [row.run for row in board.rows]
-    assert all(note in words(page) for note in board.notes)
+    assert [note for note in board.notes if note.replace("`", "") not in words(page)] == []
     assert 'href="/grader/rubric/run/dense"' in page
     heads = re.findall(r'<th scope="col"[^>]*>\s*<a [^>]*>([^<]*)', page.replace("<wbr>", ""))
     names = [each for each in board.measures if each.startswith(("rubric:Cover", "support:SupportF1"))]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.letters import group_letters
 from trecexam.files.cache import memoized
-from trecexam.grades.diagnostics import without_score_note
+from trecexam.grades.diagnostics import first_measure_note, without_score_note
 from trecexam.grades.evaluation import (
     leaderboard,
     official_values,
@@ -251,7 +251,8 @@ def differences(
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed {seed!r}: give a whole number, 0 or more")
     names = names_of(measures)
-    if names is None and baseline is None and not pairs:
+    by_first = names is None and baseline is None and not pairs
+    if by_first:
         names = [(official_values(track) if official else rubric_values(track)).measures[0]]
     values = official_values(track, names) if official else rubric_values(track, names)
     why = why_no_scores(track, official=True) if official else None
@@ -276,7 +277,8 @@ def differences(
     )
     board = leaderboard(track, measures, official=official)
     compared = Differences(baseline, test, correction, alpha, drawn, by_measure, board, pairs)
-    return compared.with_notes(Note(compared.words, METHOD), *board.notes)
+    first = first_measure_note(track) if by_first and not official else ()
+    return compared.with_notes(*first, Note(compared.words, METHOD), *board.notes)
 
 
 def _n_comparisons(n_runs: int, baseline: str | None) -> int:

@@ -24,10 +24,10 @@ from trecexam.graders.server.model import (
     Request,
     Server,
     distribution,
-    missing_for_servers,
     plain,
     shortened,
 )
+from trecexam.packages import missing_for_servers
 
 if TYPE_CHECKING:
     from trecexam.graders.server.exchange import Exchange

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from trecexam.config import GeneratorSection, GraderSection
@@ -13,7 +12,6 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Estimate, UngradedError
 from trecexam.graders.meter import Meter, Usage
 from trecexam.graders.replies import TokenStep, WrittenText
-from trecexam.packages import install, missing_packages
 
 #: Alternatives of a token that are requested: the most that OpenAI gives.
 ALTERNATIVES = {"chat": 20, "completions": 5}
@@ -34,9 +32,6 @@ _SPECIAL = re.compile(
 _LONGEST_WORD = 100
 #: How a passage that is too long for a server is cut, for identities.
 TRUNCATION = f"end of passage, at a word of at most {_LONGEST_WORD} characters"
-
-#: What must be installed before a server can be asked; "" where nothing is missing.
-missing_for_servers = partial(missing_packages, ("anyio", "httpx2", "nltk"), install("openai"))
 
 
 class PassingError(Exception):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from converters.records import Item
 from trecexam.config import GraderSection
@@ -17,9 +17,11 @@ from trecexam.errors import GraderError
 from trecexam.extension import provided
 from trecexam.graders.base import Answer, Cell, Estimate, Grader
 from trecexam.graders.meter import Meter
-from trecexam.graders.prompts import Reading
 from trecexam.graders.replies import Unwritten, WrittenText, cut_at
-from trecexam.graders.server.model import missing_for_servers
+from trecexam.packages import missing_for_servers
+
+if TYPE_CHECKING:
+    from trecexam.graders.prompts import Reading
 
 
 class Fitted(NamedTuple):

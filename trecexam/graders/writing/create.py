@@ -23,10 +23,11 @@ from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import Meter, Usage, guessed
 from trecexam.graders.replies import Unwritten, WrittenText
-from trecexam.graders.server.model import Request, Server, missing_for_servers, plain, shortened
+from trecexam.graders.server.model import Request, Server, plain, shortened
 from trecexam.graders.weights import model_folder
 from trecexam.graders.writing.base import Fitted, LocalModelSettings, Writer, naming
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
+from trecexam.packages import missing_for_servers
 
 if TYPE_CHECKING:
     from trecexam.graders.server.exchange import Exchange
