@@ -136,8 +136,8 @@ class Track:
         track = self._selected.loaded()
         if track.is_single:
             return tuple(str(parsed(each)) for each in track.first.measures)
-        assessments = track.assessments.items()
-        return tuple(f"{name}:{parsed(column)}" for name, each in assessments for column in each.measures)
+        graded_tracks = track.graded_tracks.items()
+        return tuple(f"{name}:{parsed(column)}" for name, each in graded_tracks for column in each.measures)
 
     def __repr__(self) -> str:
         from trecexam.grades.status import status_line

@@ -25,12 +25,12 @@ class LoadedTrack:
 
     Attributes:
         folder: of the track as a whole.
-        assessments: graded tracks by the graders' names, in the order of trecexam.toml; without `unable`.
+        graded_tracks: graded tracks by the graders' names, in the order of trecexam.toml; without `unable`.
         unable: name -> why a grader cannot go on (no bank, no model); the others do.
     """
 
     folder: TrackFolder
-    assessments: Mapping[str, GradedTrack]
+    graded_tracks: Mapping[str, GradedTrack]
     unable: Mapping[str, TrecexamError | ConversionError]
 
     def __getitem__(self, name: str) -> GradedTrack:
@@ -42,7 +42,7 @@ class LoadedTrack:
         if name in self.unable:
             raise self.unable[name]
         folder_of(self.folder, name)
-        return self.assessments[name]
+        return self.graded_tracks[name]
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ class LoadedTrack:
     @property
     def is_single(self) -> bool:
         """True for one grader: results then have no grader's name."""
-        return len(self.assessments) + len(self.unable) == 1
+        return len(self.graded_tracks) + len(self.unable) == 1
 
     @property
     def first(self) -> GradedTrack:
@@ -61,9 +61,9 @@ class LoadedTrack:
         Raises:
             TrecexamError, ConversionError: there is none; why the first grader cannot go on.
         """
-        if not self.assessments:
+        if not self.graded_tracks:
             raise next(iter(self.unable.values()))
-        return next(iter(self.assessments.values()))
+        return next(iter(self.graded_tracks.values()))
 
     @property
     def unable_notes(self) -> tuple[Note, ...]:
@@ -73,7 +73,7 @@ class LoadedTrack:
     @property
     def of_documents(self) -> GradedTrack:
         """The first graded track with labels of documents that runs rank, else the first of all."""
-        return next((each for each in self.assessments.values() if each.of_documents), self.first)
+        return next((each for each in self.graded_tracks.values() if each.of_documents), self.first)
 
     def by_grader(self, measures: Measures) -> dict[str, list[str]]:
         """Return the measures of each grader, without its name; see `named`."""
@@ -99,5 +99,5 @@ class LoadedTrack:
             TrackError: there is no such grader, or several are named.
         """
         name, _ = split_measure(self.folder, measure)
-        columns = ((grader, each.columns) for grader, each in self.assessments.items())
+        columns = ((grader, each.columns) for grader, each in self.graded_tracks.items())
         return name or next((grader for grader, names in columns if measure in names), None)

@@ -182,16 +182,16 @@ class OpenTrack(Mapping[str, "GraderView"]):
             updated: tracks that were loaded already, by grader.
             unable: why graders cannot go on that need not be tried again.
         """
-        assessments: dict[str, GradedTrack] = {}
+        graded_tracks: dict[str, GradedTrack] = {}
         errors: dict[str, TrecexamError | ConversionError] = {}
         for name in self if names is None else names:
             try:
                 if name in unable:
                     raise unable[name]
-                assessments[name] = updated[name] if name in updated else self[name].load(hold)
+                graded_tracks[name] = updated[name] if name in updated else self[name].load(hold)
             except (TrecexamError, ConversionError) as error:
                 errors[name] = error
-        return LoadedTrack(self.folder, assessments, errors)
+        return LoadedTrack(self.folder, graded_tracks, errors)
 
     @property
     def store(self) -> GradeStore:

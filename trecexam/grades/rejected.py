@@ -74,7 +74,7 @@ def all_rejected(
         return rejected_rows(track.first, left_out(track.first))
     rows = {
         name: rejected[name] if name in rejected else rejected_rows(each, left_out(each))
-        for name, each in track.assessments.items()
+        for name, each in track.graded_tracks.items()
     }
     return merge_rejected(track.folder, rows)
 

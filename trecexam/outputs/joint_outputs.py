@@ -52,7 +52,7 @@ class JointOutputs:
         """Write the leaderboard, and the manifest, after a grader's outputs were written."""
         self._tracks[name] = track
         loaded, board = self._leaderboard()
-        self._tracks.update(loaded.assessments)
+        self._tracks.update(loaded.graded_tracks)
         self._put_leaderboard(board)
         self._put_manifest(loaded, stale_files(loaded.folder, loaded.unable))
 
@@ -91,8 +91,8 @@ class JointOutputs:
     def _leaderboard(self) -> tuple[LoadedTrack, Leaderboard]:
         """Return the track as it is now, and the leaderboard of all graders, made once for the same track."""
         track = self._loaders.load(self._hold, updated=self._tracks, unable=self._errors)
-        state = track.assessments, track.unable
-        if self._made is None or (self._made[0].assessments, self._made[0].unable) != state:
+        state = track.graded_tracks, track.unable
+        if self._made is None or (self._made[0].graded_tracks, self._made[0].unable) != state:
             self._made = track, track_leaderboard(track)
         return self._made
 
@@ -117,7 +117,7 @@ class JointOutputs:
                 outputs[folder.output(output).relative_to(out).as_posix()] = digest
         graders = {
             name: {
-                "kind": each.kind.name if (each := track.assessments.get(name)) else None,
+                "kind": each.kind.name if (each := track.graded_tracks.get(name)) else None,
                 "files": "out/" if name == names[0] else f"out/{name}/",
                 **{key: value for key, value in manifests[name].items() if key not in _SHARED},
                 "config": manifests[name].get("config"),

@@ -125,7 +125,7 @@ def plot(
 
     figure = PaperFigure(make(track, **chosen), width=across, height=up, letters=font_size)
     if isinstance(track, LoadedTrack) and not track.is_single:
-        notes_by_grader = {grader: grades_notes(each) for grader, each in track.assessments.items()}
+        notes_by_grader = {grader: grades_notes(each) for grader, each in track.graded_tracks.items()}
         figure.notes = (*each_once(notes_by_grader, of_grader), *map(str, track.unable_notes))
     else:
         figure.notes = grades_notes(track.first if isinstance(track, LoadedTrack) else track)

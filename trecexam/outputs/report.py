@@ -95,7 +95,7 @@ def joint_report(track: LoadedTrack, board: Leaderboard, rejected: Table, stale:
         rejected: out/rejected.tsv.
         stale: name -> that a grader failed and has files of an earlier update.
     """
-    every, page = track.assessments, Page(_JOINT_LEAD)
+    every, page = track.graded_tracks, Page(_JOINT_LEAD)
     plots = (leaderboard_plot(board, boards_of(track, None)),) if board.has_scores else ()
     page.add(
         "leaderboard",
@@ -147,7 +147,7 @@ def _graders(track: LoadedTrack) -> Table:
             each.counts.ok,
             "",
         )
-        for name, each in track.assessments.items()
+        for name, each in track.graded_tracks.items()
     ]
     rows += [(name, "", "", None, None, None, str(error)) for name, error in track.unable.items()]
     return Table(("grader", "kind", "asks", "queries", "cells", "rated", "why"), tuple(rows))

@@ -128,7 +128,7 @@ def graded(root: Path, endpoint: Endpoint, say: Callable[[str], None]) -> Iterat
             raise TrecexamError(f"grading is incomplete: {done.why}; answers so far are stored: run it again")
         track = loaders.load()
         unread = [
-            f"{name}: {line}" for name, each in track.assessments.items() for line in grades_notes(each)
+            f"{name}: {line}" for name, each in track.graded_tracks.items() for line in grades_notes(each)
         ]
         for note in dict.fromkeys((*done.cautions, *done.notes, *unread)):
             say(note)
@@ -146,7 +146,7 @@ def judged(track: LoadedTrack, responses: Mapping[str, Sequence[str]]) -> Judged
         (run, topic): [] for run, topics in responses.items() for topic in topics
     }
     notes = []
-    for name, each in track.assessments.items():
+    for name, each in track.graded_tracks.items():
         names = _with_strict(each.columns)
         values = values_of_runs(each, names)
         runs, queries = tuple(values.runs), tuple(values.query_ids)
@@ -186,7 +186,7 @@ def _refuse_to_ask(loaders: OpenTrack) -> None:
     for name in loaders:
         if lacks_bank(loaders[name].folder, loaders.files) and loaders[name].folder.config.has_writer:
             raise TrecexamError(f"{name}: its test bank is not written yet, {why}")
-    for name, each in loaders.load().assessments.items():
+    for name, each in loaders.load().graded_tracks.items():
         estimate = loaders[name].estimate(each)
         if estimate.cells and estimate.tokens_in is not None:
             raise TrecexamError(f"{name}: no answer is stored for {plural(estimate.cells, 'cell')}, {why}")

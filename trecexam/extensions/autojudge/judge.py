@@ -85,7 +85,7 @@ class Judge:
         None where no grader labels passages, or no passage of a topic is cited, which is said.
         """
         with _graded(rag_responses, rag_topics, llm_config, nugget_banks, settings) as track:
-            if not any(each.of_documents for each in track.assessments.values()):
+            if not any(each.of_documents for each in track.graded_tracks.values()):
                 return None
             labels = track.of_documents
             scores = labels.config.scores

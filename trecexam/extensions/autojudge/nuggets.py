@@ -28,7 +28,7 @@ def as_nugget_banks(track: LoadedTrack, titles: Mapping[str, str]) -> NuggetBank
     """
     banks: dict[str, NuggetBank] = {}
     seen_ids: set[tuple[str, str]] = set()
-    for each in track.assessments.values():
+    for each in track.graded_tracks.values():
         for query_id in each.bank.query_ids:
             for item in each.bank.items[query_id]:
                 if item.kind not in _FILES or (query_id, item.item_id) in seen_ids:

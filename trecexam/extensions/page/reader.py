@@ -205,17 +205,17 @@ class Reader:
             with suppress(TrecexamError, ConversionError):
                 loaders[name].forget_missing()
         track = loaders.load(tuple(waiting))
-        if not track.assessments:
+        if not track.graded_tracks:
             raise next(iter(track.unable.values()))
-        fresh = {name: loaders[name].refreshed(each) for name, each in track.assessments.items()}
-        return replace(track, assessments=fresh)
+        fresh = {name: loaders[name].refreshed(each) for name, each in track.graded_tracks.items()}
+        return replace(track, graded_tracks=fresh)
 
     def _gathered(self, track: LoadedTrack) -> View:
         """The view of the first grader with those of the others; reports new parts."""
         views: dict[str, View] = {}
-        graders = () if track.is_single else (*track.assessments, *track.unable)
+        graders = () if track.is_single else (*track.graded_tracks, *track.unable)
         unable = {name: str(error) for name, error in track.unable.items()}
-        for name, each in track.assessments.items():
+        for name, each in track.graded_tracks.items():
             view, new = self._gatherers[name].gather(each)
             views[name] = replace(view, graders=graders)
             for query_id, part in new.items():

@@ -140,7 +140,7 @@ def compare_all(
         return compared.with_notes(*grades_notes(track.first))
     if min_ratings:
         raise TrecexamError(
-            f"a min_rating is of one grader's scale: choose a grader ({', '.join(track.assessments)})"
+            f"a min_rating is of one grader's scale: choose a grader ({', '.join(track.graded_tracks)})"
         )
     if official_measures is not None:
         official_measures = [name.removeprefix(f"{OFFICIAL}:") for name in names_of(official_measures) or ()]
@@ -186,7 +186,7 @@ class _Column(NamedTuple):
 def _columns(track: LoadedTrack, measures: Measures | None) -> Iterator[_Column]:
     """Yield the columns that are compared."""
     if measures is None:
-        named: Mapping[str, Sequence[str]] = {n: each.columns for n, each in track.assessments.items()}
+        named: Mapping[str, Sequence[str]] = {n: each.columns for n, each in track.graded_tracks.items()}
     else:
         named = track.by_grader(measures)
     for name, columns in named.items():
@@ -227,9 +227,9 @@ def _correlated(
 
 def _without_scores(track: LoadedTrack) -> Iterator[str]:
     """Yield which graders have no scores and why, then which runs have none from the others."""
-    why = {name: why_no_scores(each) for name, each in track.assessments.items()}
+    why = {name: why_no_scores(each) for name, each in track.graded_tracks.items()}
     yield from (Note(f"{name}: {reason}", CHANGES) for name, reason in why.items() if reason)
-    for name, each in track.assessments.items():
+    for name, each in track.graded_tracks.items():
         if not why[name] and (unscored := runs_without_score(each)):
             yield of_grader(name, without_score_note([run for run in each.runs if run in unscored]))
 

@@ -179,7 +179,7 @@ def leaderboard_values(track: LoadedTrack, first: Sequence[str] = ()) -> Iterato
     """Return the values of the graders with a grade; of several graders the leaderboard's measures first."""
     if track.is_single:
         return _leaderboard_values(track.first, first)
-    graded = {name: each for name, each in track.assessments.items() if each.counts.is_graded}
+    graded = {name: each for name, each in track.graded_tracks.items() if each.counts.is_graded}
     return (
         row._replace(measure=f"{name}:{row.measure}")
         for name, each in (graded or {track.first.name: track.first}).items()

@@ -70,9 +70,9 @@ def track_leaderboard(
         own = measures is None and runs is None
         board = own_leaderboard(track.first) if own else leaderboard(track.first, measures, runs=runs)
         return board.with_notes(*grades_notes(track.first))
-    for error in () if track.assessments else track.unable.values():
+    for error in () if track.graded_tracks else track.unable.values():
         raise error
-    known_runs = {run for each in track.assessments.values() for run in each.runs}
+    known_runs = {run for each in track.graded_tracks.values() for run in each.runs}
     if runs is not None and (isinstance(runs, str) or not known_runs.issuperset(runs)):
         check_runs(track.first, runs)
     boards = boards_of(track, measures)
@@ -126,7 +126,7 @@ def track_leaderboard(
 def boards_of(track: LoadedTrack, measures: Measures | None) -> Mapping[str, Leaderboard]:
     """Return each grader's leaderboard, by all its measures or by those of these measures that it has."""
     if measures is None:
-        return {name: _own(each) for name, each in track.assessments.items()}
+        return {name: _own(each) for name, each in track.graded_tracks.items()}
     return {
         name: leaderboard(track[name], of_grader) for name, of_grader in track.by_grader(measures).items()
     }

@@ -326,9 +326,11 @@ def human_ratings(track: LoadedTrack) -> Tables:
         TrecexamError, ConversionError: no grader can go on.
     """
     on_scale = track.of_documents
-    tables = {name: human_table(each, judgments=each is on_scale) for name, each in track.assessments.items()}
+    tables = {
+        name: human_table(each, judgments=each is on_scale) for name, each in track.graded_tracks.items()
+    }
     table = tables[on_scale.name]
-    read = {each.folder.shown(each.folder.overrides()) for each in track.assessments.values()}
+    read = {each.folder.shown(each.folder.overrides()) for each in track.graded_tracks.values()}
     refused = tuple(row for row in all_rejected(track) if row.file in read)
     notes = (*rejected_notes(refused), *map(str, track.unable_notes))
     if track.is_single:
@@ -337,7 +339,7 @@ def human_ratings(track: LoadedTrack) -> Tables:
         rows = tuple((name, *row) for name, of_grader in tables.items() for row in of_grader.rows)
         layout = replace(table.layout, keys=("grader", *table.layout.keys))
         table = Table(("grader", *table.header), rows, layout=layout)
-        about = {"graders": {name: each.override_summary() for name, each in track.assessments.items()}}
+        about = {"graders": {name: each.override_summary() for name, each in track.graded_tracks.items()}}
     return Tables({"ratings": table}, notes, about=about, rejected=refused)
 
 
