@@ -336,7 +336,7 @@ def test_few_runs_and_few_queries_are_audited_too(desk: Desk, n_runs: int, n_que
     for sides in (desk.both[:1], desk.both):
         made = audit(read_inputs(sides, runs, judge_run=runs[0]))
         write_page(made, desk.folder / "a.html", "desk")
-        assert (made.n_runs, made.n_queries) == (n_runs, n_queries)
+        assert (made.about["n_runs"], made.about["n_queries"]) == (n_runs, n_queries)
         assert len(made.tables["pool" if len(sides) == 1 else "pool (judge)"]) == n_runs
 
 
@@ -345,7 +345,7 @@ def test_sides_without_a_common_passage_and_of_one_name_are_audited(desk: Desk) 
     other = desk.folder / "more" / "people.qrels"
     write(other, {"q1": {"x": 1}, "q2": {"d0": 0}}, "{} 0 {}x {}")
     made = audit(read_inputs([desk.both[0], other], [desk.folder / "runs"]))
-    assert made.judgments == ["people (1)", "people (2)"]
+    assert made.about["judgments"] == ["people (1)", "people (2)"]
     assert "nothing in common" in {each.kind for each in made.alarms}
 
 

@@ -42,7 +42,7 @@ def test_agreement_covers_what_two_people_judged_and_lists_differences(graded: P
         assert after.tables["disagreements"].rows[0] == (
             "passage", "q1", "q1-d01", "", "ada 0, bob 2", 2, 1, "yes",
         )  # fmt: skip
-        assert found.intervals == "intervals are 95%, over topics, with 5 topics or more"
+        assert found.facts["intervals"] == "intervals are 95%, over topics, with 5 topics or more"
         assert found.disagreements[0].ratings == {"ada": 0, "bob": 2}
 
 
