@@ -110,7 +110,17 @@ def generate(plan: ExamPlan, prompts: PromptSet[str], ask: Ask) -> GeneratedExam
         _write(plan, prompts)
         raise
     questions, badly_parsed = _write(plan, prompts)
-    return GeneratedExam(**vars(result), output=plan.output, questions=questions, badly_parsed=badly_parsed)
+    return GeneratedExam(
+        asked=result.asked,
+        reused=result.reused,
+        unwritten=result.unwritten,
+        used=result.used,
+        cost=result.cost,
+        why=result.why,
+        output=plan.output,
+        questions=questions,
+        badly_parsed=badly_parsed,
+    )
 
 
 def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion, ...], dict[str, int]]:

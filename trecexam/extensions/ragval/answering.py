@@ -130,7 +130,15 @@ def _answer(plan: AnswerPlan, prompts: PromptSet[tuple[Bound, str]], ask: Ask) -
         )
         for bound in BOUNDS
     )
-    return Answers(**vars(result), bounds=bounds)
+    return Answers(
+        asked=result.asked,
+        reused=result.reused,
+        unwritten=result.unwritten,
+        used=result.used,
+        cost=result.cost,
+        why=result.why,
+        bounds=bounds,
+    )
 
 
 def _path(folder: TrackFolder, bound: Bound) -> Path:

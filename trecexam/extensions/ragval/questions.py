@@ -201,7 +201,18 @@ def _write_questions(plan: QuestionPlan, prompts: Sequence[PromptSet[str]], ask:
         raise
     questions, unread = _write(plan, prompts)
     cut = len(frozenset().union(*(each.cut for each in prompts)))
-    return Questions(**vars(result), plan=plan, questions=questions, cut=cut, unread=unread)
+    return Questions(
+        asked=result.asked,
+        reused=result.reused,
+        unwritten=result.unwritten,
+        used=result.used,
+        cost=result.cost,
+        why=result.why,
+        plan=plan,
+        questions=questions,
+        cut=cut,
+        unread=unread,
+    )
 
 
 def _write(plan: QuestionPlan, prompts: Sequence[PromptSet[str]]) -> tuple[int, dict[str, int]]:

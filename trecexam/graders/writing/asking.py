@@ -56,7 +56,7 @@ class PromptSet(Generic[Key]):
 
 @dataclass(frozen=True, kw_only=True)
 class AskingResult(Generic[Key]):
-    """What came of asking; a job's own result is a subclass: `Own(**vars(result), ...)`.
+    """What came of asking; a job's own result is a subclass with fields of its own.
 
     Attributes:
         asked: prompts that were answered now; `reused` those that had been before.

@@ -104,7 +104,12 @@ def outcome(plan: BankPlan, result: AskingResult[Any], new: NewItems, n_cut: int
     order = {request: index for index, request in enumerate(plan.requests)}
     written, replaced = write(plan, new.items, early=bool(result.why))
     return Generated(
-        **vars(result),
+        asked=result.asked,
+        reused=result.reused,
+        unwritten=result.unwritten,
+        used=result.used,
+        cost=result.cost,
+        why=result.why,
         output=plan.output,
         written=written,
         queries=len({request.query_id for request, items in new.items.items() if items}),
