@@ -548,7 +548,8 @@ class Track:
         of_all = is_joint(name)
         track = self._selected if of_all else self._selected.of_measures(measure)
         graded = self._selected.loaded() if of_all else track.graded(lambda each: has_plot(each, name))
-        figure = plot(
+        note = None if isinstance(graded, LoadedTrack) else track.grader_note(graded.name)
+        return plot(
             graded,
             name,
             measure=measure,
@@ -556,10 +557,8 @@ class Track:
             width=width,
             height=height,
             font_size=font_size,
+            notes=() if note is None else (note,),
         )
-        note = None if isinstance(graded, LoadedTrack) else track.grader_note(graded.name)
-        figure.notes = (*figure.notes, *(() if note is None else (note,)))
-        return figure
 
     # What extensions add by one call.
 

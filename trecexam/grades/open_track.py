@@ -209,7 +209,7 @@ class OpenTrack(Mapping[str, "GraderView"]):
         if self._store is None or not self._store.write:
             self.close()
             self._store = GradeStore(self.folder.store_path, write=True)
-            self.columns.write = True
+            self.columns.open_to_write()
 
     def close_lost_store(self) -> None:
         """Close a store whose file was removed or replaced; the next access opens it again."""

@@ -134,6 +134,10 @@ class RunColumns:
         self._folder = folder
         self.write = write
 
+    def open_to_write(self) -> None:
+        """Keep the columns of runs from now on."""
+        self.write = True
+
     def read(self, path: Path) -> Run:
         """Read a run file as `converters.read` does."""
         columns = self._folder / f"{_stem(path)}.arrow"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING
 
@@ -109,8 +109,13 @@ def plot(
     width: str | float | None = "single",
     height: str | float | None = None,
     font_size: float = FONT_SIZE,
+    notes: Sequence[str] = (),
 ) -> PaperFigure:
-    """Draw a plot of one grader; of a `LoadedTrack` a plot of all its graders."""
+    """Draw a plot of one grader; of a `LoadedTrack` a plot of all its graders.
+
+    Args:
+        notes: added to its own.
+    """
     _, _, make = declared_plot(name)
     if not LEAST <= font_size <= MOST:
         raise ValueError(f"font size {font_size:g}: give {LEAST:g} to {MOST:g} points")
@@ -123,10 +128,10 @@ def plot(
     # Imports matplotlib, which no other call needs.
     from trecexam.results.plots.paper import PaperFigure
 
-    figure = PaperFigure(make(track, **chosen), width=across, height=up, letters=font_size)
     if isinstance(track, LoadedTrack) and not track.is_single:
         notes_by_grader = {grader: grades_notes(each) for grader, each in track.graded_tracks.items()}
-        figure.notes = (*each_once(notes_by_grader, of_grader), *map(str, track.unable_notes))
+        own: tuple[str, ...] = (*each_once(notes_by_grader, of_grader), *map(str, track.unable_notes))
     else:
-        figure.notes = grades_notes(track.first if isinstance(track, LoadedTrack) else track)
-    return figure
+        own = tuple(grades_notes(track.first if isinstance(track, LoadedTrack) else track))
+    made = make(track, **chosen)
+    return PaperFigure(made, width=across, height=up, letters=font_size, notes=(*own, *notes))

@@ -39,8 +39,6 @@ class PaperFigure(Figure):
         notes: what one must know of its grades.
     """
 
-    notes: tuple[str, ...] = ()
-
     def __init__(
         self,
         plot: Plot,
@@ -48,6 +46,7 @@ class PaperFigure(Figure):
         width: float | None = None,
         height: float | None = None,
         letters: float = LETTERS,
+        notes: tuple[str, ...] = (),
     ) -> None:
         """Draw a plot in a size.
 
@@ -64,7 +63,7 @@ class PaperFigure(Figure):
         # Rows of names are as high as their letters; other plots keep their shape, but grow no higher.
         ratio = letters / LETTERS if size.rows else min(1.0, across / size.width)
         up = size.height * ratio if height is None else height
-        self.plot = plot
+        self.plot, self.notes = plot, notes
         # Text as paths: whatever fonts a reader has, nothing collides.
         self._settings = {"font.size": letters, "svg.fonttype": "path"}
         with own_settings(self._settings), warnings.catch_warnings():
