@@ -15,15 +15,15 @@ import ast
 import json
 import re
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
+from trecexam.extensions.banks.generation.generate import Listed
 from trecexam.extensions.banks.generation.prompts import ItemRequest, prompt_text
 from trecexam.extensions.banks.generation.reading import MENDED, read_items, tidy
 from trecexam.graders.replies import ENDED_EARLY, Unread, read_reply
-from trecexam.graders.writing.base import Fitted
+from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.kept_answers import Kept
 from trecexam.templates import filled
 
@@ -54,29 +54,8 @@ class NuggetPrompt(NamedTuple):
     once_more: bool = False
 
 
-@dataclass(frozen=True)
-class Nuggets:
-    """The nuggets of a query.
-
-    Attributes:
-        texts: the nuggets, vital ones first, else in the order of the list.
-        importances: "vital" or "okay" of each, "" where that could not be read.
-        time: of the last answer that counts, ISO 8601, "" if missing.
-        unread: the steps whose answers could not be read, one per line.
-    """
-
-    texts: tuple[str, ...]
-    importances: tuple[str, ...]
-    time: str
-    unread: tuple[str, ...]
-
-
-#: The model's answer to each prompt, or why it has none.
-Answers = Sequence[Kept | Unread]
-#: The next prompts, given the previous answers.
-Steps = Generator[Sequence[NuggetPrompt], Answers, Nuggets]
-#: A prompt of a text and what renders it, as `Writer.fitted` makes it.
-Fit = Callable[[Callable[[str], str], str], Fitted]
+#: Gives the model's answer to each prompt, or why it has none.
+GetAnswers = Callable[[Sequence[NuggetPrompt]], Sequence[Kept | Unread]]
 #: A stage and its slots' values -> a prompt.
 Render = Callable[[Stage, Mapping[str, str]], str]
 
@@ -90,19 +69,18 @@ def system_of(stage: Stage) -> str:
 def nuggetize(
     request: ItemRequest,
     passages: Sequence[str],
-    plain: Callable[[str], str],
-    fitted: Fit,
+    answers: GetAnswers,
+    writer: Writer,
     *,
     has_system_message: bool = True,
-) -> Steps:
-    """Lists nuggets from windows of a query's passages, then labels their importance.
+) -> Listed:
+    """Return the nuggets of a query, vital ones first: listed from windows of its passages, then labelled.
 
     Args:
         passages: texts, in their order; at least one.
-        plain: removes what the model would take for control tokens.
-        fitted: gives a prompt with as much of the passages as the model takes.
         has_system_message: the model is told each stage's system message; else it begins the prompt.
     """
+    plain = writer.plain
     query = plain(request.query_text)
 
     def render(stage: Stage, values: Mapping[str, str]) -> str:
@@ -114,8 +92,8 @@ def nuggetize(
     time = ""
     for start in range(0, len(passages), WINDOW):
         window = passages[start : start + WINDOW]
-        prompt = _creator_prompt(query, window, [plain(nugget) for nugget in nuggets], render, fitted)
-        (listed,), when = yield from _asked([prompt])
+        prompt = _creator_prompt(query, window, [plain(nugget) for nugget in nuggets], render, writer)
+        (listed,), when = _read([prompt], answers)
         time = max(time, when)
         if isinstance(listed, Unread):
             unread.append(f"passages {start + 1} to {start + len(window)} changed no nugget: {listed.reason}")
@@ -127,7 +105,7 @@ def nuggetize(
         values = {"query": query, "nuggets": str([plain(nugget) for nugget in window])}
         text = render("scorer", {**values, "num_nuggets": str(len(window))})
         prompts.append(NuggetPrompt("scorer", text, n_labels=len(window)))
-    labels, when = yield from _asked(prompts)
+    labels, when = _read(prompts, answers)
     importances: list[str] = []
     for number, (window, of_window) in enumerate(zip(windows, labels, strict=True)):
         if isinstance(of_window, Unread):
@@ -138,12 +116,8 @@ def nuggetize(
             of_window = [""] * len(window)
         importances += of_window
     order = sorted(range(len(nuggets)), key=lambda at: importances[at] != "vital")
-    return Nuggets(
-        tuple(nuggets[at] for at in order),
-        tuple(importances[at] for at in order),
-        max(time, when),
-        tuple(unread),
-    )
+    texts, importances = [nuggets[at] for at in order], [importances[at] for at in order]
+    return Listed(texts, importances, max(time, when), problem="; ".join(unread))
 
 
 def supposed_answer(prompt: NuggetPrompt) -> Kept:
@@ -151,26 +125,21 @@ def supposed_answer(prompt: NuggetPrompt) -> Kept:
     return Kept(json.dumps(["vital"] * prompt.n_labels or _LONGEST), cut=False, time="")
 
 
-def _asked(
-    prompts: Sequence[NuggetPrompt],
-) -> Generator[Sequence[NuggetPrompt], Answers, tuple[list[list[str] | Unread], str]]:
-    """Reads the answers, and requests unreadable ones once more; also returns the last answer's time."""
+def _read(prompts: Sequence[NuggetPrompt], answers: GetAnswers) -> tuple[list[list[str] | Unread], str]:
+    """Read the answers; ask once more where one cannot be read. Also return the time of the last answer."""
     if not prompts:
         return [], ""
-    answers = list((yield prompts))
-    results = [read_answer(answer, prompt) for answer, prompt in zip(answers, prompts, strict=True)]
+    found = list(answers(prompts))
+    results = [read_answer(answer, prompt) for answer, prompt in zip(found, prompts, strict=True)]
     failed = [
-        at
-        for at, result in enumerate(results)
-        if isinstance(result, Unread) and isinstance(answers[at], Kept)
+        at for at, result in enumerate(results) if isinstance(result, Unread) and isinstance(found[at], Kept)
     ]
-    if failed:
-        again = yield [_once_more(prompts[at]) for at in failed]
-        for at, answer in zip(failed, again, strict=True):
-            answers[at], results[at] = answer, read_answer(answer, prompts[at])
+    again = answers([_once_more(prompts[at]) for at in failed]) if failed else ()
+    for at, answer in zip(failed, again, strict=True):
+        found[at], results[at] = answer, read_answer(answer, prompts[at])
     times = (
         answer.time
-        for answer, result in zip(answers, results, strict=True)
+        for answer, result in zip(found, results, strict=True)
         if isinstance(answer, Kept) and not isinstance(result, Unread)
     )
     return results, max(times, default="")
@@ -199,7 +168,7 @@ def _once_more(prompt: NuggetPrompt) -> NuggetPrompt:
 
 
 def _creator_prompt(
-    query: str, window: Sequence[str], nuggets: Sequence[str], render: Render, fitted: Fit
+    query: str, window: Sequence[str], nuggets: Sequence[str], render: Render, writer: Writer
 ) -> NuggetPrompt:
     values = {
         "query": query,
@@ -209,7 +178,7 @@ def _creator_prompt(
     }
     numbered = "\n".join(f"[{number}] {text}" for number, text in enumerate(window, 1))
     return NuggetPrompt(
-        "creator", *fitted(lambda context: render("creator", {**values, "context": context}), numbered)
+        "creator", *writer.fitted(lambda context: render("creator", {**values, "context": context}), numbered)
     )
 
 

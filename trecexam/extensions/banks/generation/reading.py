@@ -32,8 +32,9 @@ _TRIES = 8
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.S)
 #: Where JSON, or a Python list, begins; a bracket in prose is followed by other things.
 _START = re.compile(r"[\[{](?=\s*(?:[\"'\u201c\[{]|$))")
-#: Possessive: a model that continues with thousands of line breaks must not be tried in all ways to split
-#: them.
+#: A bracket, or a string up to its end: a quote is inside unless a comma, a colon, a bracket ... follows it.
+#: Possessive, so that an answer of thousands of quotes or line breaks is not split in all ways there are.
+_TOKEN = re.compile(r'[\[\]{}]|"(?:[^"\\]|\\.?|"(?!\s{0,200}(?:[,:\]}"`/#]|\Z)))*+(?:"|\Z)', re.S)
 _SINGLE = re.compile(r"\[\s*'([^\"\[\]{}]*)'\s*+,?\s*+\]?[\s}]*+\Z")
 _BULLET = re.compile(r"\s*(?:(?:Q(?:uestion)?|Nugget)?\s*\(?\d{1,3}[.):]|[-*\u2022\u2013])\s+(\S.*)", re.I)
 _NUMBER = re.compile(r"(?:(?:Q|Question|Nugget)\s*)?\(?\d{1,3}[.):]\s+|[-*\u2022\u2013]\s+", re.I)
@@ -45,14 +46,14 @@ missing_for_reading = partial(missing_packages, ("json_repair",), install("opena
 
 
 class ReadItems(NamedTuple):
-    """The texts of the items in an answer, and whether the answer ends early."""
+    """The texts of the items in an answer; `cut` where the answer ends early."""
 
     texts: tuple[str, ...]
     cut: bool = False
 
 
 def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
-    """The items in an answer; without the last, incomplete one if the answer ends early.
+    """Read the items in an answer; without the last, incomplete one if the answer ends early.
 
     Args:
         cut: the model is known to have been stopped before its end.
@@ -75,75 +76,54 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
 
 
 def _json(text: str, kind: Kind) -> ReadItems:
-    """The items of the JSON, or an attempt at it, that the text begins with."""
-    whole, cut = _bounded(text)
-    for parse in (json.loads, _single_quoted, _mended):
-        try:
-            value = parse(whole)
-        except (ValueError, RecursionError):
-            continue
-        texts = tuple(_texts(value, kind))
-        if not texts:
-            continue
-        if isinstance(value, dict) and len(texts) == 1 and not cut:
-            # Objects one after the other, one per line.
-            texts += _following(text[len(whole) :], kind)
-        return ReadItems(texts, cut)
-    return ReadItems((), cut)
-
-
-def _following(text: str, kind: Kind) -> tuple[str, ...]:
-    decoder = json.JSONDecoder()
+    """Read the items of the JSON that the text begins with; or of objects, one after the other."""
     texts: list[str] = []
-    while start := re.match(r"[\s,]*(?=\{)", text):
-        try:
-            value, end = decoder.raw_decode(text, start.end())
-        except (ValueError, RecursionError):
-            break
-        texts += _texts(value, kind)
-        text = text[end:]
-    return tuple(texts)
+    while True:
+        whole, cut = _bounded(text)
+        value = _value(whole)
+        found = list(_texts(value, kind))
+        texts += found
+        further = re.match(r"[\s,]*(?=\{)", text[len(whole) :])
+        if cut or not further or not isinstance(value, dict) or len(found) != 1:
+            return ReadItems(tuple(texts), cut)
+        text = text[len(whole) + further.end() :]
 
 
 def _bounded(text: str) -> tuple[str, bool]:
-    """The text from its first bracket to the one that closes it; or, where none does, up to its last whole
-    string, and True. "" of what has too many brackets in brackets."""
-    depth = 0
-    inside = escaped = False
-    last = 0
-    for offset, character in enumerate(text):
-        if inside:
-            if escaped:
-                escaped = False
-            elif character == "\\":
-                escaped = True
-            elif character == '"' and _ends(text, offset):
-                inside, last = False, offset + 1
-        elif character == '"':
-            inside = True
-        elif character in "[{":
+    """Return the text from its first bracket to the one that closes it; or, where none does, up to its last
+    whole string, and True. "" of what has too many brackets in brackets."""
+    depth = last = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in ("[", "{"):
             depth += 1
             if depth > DEPTH:
                 return "", False
-        elif character in "]}":
+            continue
+        if token[0][0] == '"' and (len(token[0]) == 1 or token[0][-1] != '"'):
+            break
+        last = token.end()
+        if token[0] in ("]", "}"):
             depth -= 1
-            last = offset + 1
             if depth == 0:
                 return text[:last], False
-    if last == 0 and "'" in text:
+    if last == 0:
         # A Python list with single quotes, where an apostrophe may look like an end.
         last = max((end.end(1) for end in re.finditer(r"(')\s*,", text)), default=0)
     return text[:last], True
 
 
-def _ends(text: str, offset: int) -> bool:
-    """Whether a quote can end a string: a comma, colon, bracket, another string, or nothing follows."""
-    after = re.match(r"\s*(.|$)", text[offset + 1 : offset + 200], re.S)
-    return after is None or after[1] in {"", ",", ":", "]", "}", '"', "`", "/", "#"}
+def _value(text: str) -> Any:
+    """Return the value of JSON, or of an attempt at it; None of anything else."""
+    for parse in (json.loads, _single_quoted, _mended):
+        try:
+            return parse(text)
+        except (ValueError, RecursionError):
+            continue
+    return None
 
 
 def _single_quoted(text: str) -> list[str]:
-    """A Python list of strings in single quotes, in which apostrophes need not be escaped."""
+    """Return a Python list of strings in single quotes, in which apostrophes need not be escaped."""
     match = _SINGLE.search(text)
     if match is None:
         raise ValueError("no such list")
