@@ -6,7 +6,7 @@ import datetime
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from itertools import takewhile
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -101,7 +101,7 @@ class AskingResult(Generic[Key]):
     asked: int = 0
     reused: int = 0
     unwritten: tuple[tuple[Key, str], ...] = ()
-    used: Usage = Usage()
+    used: Usage = field(default_factory=Usage)
     cost: float | None = None
     why: str = ""
 
@@ -186,8 +186,8 @@ def writing_job(
     """Return the job that asks these prompts, and writes a file of what was answered.
 
     Args:
-        write: reads the replies (`read_replies`) and writes the file. Where the model cannot be asked, the file
-            is written of what was paid for before the error is raised.
+        write: reads the replies (`read_replies`) and writes the file. Where the model cannot be asked, what
+            was paid for is written before the error is raised.
         further: gives the prompts of the next round, after each round; none where there is nothing to ask.
         prompts: what would be asked in all rounds, for an estimate; None where there is one round.
         more: `tries` and `n_forgotten` of the job.

@@ -169,7 +169,7 @@ def left_out_line(dropped: Mapping[str, int]) -> str:
 
 
 def known_texts(items: Iterable[Item]) -> set[tuple[str, ...]]:
-    """Return the case-folded texts of a query's items, former ones too: edited items are not to come again."""
+    """Return the folded texts of a query's items, former ones too: an edited item is not to come again."""
     return {
         folded(text)
         for item in items
