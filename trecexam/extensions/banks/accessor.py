@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from trecexam.extensions.banks.bank_difference import BankDiff
 from trecexam.extensions.banks.check import asks_a_bank, check_track
 from trecexam.extensions.banks.checks import Checked
-from trecexam.extensions.banks.diff import bank_diff
+from trecexam.extensions.banks.diff import BankDiff, bank_diff
 from trecexam.extensions.banks.editing import BankEditing
 from trecexam.extensions.banks.generation.calls import bank_job
 from trecexam.extensions.banks.generation.generate import Generated
