@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from converters.bank_lines import scan_bank
 from converters.errors import ConversionError
@@ -27,11 +27,19 @@ from trecexam.extensions.ragval.knowledge.reading import read_question
 from trecexam.files.atomic import replace_together
 from trecexam.folder import TrackFolder
 from trecexam.graders.replies import Unread
-from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
-from trecexam.graders.writing.base import Fitted, Writer
+from trecexam.graders.writing.asking import (
+    AskingResult,
+    Job,
+    PromptSet,
+    Reply,
+    read_replies,
+    unread_reasons,
+    writing_job,
+)
+from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.create import create_writer, keeping_writers
-from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
-from trecexam.grades.missing_banks import check_unchanged, lines_of, read_target
+from trecexam.graders.writing.kept_answers import Kept
+from trecexam.grades.missing_banks import check_unchanged, read_target
 
 #: Where [generator] says nothing else: questions are to differ.
 TEMPERATURE, SEED = 1.0, 0
@@ -43,19 +51,13 @@ _NOT_OURS = (
 )
 
 
-class QuestionRequest(NamedTuple):
-    """A question to write: a block, and the index of the writer."""
-
-    block: Block
-    place: int
-
-
 @dataclass(frozen=True)
 class QuestionPlan:
-    """The requested questions and the output files.
+    """The blocks to ask about, and the output files.
 
     Attributes:
-        requests: in the order of the blocks; those that the file has already are not among them.
+        blocks: by id, in the order of their file; `requests` are (block_id, index of the writer) of the
+            questions that are to be written: those that the file has already are not among them.
         output: bank.questions.jsonl of the track; `content` is what it holds now.
         known_ids: of questions that the bank has.
         texts: (block_id, text) of the questions that the file has.
@@ -64,7 +66,8 @@ class QuestionPlan:
         rejected: lines of it that are no blocks.
     """
 
-    requests: tuple[QuestionRequest, ...]
+    blocks: Mapping[str, Block]
+    requests: tuple[tuple[str, int], ...]
     output: Path
     content: bytes
     known_ids: frozenset[str]
@@ -102,8 +105,16 @@ def questions_job(
     """Writes questions about knowledge blocks with a language model, like `ragval questions`."""
     writers = _writers(folder.config, folder.root, per_block)
     plan = _plan(folder, None if blocks is None else Path(blocks), [writer.seed for writer in writers])
-    prompts = _prompts(plan, keeping_writers(folder, *writers))
-    return Job(partial(_write_questions, plan, prompts), lambda: prompts)
+    # The writers differ in their seeds alone.
+    fitted = {
+        block_id: named("question").about(plan.blocks[block_id], writers[0])
+        for block_id in dict.fromkeys(block_id for block_id, _ in plan.requests)
+    }
+    prompts = [
+        PromptSet.of_fitted(source, {key: fitted[key] for key, writer in plan.requests if writer == index})
+        for index, source in enumerate(keeping_writers(folder, *writers))
+    ]
+    return writing_job(prompts, partial(_write, plan, prompts))
 
 
 def _writers(config: TrackConfig, root: Path, number: int) -> list[Writer]:
@@ -147,19 +158,16 @@ def _plan(folder: TrackFolder, blocks: Path | None, seeds: Sequence[int | None])
     once: dict[str, Block] = {}
     for block in blocks_read:
         once.setdefault(block.block_id, block)
-    all_requests = [
-        QuestionRequest(block, seed_index) for block in once.values() for seed_index in range(len(seeds))
-    ]
-    requests = tuple(
-        request for request in all_requests if (request.block.block_id, seeds[request.place]) not in have
-    )
+    every = [(block_id, index) for block_id in once for index in range(len(seeds))]
+    requests = tuple((block_id, index) for block_id, index in every if (block_id, seeds[index]) not in have)
     return QuestionPlan(
+        once,
         requests,
         target,
         content,
         frozenset(known_ids),
         texts,
-        len(all_requests) - len(requests),
+        len(every) - len(requests),
         len(blocks_read) - len(once),
         tuple(rejected),
     )
@@ -180,88 +188,49 @@ def _questions_there(path: Path) -> tuple[frozenset[tuple[str, int | None]], fro
     return frozenset(seeds), frozenset(texts)
 
 
-def _prompts(plan: QuestionPlan, writers: Sequence[KeepingWriter]) -> list[PromptSet[str]]:
-    """The prompts of each writer, by block_id."""
-    fitted: dict[str, Fitted] = {}
-    by_writer: list[dict[str, Fitted]] = [{} for _ in writers]
-    for block, seed_index in plan.requests:
-        # The writers differ in their seeds alone.
-        if block.block_id not in fitted:
-            fitted[block.block_id] = named("question").about(block, writers[0].writer)
-        by_writer[seed_index][block.block_id] = fitted[block.block_id]
-    return [PromptSet.of_fitted(*each) for each in zip(writers, by_writer, strict=True)]
+def _write(plan: QuestionPlan, prompts: Sequence[PromptSet[str]], result: AskingResult[str]) -> Questions:
+    """Writes the new questions to the end of the file, and answers that are none to another one."""
+    known_ids, texts = set(plan.known_ids), set(plan.texts)
 
+    def read(block_id: str, kept: Kept) -> str | Unread:
+        question = read_question(kept.text, cut=kept.cut)
+        if isinstance(question, Unread):
+            return question
+        key = block_id, question.casefold()
+        if key in texts:
+            return Unread("the block has this question already")
+        texts.add(key)
+        return question
 
-def _write_questions(plan: QuestionPlan, prompts: Sequence[PromptSet[str]], ask: Ask) -> Questions:
-    """Calls the model for the blocks, and writes all questions to the file at the end."""
-    try:
-        result: AskingResult[str] = ask(prompts)
-    except TrecexamError:
-        _write(plan, prompts)
-        raise
-    questions, unread = _write(plan, prompts)
-    cut = len(frozenset().union(*(each.cut for each in prompts)))
-    return Questions(
-        asked=result.asked,
-        reused=result.reused,
-        unwritten=result.unwritten,
-        used=result.used,
-        cost=result.cost,
-        why=result.why,
+    order = {block_id: number for number, block_id in enumerate(plan.blocks)}
+    replies = sorted(read_replies(prompts, read), key=lambda reply: order[reply.key])
+    lines: list[bytes] = []
+    failed: list[bytes] = []
+    for reply in replies:
+        if isinstance(reply.record, Unread):
+            row = {"block_id": reply.key, "seed": reply.writer.seed, "reason": reply.record.reason}
+            failed.append(line_of({**row, "raw": reply.kept.text}))
+        else:
+            lines.append(line_of(_row(plan.blocks[reply.key], reply.record, reply, known_ids)))
+    if replies:
+        check_unchanged(plan.output, plan.content)
+        contents = {plan.unread_file: b"".join(failed)}
+        if lines:
+            before = plan.content + b"\n" * (bool(plan.content) and not plan.content.endswith(b"\n"))
+            contents[plan.output] = b"".join([before, *lines])
+        replace_together(contents)
+    return result.made(
+        Questions,
         plan=plan,
-        questions=questions,
-        cut=cut,
-        unread=unread,
+        questions=len(lines),
+        cut=len(frozenset().union(*(each.cut for each in prompts))),
+        unread=unread_reasons(replies),
     )
 
 
-def _write(plan: QuestionPlan, prompts: Sequence[PromptSet[str]]) -> tuple[int, dict[str, int]]:
-    """Writes the file; returns the number of new questions, and reasons for unusable answers."""
-    known_ids, texts = set(plan.known_ids), set(plan.texts)
-    answered = [dict(each.answered()) for each in prompts]
-    lines: list[bytes] = []
-    failed: list[dict[str, Any]] = []
-    for block, seed_index in plan.requests:
-        answer = answered[seed_index].get(block.block_id)
-        if answer is None:
-            continue
-        writer = prompts[seed_index].source.writer
-        question = read_question(answer.text, cut=answer.cut)
-        if isinstance(question, str):
-            key = block.block_id, question.casefold()
-            question = Unread("the block has this question already") if key in texts else question
-            texts.add(key)
-        if isinstance(question, Unread):
-            failed.append(
-                {
-                    "block_id": block.block_id,
-                    "seed": writer.seed,
-                    "reason": question.reason,
-                    "raw": answer.text,
-                }
-            )
-        else:
-            lines.append(line_of(_row(plan, writer, block, question, answer, known_ids)))
-    if not lines and not failed:
-        return 0, {}
-    check_unchanged(plan.output, plan.content)
-    before = lines_of(plan.content)
-    if lines and before and not before[-1].endswith(b"\n"):
-        before[-1] += b"\n"
-    contents = {plan.unread_file: b"".join(map(line_of, failed))}
-    if lines:
-        contents[plan.output] = b"".join([*before, *lines])
-    replace_together(contents)
-    return len(lines), dict(Counter(row["reason"] for row in failed).most_common())
-
-
-def _row(
-    plan: QuestionPlan, writer: Writer, block: Block, question: str, answer: Kept, known_ids: set[str]
-) -> dict[str, Any]:
-    number = 1
-    while f"{block.block_id}/{number}" in known_ids:
-        number += 1
-    question_id = f"{block.block_id}/{number}"
+def _row(block: Block, question: str, reply: Reply[str, str], known_ids: set[str]) -> dict[str, Any]:
+    ids = (f"{block.block_id}/{number}" for number in count(1))
+    question_id = next(each for each in ids if each not in known_ids)
     known_ids.add(question_id)
     return {
         "question_id": question_id,
@@ -269,11 +238,5 @@ def _row(
         **{key: value for key, value in block.row.items() if key not in (*_NOT_OURS, "content", "text")},
         "block_id": block.block_id,
         "content": block.content,
-        "origin": {
-            "prompt": named("question").name,
-            "model": writer.model,
-            "seed": writer.seed,
-            "time": answer.time,
-            "text": question,
-        },
+        "origin": reply.origin(named("question").name, text=question),
     }

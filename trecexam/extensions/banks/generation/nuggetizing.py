@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 from trecexam.extensions.banks.generation.generate import Listed
 from trecexam.extensions.banks.generation.prompts import ItemRequest, prompt_text
 from trecexam.extensions.banks.generation.reading import MENDED, read_items, tidy
-from trecexam.graders.replies import ENDED_EARLY, Unread, read_reply
+from trecexam.graders.replies import ENDED_EARLY, Unread, whole_text
 from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.kept_answers import Kept
 from trecexam.templates import filled
@@ -150,12 +150,10 @@ def read_answer(answer: Kept | Unread, prompt: NuggetPrompt) -> list[str] | Unre
     if isinstance(answer, Unread):
         return answer
     # An incomplete list would lose earlier nuggets.
-    reply = read_reply(answer.text, cut=answer.cut)
-    if reply.ends_early:
-        return Unread(f"its answer {ENDED_EARLY.reason}")
-    if prompt.stage == "creator":
-        return _read_nuggets(reply.text)
-    return _read_labels(reply.text, prompt.n_labels)
+    text = whole_text(answer.text, cut=answer.cut)
+    if isinstance(text, Unread):
+        return Unread(f"its answer {text.reason}" if text is ENDED_EARLY else "its answer is empty")
+    return _read_nuggets(text) if prompt.stage == "creator" else _read_labels(text, prompt.n_labels)
 
 
 def _once_more(prompt: NuggetPrompt) -> NuggetPrompt:
@@ -216,5 +214,4 @@ def _read_labels(answer: str, number: int) -> list[str] | Unread:
 
 
 def _what_came(answer: str) -> str:
-    start = " ".join(answer.split())[:60]
-    return f"its answer begins '{start}'" if start else "its answer is empty"
+    return f"its answer begins '{' '.join(answer.split())[:60]}'"
