@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from converters.fields import made_id
 from converters.records import Item, Origin
@@ -122,7 +122,7 @@ def write_items(
     prompt: ItemPrompt,
     writer: Writer,
     listed: Mapping[ItemRequest, Listed],
-    result: AskingResult[ItemRequest],
+    result: AskingResult[Any],
     n_cut: int = 0,
 ) -> Generated:
     """Write the new items to the file, and return the result.

@@ -97,8 +97,8 @@ def nuggets_job(
                 done[request] = done[request]._replace(problem=f"{done[request].problem}; {plan.asks_again}")
         n_cut = sum(prompt.cut for prompt in seen.values())
         # Steps without an answer are among the failures.
-        whole: AskingResult[ItemRequest] = replace(result, unwritten=(), reused=reused)
-        return write_items(plan, prompt, writers["creator"].writer, done, whole, n_cut)
+        result = replace(result, unwritten=(), reused=reused)
+        return write_items(plan, prompt, writers["creator"].writer, done, result, n_cut)
 
     def supposed() -> Sequence[PromptSet[str]]:
         """Return the prompts of all steps; a missing answer is supposed to be as long as it may be.
