@@ -150,15 +150,16 @@ def test_labels_ranks_means_and_tau_equal_those_of_two_updates(
         assert by.kendall_tau == pytest.approx(tau_b(before, after))
         assert {row.run for row in by.runs} == set(before) == set(after)
         for row in by.runs:
-            assert (row.mean_before, row.mean_after) == pytest.approx((before[row.run], after[row.run]))
-            assert (row.rank_before, row.rank_after) == (rank(before, row.run), rank(after, row.run))
+            assert (row.mean_old, row.mean_new) == pytest.approx((before[row.run], after[row.run]))
+            assert (row.rank_old, row.rank_new) == (rank(before, row.run), rank(after, row.run))
             first = [
                 changed[query_id, doc_id]
                 for query_id in ("q1", "q2", "q3")
                 for doc_id in runs[row.run].ranking(query_id, depth)
                 if row.moved and (query_id, doc_id) in changed
             ]
-            assert (row.labels, row.items) == (first.count(True), first.count(False))
+            assert row.labels_changed == first.count(True)
+            assert ("with other items" in row.because) == (False in first)
             assert bool(row.because) == row.moved
         assert by.reranked == sum(rank(before, name) != rank(after, name) for name in before)
     assert found.new.ungraded == {}
@@ -315,11 +316,11 @@ def test_each_compared_bank_file_replaces_the_track_file_of_its_kind(track: Path
     variant(track, bank(track), retire_two)
     found = difference(track, old, bank(track))
     assert found.new.files == ("bank.questions.jsonl", "bank.nuggets.jsonl")
-    assert (found.old.n_items, found.new.n_items, found.unused) == (13, 11, ())
+    assert (found.old.items, found.new.items, found.unused) == (13, 11, ())
     assert [row.change for row in found.items] == ["retired", "retired"]
     new = variant(track, tmp_path / "new.jsonl", retire_two)
     whole = difference(track, old, new)
-    assert (whole.old.n_items, whole.new.n_items) == (12, 10)
+    assert (whole.old.items, whole.new.items) == (12, 10)
     assert whole.unused == ("bank.nuggets.jsonl", "bank.questions.jsonl")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -66,58 +66,64 @@ class LabelChange(NamedTuple):
 
 
 class RunChange(NamedTuple):
-    """A run before and after.
+    """A run before and after, by a measure.
 
-    Attributes:
-        rank_before, rank_after: from 1; runs with equal means share the better rank. None without a mean.
-        labels: how many of its first passages (to the pool's depth) have another label; 0 if the run stays.
-        items: how many of them reach other items under the same label.
-        because: why the run moved, in a few words; "" if it stays.
+    Ranks are from 1; runs with equal means share the better rank; None without a mean. `move` is by how many
+    ranks the run is better now. `labels_changed`: of its first passages (to the pool's depth), 0 if the run
+    stays. `because` says why it moved, in a few words.
     """
 
     run: str
-    rank_before: int | None
-    rank_after: int | None
-    mean_before: float | None
-    mean_after: float | None
-    labels: int = 0
-    items: int = 0
+    measure: str
+    rank_old: int | None
+    rank_new: int | None
+    move: int | None
+    mean_old: float | None
+    mean_new: float | None
+    labels_changed: int = 0
     because: str = ""
 
     @property
     def moved(self) -> bool:
         """Whether the rank or the mean changed; how a sum was rounded is no change."""
-        return self.rank_before != self.rank_after or _key(self.mean_before) != _key(self.mean_after)
+        return self.rank_old != self.rank_new or _key(self.mean_old) != _key(self.mean_new)
 
 
-@dataclass(frozen=True)
-class BankSide:
+class BankSide(NamedTuple):
     """One of the two banks, on the track's pool.
 
     Attributes:
         files: as they were named, with the track's other bank files.
-        query_ids: the queries that means are over.
-        n_items, n_retired: its items; the retired ones are not among the first.
-        n_cells: (passage, item) pairs that can be graded, and not those of passages without a text.
+        queries: the queries that means are over.
+        items, retired_items: how many; the retired ones are not among the first.
+        cells: (passage, item) pairs that can be graded, and not those of passages without a text.
         ungraded: (query_id, item_id) -> how many cells of the item have no grade.
-        refused: what of the files was rejected, in words.
+        not_taken: what of the files was rejected, in words.
         own: whether it is the track's bank, which updates grade.
         cautions: what one must know to read its scores, one per line.
     """
 
     files: tuple[str, ...]
-    query_ids: tuple[str, ...]
-    n_items: int
-    n_retired: int
-    n_cells: int
-    ungraded: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    refused: tuple[str, ...] = ()
-    own: bool = False
-    cautions: tuple[str, ...] = ()
+    queries: tuple[str, ...]
+    items: int
+    retired_items: int
+    cells: int
+    ungraded: Mapping[tuple[str, str], int]
+    not_taken: tuple[str, ...]
+    own: bool
+    cautions: tuple[str, ...]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the bank has."""
+        ungraded = [
+            {"query_id": query_id, "item_id": item_id, "cells": cells}
+            for (query_id, item_id), cells in self.ungraded.items()
+        ]
+        return {**dict(zip(self._fields[:7], self[:7], strict=True)), "ungraded": ungraded}
 
 
-@dataclass(frozen=True)
-class MeasureDiff:
+class MeasureDiff(NamedTuple):
     """The two leaderboards by one measure; `runs` are in the order of the new one.
 
     `kendall_tau` is tau-b over the runs on both, in -1..1; NaN where it is undefined: fewer than two runs, or
@@ -131,7 +137,7 @@ class MeasureDiff:
     @property
     def reranked(self) -> int:
         """Runs on both leaderboards whose rank differs."""
-        return sum(row.rank_before != row.rank_after for row in self.runs)
+        return sum(row.rank_old != row.rank_new for row in self.runs)
 
     @property
     def moved(self) -> int:
@@ -214,43 +220,19 @@ class BankDiff(Result):
     def facts(self) -> dict[str, Any]:
         """What the two banks have, and the items that this track's grader does not ask about."""
         not_asked = sorted(item_id for _, item_id in self.not_asked)
-        return {"old": _side(self.old), "new": _side(self.new), "not_asked": not_asked}
+        return {"old": self.old.facts, "new": self.new.facts, "not_asked": not_asked}
 
 
 def _run_table(measures: Iterable[MeasureDiff]) -> Table:
     """A row per measure and run: ranks (from 1; ties share the better one), change of rank, and means."""
-    header = ("run", "measure", "rank.old", "rank.new", "move", "mean.old", "mean.new")
-    rows: Iterator[tuple[Value, ...]] = (
-        (
-            *(row.run, by.measure, row.rank_before, row.rank_after),
-            None if row.rank_before is None or row.rank_after is None else row.rank_before - row.rank_after,
-            *(row.mean_before, row.mean_after, row.labels, row.because),
-        )
-        for by in measures
-        for row in by.runs
-    )
-    return Table((*header, "labels_changed", "because"), tuple(rows), layout=Layout(("run", "measure")))
+    header = tuple(name.replace("_old", ".old").replace("_new", ".new") for name in RunChange._fields)
+    return Table(header, tuple(row for by in measures for row in by.runs), layout=Layout(("run", "measure")))
 
 
 def _differing(table: Table, what: str) -> Table:
     """The rows whose rank or label differs."""
     old, new = (table.header.index(f"{what}.{side}") for side in ("old", "new"))
     return replace(table, rows=tuple(row for row in table.rows if row[old] != row[new]))
-
-
-def _side(side: BankSide) -> dict[str, Any]:
-    return {
-        "files": list(side.files),
-        "queries": list(side.query_ids),
-        "items": side.n_items,
-        "retired_items": side.n_retired,
-        "cells": side.n_cells,
-        "ungraded": [
-            {"query_id": query_id, "item_id": item_id, "cells": cells}
-            for (query_id, item_id), cells in side.ungraded.items()
-        ],
-        "not_taken": list(side.refused),
-    }
 
 
 def bank_diff(
@@ -275,7 +257,7 @@ def bank_diff(
     changes = bank_changes(before.whole, after.whole)
     label_changes = tuple(_label_changes(before, after, changes))
     kinds = loader.needs.kinds
-    queries = before.side.query_ids, after.side.query_ids
+    queries = before.side.queries, after.side.queries
     common = [query_id for query_id in queries[0] if query_id in queries[1]]
 
     def compared(*query_ids: Collection[str]) -> tuple[MeasureDiff, ...]:
@@ -456,26 +438,29 @@ def _compared(
     runs: dict[str, Run] = {printable(name): run for name, run in after.track.runs.items()}
     rows = []
     for run in sorted(means[1], key=lambda run: (new_ranks.get(run, math.inf), run)):
-        row = RunChange(run, old_ranks.get(run), new_ranks.get(run), means[0].get(run), means[1][run])
+        rank_old, rank_new = old_ranks.get(run), new_ranks.get(run)
+        move = None if rank_old is None or rank_new is None else rank_old - rank_new
+        row = RunChange(run, name, rank_old, rank_new, move, means[0].get(run), means[1][run])
         if row.moved:
-            first = [
-                changed[query_id, doc_id]
+            differ = [
+                changed[query_id, doc_id].before != changed[query_id, doc_id].after
                 for query_id in changed_queries
                 for doc_id in runs[run].ranking(query_id, depth)
                 if (query_id, doc_id) in changed
             ]
-            n_labels = sum(each.before != each.after for each in first)
-            row = row._replace(labels=n_labels, items=len(first) - n_labels)
-            row = row._replace(because=_because(row, depth))
+            row = row._replace(labels_changed=sum(differ))
+            row = row._replace(because=_because(row, len(differ) - sum(differ), depth))
         rows.append(row)
     return MeasureDiff(name, tuple(rows), _tau(*means))
 
 
-def _because(row: RunChange, depth: int) -> str:
-    parts = [f"{plural(row.labels, 'label')} of its first {depth} changed"] if row.labels else []
-    if row.items:
-        parts.append(f"{plural(row.items, 'passage')} of its first {depth} with other items")
-    if not parts and _key(row.mean_before) == _key(row.mean_after):
+def _because(row: RunChange, n_items: int, depth: int) -> str:
+    """Say why a run moved; `n_items` of its first passages reach other items under the same label."""
+    n_labels = row.labels_changed
+    parts = [f"{plural(n_labels, 'label')} of its first {depth} changed"] if n_labels else []
+    if n_items:
+        parts.append(f"{plural(n_items, 'passage')} of its first {depth} with other items")
+    if not parts and _key(row.mean_old) == _key(row.mean_new):
         parts.append("others moved")
     return "; ".join(parts)
 
@@ -506,8 +491,8 @@ def _summary(diff: BankDiff) -> Iterator[str]:
     """Notes: which items differ, how many labels differ, and what is not graded yet."""
     sides = (("OLD", diff.old), ("NEW", diff.new))
     sizes = [
-        f"{name} {plural(side.n_items, 'item')} of {plural(len(side.query_ids), 'query')}"
-        + (f" ({side.n_retired:,} more retired)" if side.n_retired else "")
+        f"{name} {plural(side.items, 'item')} of {plural(len(side.queries), 'query')}"
+        + (f" ({side.retired_items:,} more retired)" if side.retired_items else "")
         for name, side in sides
     ]
     done = "no item differs"
@@ -525,7 +510,7 @@ def _summary(diff: BankDiff) -> Iterator[str]:
     if diff.unused:
         yield f"OLD and NEW were compared as whole banks, without the track's files {', '.join(diff.unused)}"
     for (name, side), (_, other) in zip(sides, reversed(sides), strict=True):
-        only = sorted(set(side.query_ids) - set(other.query_ids))
+        only = sorted(set(side.queries) - set(other.queries))
         if only:
             yield f"only {name} has {counted(only, 'query')}: each mean is over all queries of its bank"
     n_changed = sum(row.before != row.after for row in diff.labels)
@@ -533,9 +518,9 @@ def _summary(diff: BankDiff) -> Iterator[str]:
     more = f"; {plural(same, 'passage')} with other items under the same label" if same else ""
     yield f"{plural(n_changed, 'label')} differ{more}"
     for name, side in sides:
-        if side.refused:
-            others = f", and {len(side.refused) - 1:,} more" if len(side.refused) > 1 else ""
-            yield f"{name}: rejected {side.refused[0]}{others}"
+        if side.not_taken:
+            others = f", and {len(side.not_taken) - 1:,} more" if len(side.not_taken) > 1 else ""
+            yield f"{name}: rejected {side.not_taken[0]}{others}"
         yield from (f"{name}: {caution}" for caution in side.cautions)
         if side.ungraded:
             item_ids = [item_id for _, item_id in side.ungraded]
@@ -544,6 +529,6 @@ def _summary(diff: BankDiff) -> Iterator[str]:
             spelt = shorten_list(item_ids, SPELT, quote="")
             yield (
                 f"{plural(len(item_ids), 'item')} of {name} {verb} cells without a grade, "
-                f"{sum(side.ungraded.values()):,} of {side.n_cells:,} ({spelt}): "
+                f"{sum(side.ungraded.values()):,} of {side.cells:,} ({spelt}): "
                 f"{hint}run `trecexam watch --once` first, or read the labels of {name} as a lower bound"
             )
