@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,25 +38,9 @@ N_PASSAGES = 25
 
 
 @pytest.fixture
-def track(tmp_path: Path) -> Callable[..., Path]:
+def track(server_track: Callable[..., Path]) -> Callable[..., Path]:
     """Makes a track without a bank; settings go into [generator]."""
-
-    def made(url: str, **settings: Any) -> Path:
-        root = tmp_path / "track"
-        (root / "runs").mkdir(parents=True, exist_ok=True)
-        (root / "queries.tsv").write_text("".join(f"{key}\t{text}\n" for key, text in QUERIES.items()))
-        (root / "passages.jsonl").write_text(
-            "".join(json.dumps({"docid": f"d{n:02}", "text": f"Text {n:02}."}) + "\n" for n in range(40))
-        )
-        (root / "runs" / "a.run").write_text(
-            "".join(f"{q} Q0 d{n:02} {n} {99 - n} a\n" for q in QUERIES for n in range(N_PASSAGES))
-        )
-        words = {"name": "openai", "model": "tiny", "base_url": url, **settings}
-        lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
-        (root / "trecexam.toml").write_text(f"[generator]\n{lines}")
-        return root
-
-    return made
+    return partial(server_track, QUERIES, [f"Text {n:02}." for n in range(40)], N_PASSAGES)
 
 
 def is_creation(exchange: Exchange) -> bool:
@@ -234,30 +219,6 @@ def test_a_step_that_stays_unreadable_keeps_the_previous_list_and_is_reported(
     assert "query q1: passages 11 to 20 changed no nugget: its answer begins 'No." in err
     assert "nuggets 11 to 15 got no importance" in err
     assert "\x1b" not in err
-
-
-FORMS: dict[str, Callable[[list[str]], str]] = {
-    "JSON in a fence": lambda nuggets: f"```json\n{json.dumps(nuggets)}\n```",
-    "Python in a fence": lambda nuggets: f"```python\n{nuggets}\n```",
-    "with an introduction": lambda nuggets: f"Updated Nugget List: {nuggets}\nThat is all.",
-    "after thoughts": lambda nuggets: f'<think>["no"]</think>{nuggets}',
-    "a numbered list": lambda nuggets: "\n".join(f"{n}. {each}" for n, each in enumerate(nuggets, 1)),
-    "an object": lambda nuggets: json.dumps({"nuggets": nuggets}),
-}
-
-
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_lists_are_read_in_any_form(track: Callable[..., Path], form: Callable[[list[str]], str]) -> None:
-    told = ['says "fly" twice', "it's a bee's wing", "third, of (three)"]
-
-    def script(exchange: Exchange) -> None:
-        exchange.say(form(told if is_creation(exchange) else ["Vital", "okay", "vital"]))
-
-    with serving(script) as server:
-        root = track(server.url)
-        assert generated(root, "--query", "q1", "--passages", "10") == 0
-        assert len(server.bodies) == 2
-    assert bank_of(root)["q1"] == [(told[0], "vital"), (told[2], "vital"), (told[1], "okay")]
 
 
 def test_a_generation_killed_between_steps_resumes(track: Callable[..., Path]) -> None:
@@ -457,20 +418,3 @@ def test_local_models_generate_nuggets_and_are_loaded_once(
     assert generated(root, "--query", "q1", "--passages", "3") == 0
     assert bank_of(root)["q1"] == kept_by_nuggetizer([fact(f"{n:02}") for n in range(3)])
     assert (len(loaded), told) == (1, {system_of("creator"), system_of("scorer")})
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["--prompt", "nuggets", "--passages", "3"], "prompt nuggets does not read passages"),
-        (["--prompt", "nuggetiser"], "did you mean 'nuggetizer'?"),
-    ],
-)
-def test_invalid_requests_are_a_one_line_error(
-    track: Callable[..., Path], capsys: pytest.CaptureFixture[str], words: list[str], reason: str
-) -> None:
-    root = track("http://127.0.0.1:9/v1")
-    assert run(["bank", "generate", str(root), *words]) == 2
-    err = capsys.readouterr().err.strip()
-    assert reason in err
-    assert len(err.splitlines()) == 1

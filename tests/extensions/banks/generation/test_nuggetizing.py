@@ -80,6 +80,9 @@ def test_any_model_output_is_read_or_reported(said: str) -> None:
         ('{"nuggets": ["a"]}', ("a",)),
         ("Here:\n- a fact\n- another", ("a fact", "another")),
         ('["a", "b"', ("a", "b")),
+        ("Updated Nugget List: ['it\\'s', 'b, (c)']\nThat is all.", ("it's", "b, (c)")),
+        ('<think>["no"]</think>["a"]', ("a",)),
+        ("1. a fact\n2. another", ("a fact", "another")),
     ],
 )
 def test_lists_are_read_leniently(said: str, texts: tuple[str, ...]) -> None:
