@@ -23,7 +23,6 @@ from trecexam.graders.writing.asking import (
     Reply,
     read_replies,
     unread_reasons,
-    writing_job,
 )
 from trecexam.graders.writing.create import keeping_writers
 from trecexam.results.table import to_json
@@ -105,7 +104,7 @@ def exam_job(
             replace_together(contents)
         return result.made(GeneratedExam, output=exam, questions=questions, badly_parsed=badly_parsed)
 
-    return writing_job([prompts], write)
+    return Job([prompts], write)
 
 
 def _check_ours(exam: Path) -> None:

@@ -13,7 +13,7 @@ from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import recall, remember
 from trecexam.folder import TrackFolder
 from trecexam.graders.replies import read_reply
-from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, read_replies, writing_job
+from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, read_replies
 from trecexam.graders.writing.create import keeping_writers
 from trecexam.inputs.inputs import whole_bank
 
@@ -119,4 +119,4 @@ def answers_job(folder: TrackFolder) -> Job[Answers]:
             )
         return result.made(Answers, bounds=tuple(bounds))
 
-    return writing_job([prompts], write)
+    return Job([prompts], write)

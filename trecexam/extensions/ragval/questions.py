@@ -34,7 +34,6 @@ from trecexam.graders.writing.asking import (
     Reply,
     read_replies,
     unread_reasons,
-    writing_job,
 )
 from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.create import create_writer, keeping_writers
@@ -114,7 +113,7 @@ def questions_job(
         PromptSet.of_fitted(source, {key: fitted[key] for key, writer in plan.requests if writer == index})
         for index, source in enumerate(keeping_writers(folder, *writers))
     ]
-    return writing_job(prompts, partial(_write, plan, prompts))
+    return Job(prompts, partial(_write, plan, prompts))
 
 
 def _writers(config: TrackConfig, root: Path, number: int) -> list[Writer]:

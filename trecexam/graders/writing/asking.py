@@ -115,23 +115,24 @@ class AskingResult(Generic[Key]):
         return kind(**{each.name: getattr(self, each.name) for each in fields(AskingResult)}, **values)
 
 
-#: Asks prompts; `asked` and `reused` of the result are of all rounds of a job.
-Ask = Callable[[Sequence[PromptSet[Any]]], AskingResult[Any]]
-
-
 @dataclass(frozen=True)
 class Job(Generic[Made]):
     """Something that models are to write. It is done once.
 
     Attributes:
-        run: asks prompts, in one round or several, and makes something of the answers.
-        prompts: gives what would be asked in all rounds, for an estimate.
+        prompts: of the first round.
+        write: reads the replies (`read_replies`) and writes the file. Where the model cannot be asked, what
+            was paid for is written before the error is raised.
+        further: gives the prompts of the next round, after each round; none where there is nothing to ask.
+        supposed: gives what would be asked in all rounds, for an estimate; None where there is one round.
         tries: how often a prompt is sent at most, as its answer may be one that cannot be read.
         n_forgotten: stored answers that were dropped, as they cannot be read.
     """
 
-    run: Callable[[Ask], Made]
-    prompts: Callable[[], Sequence[PromptSet[Any]]]
+    prompts: Sequence[PromptSet[Any]]
+    write: Callable[[AskingResult[Any]], Made]
+    further: Callable[[AskingResult[Any]], Sequence[PromptSet[Any]]] = lambda result: ()
+    supposed: Callable[[], Sequence[PromptSet[Any]]] | None = None
     tries: int = 1
     n_forgotten: int = 0
 
@@ -142,7 +143,7 @@ class Job(Generic[Made]):
             timed: has a model in this process answer up to 85 of the prompts, to see how long all would take;
                 what it writes is not kept. Raises a GraderError where it cannot be run.
         """
-        estimated = estimate(self.prompts(), timed=timed)
+        estimated = estimate(self.supposed() if self.supposed else self.prompts, timed=timed)
         names = ("tokens_out_at_most", "cost_at_most", "calls_at_most")
         most = {name: value for name in names if (value := getattr(estimated, name)) is not None}
         return estimated._replace(**{name: self.tries * value for name, value in most.items()})
@@ -161,51 +162,23 @@ class Job(Generic[Made]):
         Raises:
             GraderError: the model cannot be asked at all; what it had answered is kept.
         """
-        asked = reused = 0
+        prompts, asked, reused = self.prompts, 0, 0
 
         def show(now: int, of: int) -> None:
             if progress is not None:
                 progress(asked + now, asked + of)
 
-        def ask(prompt_sets: Sequence[PromptSet[Any]]) -> AskingResult[Any]:
-            nonlocal asked, reused
-            result = _ask_all(prompt_sets, show, stop or (lambda: False), spent_by_graders)
-            asked, reused = asked + result.asked, reused + result.reused
-            return replace(result, asked=asked, reused=reused)
-
-        return self.run(ask)
-
-
-def writing_job(
-    prompt_sets: Sequence[PromptSet[Key]],
-    write: Callable[[AskingResult[Key]], Made],
-    further: Callable[[AskingResult[Key]], Sequence[PromptSet[Key]]] = lambda result: (),
-    prompts: Callable[[], Sequence[PromptSet[Key]]] | None = None,
-    **more: int,
-) -> Job[Made]:
-    """Return the job that asks these prompts, and writes a file of what was answered.
-
-    Args:
-        write: reads the replies (`read_replies`) and writes the file. Where the model cannot be asked, what
-            was paid for is written before the error is raised.
-        further: gives the prompts of the next round, after each round; none where there is nothing to ask.
-        prompts: what would be asked in all rounds, for an estimate; None where there is one round.
-        more: `tries` and `n_forgotten` of the job.
-    """
-
-    def run(ask: Ask) -> Made:
-        rounds: Sequence[PromptSet[Key]] = prompt_sets
         while True:
             try:
-                result = ask(rounds)
+                result = _ask_all(prompts, show, stop or (lambda: False), spent_by_graders)
             except TrecexamError as error:
-                write(AskingResult(why=str(error)))
+                self.write(AskingResult(why=str(error)))
                 raise
-            rounds = () if result.why else further(result)
-            if not rounds:
-                return write(result)
-
-    return Job(run, prompts or (lambda: prompt_sets), **more)
+            asked, reused = asked + result.asked, reused + result.reused
+            result = replace(result, asked=asked, reused=reused)
+            prompts = () if result.why else self.further(result)
+            if not prompts:
+                return self.write(result)
 
 
 def estimate(prompt_sets: Sequence[PromptSet[Any]], *, timed: bool = False) -> Estimate:

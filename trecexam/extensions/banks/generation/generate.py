@@ -20,7 +20,7 @@ from trecexam.extensions.banks.generation.reading import read_items, tidy
 from trecexam.extensions.banks.lines import merged
 from trecexam.files.atomic import replace as replace_file
 from trecexam.graders.replies import Unread
-from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, read_replies, writing_job
+from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, read_replies
 from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.grades.missing_banks import check_unchanged
@@ -102,7 +102,7 @@ def items_job(
         }
         return write_items(plan, prompt, source.writer, listed, result)
 
-    return writing_job([prompts], write, n_forgotten=len(unread))
+    return Job([prompts], write, n_forgotten=len(unread))
 
 
 def _listed(plan: BankPlan, prompt: ItemPrompt, request: ItemRequest, kept: Kept) -> Listed:

@@ -22,7 +22,7 @@ from trecexam.extensions.banks.generation.nuggetizing import (
 from trecexam.extensions.banks.generation.plan import BankPlan
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
 from trecexam.graders.replies import Unread
-from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, writing_job
+from trecexam.graders.writing.asking import AskingResult, Job, PromptSet
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 
 #: One writer for both stages if the model accepts no system messages.
@@ -118,9 +118,7 @@ def nuggets_job(
         lists(answers)
         return _prompt_sets(every, writers)
 
-    return writing_job(
-        _prompt_sets(first, writers), write, further, supposed, tries=2, n_forgotten=n_forgotten
-    )
+    return Job(_prompt_sets(first, writers), write, further, supposed, tries=2, n_forgotten=n_forgotten)
 
 
 def _forget_unread(
