@@ -284,12 +284,11 @@ def _answers(
             for prompt, text in batch:
                 if not isinstance(text, Unwritten):
                     limit = cut_at(text.text, writer.new_tokens, cut=text.cut)
-                    tokens = text.tokens_in, text.tokens_out
-                    stored = Kept(text.text, limit is not None, now, *tokens, cut_at=limit)
+                    stored = Kept(text.text, now, text.tokens_in, text.tokens_out, cut_at=limit)
                     new_answers.append((prompt, stored))
                 elif text.refused:
                     # A refusal is an answer.
-                    new_answers.append((prompt, Kept(text.reason, cut=False, time=now, refused=True)))
+                    new_answers.append((prompt, Kept(text.reason, now, refused=True)))
                 else:
                     failed[prompt] = text.reason
             # Requests that end meanwhile count with the next batch.

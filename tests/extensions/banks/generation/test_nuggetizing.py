@@ -42,7 +42,7 @@ def answer_with(list_answer: str, label: str = "okay") -> Answer:
 
     def answer(prompt: NuggetPrompt) -> Kept:
         text = list_answer if prompt.stage == "creator" else str([label] * prompt.n_labels)
-        return Kept(text, cut=False, time="t")
+        return Kept(text, "t")
 
     return answer
 
@@ -101,6 +101,6 @@ def test_lists_are_read_leniently(said: str, texts: tuple[str, ...]) -> None:
 )
 def test_labels_are_read_leniently(labels: str) -> None:
     def answer(prompt: NuggetPrompt) -> Kept:
-        return Kept('["a", "b"]' if prompt.stage == "creator" else labels, cut=False, time="")
+        return Kept('["a", "b"]' if prompt.stage == "creator" else labels, "")
 
     assert nuggets_of(answer).importances == ["vital", "okay"]

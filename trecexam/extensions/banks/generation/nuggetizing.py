@@ -122,7 +122,7 @@ def nuggetize(
 
 def supposed_answer(prompt: NuggetPrompt) -> Kept:
     """An answer of maximum length, to estimate the following steps."""
-    return Kept(json.dumps(["vital"] * prompt.n_labels or _LONGEST), cut=False, time="")
+    return Kept(json.dumps(["vital"] * prompt.n_labels or _LONGEST), time="")
 
 
 def _read(prompts: Sequence[NuggetPrompt], answers: GetAnswers) -> tuple[list[list[str] | Unread], str]:
