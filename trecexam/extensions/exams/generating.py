@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from converters.fields import made_id
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import ExamQuestion, Source, exam_line, read_sources
 from trecexam.extensions.exams.filtering import GENERATION, companion_file
-from trecexam.extensions.exams.questions import prompts as published
 from trecexam.extensions.exams.questions.reading import Read, read_question, shuffled
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import read_object
@@ -26,7 +26,10 @@ from trecexam.graders.writing.asking import (
 )
 from trecexam.graders.writing.create import keeping_writers
 from trecexam.results.table import to_json
+from trecexam.templates import filled
 
+#: The published prompt (ICML 2024), stored with each question.
+PROMPT = "mcq-generation"
 #: The ending of the file of answers that are not questions.
 UNREAD = ".unread.jsonl"
 #: Of the order of the candidates.
@@ -67,7 +70,7 @@ def exam_job(
     (source,) = keeping_writers(folder)
     plain = source.writer.plain
     prompts = PromptSet(
-        source, {doc_id: published.prompt(each, task_domain, plain) for doc_id, each in sources.items()}
+        source, {doc_id: _prompt(each, task_domain, plain) for doc_id, each in sources.items()}
     )
 
     def write(result: AskingResult[str]) -> GeneratedExam:
@@ -92,7 +95,7 @@ def exam_job(
                 "badly_parsed": badly_parsed,
                 "passages": len(sources),
                 "task_domain": task_domain,
-                "prompt": published.NAME,
+                "prompt": PROMPT,
                 "model": source.writer.model,
                 "seed": source.writer.seed,
                 "shuffle_seed": _SEED,
@@ -105,6 +108,20 @@ def exam_job(
         return result.made(GeneratedExam, output=exam, questions=questions, badly_parsed=badly_parsed)
 
     return Job([prompts], write)
+
+
+def _prompt(source: Source, task_domain: str, plain: Callable[[str], str]) -> str:
+    """The prompt for one passage, without control tokens. A title is a line before the passage."""
+    documentation = f"{source.title}\n{source.text}" if source.title else source.text
+    values = {"task_domain": plain(task_domain), "documentation": plain(documentation)}
+    return filled(_published(), values, jinja=False, name=PROMPT)
+
+
+@cache
+def _published() -> str:
+    """The published text, including its literal braces."""
+    path = Path(__file__).parent / "questions" / "texts" / f"{PROMPT}.txt"
+    return path.read_text(encoding="utf-8").removesuffix("\n")
 
 
 def _check_ours(exam: Path) -> None:
@@ -134,6 +151,6 @@ def _question(source: Source, reply: Reply[str, Read], read: Read) -> ExamQuesti
             **({"title": source.title} if source.title else {}),
             "raw": reply.kept.text,
             "shuffle": {"seed": _SEED, "order": list(order)},
-            "origin": reply.origin(published.NAME),
+            "origin": reply.origin(PROMPT),
         },
     )

@@ -8,7 +8,7 @@ from typing import Literal
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval.formats.knowledge import TRUTHFULNESS, line_of
-from trecexam.extensions.ragval.knowledge.prompts import named
+from trecexam.extensions.ragval.knowledge.prompts import asking, display_name
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import recall, remember
 from trecexam.folder import TrackFolder
@@ -77,7 +77,7 @@ def answers_job(folder: TrackFolder) -> Job[Answers]:
     prompts = PromptSet.of_fitted(
         source,
         {
-            (bound, item.query_id): named(bound).asking(item.text, item.gold_answers[0], writer, most)
+            (bound, item.query_id): asking(bound, item.text, item.gold_answers[0], writer, most)
             for bound in BOUNDS
             for item in items
         },
@@ -96,7 +96,7 @@ def answers_job(folder: TrackFolder) -> Job[Answers]:
                 "answer": reply.record,
                 "n_input_tokens": reply.kept.tokens_in,
                 "n_output_tokens": reply.kept.tokens_out,
-                "origin": reply.origin(named(bound).name, cut=reply.kept.cut),
+                "origin": reply.origin(display_name(bound), cut=reply.kept.cut),
             }
             lines[bound].append(line_of(row))
         contents = {bound: b"".join(of_bound) for bound, of_bound in lines.items() if of_bound}

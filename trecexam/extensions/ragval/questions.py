@@ -22,7 +22,7 @@ from trecexam.extensions.ragval.formats.knowledge import (
     line_of,
     read_blocks,
 )
-from trecexam.extensions.ragval.knowledge.prompts import named
+from trecexam.extensions.ragval.knowledge.prompts import about, display_name
 from trecexam.extensions.ragval.knowledge.reading import read_question
 from trecexam.files.atomic import replace_together
 from trecexam.folder import TrackFolder
@@ -106,7 +106,7 @@ def questions_job(
     plan = _plan(folder, None if blocks is None else Path(blocks), [writer.seed for writer in writers])
     # The writers differ in their seeds alone.
     fitted = {
-        block_id: named("question").about(plan.blocks[block_id], writers[0])
+        block_id: about(plan.blocks[block_id], writers[0])
         for block_id in dict.fromkeys(block_id for block_id, _ in plan.requests)
     }
     prompts = [
@@ -237,5 +237,5 @@ def _row(block: Block, question: str, reply: Reply[str, str], known_ids: set[str
         **{key: value for key, value in block.row.items() if key not in (*_NOT_OURS, "content", "text")},
         "block_id": block.block_id,
         "content": block.content,
-        "origin": reply.origin(named("question").name, text=question),
+        "origin": reply.origin(display_name("question"), text=question),
     }
