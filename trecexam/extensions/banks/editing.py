@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -167,7 +166,8 @@ class _Bank:
     def change(self, path: Path, old: Item, new: Item, note: Mapping[str, Any]) -> Edited:
         """Write an item in place of another."""
         lines = self.files[path].lines
-        at = next(number for number, line in enumerate(lines) if old in line.parsed.items)
+        ids = [[item.item_id for item in line.parsed.items] for line in lines]
+        at = next(number for number, of_line in enumerate(ids) if old.item_id in of_line)
         row = dict(lines[at].row)
         if new.text != old.text:
             keys = SINGLE_TEXT_KEYS.get(new.kind, ())
@@ -210,7 +210,8 @@ class _Bank:
             raise ConversionError(path, None, reason + '(`"retired": true` takes its line out)')
         if b"".join(row_line(line.row) for line in file.lines) != file.content:
             names = (path.with_name(f"{path.name}.orig{number or ''}") for number in count())
-            shutil.copy2(path, next(name for name in names if not name.exists()))
+            kept = next(name for name in names if not name.exists())
+            files.replace(kept, file.content, mode=path.stat().st_mode & 0o777)
         # A link stays a link.
         files.replace(Path(os.path.realpath(path)), b"".join(map(row_line, rows)))
         return self.edited(path, new, old, written=True)
