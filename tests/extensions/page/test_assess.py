@@ -26,6 +26,8 @@ from trecexam.features.override import overriding
 from trecexam.folder import TrackFolder
 
 SCALE = '[judging]\nscale = ["off topic", "related", "to the point"]\nguidelines = "guide.md"\n'
+#: What assessors judge where no scale is set, in a track that has official judgments.
+ITEMS = "[judging]\nwhole_passage = false\n"
 PLAN = (
     PlannedTask("ada", "q1", "q1-d03"),
     PlannedTask("ada", "q1", "q1-d00"),
@@ -54,7 +56,7 @@ def open_team(track: Path, tmp_path: Path) -> Iterator[Callable[..., Team]]:
     tokens |= add_tokens(path, ["bob"])
 
     def team(settings: str = "", plan: tuple[PlannedTask, ...] = PLAN) -> Team:
-        opened.append(client_of(prepared(track, settings, plan), users=Users(path)))
+        opened.append(client_of(prepared(track, settings or ITEMS, plan), users=Users(path)))
         return Team(opened[-1].__enter__().app, path, tokens)
 
     yield team
@@ -563,6 +565,7 @@ def test_nuggets_are_labelled_support_partial_or_not(open_team: Callable[..., Te
 def test_without_a_plan_each_assessor_gets_what_nobody_else_judged(
     open_team: Callable[..., Team], track: Path
 ) -> None:
+    (track / "qrels.txt").unlink()
     team = open_team(SCALE, ())
     ada, bob = team.client("ada"), team.client("bob")
     address = first(ada)
@@ -577,6 +580,7 @@ def test_without_a_plan_each_assessor_gets_what_nobody_else_judged(
 def test_without_a_plan_concurrent_judgments_of_a_passage_are_both_accepted(
     open_team: Callable[..., Team], track: Path
 ) -> None:
+    (track / "qrels.txt").unlink()
     team = open_team(SCALE, ())
     ada, bob = team.client("ada"), team.client("bob")
     address = first(ada)
@@ -598,6 +602,7 @@ def test_without_a_plan_concurrent_judgments_of_a_passage_are_both_accepted(
 def test_without_a_plan_a_passage_judged_meanwhile_is_accepted_only_with_an_unmodified_form(
     open_team: Callable[..., Team], track: Path
 ) -> None:
+    (track / "qrels.txt").unlink()
     team = open_team(SCALE, ())
     ada, bob = team.client("ada"), team.client("bob")
     address = first(ada)

@@ -102,7 +102,7 @@ def test_behind_https_the_cookie_is_secure(
         assert ("Secure" in parts) is url.startswith("https")
         assert not any(part.startswith("Domain") for part in parts)
         # All other logins too.
-        for line in client.get(f"{front.prefix}/judge").headers.get_list("set-cookie"):
+        for line in client.get(f"{front.prefix}/assess").headers.get_list("set-cookie"):
             assert path in line
             assert ("Secure" in line) is url.startswith("https")
 
@@ -255,12 +255,3 @@ def test_a_link_fills_in_the_token_and_one_click_logs_in(team: Team) -> None:
     other = browser.get("/login", params={"token": team.tokens["orla"]})
     assert other.status_code == 200
     assert "Log out" in other.text
-
-
-def test_the_trail_of_judgments_belongs_to_the_user_not_the_browser(team: Team) -> None:
-    browser = team.client("orla")
-    browser.post("/override", data=rating(browser, **{"from": "judge"}))
-    page = browser.get("/judge?query=q1&doc=d0", follow_redirects=True)
-    browser.post("/logout", data={"csrf": csrf_in(page.text)})
-    log_in(browser, team.tokens["rudi"])
-    assert 'id="judge-undo"' not in browser.get("/judge?query=q1&doc=d0").text

@@ -177,10 +177,10 @@ def test_an_error_page_shown_to_an_assessor_reveals_nothing(
         assert ("secret-doc" in answer.text) is shown
 
 
-def test_without_users_there_is_no_login_and_no_assessor_page(
+def test_without_users_there_is_no_login_and_who_judges_gives_a_name(
     graded_once: Path, open_client: Callable[..., TestClient]
 ) -> None:
     client = open_client(graded_once)
-    for path in ("/login", "/assess"):
-        assert client.get(path).status_code == 404
+    assert client.get("/login").status_code == 404
+    assert client.get("/assess").headers["location"] == "/who?back=%2Fassess"
     assert "Log out" not in client.get("/").text
