@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def test_who_gives_a_name_judges_by_keys_skips_goes_back_and_switches_keys_off(
     graded: Path, page: Page
 ) -> None:
-    (graded / "trecexam.toml").open("a").write('[judging]\nscale = ["no", "partly", "yes"]\n')
+    (graded / "qrels.txt").unlink()
+    settings = graded / "trecexam.toml"
+    settings.write_text(settings.read_text() + '[judging]\nscale = ["no", "partly", "yes"]\n')
     with serving(graded) as served:
         page.goto(f"{served.url}/")
         page.get_by_role("link", name="Judge", exact=True).click()

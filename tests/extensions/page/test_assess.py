@@ -404,7 +404,7 @@ def test_undo_of_cannot_judge_restores_the_ratings(open_team: Callable[..., Team
 def test_an_error_in_a_note_is_shown_next_to_it_and_no_input_is_lost(
     open_team: Callable[..., Team], track: Path, settings: str, typed: str, trouble: str, kept: str
 ) -> None:
-    browser = open_team(settings + ("" if settings else "[judging]\n") + "reason = true\n").client("ada")
+    browser = open_team(settings + ("" if settings else ITEMS) + "reason = true\n").client("ada")
     address = first(browser)
     answer = judge(browser, address, item_1="2", note=typed, why="clear")
     assert answer.status_code == 422
@@ -514,14 +514,15 @@ def test_missing_guidelines_stop_no_assessor_and_are_reported_to_organizers(
 def test_whole_passages_are_judged_only_if_the_track_asks_for_it(
     open_team: Callable[..., Team], track: Path
 ) -> None:
+    (track / "qrels.txt").unlink()
     browser = open_team("[judging]\nwhole_passage = true\n").client("ada")
     address = first(browser)
     page = browser.get(address).text
     assert page.count("How well does it answer as a whole?") == 1
     n = page.count("data-question")
     judge(browser, address, **{f"item_{n}": "3"})
-    assert "perfectly relevant" in page
-    assert lines(track, "judgments.tsv") == [("q1-d03", "", "3", "ada", "")]
+    assert "partially relevant and complete" in page
+    assert lines(track, "overrides.tsv") == [("q1-d03", "", "3", "ada", "")]
     (track / "trecexam.toml").write_text((track / "trecexam.toml").read_text().replace("= true", "= false"))
     assert "as a whole" not in browser.get(address).text
 
