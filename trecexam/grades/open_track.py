@@ -34,14 +34,12 @@ from trecexam.grades.diagnostics import none_is_read, nothing_read
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Graded, Grading, Progress, without_codes, without_errors
 from trecexam.grades.judging_scale import judging_scale
-from trecexam.grades.kept_codes import KeptCodes
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.grades.measures import check_importance, check_measures
 from trecexam.grades.overrides import Overrides, resolve
 from trecexam.grades.sheets import UNREAD, Sheet
 from trecexam.grades.store import GradeStore
-from trecexam.grades.stored_grades import StoredGrades
-from trecexam.grades.stored_sheets import sheets_of, with_new_grades
+from trecexam.grades.stored_grades import KeptCodes, StoredGrades, sheets_of, with_new_grades
 from trecexam.grades.value_cache import ValueCache
 from trecexam.inputs.dropped_runs import DroppedRuns
 from trecexam.inputs.input_files import sha256_of
