@@ -201,10 +201,10 @@ class Grading:
         store = self._store()
         items = list(dict.fromkeys(cell.item for cell, _ in batch))
         texts = list(dict.fromkeys(cell.text for cell, _ in batch))
-        item_rows = dict(zip(items, store.add_ids("item", [asked_digest(i) for i in items]), strict=True))
-        passage_rows = dict(
-            zip(texts, store.add_ids("passage", [passage_digest(t) for t in texts]), strict=True)
-        )
+        item_ids = store.add_ids("item", [asked_digest(item) for item in items])
+        passage_ids = store.add_ids("passage", [passage_digest(text) for text in texts])
+        item_rows = dict(zip(items, item_ids, strict=True))
+        passage_rows = dict(zip(texts, passage_ids, strict=True))
         rows = (GradeRow(item_rows[cell.item], passage_rows[cell.text], *answer) for cell, answer in batch)
         store.add(self._grader_id(), rows, self.grader.environment)
 

@@ -142,7 +142,7 @@ class GradeStore(StoreConnection):
         return self.add_ids("environment", [text], "details")[0]
 
     def ids(self, table: str, keys: Sequence[bytes | str], column: str = "digest") -> list[int | None]:
-        """Return the rows of these keys in a table ("item", "passage" ...), in this order; None for new ones."""
+        """Return the rows of these keys in a table ("item", "passage" ...); None for new ones."""
         query = f"SELECT id FROM {table} WHERE {column} = ?"
         with self._reading():
             last: int = self._db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]
