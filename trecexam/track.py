@@ -188,7 +188,7 @@ class Track:
             TrecexamError, ConversionError: none can.
         """
         selected = self._selected
-        each = selected.each(lambda view: view.estimate(view.load(), retry_errors=retry_errors))
+        each = selected.each(lambda view: view.grading.estimate(view.load(), retry_errors=retry_errors))
         return reduce(Estimate.plus, each)
 
     def status(self) -> Status:

@@ -20,8 +20,8 @@ def test_a_grade_is_found_after_reopening(tmp_path: Path) -> None:
         store.add(grader, [GradeRow(item, passage, 4, "ok", "4.", (0.0, 0.1, 0.1, 0.1, 0.6, 0.1))])
     with GradeStore(path) as store:
         assert store.grader_id(b"g") == grader
-        (grades,) = store.columns(grader, [item])
-        assert (grades.passage_ids.tolist(), grades.codes.tolist()) == ([passage], [4])
+        grades = store.columns(grader, [item])
+        assert (grades.keys.tolist(), grades.codes.tolist()) == ([item << 32 | passage], [4])
         assert store.answers(grader, item)[passage].answer == "4."
         assert store.answers(grader, item)[passage].probabilities == (0.0, 0.1, 0.1, 0.1, 0.6, 0.1)
 

@@ -1,16 +1,18 @@
-"""A grader at work: cells without a grade in, grades into the store batch by batch, and what it took."""
+"""A grader at work: grades into the store batch by batch, what it takes, and grades that were lost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from trecexam.bank.model import asked_digest, passage_digest
+from trecexam.errors import StoreError, quoted
+from trecexam.files.kept import read_object, recall
 from trecexam.graders.base import (
     Answer,
     Cell,
@@ -21,13 +23,20 @@ from trecexam.graders.base import (
     identity_digest,
     identity_json,
 )
-from trecexam.graders.meter import Meter, Spent, Usage
+from trecexam.graders.kept_vectors import no_kept_vectors
+from trecexam.graders.meter import MeasuredTime, Meter, Spent, Usage, measured
+from trecexam.graders.registry import is_standard
 from trecexam.graders.replies import FirstReplies
+from trecexam.graders.writing.base import WritingGrader
+from trecexam.graders.writing.kept_answers import AnswerFile
 from trecexam.grades.cell_order import is_useful, missing_rows, useful_cells
 from trecexam.grades.diagnostics import none_is_read
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.sheets import CODES, ERROR, MISSING, UNREAD
-from trecexam.grades.store import GradeRow, GradeStore
+from trecexam.grades.store import GradeRow
+
+if TYPE_CHECKING:
+    from trecexam.grades.open_track import GraderView
 
 
 class Graded(NamedTuple):
@@ -59,13 +68,8 @@ def missing_cells(track: GradedTrack, only: Mapping[str, Collection[str]] | None
         only: query_id -> the doc_ids whose cells are meant; None for all.
     """
     for row in missing_rows(track, only):
-        for column in row.columns.tolist():
+        for column in row.columns:
             yield row.cell(track, column)
-
-
-def without_errors(track: GradedTrack) -> GradedTrack:
-    """Forget answers that are errors; where no reply can be read, all replies."""
-    return without_codes(track, (*UNREAD, ERROR) if none_is_read(track) else (ERROR,))
 
 
 def without_codes(track: GradedTrack, forgotten: Sequence[int]) -> GradedTrack:
@@ -103,26 +107,11 @@ def with_recorded_answers(track: GradedTrack) -> GradedTrack:
 
 
 class Grading:
-    """One grader's work on one track.
+    """One grader's work on one track."""
 
-    Args:
-        store: gives the open store.
-        purse: the section whose budget pays.
-        beside: gives the track's other graders that it pays for, who know their own prices.
-        by_writers: gives what writers used of that budget.
-    """
-
-    def __init__(
-        self,
-        grader: Grader,
-        store: Callable[[], GradeStore],
-        purse: str,
-        beside: Callable[[], Iterable[Grader]],
-        by_writers: Callable[[], Usage],
-    ) -> None:
-        self.grader = grader
-        self._store = store
-        self._purse, self._beside, self._by_writers = purse, beside, by_writers
+    def __init__(self, view: GraderView) -> None:
+        self._view = view
+        self.grader = view.grader
         self._used = Usage()
 
     def run(
@@ -158,7 +147,7 @@ class Grading:
         meter = self._meter()
         watch = Stopwatch(stop, paid=meter is not None)
         if meter is not None:
-            missing = takewhile(lambda _: not watch.stopped(), missing)
+            missing = itertools.takewhile(lambda _: not watch.stopped(), missing)
         if progress and (model := self.grader.model_to_load):
             progress(Progress(0, total, loading=model))
         batches = self.grader.grade(missing)
@@ -190,15 +179,21 @@ class Grading:
             return None
         return {"this_update": meter.as_json(self._used), "total": meter.as_json(self._used_by(self.grader))}
 
-    def estimate(self, track: GradedTrack) -> Estimate:
-        """Return what it would take to grade all cells without a grade; asks nobody."""
+    def estimate(self, track: GradedTrack, *, retry_errors: bool = False) -> Estimate:
+        """Return what it would take to grade all cells without a grade; asks nobody.
+
+        Args:
+            retry_errors: as if errors were forgotten; where no reply can be read, all replies.
+        """
+        if retry_errors:
+            track = without_codes(track, (*UNREAD, ERROR) if none_is_read(track) else (ERROR,))
         if self._meter() is None:
             return Estimate(track.counts.missing)
         return self.grader.estimate(missing_cells(track))
 
     def _record(self, batch: Sequence[tuple[Cell, Answer]]) -> None:
         """Store a batch of answers in one transaction."""
-        store = self._store()
+        store = self._view.store
         items = list(dict.fromkeys(cell.item for cell, _ in batch))
         texts = list(dict.fromkeys(cell.text for cell, _ in batch))
         item_ids = store.add_ids("item", [asked_digest(item) for item in items])
@@ -210,22 +205,21 @@ class Grading:
 
     def _grader_id(self) -> int:
         identity = self.grader.identity
-        return self._store().add_grader(identity_digest(identity), identity_json(identity))
+        return self._view.store.add_grader(identity_digest(identity), identity_json(identity))
 
     def _used_by(self, grader: Grader) -> Usage:
         """Return what a grader used so far, in all."""
-        grader_id = self._store().grader_id(identity_digest(grader.identity))
-        return Usage() if grader_id is None else Usage(*self._store().usage(grader_id))
+        return Usage(*self._view.store.usage(identity_digest(grader.identity)))
 
     def _spent_by(self, grader: Grader) -> Spent:
-        meter = grader.meter
-        return Spent() if meter is None else meter.spent(self._used_by(grader))
+        return Spent() if grader.meter is None else grader.meter.spent(self._used_by(grader))
 
     def _spent_beside(self) -> Spent:
         """Return what the other graders with the same budget used, those of extensions, too."""
-        own_digest = identity_digest(self.grader.identity)
-        graders = {identity_digest(each.identity): each for each in self._beside()}
-        meter, rest = self.grader.meter, Usage(*self._store().paid(self._purse, {own_digest, *graders}))
+        view, own_digest = self._view, identity_digest(self.grader.identity)
+        beside = view.track.gradings(view.purse, but=view.name)
+        graders = {identity_digest(each.grader.identity): each.grader for each in beside}
+        meter, rest = self.grader.meter, Usage(*view.store.paid(view.purse, {own_digest, *graders}))
         spent = (self._spent_by(each) for digest, each in graders.items() if digest != own_digest)
         return reduce(Spent.plus, spent, Spent() if meter is None else meter.spent(rest))
 
@@ -238,11 +232,93 @@ class Grading:
         meter = self.grader.meter
         if meter is not None:
             meter.before, meter.used = self._used_by(self.grader), Usage()
-            meter.beside = self._spent_beside().plus(meter.spent(self._by_writers()))
+            by_writers = AnswerFile(self._view.folder.answers_path).spent(self._view.purse)
+            meter.beside = self._spent_beside().plus(meter.spent(by_writers))
         return meter
 
     def _note_usage(self, meter: Meter | None) -> None:
         if meter is not None and meter.used != self._used:
             used = meter.used
-            self._store().add_usage(self._grader_id(), used.less(self._used), self._purse)
+            self._view.store.add_usage(self._grader_id(), used.less(self._used), self._view.purse)
             self._used = used
+
+
+# Grades that were lost
+
+
+def refuse_lost_grades(view: GraderView) -> None:
+    """To be called before grading, on the store unchanged.
+
+    Raises:
+        StoreError: cells that graders that cost had graded have no grade any more.
+    """
+    view.track.close_lost_store()
+    lost = lost_grades(view)
+    if lost:
+        how = "gone" if view.store.is_empty() else "an older one"
+        raise StoreError(
+            f"the store is {how}, and the {lost:,} cells that were graded once would be graded "
+            f"again, which costs: put it back, or `trecexam watch {quoted(view.folder.root)} --once "
+            "--regrade`",
+            path=view.folder.store_path,
+        )
+
+
+def lost_grades(view: GraderView) -> int:
+    """Return how many cells a grader that costs had graded and the store has lost.
+
+    Of an empty store that is by what is in `out/`, of others by how many it had after the last update.
+    """
+    folder, grader = view.folder, view.grader
+    if grader.meter is not None and view.store.is_empty():
+        manifest = read_object(folder.manifest_path)
+        try:
+            graded = sum(manifest["counts"][status] for status in ("ok", *CODES))
+            same = identity_json(manifest["grader"]) == identity_json(grader.identity)
+            return graded if same else 0
+        except (ValueError, KeyError, TypeError):
+            return 0
+    remembered = recall(folder.last_update_path).get(folder.grader or "", {}).get("stored", {})
+    return sum(max(0, remembered.get(digest, 0) - n) for digest, n in stored_grades(view).items())
+
+
+def stored_grades(view: GraderView) -> dict[str, int]:
+    """Return how many grades the store has, by the digest of the grader; {} of a grader without costs."""
+    if view.grader.meter is None:
+        return {}
+    digest = identity_digest(view.grader.identity)
+    row = view.store.grader_id(digest)
+    return {digest.hex(): 0 if row is None else view.store.count(row)}
+
+
+# The time that grading takes
+
+
+def measure_time(view: GraderView, track: GradedTrack | None = None) -> MeasuredTime | None:
+    """Grade up to 85 passages as they come, and extrapolate; None where that could cost or runs elsewhere.
+
+    Only graders that come with trecexam, count no tokens and run in this process are timed.
+
+    Args:
+        track: what the view loaded; None to load it.
+
+    Raises:
+        TrecexamError, ConversionError: the track cannot be read, or the grader cannot run.
+    """
+    track, grader = track or view.load(), view.grader
+    if isinstance(grader, WritingGrader):
+        is_here = grader.writer.is_here
+    else:
+        is_builtin = view.is_own and is_standard(view.config.grader.name)
+        is_here = is_builtin and view.config.ray.address is None
+    total = track.counts.missing
+    if not is_here or grader.meter is not None or not total:
+        return None
+
+    def grade(passages: Sequence[list[Cell]]) -> None:
+        with no_kept_vectors():
+            for _ in grader.grade(list(itertools.chain.from_iterable(passages))):
+                pass
+
+    groups = itertools.groupby(missing_cells(track), lambda cell: (cell.query_id, cell.text))
+    return measured(grade, (list(cells) for _, cells in groups), total, len)

@@ -200,9 +200,9 @@ class GradeStore(StoreConnection):
                 (grader_id, purse, *used),
             )
 
-    def usage(self, grader_id: int) -> tuple[int, int, int]:
-        """Return (requests, tokens in, tokens out) that this grader used so far."""
-        return self._used("grader_id = ?", grader_id)
+    def usage(self, digest: bytes) -> tuple[int, int, int]:
+        """Return (requests, tokens in, tokens out) that the grader with this digest used so far."""
+        return self._used("grader_id = ?", self.grader_id(digest))
 
     def paid(self, purse: str, without: Collection[bytes] = ()) -> tuple[int, int, int]:
         """Return (requests, tokens in, tokens out) paid from a purse, but for graders with these digests."""

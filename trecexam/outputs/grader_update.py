@@ -27,8 +27,7 @@ from trecexam.grades.diagnostics import (
 )
 from trecexam.grades.evaluation import official_values, own_leaderboard, rubric_values
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.grading import Progress
-from trecexam.grades.lost_grades import lost_grades, refuse_lost_grades, stored_grades
+from trecexam.grades.grading import Progress, lost_grades, refuse_lost_grades, stored_grades
 from trecexam.grades.open_track import GraderView
 from trecexam.grades.rejected import left_out, not_computable, rejected_rows
 from trecexam.grades.sheets import Counts
@@ -130,7 +129,7 @@ def update_grader(
                 runs=len(track.runs),
                 counts=asdict(track.counts),
                 rejected=rejected,
-                stored=[value for pair in stored_grades(loader).items() for value in pair],
+                stored=stored_grades(loader),
                 environments=loader.store.n_environments(),
             )
         with contextlib.suppress(OSError, AttributeError):

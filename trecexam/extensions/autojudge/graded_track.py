@@ -187,7 +187,7 @@ def _refuse_to_ask(loaders: OpenTrack) -> None:
         if lacks_bank(loaders[name].folder, loaders.files) and loaders[name].folder.config.has_writer:
             raise TrecexamError(f"{name}: its test bank is not written yet, {why}")
     for name, each in loaders.load().graded_tracks.items():
-        estimate = loaders[name].estimate(each)
+        estimate = loaders[name].grading.estimate(each)
         if estimate.cells and estimate.tokens_in is not None:
             raise TrecexamError(f"{name}: no answer is stored for {plural(estimate.cells, 'cell')}, {why}")
 

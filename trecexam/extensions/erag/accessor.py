@@ -14,9 +14,7 @@ from trecexam.files.track_lock import TrackLock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing.create import writing_purse
-from trecexam.grades.grading import Progress
-from trecexam.grades.grading_time import measure_time
-from trecexam.grades.lost_grades import refuse_lost_grades
+from trecexam.grades.grading import Progress, measure_time, refuse_lost_grades
 from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.inputs.measure_names import Measures, names_of
 from trecexam.inputs.protected import refuse_folder
