@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,15 +131,6 @@ def test_an_update_that_grades_caches_its_codes_although_its_store_stays_open(
     # Closing does not change which store they belong to.
     refuse_to_read(monkeypatch)
     assert values(root)[0] == expected
-
-
-def test_damaged_codes_are_read_from_the_store_again(root: Path) -> None:
-    expected, whole, rng = values(root), codes_of(root).read_bytes(), random.Random(0)
-    for _ in range(12):
-        place = rng.randrange(len(whole))
-        changed = bytes([whole[place] ^ (1 << rng.randrange(8))])
-        codes_of(root).write_bytes(whole[:place] + rng.choice([b"", changed + whole[place + 1 :]]))
-        assert values(root) == expected
 
 
 def test_a_track_is_loaded_once_while_none_of_its_files_changes(root: Path) -> None:
