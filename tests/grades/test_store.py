@@ -125,7 +125,7 @@ def test_columns_of_answers_equal_the_rows_for_any_text(
         rows = [GradeRow(odd, p, None, "unparsed", text) for p, text in zip(passages, texts, strict=True)]
         store.add(grader, rows)
         columns = store.columns(grader, [plain, odd, none], answers=True)
-        found = zip(columns.keys.tolist(), columns.codes.tolist(), columns.answers, strict=True)
+        found = zip(columns.keys.tolist(), columns.codes.tolist(), columns.answers.to_pylist(), strict=True)
         assert list(found) == [
             (item << 32 | passage, -2 if row.rating is None else row.rating, row.answer)
             for item in (plain, odd)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from trecexam.grades.store_connection import StoreConnection
@@ -52,12 +53,13 @@ class GradeColumns(NamedTuple):
     Attributes:
         keys: item << 32 | passage, see `Sheet.keys`.
         codes: the ratings 0..5, or -2 unparsed, -3 refused, -4 error.
-        answers, cut_at: raw answers, and the limits that ended them, 0 for none; empty if not requested.
+        answers: raw answers, by dictionary; None if not requested.
+        cut_at: the limits that ended answers, 0 for none.
     """
 
     keys: NDArray[np.int64]
     codes: NDArray[np.int8]
-    answers: NDArray[np.object_] = np.empty(0, np.object_)
+    answers: Any = None
     cut_at: NDArray[np.int64] = np.empty(0, np.int64)
 
     @classmethod
@@ -77,9 +79,11 @@ class GradeColumns(NamedTuple):
         in_order = np.argsort(keys, kind="stable")
         if rows.dtype == _NUMBERS:
             return cls(keys[in_order], codes[in_order])
-        if not all(isinstance(answer, str) for answer in rows["answer"]):
+        # Models say the same few things again and again.
+        answers = pa.array(rows["answer"][in_order], pa.string()).dictionary_encode()
+        if answers.null_count:
             raise ValueError("answers that are none")
-        return cls(keys[in_order], codes[in_order], rows["answer"][in_order], rows["cut_at"][in_order])
+        return cls(keys[in_order], codes[in_order], answers, rows["cut_at"][in_order])
 
     def places(self, keys: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return where each of these keys is; -1 where it is not."""

@@ -147,33 +147,28 @@ class StoredGrades:
         blocks = np.cumsum([of_sheet.size for of_sheet in keys]) // _CELLS
         for block in np.split(np.arange(len(sheets)), np.flatnonzero(np.diff(blocks)) + 1):
             stored = self._stored([keys[number] for number in block], answers=self._read is not None)
-            # Models say the same few things again and again.
-            answers = pa.array(stored.answers, pa.string()).dictionary_encode()
             for number in block:
                 sheet, at = sheets[number], stored.places(keys[number])
                 codes = np.where(at >= 0, stored.codes[at], np.int8(MISSING)) if len(stored.codes) else None
                 if codes is None:
                     codes = np.full(at.shape, MISSING, np.int8)
                 elif self._read is not None:
-                    self._read_anew(sheet, codes, at, stored.cut_at, answers)
+                    self._read_anew(sheet, codes, at, stored)
                 codes_by_sheet.append(codes.reshape(sheet.codes.shape))
         if self.grader_id is not None and any((codes == MISSING).any() for codes in codes_by_sheet):
             self.store.check()
         return codes_by_sheet
 
-    def _read_anew(
-        self, sheet: Sheet, codes: Codes, at: NDArray[np.intp], cut_at: NDArray[np.int64], answers: Any
-    ) -> None:
+    def _read_anew(self, sheet: Sheet, codes: Codes, at: NDArray[np.intp], stored: GradeColumns) -> None:
         """Replace the codes of a sheet by what its answers mean now; how they were read once does not count.
 
         Args:
-            codes, at: of each cell, as of `Sheet.flat`; its place in `cut_at` and `answers`, -1 for none.
-            cut_at, answers: the limits that ended the stored answers, and these answers by dictionary.
+            codes, at: of each cell, as of `Sheet.flat`; its place in `stored`, -1 for none.
         """
         assert self._read is not None
         cells = np.flatnonzero((at >= 0) & (codes >= UNPARSED))
-        limits, texts = cut_at[at[cells]], answers.dictionary
-        kinds = sheet.at(cells)[1] * len(texts) + numbers(answers.indices)[at[cells]]
+        limits, texts = stored.cut_at[at[cells]], stored.answers.dictionary
+        kinds = sheet.at(cells)[1] * len(texts) + numbers(stored.answers.indices)[at[cells]]
         distinct, kind_of = np.unique(kinds << 1 | (limits > 0), return_inverse=True)
         read = np.empty(len(distinct), np.int8)
         for index, kind in enumerate(distinct.tolist()):
@@ -286,7 +281,7 @@ class StoredGrades:
         at = stored.places(keys[0])
         found = np.full((at.size, *each), np.nan)
         if (at >= 0).any():
-            found[at >= 0] = read(stored.answers[at[at >= 0]].tolist())
+            found[at >= 0] = read(stored.answers.take(pa.array(at[at >= 0])).to_pylist())
         return sheet.spread(found, np.nan)
 
     def _graded(
