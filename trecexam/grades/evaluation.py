@@ -298,8 +298,8 @@ def _values(
 
     def evaluated(part: Stale) -> Iterator[NDArray[np.float64]]:
         evaluator, runs = evaluator_on(part.query_ids), [track.runs[run] for run in part.runs]
-        ranked = pooled_ranks(track, runs, evaluator.judged, evaluator.depth) or [None] * len(runs)
-        yield from map(evaluator.values, runs, ranked)
+        ranked = pooled_ranks(track, runs, evaluator.judged, evaluator.depth)
+        yield from map(evaluator.values, runs, ranked) if ranked else map(evaluator.values, runs)
         cache.failures.update(evaluator.failures)
 
     contents = track.inputs.dropped.run_contents

@@ -588,8 +588,7 @@ class GraderView:
             track = self.load()
             n_replies = track.grades.forget(track.sheets, UNREAD) if none_is_read(track) else 0
         self._last, self._grades = None, None
-        grader_id = StoredGrades(self.store, self.grader).grader_id
-        return n_replies + (0 if grader_id is None else self.store.forget(grader_id, "error"))
+        return n_replies + self.store.forget(StoredGrades(self.store, self.grader).grader_id, "error")
 
 
 def _digest(path: Path | None) -> str | None:

@@ -138,7 +138,7 @@ class Sheet:
         content = hashlib.blake2b(digest_size=16)
         lengths = [-1 if text is None else len(text) for text in self.texts]
         content.update(np.array([len(self.texts), *lengths], np.int64).tobytes())
-        content.update("".join(text or "" for text in self.texts).encode(errors="surrogatepass"))
+        content.update("".join(filter(None, self.texts)).encode(errors="surrogatepass"))
         for item in self.items:
             content.update(asked_digest(item) + item_digest(item))
         if self.cells is not None:
@@ -211,7 +211,7 @@ def count_cells(sheets: Iterable[Sheet]) -> Counts:
     total = dict.fromkeys(Counts.__dataclass_fields__, 0)
     for sheet in sheets:
         codes = sheet.flat()
-        no_text = sum(text is None for text in sheet.texts)
+        no_text = sheet.texts.count(None)
         total["cells"] += codes.size
         total["ok"] += int((codes >= 0).sum())
         total["passages"] += len(sheet.doc_ids)

@@ -169,10 +169,10 @@ class GradeStore(StoreConnection):
         with self._reading():
             return int(self._db.execute("SELECT count(*) FROM environment").fetchone()[0])
 
-    def environments(self, grader_id: int) -> list[tuple[Mapping[str, str] | None, int]]:
+    def environments(self, grader_id: int | None) -> list[tuple[Mapping[str, str] | None, int]]:
         """Return what this grader's answers were made on (None: not known), and how many, the most first."""
-        if not self.n_environments():
-            count = self.count(grader_id)
+        if grader_id is None or not self.n_environments():
+            count = 0 if grader_id is None else self.count(grader_id)
             return [(None, count)] if count else []
         query = (
             "SELECT details, n FROM (SELECT environment_id, count(*) AS n FROM grade WHERE grader_id = ? "
@@ -219,7 +219,7 @@ class GradeStore(StoreConnection):
             requests, tokens_in, tokens_out = self._db.execute(query, values).fetchone()
             return int(requests or 0), int(tokens_in or 0), int(tokens_out or 0)
 
-    def forget(self, grader_id: int, status: str) -> int:
+    def forget(self, grader_id: int | None, status: str) -> int:
         """Drop this grader's grades with this status, so that they are sent again; return how many."""
         with self._transaction():
             deleted = self._db.execute(
@@ -287,7 +287,7 @@ class GradeStore(StoreConnection):
             cells = self._db.execute(query, (grader_id,))
             return np.array([item << 32 | passage for item, passage in cells], np.int64)
 
-    def has_probabilities(self, grader_id: int) -> bool:
+    def has_probabilities(self, grader_id: int | None) -> bool:
         """Whether this grader gave probabilities with any of its grades."""
         query = "SELECT 1 FROM grade WHERE grader_id = ? AND probabilities IS NOT NULL LIMIT 1"
         with self._reading():

@@ -68,8 +68,8 @@ class KeptCodes:
         """Keep codes by `Sheet.token`; where this fails, the store is read again."""
         if store is None or not codes:
             return
-        content = io.BytesIO()
-        np.savez(content, **{self._source(store): np.empty(0, np.int8)}, **codes)
+        content, arrays = io.BytesIO(), dict[str, Any](codes)
+        np.savez(content, **arrays, **{self._source(store): np.empty(0, np.int8)})
         with contextlib.suppress(TrecexamError):
             write_kept(self.path, content.getvalue())
 
@@ -119,8 +119,7 @@ class StoredGrades:
         where there are several; `unknown` counts answers of graders that say nothing of it; `mixed` names,
         sorted, what differs between answers, as far as known.
         """
-        grader_id = self.grader_id
-        rows = [] if grader_id is None else self.store.environments(grader_id)
+        rows = self.store.environments(self.grader_id)
         known = [(details, n) for details, n in rows if details is not None]
         if not known:
             return {}
@@ -141,18 +140,16 @@ class StoredGrades:
 
     def _codes(self, sheets: Sequence[Sheet]) -> list[Codes]:
         """Return the codes from the store, which is checked for damage where some are lacking."""
-        if not sheets:
-            return []
         keys, codes_by_sheet = self._keys(sheets), list[Codes]()
         blocks = np.cumsum([of_sheet.size for of_sheet in keys]) // _CELLS
-        for block in np.split(np.arange(len(sheets)), np.flatnonzero(np.diff(blocks)) + 1):
-            stored = self._stored([keys[number] for number in block], answers=self._read is not None)
-            for number in block:
-                sheet, at = sheets[number], stored.places(keys[number])
-                codes = np.where(at >= 0, stored.codes[at], np.int8(MISSING)) if len(stored.codes) else None
-                if codes is None:
-                    codes = np.full(at.shape, MISSING, np.int8)
-                elif self._read is not None:
+        for _, of_block in groupby(zip(blocks, sheets, keys, strict=True), lambda each: each[0]):
+            block = [(sheet, of_sheet) for _, sheet, of_sheet in of_block]
+            stored = self._stored([of_sheet for _, of_sheet in block], answers=self._read is not None)
+            stored_codes = np.append(stored.codes, np.int8(MISSING))
+            for sheet, of_sheet in block:
+                at = stored.places(of_sheet)
+                codes = stored_codes[at]
+                if self._read is not None:
                     self._read_anew(sheet, codes, at, stored)
                 codes_by_sheet.append(codes.reshape(sheet.codes.shape))
         if self.grader_id is not None and any((codes == MISSING).any() for codes in codes_by_sheet):
@@ -219,9 +216,8 @@ class StoredGrades:
     @cached_property
     def has_probabilities(self) -> bool:
         """Whether its grades have probabilities, stored or read from answers, when that was first asked."""
-        if self.grader_id is None:
-            return False
-        return self._grader.probabilities is not None or self.store.has_probabilities(self.grader_id)
+        reads = self._grader.probabilities is not None and self.grader_id is not None
+        return reads or self.store.has_probabilities(self.grader_id)
 
     def reading(self, item: Item, grade: GradeRow) -> tuple[int | None, str]:
         """Return (rating, status) of a stored answer."""
