@@ -15,7 +15,7 @@ import trecexam
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Answer, identity_digest
 from trecexam.grades.evaluation import leaderboard
-from trecexam.grades.grading import missing_cells
+from trecexam.grades.grading import grade, missing_cells, record
 from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.store import GradeStore
 
@@ -155,7 +155,7 @@ def test_grades_added_for_another_pool_are_in_the_next_track(tmp_path: Path) -> 
         loader = loaders.first
         loaders.open_to_write()
         assert loader.load().counts.ok == 0
-        loader.grade(loader.load(depth=9))
+        grade(loader, loader.load(depth=9))
         assert loader.load().counts.missing == 0
 
 
@@ -180,7 +180,7 @@ def test_another_parser_of_a_prompt_is_used_although_its_file_looks_unchanged(tm
         loader = loaders.first
         loaders.open_to_write()
         for cell in missing_cells(loader.load()):
-            loader.grading._record([(cell, Answer(3, "ok", "3"))])
+            record(loader, [(cell, Answer(3, "ok", "3"))])
         loader.keep_codes(loader.refreshed(loader.load()))
     assert codes() == {3}
     before = prompt.stat()

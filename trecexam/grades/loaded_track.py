@@ -76,16 +76,21 @@ class LoadedTrack:
         return next((each for each in self.graded_tracks.values() if each.of_documents), self.first)
 
     def by_grader(self, measures: Measures) -> dict[str, list[str]]:
-        """Return the measures of each grader, without its name; see `whose`, else the first grader's.
-
-        Raises:
-            TrackError: there is no such grader, or several are named.
-        """
+        """Return the measures of each grader, without its name; see `named`."""
         measures_of_grader: dict[str, list[str]] = {}
         for measure in names_of(measures) or ():
-            name = self.whose(measure) or self.first.name
-            measures_of_grader.setdefault(name, []).append(split_measure(self.folder, measure)[1])
+            name, measure_name = self.named(measure)
+            measures_of_grader.setdefault(name, []).append(measure_name)
         return measures_of_grader
+
+    def named(self, measure: str) -> tuple[str, str]:
+        """Return the grader and the measure of `NAME:MEASURE`; without a name see `whose`, else the first.
+
+        Raises:
+            TrackError: there is no such grader.
+        """
+        name, rest = split_measure(self.folder, measure)
+        return name or self.whose(measure) or self.first.name, rest
 
     def whose(self, measure: str) -> str | None:
         """Return the grader of `NAME:MEASURE`; without a name the first with such a column, None for none.

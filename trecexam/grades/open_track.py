@@ -19,23 +19,19 @@ from trecexam.config import TrackConfig, purse_of
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.extension import named
 from trecexam.files.cache import FileCache
-from trecexam.files.kept import recall, remember
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.folder import PACK, PACKED, TrackFolder
 from trecexam.graders import Grader, create
 from trecexam.graders.base import identity_digest, identity_json
 from trecexam.graders.meter import Spent, Usage
 from trecexam.graders.registry import is_standard, reading_fingerprint
-from trecexam.graders.replies import FIRST
 from trecexam.graders.writing.base import naming
-from trecexam.grades.diagnostics import none_is_read, nothing_read
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.grading import Graded, Grading, Progress, without_codes
 from trecexam.grades.judging_scale import judging_scale
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.grades.measures import check_importance, check_measures
 from trecexam.grades.overrides import Overrides, resolve
-from trecexam.grades.sheets import UNREAD, Sheet
+from trecexam.grades.sheets import Sheet
 from trecexam.grades.store import GradeStore
 from trecexam.grades.stored_grades import KeptCodes, StoredGrades, sheets_of, with_new_grades
 from trecexam.grades.value_cache import ValueCache
@@ -58,12 +54,6 @@ from trecexam.inputs.track_graders import ONLY, declared_kind, folder_of, grader
 from trecexam.inputs.track_inputs import TrackInputs
 from trecexam.inputs.track_pool import TrackPool, cited_pool, track_pool
 from trecexam.version import __version__
-
-#: Settings of a grader that change no answer.
-_NO_ANSWER = {
-    *("concurrency", "timeout", "retries", "max_batch_tokens", "requests_per_minute", "tokens_per_minute"),
-    *("price_in", "price_out", "budget", "budget_tokens"),
-}
 
 
 class OpenTrack(Mapping[str, "GraderView"]):
@@ -205,28 +195,35 @@ class OpenTrack(Mapping[str, "GraderView"]):
         self._store = None
         self.n_closed += 1
 
-    def gradings(self, purse: str, but: str = "") -> Iterator[Grading]:
-        """Yield the gradings that the budget of a section pays for, without the grader `but`."""
-        for name in self:
-            # A grader that cannot be made sends no requests.
-            with suppress(TrecexamError, ConversionError):
-                if name != but and self[name].purse == purse:
-                    yield self[name].grading
+    def usage(self, grader: Grader) -> Usage:
+        """Return what a grader used so far."""
+        return Usage(*self.store.usage(identity_digest(grader.identity)))
 
-    def spent_by_graders(self, purse: str, cost: Callable[[Usage], float | None]) -> Spent:
+    def spent_by_graders(
+        self, purse: str, cost: Callable[[Usage], float | None], but: Grader | None = None
+    ) -> Spent:
         """Return what graders used of the budget of this section.
 
         Args:
-            cost: gives the price where none of the track's graders has that budget.
+            cost: gives the price of what graders used that the track does not have any more.
+            but: without this grader.
 
         Raises:
             StoreError: the store cannot be read.
         """
-        grading = next(self.gradings(purse), None)
-        if grading is not None:
-            return grading.spent()
-        used = Usage(*self.store.paid(purse))
-        return Spent(used.tokens_in + used.tokens_out, cost(used))
+        graders: dict[bytes, Grader] = {}
+        for name in self:
+            # A grader that cannot be made sends no requests.
+            with suppress(TrecexamError, ConversionError):
+                if self[name].purse == purse:
+                    graders[identity_digest(self[name].grader.identity)] = self[name].grader
+        excluded = () if but is None else (identity_digest(but.identity),)
+        rest = Usage(*self.store.paid(purse, {*excluded, *graders}))
+        spent = Spent(rest.tokens_in + rest.tokens_out, cost(rest))
+        for digest, grader in graders.items():
+            if digest not in excluded and grader.meter is not None:
+                spent = spent.plus(grader.meter.spent(self.usage(grader)))
+        return spent
 
 
 class GraderView:
@@ -238,6 +235,7 @@ class GraderView:
         name: the grader's name in the track.
         purse: the settings section whose budget pays.
         is_own: True for the grader of the settings.
+        used: what the last grading used.
     """
 
     def __init__(
@@ -254,6 +252,7 @@ class GraderView:
         self.name = self.folder.grader or ONLY
         self.purse = purse or purse_of(self.folder.whole, self.folder.grader)
         self.is_own = grader is None
+        self.used = Usage()
         self._given = grader
         self._recording = self._recording_stamp()
         # Before the grader is made: the grader reads this content of the prompt, or a later one.
@@ -349,11 +348,6 @@ class GraderView:
     def store(self) -> GradeStore:
         """The grades; read-only until `OpenTrack.open_to_write`."""
         return self.track.store
-
-    @cached_property
-    def grading(self) -> Grading:
-        """The grader at work."""
-        return Grading(self)
 
     def stamps(
         self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None
@@ -514,81 +508,22 @@ class GraderView:
     def refreshed(self, track: GradedTrack) -> GradedTrack:
         """Return the track with grades that were stored since for cells without one, or with an error."""
         grades = StoredGrades(self.store, self.grader)
-        return self._followed(
+        return self.followed(
             track, replace(track, sheets=with_new_grades(track.sheets, grades), grades=grades)
         )
 
-    def _followed(self, track: GradedTrack, fresh: GradedTrack) -> GradedTrack:
+    def followed(self, track: GradedTrack, fresh: GradedTrack) -> GradedTrack:
         """Keep `fresh` in place of `track`."""
         if self._last is not None:
             self._last = (self._last[0], fresh) if self._last[1] is track else None
         self._sheets, self._grades = fresh.sheets, self._grades_state()
         return fresh
 
-    def grade(
-        self,
-        track: GradedTrack,
-        progress: Callable[[Progress], None] | None = None,
-        stop: Callable[[], bool] | None = None,
-        only: Mapping[str, Collection[str]] | None = None,
-    ) -> tuple[GradedTrack, Graded]:
-        """Grade the cells that have no grade yet, see `Grading.run`; return the track with its new grades.
-
-        The track must be loaded with the store open to write.
-        """
-        track, section = self.with_new_settings(track), self.folder.section
-        if track.counts.missing:
-            # Before the first: where the grader fails, grades of this track are old all the same.
-            self.track.n_gradings[identity_digest(self.grader.identity)] += 1
-        with naming(section):
-            outcome = self.grading.run(track, progress, stop, only)
-        if self.purse == section:
-            outcome = outcome._replace(why=outcome.why.replace("[grader]", f"[{section}]"))
-        track = self.refreshed(track)
-        if none_is_read(track):
-            # Where this cannot be written, a change of settings goes unnoticed; --retry-errors asks again.
-            with suppress(TrecexamError):
-                remember(self.folder.unread_path, self._settings)
-            # A stopped grading goes on with the rest. Recordings do not depend on a setting.
-            if self.grader.free_text and (track.counts.unparsed >= FIRST or outcome.complete):
-                why = "; ".join(filter(None, (outcome.why, nothing_read(track))))
-                outcome = outcome._replace(complete=False, why=why)
-        return track, outcome
-
-    def with_new_settings(self, track: GradedTrack) -> GradedTrack:
-        """Forget replies of which none could be read, where the grader's settings changed since."""
-        if not none_is_read(track):
-            return track
-        ((identity, settings),) = self._settings.items()
-        if recall(self.folder.unread_path).get(identity, settings) == settings:
-            return track
-        track.grades.forget(track.sheets, UNREAD)
-        return self._followed(track, without_codes(track, UNREAD))
-
-    @property
-    def _settings(self) -> dict[str, str]:
-        """The grader's digest -> a digest of its settings that can change an answer."""
-        settings = self.config.grader.model_dump(mode="json", exclude=_NO_ANSWER)
-        return {identity_digest(self.grader.identity).hex(): identity_digest(settings).hex()}
-
     def keep_codes(self, track: GradedTrack) -> None:
         """Keep the codes of a loaded track for the next process, where its store is open to write."""
         if self._kept_codes is not None and self.store.write:
             codes_by_token = {sheet.token: sheet.codes for sheet in track.sheets.values()}
             self._kept_codes.write(self.store.at_rest(settle=True), codes_by_token)
-
-    def forget_errors(self) -> int:
-        """Drop the grader's answers with the status "error", and return their number.
-
-        Where no reply can be read, all replies are dropped, too. The track must be loaded again.
-        """
-        n_replies = 0
-        # Without a bank, there are no cells.
-        with suppress(TrecexamError, ConversionError):
-            track = self.load()
-            n_replies = track.grades.forget(track.sheets, UNREAD) if none_is_read(track) else 0
-        self._last, self._grades = None, None
-        return n_replies + self.store.forget(StoredGrades(self.store, self.grader).grader_id, "error")
 
 
 def _digest(path: Path | None) -> str | None:

@@ -68,8 +68,9 @@ class KeptCodes:
         """Keep codes by `Sheet.token`; where this fails, the store is read again."""
         if store is None or not codes:
             return
-        content, arrays = io.BytesIO(), dict[str, Any](codes)
-        np.savez(content, **arrays, **{self._source(store): np.empty(0, np.int8)})
+        arrays: dict[str, Any] = {self._source(store): np.empty(0, np.int8), **codes}
+        content = io.BytesIO()
+        np.savez(content, **arrays)
         with contextlib.suppress(TrecexamError):
             write_kept(self.path, content.getvalue())
 
