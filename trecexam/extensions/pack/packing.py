@@ -172,8 +172,8 @@ def unpack(path: Path, root: Path) -> int:
         with GradeStore(TrackFolder.open(root).store_path) as store:
             for (identity, environment), rows in zip(manifest.sources, grades, strict=True):
                 grader = store.add_grader(identity_digest(identity), identity_json(identity))
-                passages = store.add_passages([row[0] for row in rows])
-                items = store.add_items([row[1] for row in rows])
+                passages = store.add_ids("passage", [row[0] for row in rows])
+                items = store.add_ids("item", [row[1] for row in rows])
                 cells = zip(items, passages, rows, strict=True)
                 store.add(grader, [GradeRow(item, text, *row[2:]) for item, text, row in cells], environment)
     except BaseException as error:
