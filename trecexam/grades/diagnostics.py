@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from trecexam.results.notes import CHANGES, METHOD, STANDING, Note
 from trecexam.results.terminal import printable
 from trecexam.results.text import number, plural, shorten_list
 from trecexam.scores.cover import ITEM
-from trecexam.scores.encoder_likeness import MAX_RANKS, MIN_RUNS, agreement, runs_like_encoder
+from trecexam.scores.encoder_likeness import MIN_RUNS, agreements_of_runs, runs_like_encoder
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, depends_on_pool, measure
 from trecexam.scores.support import SUPPORT
@@ -60,22 +60,22 @@ def grades_notes(track: GradedTrack, *, human: bool = True) -> tuple[str, ...]:
     if not track.counts.is_graded:
         return (Note(without_label(track) or nothing_graded(track), CHANGES),)
     lines = (*_missing(track), *unread_answers(track))
-    return (*(human_notes(track) if human else ()), *(Note(line, CHANGES) for line in lines))
+    people = human_notes(track.override_summary()) if human else ()
+    return (*people, *(Note(line, CHANGES) for line in lines))
 
 
-def human_notes(track: GradedTrack) -> Iterator[str]:
-    """Yield how many grades are people's, and whose; nothing where none is."""
-    summary = track.override_summary()
+def human_notes(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how many grades are people's, and whose; nothing where none is.
+
+    Args:
+        summary: as `GradedTrack.override_summary` gives it.
+    """
     if summary["who"]:
-        yield human_line(summary)
-
-
-def human_line(summary: Mapping[str, Any]) -> str:
-    """Return how many grades are people's, and whose; `summary` as `override_summary` gives it."""
-    return (
-        f"a person's rating replaces the grader's in {plural(summary['cells'], 'cell')} and for "
-        f"{plural(summary['passages'], 'passage')} as a whole ({', '.join(map(printable, summary['who']))})"
-    )
+        yield (
+            f"a person's rating replaces the grader's in {plural(summary['cells'], 'cell')} and for "
+            f"{plural(summary['passages'], 'passage')} as a whole "
+            f"({', '.join(map(printable, summary['who']))})"
+        )
 
 
 def without_label(track: GradedTrack) -> str:
@@ -91,24 +91,21 @@ def without_label(track: GradedTrack) -> str:
     )
 
 
-def unread_answers(track: GradedTrack) -> Iterator[str]:
-    """Yield how many answers name no rating, what they count as, and how many of them were cut off."""
+@memoized
+def unread_answers(track: GradedTrack) -> tuple[str, ...]:
+    """Return how many answers name no rating, what they count as, and how many of them were cut off."""
     counts, policy = track.counts, track.config.scores.unparsed
     unread = counts.unparsed + counts.refused + counts.error
     if not unread:
-        return
-    yield (
+        return ()
+    lines = (
         f"of the grader's {counts.ok + unread:,} answers {counts.unparsed:,} are unparsed, "
         f'{counts.refused:,} refused and {counts.error:,} errors; the policy "{policy}": each unparsed '
-        f"or refused one {POLICY[policy]}"
+        f"or refused one {POLICY[policy]}",
     )
-    if n_cut := _n_cut(track):
-        yield f"{plural(n_cut, 'unparsed answer')} cut off (ends early: raise max_new_tokens in [grader])"
-
-
-@memoized
-def _n_cut(track: GradedTrack) -> int:
-    return track.grades.n_cut(track.sheets)
+    n_cut = track.grades.n_cut(track.sheets)
+    early = f"{plural(n_cut, 'unparsed answer')} cut off (ends early: raise max_new_tokens in [grader])"
+    return (*lines, early) if n_cut else lines
 
 
 def _missing(track: GradedTrack) -> Iterator[str]:
@@ -170,22 +167,18 @@ def resolve_min_rating(track: GradedTrack, min_rating: int | None) -> int:
 
 def left_out_runs(track: GradedTrack) -> Iterator[str]:
     """Yield a note on runs that are left out, and the setting that brings them back."""
-    n, folder = track.inputs.left_out_runs, track.folder
-    if not n:
-        return
+    n, folder, noun = track.inputs.left_out_runs, track.folder, "run"
     if not track.kind.ranks:
-        line = f"skipped {plural(n, 'run')} without citations"
-    elif track.config.track.unit != "response":
-        # One of several graders looks at some of the runs alone.
-        which = folder.whole.graders[track.name].runs
-        line = f'skipped {plural(n, "run")} by `runs = "{which}"` in [graders.{track.name}]'
+        why = "without citations"
+    elif track.config.track.unit == "response":
+        section, noun = "track" if folder.grader is None else folder.section, "ranked run"
+        why = f'by `unit = "response"` in [{section}]; `unit = "passage"` grades ranked runs too'
     else:
-        section = "track" if folder.grader is None else folder.section
-        line = (
-            f'skipped {plural(n, "ranked run")} by `unit = "response"` in [{section}]; `unit = "passage"` '
-            "grades ranked runs too"
-        )
-    yield Note(line, METHOD)
+        # One of several graders looks at some of the runs alone.
+        which = folder.whole.graders[track.name].runs if n else ""
+        why = f'by `runs = "{which}"` in [graders.{track.name}]'
+    if n:
+        yield Note(f"skipped {plural(n, noun)} {why}", METHOD)
 
 
 def order_cautions(runs: Mapping[str, Run]) -> Iterator[str]:
@@ -218,26 +211,22 @@ def encoder_cautions(track: GradedTrack) -> tuple[str, ...]:
 
 
 def encoder_agreements(track: GradedTrack) -> NDArray[np.float64]:
-    """Return how far each run ranks as the grader's encoder does, shape (runs, queries): see `agreement`."""
-    agreements = np.full((len(track.runs), len(track.sheets)), np.nan)
-    for column, (query_id, sheet) in enumerate(track.sheets.items()):
-        ranks = track.pool[query_id].ranks[:, :MAX_RANKS]
-        if ranks.shape[1] < 2:
-            continue
-        if highest_cosines not in sheet.memo:
-            sheet.memo[highest_cosines] = highest_cosines(track, sheet)
-        highest: NDArray[np.float64] = sheet.memo[highest_cosines]
-        # The last one is for rank -1.
-        agreements[:, column] = agreement(np.append(highest, np.nan)[ranks])
-    return agreements
+    """Return how far each run ranks as the grader's encoder does: see `agreements_of_runs`."""
+    # The last cosine is for rank -1.
+    return agreements_of_runs(
+        np.append(highest_cosines(track, sheet), np.nan)[track.pool[query_id].ranks]
+        for query_id, sheet in track.sheets.items()
+    )
 
 
 def highest_cosines(track: GradedTrack, sheet: Sheet) -> NDArray[np.float64]:
-    """Return each passage's highest cosine, NaN where it has none."""
-    cosines = track.grades.cosines(sheet)
-    if cosines is None or not cosines.shape[1]:
-        return np.full(len(sheet.doc_ids), np.nan)
-    highest: NDArray[np.float64] = np.fmax.reduce(cosines, axis=1)
+    """Return each passage's highest cosine, NaN where it has none; kept with the sheet."""
+    if highest_cosines not in sheet.memo:
+        cosines = track.grades.cosines(sheet)
+        empty = cosines is None or not cosines.shape[1]
+        of_none = np.full(len(sheet.doc_ids), np.nan)
+        sheet.memo[highest_cosines] = of_none if empty else np.fmax.reduce(cosines, axis=1)
+    highest: NDArray[np.float64] = sheet.memo[highest_cosines]
     return highest
 
 
@@ -264,30 +253,30 @@ def without_score_note(runs: Sequence[str]) -> str:
 # Queries
 
 
-def skipped_cautions(track: GradedTrack, query_ids: Sequence[str], of: str = "bank") -> Iterator[str]:
-    """Yield a note on the queries that no run answers, where means are over all queries.
+def coverage_notes(
+    track: GradedTrack, board: Leaderboard, query_ids: Collection[str], of: str = "bank"
+) -> Iterator[str]:
+    """Yield notes on the queries that no run answers, and on the runs that skip queries.
 
     Args:
         query_ids: those that means are over; `of` says whose they are.
     """
-    answered = {query_id for run in track.runs.values() for query_id in run.query_ids}
-    skipped = [query_id for query_id in query_ids if query_id not in answered]
-    if skipped and track.runs and track.config.scores.average == "all":
+    answered = {row.run: row.n_answered for row in board.rows}
+    if track.config.scores.average == "answered":
+        if skipping := sum(n < len(query_ids) for n in answered.values()):
+            yield (
+                "means are over the queries that each run answered (`average` in [scores]), which flatters "
+                f"runs that skip queries: {skipping:,} of {plural(len(answered), 'run')}"
+            )
+        return
+    of_any = {query_id for run in track.runs.values() for query_id in run.query_ids}
+    skipped = [query_id for query_id in query_ids if query_id not in of_any]
+    if skipped and track.runs:
         yield (
             f"in no run, and so 0: {len(skipped):,} of the {plural(len(query_ids), 'query')} of the {of}: "
             f"{shorten_list(skipped, quote='')}"
         )
-
-
-def answered_cautions(board: Leaderboard) -> Iterator[str]:
-    """Yield a note on runs that skip queries, and what these count."""
-    if board.average != "answered":
-        yield from skipping_cautions({row.run: row.n_answered for row in board.rows}, board.n_queries)
-    elif skipping := sum(row.n_answered < board.n_queries for row in board.rows):
-        yield (
-            "means are over the queries that each run answered (`average` in [scores]), which flatters runs "
-            f"that skip queries: {skipping:,} of {plural(len(board.rows), 'run')}"
-        )
+    yield from skipping_cautions(answered, len(query_ids))
 
 
 def skipping_cautions(answered: Mapping[str, int], n_queries: int) -> Iterator[str]:
@@ -511,8 +500,7 @@ def board_notes(
         # What makes a value too low comes first: people are shown a few notes.
         *left_out_runs(track),
         *run_grades_notes(track),
-        *skipped_cautions(track, track.bank.query_ids),
-        *answered_cautions(board),
+        *coverage_notes(track, board, track.bank.query_ids),
         *order_cautions(track.runs),
         *encoder_cautions(track),
         *own,

@@ -13,13 +13,12 @@ from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.files.cache import memoized
 from trecexam.grades.cited import cited_values
 from trecexam.grades.diagnostics import (
-    answered_cautions,
     board_notes,
+    coverage_notes,
     judgment_cautions,
     left_out_runs,
     nothing_graded,
     order_cautions,
-    skipped_cautions,
     telling_cautions,
     without_score_note,
 )
@@ -261,9 +260,8 @@ def _official_notes(
     if unjudged:
         yield never_judged_note(unjudged, len(board.rows))
     yield from telling_cautions(track, board, official=True)
-    yield from skipped_cautions(track, sorted(judged), "judgments")
+    yield from coverage_notes(track, board, sorted(judged), "judgments")
     yield from unjudged_note({row.run: track.runs[row.run] for row in board.rows}, judged)
-    yield from answered_cautions(board)
     yield from judgment_cautions(track, measures)
 
 

@@ -19,7 +19,7 @@ from trecexam.files.stamps import Rejected, fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.grades.cell_order import is_useful
 from trecexam.grades.diagnostics import (
-    answered_cautions,
+    coverage_notes,
     left_out_runs,
     order_cautions,
     run_grades_notes,
@@ -151,7 +151,7 @@ def update_grader(
         (
             *without_vital(track.measures, track.bank),
             *run_grades_notes(track),
-            *answered_cautions(own_leaderboard(track)),
+            *coverage_notes(track, own_leaderboard(track), track.bank.query_ids),
         ),
         (
             *left_out_runs(track),

@@ -72,7 +72,7 @@ def bank_diff(
         () if queries[0] == queries[1] else _compared(loader.config, printed, sides, (common, common)),
         () if replaced or len(track_files) < 2 else tuple(loader.folder.shown(path) for path in track_files),
     )
-    return difference.with_notes(*human_notes(loader.load()), *summary(difference))
+    return difference.with_notes(*human_notes(loader.load().override_summary()), *summary(difference))
 
 
 def _reached(former: _Evaluated, later: _Evaluated) -> dict[tuple[str, str], tuple[int, int]]:
