@@ -97,7 +97,7 @@ class Grading(Group):
             for loader in loaders:
                 Outputs(loader.folder).forget()
                 loader.track.open_to_write()
-            n_unread = forget_unread_answers(track.loaders, [loader.name for loader in loaders])
+            n_unread = forget_unread_answers(track.folder, track.loaders.files, track.names)
             return n_unread + sum(loader.forget_errors() for loader in loaders)
 
     def estimate_time(self) -> MeasuredTime | None:
@@ -113,7 +113,8 @@ class Grading(Group):
 
     def estimate_banks(self) -> dict[str, Estimate]:
         """Estimate what writing the missing test banks takes, by grader; asks nobody."""
-        return estimate_missing_banks(self._track.loaders, self._track.names)
+        track = self._track
+        return estimate_missing_banks(track.folder, track.loaders.files, track.names)
 
     @property
     def kind(self) -> Kind:

@@ -53,9 +53,6 @@ def official_measures(track: GradedTrack) -> list[str]:
 
     AP and P count from the threshold of both sides, where labels and judgments are on the same scale.
     """
-    settings = track.config.scores
-    if track.official is None or settings.official_measures is not None:
-        return track.config.official_measures()
     at = relevance_thresholds(track)
     return track.config.official_measures(at.min_relevant if at.same_scale else None)
 
@@ -103,15 +100,13 @@ def relevance_thresholds(
         scale = f"labels are on the scale 0..{max_rating} and judgments on 0..{max_judgment}"
         reason = f"{scale}, so each side has its own threshold"
     else:
-        reason = f"labels and judgments are both on the scale 0..{max_rating}, "
-        reason += (
-            "so both have the same threshold"
-            if at.min_rating == at.min_relevant
-            else "but two different thresholds were given"
-        )
+        is_one = at.min_rating == at.min_relevant
+        meaning = "so both have the same threshold" if is_one else "but two different thresholds were given"
+        reason = f"labels and judgments are both on the scale 0..{max_rating}, {meaning}"
         if min_rating is None and min_relevant is None:
-            greater = f"min_rating {scores.min_rating} and min_relevant {scores.min_relevant}"
-            reason += f", the greater of {greater}"
+            reason += (
+                f", the greater of min_rating {scores.min_rating} and min_relevant {scores.min_relevant}"
+            )
     return at._replace(reason=reason)
 
 
