@@ -29,14 +29,14 @@ from trecexam.grades.grading import Graded, Progress
 from trecexam.grades.grading_time import measure_time
 from trecexam.grades.loaded_track import has_bank
 from trecexam.grades.lost_grades import lost_grades
-from trecexam.grades.missing_banks import estimate_missing_banks, forget_unread_answers
 from trecexam.grades.official import official_judgments
 from trecexam.grades.rejected import all_rejected
 from trecexam.grades.selection import Selection
 from trecexam.grades.sheets import Counts
 from trecexam.inputs.kind import Kind
-from trecexam.inputs.measure_names import Measures
-from trecexam.inputs.track_pool import count_judged_outside
+from trecexam.inputs.missing_banks import estimate_missing_banks, forget_unread_answers
+from trecexam.inputs.pool import count_judged_outside
+from trecexam.inputs.track_graders import Measures
 from trecexam.results.frames import Library
 from trecexam.results.result import Tables
 from trecexam.scores.labels import LabelRule, subtopic_qrels

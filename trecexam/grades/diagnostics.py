@@ -3,36 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from ir_measures import Measure
 from numpy.typing import NDArray
 
-from converters.run import Run
-from trecexam.bank.model import Bank
-from trecexam.config import TrackConfig
 from trecexam.errors import TrecexamError, quoted
 from trecexam.files.cache import memoized
 from trecexam.graders.replies import unread_line
-from trecexam.grades.measures import weighted
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.official import official_measures, relevance_thresholds
 from trecexam.grades.probable_ratings import without_probabilities
-from trecexam.grades.relevance import official_measures, relevance_thresholds
 from trecexam.grades.run_grades import partly_graded, runs_without_score
 from trecexam.grades.sheets import Sheet
-from trecexam.inputs.measure_names import MeasureLike
+from trecexam.inputs.measures import (
+    above_scale,
+    counting_note,
+    order_cautions,
+    printed_names,
+    rating_cautions,
+    skipping_cautions,
+    weighted,
+    with_default_rel,
+    without_vital,
+)
+from trecexam.inputs.track_graders import MeasureLike
 from trecexam.results.notes import CHANGES, METHOD, STANDING, Note
 from trecexam.results.terminal import printable
 from trecexam.results.text import number, plural, shorten_list
 from trecexam.scores.cover import ITEM
 from trecexam.scores.encoder_likeness import MIN_RUNS, agreements_of_runs, runs_like_encoder
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, depends_on_pool, measure
+from trecexam.scores.measures import COVER, DIVERSITY, depends_on_pool, measure
 from trecexam.scores.support import SUPPORT
 from trecexam.scores.values import TIE_DECIMALS
-
-if TYPE_CHECKING:
-    from trecexam.grades.graded_track import GradedTrack
 
 #: Why there are no scores yet.
 NO_RUNS = "no runs yet: drop some into the track's folder for runs"
@@ -181,17 +185,6 @@ def left_out_runs(track: GradedTrack) -> Iterator[str]:
         yield Note(f"skipped {plural(n, noun)} {why}", METHOD)
 
 
-def order_cautions(runs: Mapping[str, Run]) -> Iterator[str]:
-    """Yield a note on runs that trec_eval 9 orders otherwise."""
-    reordered = {name: n for name, run in runs.items() if (n := run.n_reordered_in_32_bits)}
-    if reordered:
-        yield (
-            f"{shorten_list(reordered, 3, quote='')}: scores that are equal in 32 bits, so trec_eval 9 "
-            f"orders {plural(sum(reordered.values()), 'ranking')} otherwise; here scores are compared in 64 "
-            "bits, as in trec_eval 10"
-        )
-
-
 @memoized
 def encoder_cautions(track: GradedTrack) -> tuple[str, ...]:
     """Return a note that names the runs nearer to the grader's encoder than chance allows.
@@ -223,9 +216,9 @@ def highest_cosines(track: GradedTrack, sheet: Sheet) -> NDArray[np.float64]:
     """Return each passage's highest cosine, NaN where it has none; kept with the sheet."""
     if highest_cosines not in sheet.memo:
         cosines = track.grades.cosines(sheet)
-        empty = cosines is None or not cosines.shape[1]
-        of_none = np.full(len(sheet.doc_ids), np.nan)
-        sheet.memo[highest_cosines] = of_none if empty else np.fmax.reduce(cosines, axis=1)
+        if cosines is None or not cosines.shape[1]:
+            cosines = np.full((len(sheet.doc_ids), 1), np.nan)
+        sheet.memo[highest_cosines] = np.fmax.reduce(cosines, axis=1)
     highest: NDArray[np.float64] = sheet.memo[highest_cosines]
     return highest
 
@@ -279,23 +272,12 @@ def coverage_notes(
     yield from skipping_cautions(answered, len(query_ids))
 
 
-def skipping_cautions(answered: Mapping[str, int], n_queries: int) -> Iterator[str]:
-    """Yield a note on the runs that answer fewer queries than others, where means are over all queries."""
-    most, queries = max(answered.values(), default=0), plural(n_queries, "query")
-    fewer = sorted((n, run) for run, n in answered.items() if n < most)
-    if len(fewer) == 1:
-        yield f"{fewer[0][1]} answers {fewer[0][0]:,} of {queries}; the others count as 0"
-    elif fewer:
-        listed = shorten_list([f"{run} {n:,}" for n, run in fewer], quote="")
-        yield f"{len(fewer):,} runs answer fewer than {queries}, and the others count as 0: {listed}"
-
-
 # Measures
 
 
 def pool_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterator[str]:
     """Yield a note on measures that depend on the pool, where the pool is of the track's runs alone."""
-    names = _names(each for each in map(measure, measures) if depends_on_pool(each))
+    names = printed_names(each for each in map(measure, measures) if depends_on_pool(each))
     alone = track.pooled_of_runs_alone
     if not names or not alone or not track.runs:
         return
@@ -320,9 +302,9 @@ def depth_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Itera
     Args:
         measures: the track's own are left alone.
     """
-    track_measures = {*_names(map(measure, (*track.measures, *track.columns)))}
+    track_measures = {*printed_names(map(measure, (*track.measures, *track.columns)))}
     deeper = [each for each in map(measure, measures) if each.params.get("cutoff", 0) > track.depth]
-    names = [name for name in _names(deeper) if name not in track_measures]
+    names = [name for name in printed_names(deeper) if name not in track_measures]
     # Of qrels that are grades all passages that they name are graded.
     if not names or track.grader.known_passages is not None:
         return
@@ -358,22 +340,6 @@ def telling_cautions(track: GradedTrack, board: Leaderboard, *, official: bool =
         yield Note(f"{'; '.join(parts)}{see}", CHANGES)
 
 
-def rating_cautions(config: TrackConfig, measures: Iterable[MeasureLike]) -> Iterator[str]:
-    """Yield notes on measures on ratings that count from their default rating on, and not from min_rating.
-
-    Labels that count items have no such threshold; Cover has one all the same, 4 by default.
-
-    Args:
-        config: on the scale of the grader.
-        measures: as they were given: one whose `rel` is written is left alone.
-    """
-    threshold, counts = config.scores.min_rating, config.scores.label == "count"
-    at_default = [each for each in _at_default(measures) if not counts or each.NAME in COVER]
-    for default in sorted({each["rel"] for each in at_default} - {threshold}):
-        these = [each for each in at_default if each["rel"] == default]
-        yield _counting(these, f"ratings from {default}", threshold)
-
-
 def judgment_cautions(track: GradedTrack, measures: Sequence[MeasureLike] | None = None) -> Iterator[str]:
     """Yield a note on official measures that count from 1 on, unless `min_relevant` is 1.
 
@@ -381,59 +347,21 @@ def judgment_cautions(track: GradedTrack, measures: Sequence[MeasureLike] | None
         measures: as they were given; None for the track's own.
     """
     scores = track.config.scores
-    at_default = list(_at_default(official_measures(track) if measures is None else measures))
+    at_default = list(with_default_rel(official_measures(track) if measures is None else measures))
     if not at_default:
         return
     at = relevance_thresholds(track)
     best = max((row.relevance for row in track.official or ()), default=0)
     threshold = at.min_relevant if at.same_scale else scores.min_relevant
     if threshold > 1:
-        yield _counting(at_default, "judgments from 1", threshold)
+        yield counting_note(at_default, "judgments from 1", threshold)
     elif best > 1 and "min_relevant" not in scores.model_fields_set:
         line = (
-            f"judgments from 1 on count in {', '.join(_names(at_default))}, and labels go up to {best}: set "
-            "`min_relevant` in [scores] to the label from which a passage is relevant, 2 in TREC DL"
+            f"judgments from 1 on count in {', '.join(printed_names(at_default))}, and labels go up to "
+            f"{best}: set `min_relevant` in [scores] to the label from which a passage is relevant, 2 in TREC "
+            "DL"
         )
         yield Note(line, CHANGES)
-
-
-def _at_default(measures: Iterable[MeasureLike]) -> Iterator[Measure]:
-    """Yield measures that take a `rel` and were given none; subtopics are made with the threshold."""
-    for each in map(measure, measures):
-        rel = each.SUPPORTED_PARAMS.get("rel")
-        if rel and isinstance(rel.default, int) and "rel" not in each.params and each.NAME not in DIVERSITY:
-            yield each
-
-
-def _counting(measures: Sequence[Measure], what: str, threshold: int) -> Note:
-    better = ", ".join(_names(at_min_rating(each, threshold, counts=False) or each for each in measures))
-    names = ", ".join(_names(measures))
-    return Note(f"{what} on count in {names}; this track's threshold is {threshold}: {better}", CHANGES)
-
-
-def _names(measures: Iterable[Measure]) -> list[str]:
-    return list(dict.fromkeys(map(str, measures)))
-
-
-def above_scale(names: Iterable[str], config: TrackConfig, max_rating: int) -> Iterator[str]:
-    """Yield a note on measures that count from a rating which no grade can have."""
-    labels_are_ratings = config.scores.label != "count"
-    never = [
-        str(each)
-        for each in map(measure, names)
-        if (each.NAME in COVER and each["rel"] > max_rating)
-        or (labels_are_ratings and each.NAME not in DIVERSITY and each.params.get("rel", 0) > max_rating)
-    ]
-    if never:
-        line = f"the grader rates 0..{max_rating}, so all runs have 0 in {', '.join(never)}; see `rel`"
-        yield Note(line, CHANGES)
-
-
-def without_vital(names: Iterable[str], bank: Bank) -> Iterator[str]:
-    """Yield a note on measures of vital items alone where the bank has none: they are 0, as in nuggetizer."""
-    vital = [str(each) for each in weighted(names) if each["weights"] == "vital"]
-    if vital and len(bank) and not bank.n_vital:
-        yield Note(f"no item of the bank is vital, so all runs have 0 in {', '.join(vital)}", CHANGES)
 
 
 def _of_responses(track: GradedTrack) -> Iterator[str]:

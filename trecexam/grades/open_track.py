@@ -21,7 +21,7 @@ from trecexam.errors import TrackError, TrecexamError
 from trecexam.extension import named
 from trecexam.files.cache import FileCache
 from trecexam.files.kept import recall, remember
-from trecexam.files.stamps import Stamp, stamp
+from trecexam.files.stamps import Stamp, sha256_of, stamp
 from trecexam.folder import PACK, PACKED, TrackFolder
 from trecexam.graders import Grader, create
 from trecexam.graders.base import Estimate, identity_digest, identity_json
@@ -33,21 +33,17 @@ from trecexam.graders.writing.kept_answers import AnswerFile
 from trecexam.grades.diagnostics import none_is_read, nothing_read
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Graded, Grading, Progress, without_codes, without_errors
-from trecexam.grades.judging_scale import judging_scale
 from trecexam.grades.kept_codes import KeptCodes
 from trecexam.grades.loaded_track import LoadedTrack
-from trecexam.grades.measures import check_importance, check_measures
-from trecexam.grades.overrides import Overrides, resolve
 from trecexam.grades.sheets import UNREAD, Sheet
 from trecexam.grades.store import GradeStore
 from trecexam.grades.stored_grades import StoredGrades
 from trecexam.grades.stored_sheets import sheets_of, with_new_grades
 from trecexam.grades.value_cache import ValueCache
 from trecexam.inputs.dropped_runs import DroppedRuns
-from trecexam.inputs.input_files import sha256_of
 from trecexam.inputs.inputs import (
     Needs,
-    dropped_runs,
+    TrackInputs,
     input_digests,
     input_stamps,
     read_inputs,
@@ -56,11 +52,11 @@ from trecexam.inputs.inputs import (
     shared_paths,
 )
 from trecexam.inputs.kind import Kind
+from trecexam.inputs.measures import check_importance, check_measures
+from trecexam.inputs.overrides import Overrides, judging_scale, resolve
+from trecexam.inputs.pool import Texts, TrackPool, cited_pool, track_pool
 from trecexam.inputs.run_columns import RunColumns
-from trecexam.inputs.texts import Texts
 from trecexam.inputs.track_graders import ONLY, declared_kind, folder_of, grader_names, kind_of
-from trecexam.inputs.track_inputs import TrackInputs
-from trecexam.inputs.track_pool import TrackPool, cited_pool, track_pool
 from trecexam.version import __version__
 
 #: Settings of a grader that change no answer.
@@ -355,7 +351,8 @@ class GraderView:
 
     @cached_property
     def _dropped(self) -> DroppedRuns:
-        return dropped_runs(self.folder, self.needs, self.track.files, self.track.columns)
+        whole = self.needs.whole_answers
+        return DroppedRuns(self.folder, self.track.files, self.track.columns, whole_answers=whole)
 
     @cached_property
     def _kept_codes(self) -> KeptCodes | None:

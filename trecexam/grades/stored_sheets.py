@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.grades.overrides import Overrides
 from trecexam.grades.sheets import ERROR, MISSING, Sheet
 from trecexam.grades.stored_grades import StoredGrades
 from trecexam.inputs.kind import Asked
-from trecexam.inputs.track_pool import TrackPool
+from trecexam.inputs.overrides import Overrides
+from trecexam.inputs.pool import TrackPool
 
 #: query_id -> its cells.
 Sheets = Mapping[str, Sheet]

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic
-from trecexam.inputs.input_files import sha256_of
+from trecexam.files.stamps import sha256_of
 from trecexam.inputs.protected import refuse_protected
 from trecexam.results.text import plural
 from trecexam.version import __version__

@@ -1,23 +1,28 @@
-"""The graders of a track by name: the kind, the settings and the files of each."""
+"""The graders of a track by name: the kind, the settings, the files and the measures of each."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trecexam.config import TrackConfig, effective, line_of_setting
 from trecexam.errors import ConfigError, LackingError, TrackError, did_you_mean
 from trecexam.folder import PROMPT_SUFFIXES, TrackFolder
 from trecexam.inputs.kind import Kind
 from trecexam.inputs.kinds import KINDS, kind_of_items
-from trecexam.inputs.measure_names import MeasureLike, Measures, listed
 
 if TYPE_CHECKING:
+    import ir_measures
+
     from trecexam.graders.prompts.model import Prompt
+
+#: A measure as people give it from Python: its name, or an ir_measures.Measure; one of these, or several.
+MeasureLike: TypeAlias = "str | ir_measures.Measure"
+Measures: TypeAlias = "MeasureLike | Sequence[MeasureLike]"
 
 #: The grader of a track that names none; people's ratings in its place are in overrides.tsv.
 ONLY = "rubric"
@@ -61,6 +66,30 @@ def split_measure(folder: TrackFolder, measure: str) -> tuple[str | None, str]:
     if name in names:
         reason = f" begins with two names of graders: write {rest}"
     raise TrackError(f"measure '{measure}'{reason}", path=folder.config_path)
+
+
+def listed(measures: Measures | None) -> list[MeasureLike] | None:
+    """Return one or several measures as a list, each as it was given; None for None.
+
+    Raises:
+        ValueError: the list is empty.
+    """
+    if measures is None:
+        return None
+    several = [measures] if isinstance(measures, str) or not isinstance(measures, Iterable) else [*measures]
+    if not several:
+        raise ValueError("measures: name at least one, or None for the track's own")
+    return several
+
+
+def names_of(measures: Measures | None) -> list[str] | None:
+    """Return the names of one or several measures, as ir_measures prints them; None for None.
+
+    Raises:
+        ValueError: the list is empty.
+    """
+    each = listed(measures)
+    return None if each is None else [str(measure) for measure in each]
 
 
 def own_measures(folder: TrackFolder, measures: Measures) -> list[MeasureLike]:

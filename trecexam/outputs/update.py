@@ -12,8 +12,8 @@ from converters.errors import ConversionError
 from trecexam.errors import LackingError, LockedError, StoreError, TrecexamError, cannot_go_on
 from trecexam.grades.grading import Graded, Progress
 from trecexam.grades.lost_grades import refuse_lost_grades
-from trecexam.grades.missing_banks import write_missing_banks
 from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.missing_banks import write_missing_banks
 from trecexam.outputs.earlier_files import move_histories, stale_files
 from trecexam.outputs.grader_update import update_grader
 from trecexam.outputs.joint_outputs import JointOutputs

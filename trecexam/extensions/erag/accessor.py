@@ -18,8 +18,8 @@ from trecexam.grades.grading import Progress
 from trecexam.grades.grading_time import measure_time
 from trecexam.grades.lost_grades import refuse_lost_grades
 from trecexam.grades.open_track import GraderView, OpenTrack
-from trecexam.inputs.measure_names import Measures, names_of
 from trecexam.inputs.protected import refuse_folder
+from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.track_groups import Group
 
 

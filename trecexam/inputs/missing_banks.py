@@ -18,7 +18,7 @@ from trecexam.files.track_lock import TrackLock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing.asking import Job, SpentByGraders
-from trecexam.inputs.input_files import read_bank_file
+from trecexam.inputs.inputs import read_bank_file
 from trecexam.inputs.track_graders import declared_kind, folder_of
 from trecexam.results.text import plural
 
