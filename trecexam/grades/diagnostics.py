@@ -358,8 +358,8 @@ def judgment_cautions(track: GradedTrack, measures: Sequence[MeasureLike] | None
     elif best > 1 and "min_relevant" not in scores.model_fields_set:
         line = (
             f"judgments from 1 on count in {', '.join(printed_names(at_default))}, and labels go up to "
-            f"{best}: set `min_relevant` in [scores] to the label from which a passage is relevant, 2 in TREC "
-            "DL"
+            f"{best}: set `min_relevant` in [scores] to the label from which a passage is relevant, 2 in "
+            "TREC DL"
         )
         yield Note(line, CHANGES)
 

@@ -139,7 +139,7 @@ class BankEditing(Group):
         """Changes an item's text and keeps its id and answer key; `update` then grades only this item.
 
         Args:
-            seen: `trecexam.grades.overrides.digest_of` the item that the person saw; None to change it
+            seen: `trecexam.inputs.overrides.digest_of` the item that the person saw; None to change it
                 whatever it is by now.
 
         Raises:
