@@ -46,20 +46,6 @@ def test_the_warning_names_measures_that_count_from_1_and_those_at_the_threshold
     ]
 
 
-def test_the_suggested_measure_has_other_values(small_track: Path) -> None:
-    with trecexam.open_track(small_track, grader=HashGrader()) as track:
-        track.update()
-        qrels, ranking = list(track.qrels()), track.leaderboard(["P@5", "P(rel=4)@5"])
-    for row in ranking.rows:
-        assert row.scores[0].mean > row.scores[1].mean
-    lines = (small_track / "runs" / "run0.run").read_text().splitlines()
-    columns = [line.split() for line in lines]
-    scored = [ir_measures.ScoredDoc(q, d, float(score)) for q, _, d, _, score, _ in columns]
-    values = ir_measures.calc_aggregate([P @ 5, P(rel=4) @ 5], qrels, scored)
-    (row,) = (row for row in ranking.rows if row.run == "run0")
-    assert [score.mean for score in row.scores] == pytest.approx([values[P @ 5], values[P(rel=4) @ 5]])
-
-
 def test_an_explicit_threshold_gives_no_warning(small_track: Path) -> None:
     assert cautions(small_track, ["P(rel=1)@5", P(rel=1) @ 5, "RR(rel=3)", "Cover(rel=2)@8"]) == []
 

@@ -61,11 +61,20 @@ def none_is_read(track: GradedTrack) -> bool:
 
 def grades_notes(track: GradedTrack, *, human: bool = True) -> tuple[str, ...]:
     """Return notes on the grades behind a result: people's, missing ones, answers without a rating."""
-    if not track.counts.is_graded:
-        return (Note(without_label(track) or nothing_graded(track), CHANGES),)
-    lines = (*_missing(track), *unread_answers(track))
+    counts, unlabelled = track.counts, without_label(track)
+    if not counts.is_graded:
+        return (Note(unlabelled or nothing_graded(track), CHANGES),)
+    lines = [unlabelled] if unlabelled else []
+    if counts.missing and not unlabelled:
+        lines.append(
+            f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
+            f"`trecexam watch {quoted(track.folder.root)}` grades what the grader can"
+        )
+    if counts.no_text:
+        of_passages = f"{counts.no_text:,} of {counts.passages:,} pooled passages"
+        lines.append(f"{of_passages} have no text and count as not relevant")
     people = human_notes(track.override_summary()) if human else ()
-    return (*people, *(Note(line, CHANGES) for line in lines))
+    return (*people, *(Note(line, CHANGES) for line in (*lines, *unread_answers(track))))
 
 
 def human_notes(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -110,20 +119,6 @@ def unread_answers(track: GradedTrack) -> tuple[str, ...]:
     n_cut = track.grades.n_cut(track.sheets)
     early = f"{plural(n_cut, 'unparsed answer')} cut off (ends early: raise max_new_tokens in [grader])"
     return (*lines, early) if n_cut else lines
-
-
-def _missing(track: GradedTrack) -> Iterator[str]:
-    counts, unlabelled = track.counts, without_label(track)
-    if unlabelled:
-        yield unlabelled
-    elif counts.missing:
-        yield (
-            f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
-            f"`trecexam watch {quoted(track.folder.root)}` grades what the grader can"
-        )
-    if counts.no_text:
-        of_passages = f"{counts.no_text:,} of {counts.passages:,} pooled passages"
-        yield f"{of_passages} have no text and count as not relevant"
 
 
 def nothing_graded(track: GradedTrack) -> str:
@@ -364,22 +359,8 @@ def judgment_cautions(track: GradedTrack, measures: Sequence[MeasureLike] | None
         yield Note(line, CHANGES)
 
 
-def _of_responses(track: GradedTrack) -> Iterator[str]:
-    """Yield a note where the first measure looks at ranks, which generated responses hardly have."""
-    generated, first = track.inputs.dropped.generated.intersection(track.runs), measure(track.measures[0])
-    named = track.config.scores.measures is not None
-    if named or not track.kind.ranks or first.NAME in COVER | DIVERSITY:
-        return
-    if 0 < len(generated) < len(track.runs):
-        cover = next(name for name in track.measures if measure(name).NAME in COVER)
-        yield (
-            f"generated responses ({len(generated):,} of {len(track.runs):,} runs) fill few ranks and have "
-            f"little {first} whatever they say: compare them with ranked runs by {cover}"
-        )
-
-
-def _against(track: GradedTrack) -> Iterator[str]:
-    """Yield a note on items that count against, where shown measures ignore that."""
+def _of_settings(track: GradedTrack) -> Iterator[str]:
+    """Yield notes on the track's own measures, where they say little of its runs or ignore weights."""
     of_items = {str(each) for each in weighted(track.measures) if each["weights"] == ITEM}
     others = [name for name in track.measures if str(measure(name)) not in of_items]
     if others and track.bank.n_against:
@@ -388,15 +369,14 @@ def _against(track: GradedTrack) -> Iterator[str]:
             f"against in measures with weights={ITEM!r} alone: for labels and for {', '.join(others)} they "
             "are like others"
         )
-
-
-def _unsupported(track: GradedTrack, board: Leaderboard) -> Iterator[str]:
-    """Yield a note on runs that are no generated responses, by measures of what these cite."""
-    of_support = [name for name in board.measures if name in SUPPORT]
-    ranked = [row for row in board.rows if row.run not in track.responses]
-    if of_support and ranked:
-        some = f"{len(ranked):,} of {plural(len(board.rows), 'run')}"
-        yield f"{some}: no generated responses, so 0 in {', '.join(of_support)}"
+    generated, first = track.inputs.dropped.generated.intersection(track.runs), measure(track.measures[0])
+    by_ranks = track.config.scores.measures is None and track.kind.ranks
+    if by_ranks and first.NAME not in COVER | DIVERSITY and 0 < len(generated) < len(track.runs):
+        cover = next(name for name in track.measures if measure(name).NAME in COVER)
+        yield (
+            f"generated responses ({len(generated):,} of {len(track.runs):,} runs) fill few ranks and have "
+            f"little {first} whatever they say: compare them with ranked runs by {cover}"
+        )
 
 
 def first_measure_note(track: GradedTrack) -> Iterator[str]:
@@ -419,11 +399,9 @@ def board_notes(
         measures: those that were asked for; None for the track's own.
     """
     names = track.measures if measures is None else board.measures
-    on_items = without_vital(names, track.bank), without_probabilities(track, names)
-    if measures is None:
-        own = (*on_items[0], *_against(track), *_of_responses(track), *on_items[1])
-    else:
-        own = (*on_items[0], *on_items[1], *depth_cautions(track, names))
+    of_support = [name for name in board.measures if name in SUPPORT]
+    ranked = [row for row in board.rows if row.run not in track.responses] if of_support else []
+    some = f"{len(ranked):,} of {plural(len(board.rows), 'run')}"
     return (
         # What makes a value too low comes first: people are shown a few notes.
         *left_out_runs(track),
@@ -431,10 +409,13 @@ def board_notes(
         *coverage_notes(track, board, track.bank.query_ids),
         *order_cautions(track.runs),
         *encoder_cautions(track),
-        *own,
+        *without_vital(names, track.bank),
+        *(_of_settings(track) if measures is None else ()),
+        *without_probabilities(track, names),
+        *(() if measures is None else depth_cautions(track, names)),
         *telling_cautions(track, board),
         *above_scale(board.measures, track.config, track.grader.scale.max_rating),
-        *_unsupported(track, board),
+        *([f"{some}: no generated responses, so 0 in {', '.join(of_support)}"] if ranked else ()),
         *rating_cautions(track.config, track.measures if measures is None else measures),
         *pool_cautions(track, board.measures),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -200,21 +200,17 @@ def read_inputs(
     dropped = dropped or DroppedRuns(folder, files, columns, whole_answers=needs.whole_answers)
     paths = folder.bank(optional=True) if bank_files is None else bank_files
     whole, texts, rejected = _read_bank(folder, files, paths)
-
-    def optional(path: Path | None, kind: str, read: Callable[[Path], T]) -> T | None:
-        value, reasons = _read_optional(folder, files, path, kind, read)
-        rejected.extend(reasons)
-        return value
-
-    queries = optional(folder.queries(), "queries", _read_queries) or {}
-    official = optional(folder.qrels(), "qrels", _read_qrels)
+    optional = partial(_read_optional, folder, files, rejected)
+    queries: dict[str, str] = optional(folder.queries(), "queries", _read_queries) or {}
+    official: tuple[Qrel, ...] | None = optional(folder.qrels(), "qrels", _read_qrels)
     if dataset := folder.config.track.dataset:
         try:
             if folder.queries() is None:
                 queries = _read_dataset(folder, files, "queries", lambda: _texts_of(dataset))
             if folder.qrels() is None:
-                rows = _read_dataset(folder, files, "qrels", lambda: tuple(dataset_qrels(dataset)))
-                official = rows or None
+                official = (
+                    _read_dataset(folder, files, "qrels", lambda: tuple(dataset_qrels(dataset))) or None
+                )
         except ConversionError as error:
             rejected.append(Rejected(error.path, error.line, error.reason, "file"))
     texts |= queries
@@ -262,29 +258,33 @@ def read_people(
     rows, rejected = [], list[Rejected]()
     for path in (folder.overrides(), folder.judgments() if _has_judgments(folder) else None):
         there = path if path is not None and (path.exists() or path.is_symlink()) else None
-        value, reasons = _read_optional(folder, files, there, "overrides", read_overrides_file)
+        value = _read_optional(folder, files, rejected, there, "overrides", read_overrides_file)
         accepted, refused = value or ((), [])
         rows.append(accepted)
-        rejected += [*reasons, *_refused(folder, there, refused)]
+        rejected += _refused(folder, there, refused)
     return rows[0], rows[1], rejected
 
 
 def _read_optional(
-    folder: TrackFolder, files: FileCache, path: Path | None, kind: str, read: Callable[[Path], T]
-) -> tuple[T | None, list[Rejected]]:
-    """Read a file that a track need not have: its value, or None and the reason.
+    folder: TrackFolder,
+    files: FileCache,
+    rejected: list[Rejected],
+    path: Path | None,
+    kind: str,
+    read: Callable[[Path], T],
+) -> T | None:
+    """Return the value of a file that a track need not have; else None, and the reason in `rejected`.
 
     Args:
         kind: of reading, a key of the cache.
     """
-    if path is None:
-        return None, []
     try:
-        if dangling := dangling_link(path):
+        if path is not None and (dangling := dangling_link(path)):
             raise ConversionError(path, None, dangling)
-        return files.get(kind, path, read), []
+        return None if path is None else files.get(kind, path, read)
     except ConversionError as error:
-        return None, [Rejected(folder.shown(path), error.line, error.reason, "file")]
+        rejected.append(Rejected(folder.shown(path or folder.root), error.line, error.reason, "file"))
+    return None
 
 
 def whole_bank(folder: TrackFolder, paths: Sequence[Path]) -> Bank:
@@ -324,11 +324,7 @@ def query_texts(folder: TrackFolder) -> dict[str, str]:
         ConversionError: the queries cannot be read.
     """
     path, dataset = folder.queries(), folder.config.track.dataset
-    texts: dict[str, str] = {}
-    if path is not None:
-        texts = _read_queries(path)
-    elif dataset is not None:
-        texts = _texts_of(dataset)
+    texts = _read_queries(path) if path else _texts_of(dataset) if dataset else {}
     for bank in folder.bank(optional=True):
         with contextlib.suppress(ConversionError):
             for query in read_bank_queries(bank):
