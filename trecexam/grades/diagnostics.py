@@ -78,11 +78,7 @@ def grades_notes(track: GradedTrack, *, human: bool = True) -> tuple[str, ...]:
 
 
 def human_notes(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how many grades are people's, and whose; nothing where none is.
-
-    Args:
-        summary: as `GradedTrack.override_summary` gives it.
-    """
+    """Yield how many grades are people's, and whose; see `GradedTrack.override_summary`."""
     if summary["who"]:
         yield (
             f"a person's rating replaces the grader's in {plural(summary['cells'], 'cell')} and for "
@@ -182,11 +178,7 @@ def left_out_runs(track: GradedTrack) -> Iterator[str]:
 
 @memoized
 def encoder_cautions(track: GradedTrack) -> tuple[str, ...]:
-    """Return a note that names the runs nearer to the grader's encoder than chance allows.
-
-    A passage's cosine is its highest over the query's items, as its label is its best rating; see
-    `runs_like_encoder`.
-    """
+    """Return a note that names the runs nearer to the grader's encoder than chance allows."""
     if track.grader.cosines is None or len(track.runs) < MIN_RUNS:
         return ()
     names = list(track.runs)
@@ -292,11 +284,7 @@ def pool_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterat
 
 
 def depth_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterator[str]:
-    """Yield a note on measures whose cutoff is beyond the pool's depth, where runs have passages there.
-
-    Args:
-        measures: the track's own are left alone.
-    """
+    """Yield a note on measures deeper than the pool, but the track's own, where runs have passages there."""
     track_measures = {*printed_names(map(measure, (*track.measures, *track.columns)))}
     deeper = [each for each in map(measure, measures) if each.params.get("cutoff", 0) > track.depth]
     names = [name for name in printed_names(deeper) if name not in track_measures]
@@ -336,11 +324,7 @@ def telling_cautions(track: GradedTrack, board: Leaderboard, *, official: bool =
 
 
 def judgment_cautions(track: GradedTrack, measures: Sequence[MeasureLike] | None = None) -> Iterator[str]:
-    """Yield a note on official measures that count from 1 on, unless `min_relevant` is 1.
-
-    Args:
-        measures: as they were given; None for the track's own.
-    """
+    """Yield a note on official measures (None: the own) that count from 1, if `min_relevant` is not 1."""
     scores = track.config.scores
     at_default = list(with_default_rel(official_measures(track) if measures is None else measures))
     if not at_default:

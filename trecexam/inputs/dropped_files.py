@@ -227,11 +227,7 @@ def _of_responses(path: Path, parsed: Parsed, track: TrackSection, query_texts: 
 
 
 def one_run(path: Path, names: Sequence[str]) -> str:
-    """Return the name of the run whose responses a file has.
-
-    Raises:
-        ConversionError: the file has responses of several runs.
-    """
+    """Return the name of the run whose responses a file has; of several runs it raises a ConversionError."""
     if len(names) > 1:
         raise ConversionError(
             path,
@@ -242,11 +238,7 @@ def one_run(path: Path, names: Sequence[str]) -> str:
 
 
 def run_of(path: Path, name: str, rows: Sequence[tuple[str, str, float]]) -> Run:
-    """Make the run of a file of responses; rows are query_id, doc_id, score.
-
-    Raises:
-        ConversionError: the ids are not those of a run.
-    """
+    """Make the run of a file of responses from (query_id, doc_id, score), or raise a ConversionError."""
     try:
         return Run.from_entries(safe_name(name), rows)
     except ValueError as error:

@@ -273,11 +273,7 @@ def _read_optional(
     kind: str,
     read: Callable[[Path], T],
 ) -> T | None:
-    """Return the value of a file that a track need not have; else None, and the reason in `rejected`.
-
-    Args:
-        kind: of reading, a key of the cache.
-    """
+    """Return the value of a file that a track need not have; else None, and the reason in `rejected`."""
     try:
         if path is not None and (dangling := dangling_link(path)):
             raise ConversionError(path, None, dangling)
@@ -288,11 +284,7 @@ def _read_optional(
 
 
 def whole_bank(folder: TrackFolder, paths: Sequence[Path]) -> Bank:
-    """Read all items of these files, whatever a grader asks about.
-
-    Raises:
-        ConversionError: they cannot be read.
-    """
+    """Read all items of these files, whatever a grader asks about."""
     return _read_bank(folder, FileCache(), paths)[0]
 
 
@@ -318,11 +310,7 @@ def read_overrides_file(path: Path) -> tuple[tuple[tuple[int, HumanRating], ...]
 
 
 def query_texts(folder: TrackFolder) -> dict[str, str]:
-    """Read query_id -> text of every query of the track, whether it has items or not.
-
-    Raises:
-        ConversionError: the queries cannot be read.
-    """
+    """Read query_id -> text of every query of the track, whether it has items or not."""
     path, dataset = folder.queries(), folder.config.track.dataset
     texts = _read_queries(path) if path else _texts_of(dataset) if dataset else {}
     for bank in folder.bank(optional=True):
@@ -333,11 +321,7 @@ def query_texts(folder: TrackFolder) -> dict[str, str]:
 
 
 def _read_dataset(folder: TrackFolder, files: FileCache, kind: str, read: Callable[[], T]) -> T:
-    """Read a part of the dataset, which does not change while the settings are unchanged.
-
-    Raises:
-        ConversionError: the dataset cannot be read; the next call tries again.
-    """
+    """Read a part of the dataset once; where that fails, the next call tries again."""
     try:
         return files.get(f"dataset {kind}", folder.config_path, lambda _: read())
     except ConversionError:
@@ -360,11 +344,7 @@ def _read_qrels(path: Path) -> tuple[Qrel, ...]:
 def _read_bank(
     folder: TrackFolder, files: FileCache, paths: Sequence[Path]
 ) -> tuple[Bank, dict[str, str], list[Rejected]]:
-    """Read the bank, the texts of its queries, and the lines that are no items.
-
-    Raises:
-        ConversionError: a file cannot be read, or an item id is in two files.
-    """
+    """Read the bank, texts of its queries, and lines that are no items, or raise a ConversionError."""
     items: list[Item] = []
     first: dict[str, str] = {}
     queries: dict[str, str] = {}
@@ -394,11 +374,7 @@ def _graded_bank(
     files: Sequence[Path],
     official: Sequence[Qrel] | None,
 ) -> tuple[Bank, list[Rejected]]:
-    """Return the part of the bank that is graded, and queries that are not evaluated.
-
-    Raises:
-        TrackError: nothing is graded.
-    """
+    """Return the graded part of the bank, and queries not evaluated; where none is, raise a TrackError."""
     if needs.bank and not files:
         # Runs, texts and judgments can be worked with all the same.
         return Bank(dict.fromkeys(sorted({*texts, *(row.query_id for row in official or ())}), ())), []

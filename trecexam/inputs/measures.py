@@ -19,14 +19,7 @@ from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 
 
 def check_measures(config: TrackConfig, path: Path) -> None:
-    """Refuse measures that cannot be computed, before hours of grading go by.
-
-    Args:
-        path: the settings' file.
-
-    Raises:
-        ConfigError: with the reason.
-    """
+    """Refuse measures that cannot be computed, before hours of grading go by; `path` is of the settings."""
     settings = {"measures": config.measures(), "official_measures": config.official_measures()}
     for key, names in settings.items():
         for name in names:

@@ -171,11 +171,7 @@ def lines_of(content: bytes) -> list[bytes]:
 
 
 def check_unchanged(target: Path, content: bytes) -> None:
-    """Refuse to write to a file that changed since `read_target` gave this content.
-
-    Raises:
-        TrecexamError: somebody else changed it meanwhile.
-    """
+    """Refuse to write to a file that somebody changed since `read_target` gave this content."""
     if (target.read_bytes() if target.exists() else b"") != content:
         raise TrecexamError(
             "was edited while the model was asked, and is left unchanged; start again: the answers are kept "

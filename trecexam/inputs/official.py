@@ -27,12 +27,7 @@ HOW_TO_ADD = (
 
 
 class OfficialLeaderboard(NamedTuple):
-    """An official leaderboard.
-
-    Attributes:
-        ranks: run -> its rank, 1 is best.
-        means: measure -> run -> its mean; empty where the file has ranks alone.
-    """
+    """Ranks of runs (1 is best), and means by measure and run where the file has values."""
 
     ranks: Mapping[str, float]
     means: Mapping[str, Mapping[str, float]]
@@ -51,11 +46,7 @@ def of_leaderboard(name: str) -> bool:
 
 
 def read_leaderboard_file(path: Path) -> OfficialLeaderboard:
-    """Read an official leaderboard.
-
-    Raises:
-        ConversionError: as `converters.leaderboard.read_leaderboard`.
-    """
+    """Read an official leaderboard."""
     means = read_means(path)
     entries = ranks_of(next(iter(means.values()))) if means else converters.read(path, "leaderboard")
     return OfficialLeaderboard({entry.run: entry.rank for entry in entries}, means)
@@ -73,12 +64,7 @@ def judged_labels(rows: Iterable[Qrel]) -> dict[str, dict[str, int]]:
 
 
 class PeoplesJudgment(NamedTuple):
-    """A judgment that counts of people of the track, on the scale of the official judgments.
-
-    Attributes:
-        who: the names of those who say it.
-        why: their reasons.
-    """
+    """A judgment of the track's people that counts, on the official scale; `who` says so, and `why`."""
 
     query_id: str
     doc_id: str

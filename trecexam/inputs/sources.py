@@ -104,11 +104,7 @@ def read_provenance(qrels: Path) -> Provenance | None:
 
 
 def provenance_notes(qrels: Path, shown: Path | str | None = None) -> tuple[str, ...]:
-    """Say whose labels a qrels file holds, in a line; () where no file beside it says so.
-
-    Args:
-        shown: the file as people see it; None for its path.
-    """
+    """Say whose labels a qrels file (`shown` to people) holds; () where no file beside it says so."""
     provenance = read_provenance(qrels)
     if provenance is None:
         return ()

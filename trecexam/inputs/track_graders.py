@@ -33,14 +33,7 @@ _WITHOUT_PROMPT = ("embedding", "recorded")
 
 
 def open_folder(root: Path | str, grader: str | None = None) -> TrackFolder:
-    """Open the folder of a track with the settings and files of one grader.
-
-    Args:
-        grader: its name; None for the first.
-
-    Raises:
-        TrackError, ConfigError: see `TrackFolder.open`; or there is no such grader.
-    """
+    """Open the folder of a track with the settings and files of one grader; None for the first."""
     return folder_of(TrackFolder.open(root), grader)
 
 
@@ -50,11 +43,7 @@ def grader_names(folder: TrackFolder) -> tuple[str, ...]:
 
 
 def split_measure(folder: TrackFolder, measure: str) -> tuple[str | None, str]:
-    """Split `NAME:MEASURE` into grader and measure; the grader is None where none is named.
-
-    Raises:
-        TrackError: there is no such grader, or two are named.
-    """
+    """Split `NAME:MEASURE` into grader (None where none is named) and measure, or raise a TrackError."""
     match = _GRADER_MEASURE.fullmatch(measure)
     if match is None:
         return None, measure
@@ -69,11 +58,7 @@ def split_measure(folder: TrackFolder, measure: str) -> tuple[str | None, str]:
 
 
 def listed(measures: Measures | None) -> list[MeasureLike] | None:
-    """Return one or several measures as a list, each as it was given; None for None.
-
-    Raises:
-        ValueError: the list is empty.
-    """
+    """Return one or several measures as a list, each as it was given; None for None."""
     if measures is None:
         return None
     several = [measures] if isinstance(measures, str) or not isinstance(measures, Iterable) else [*measures]
@@ -83,11 +68,7 @@ def listed(measures: Measures | None) -> list[MeasureLike] | None:
 
 
 def names_of(measures: Measures | None) -> list[str] | None:
-    """Return the names of one or several measures, as ir_measures prints them; None for None.
-
-    Raises:
-        ValueError: the list is empty.
-    """
+    """Return the names of one or several measures, as ir_measures prints them; None for None."""
     each = listed(measures)
     return None if each is None else [str(measure) for measure in each]
 
@@ -206,11 +187,7 @@ def _effective(folder: TrackFolder, name: str) -> TrackConfig:
 
 
 def _kind(folder: TrackFolder, name: str) -> Kind:
-    """Return the kind that a section declares by `kind`, by its name, or by its prompt.
-
-    Raises:
-        ConfigError: it declares none.
-    """
+    """Return the kind that a section declares by `kind`, name or prompt, or raise a ConfigError."""
     kinds, section = KINDS, folder.whole.graders[name]
     kind = name if section.kind is None else section.kind
     if kind in kinds:
@@ -239,11 +216,7 @@ def _prompt_named(name: str) -> Prompt | None:
 
 
 def _people(folder: TrackFolder, name: str) -> str:
-    """Return the grader whose file of people's ratings counts for this one.
-
-    Raises:
-        ConfigError: there is no such grader, or it grades other things.
-    """
+    """Return the grader whose file of people's ratings counts for this one, or raise a ConfigError."""
     graders = folder.whole.graders
     other = graders[name].people or name
     reason = ""
