@@ -231,17 +231,6 @@ def test_agreement_fill_and_verify_include_judged_passages(root: Path) -> None:
     assert rule.n_both == 27
 
 
-def test_the_exported_pool_has_judged_passages_without_a_rank(root: Path) -> None:
-    update(root)
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        pool = {(passage.query_id, passage.doc_id): passage for passage in track.export.pool()}
-    assert set(pool) == labelled(root)
-    alone = pool["q1", ALONE]
-    assert alone.text == "what nobody retrieves"
-    assert not alone.rankings
-    assert [judgment.relevance for judgment in alone.judgments] == [3]
-
-
 def test_judgments_of_passages_outside_all_runs_are_reported_even_if_pooled(
     root: Path,
 ) -> None:

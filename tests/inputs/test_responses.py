@@ -111,9 +111,11 @@ def test_a_text_with_a_query_id_is_an_answer_in_the_runs_folder(
 ) -> None:
     (small_track / "runs" / "plain.jsonl").write_text('{"query_id": "q1", "text": "An answer."}\n')
     (small_track / "runs" / "odd.jsonl").write_text('{"what": [1, "x"]}\n')
+    (small_track / "runs" / "list.json").write_text("[1,2,3]")
     done = update(small_track, hash_grader)
     assert done.runs == 4
-    (row,) = done.rejected
+    of_list, row = done.rejected
+    assert "this is a JSON list of other things" in of_list.reason
     assert (row.file, row.line) == ("runs/odd.jsonl", 1)
     assert "no query: a response has" in row.reason
 

@@ -144,10 +144,6 @@ def test_a_file_replaced_by_one_of_the_same_size_and_time_is_read_again(
     assert RunColumns(columns).read(path).name == "two"
 
 
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
 def garbage(path: Path) -> None:
     path.write_bytes(random.Random(0).randbytes(path.stat().st_size))
 
@@ -177,7 +173,6 @@ def a_folder(path: Path) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        empty,
         garbage,
         another_run,
         Path.unlink,
