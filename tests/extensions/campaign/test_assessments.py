@@ -17,7 +17,7 @@ from trecexam.extensions.campaign.assessments import (
     record_assessment,
 )
 from trecexam.features.override.overriding import seen_token, take
-from trecexam.grades.judging_scale import JudgingScale
+from trecexam.inputs.overrides import JudgingScale
 from trecexam.track import selection
 
 ITEMS = (Item("q1", "q1/0", "Why?", "question"), Item("q1", "q1/1", "How?", "nugget"))

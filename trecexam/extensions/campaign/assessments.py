@@ -15,8 +15,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.override.overriding import QueryToRate, seen_token, take
 from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.judging_scale import JudgingScale
-from trecexam.grades.overrides import REFUSED, takes_back
+from trecexam.inputs.overrides import REFUSED, JudgingScale, takes_back
 
 #: The reasons in the file if no reason is requested.
 JUDGED, WITHDRAWN = "judged", "withdrawn"
