@@ -13,5 +13,5 @@ EXTENSION = Extension(
     },
     features=(f"{__name__}.extra_outputs:RAGVAL",),
     answers=f"{__name__}.dropped:ANSWERS",
-    graders={"ragval": f"{__name__}.grader:FACTORY"},
+    graders={"ragval": f"{__name__}.grader.judge:FACTORY"},
 )
