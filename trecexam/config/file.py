@@ -16,9 +16,14 @@ from pydantic import BaseModel, ValidationError
 
 from converters.errors import ConversionError
 from converters.lines import open_input
-from trecexam.config.graders import GraderSection, NamedGrader
-from trecexam.config.language_models import LanguageModelSection
-from trecexam.config.sections import ScoresSection, TrackSection
+from trecexam.config.sections import (
+    GraderSection,
+    LanguageModelSection,
+    NamedGrader,
+    ScoresSection,
+    TrackSection,
+    descriptions,
+)
 from trecexam.config.track_config import CONFIG_NAME, TrackConfig, config_class
 from trecexam.errors import ConfigError, plain_reason
 
@@ -195,7 +200,7 @@ def render_config(
             if key not in section_values:
                 lines += [] if key in shared else _unset(model, key)
             else:
-                lines += [f"# {model.model_fields[key].description}"] if full and key not in shared else []
+                lines += [f"# {descriptions(model)[key]}"] if full and key not in shared else []
                 lines.append(f"{key} = {toml_value(section_values[key])}")
         if shared:
             lines.append(f"# As in [grader]: {', '.join(shared)}.")
@@ -206,7 +211,7 @@ def _unset(section: type[BaseModel], key: str) -> tuple[str, str]:
     """The description of a setting, and its default or an example, as comments."""
     field = section.model_fields[key]
     default = (field.examples or [""])[0] if field.default is None else field.default
-    return f"# {field.description}", f"# {key} = {toml_value(default)}"
+    return f"# {descriptions(section)[key]}", f"# {key} = {toml_value(default)}"
 
 
 def _comment(text: str | None) -> list[str]:

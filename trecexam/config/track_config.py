@@ -9,14 +9,16 @@ from typing import Any, TypeVar
 
 from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, create_model, model_serializer
 
-from trecexam.config.graders import GraderSection, NamedGrader
-from trecexam.config.language_models import GeneratorSection, Section
 from trecexam.config.sections import (
     CellsSection,
+    GeneratorSection,
+    GraderSection,
     JudgingSection,
+    NamedGrader,
     RaySection,
     ReportPageSection,
     ScoresSection,
+    Section,
     TrackSection,
     WatchSection,
 )
