@@ -30,6 +30,7 @@ _MAY_BE_A_KEY = (
     'headers = { "NAME-OF-THE-HEADER" = "$VARIABLE" }'
 )
 Rule = Literal["latest", "majority", "adjudicated"]
+LanguageModel = Literal["openai", "causal", "seq2seq"]
 UnparsedPolicy = Literal["zero", "skip", "seed"]
 
 
@@ -362,7 +363,7 @@ class GeneratorSection(LanguageModelSection):
     model.
     """
 
-    name: Literal["openai", "causal", "seq2seq"] | None = Field(None, examples=["openai"])
+    name: LanguageModel | None = Field(None, examples=["openai"])
     """Who writes banks and exams (`bank generate`, `exam generate`): openai, causal, seq2seq. Unset, and
     neither `model` nor `base_url` set: the language model of [grader], with its settings."""
     model: str | None = Field(None, examples=["Qwen/Qwen3-8B"])
