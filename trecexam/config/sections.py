@@ -406,11 +406,6 @@ class JudgingSection(Section):
             raise ValueError("each step has its own name")
         return value
 
-    @property
-    def best(self) -> int | None:
-        """The highest judgment; None without a scale."""
-        return None if self.scale is None else len(self.scale) - 1
-
 
 class CellsSection(Section):
     """In which order cells are graded. Does not change any answer."""
