@@ -107,15 +107,6 @@ def test_requests_are_spaced_as_the_server_takes_them(
     assert all(later - earlier >= least for earlier, later in itertools.pairwise(waits))
 
 
-def test_a_403_shows_what_the_server_says(make: Make, cells: list[Cell]) -> None:
-    said = "model tiny is not available in your region"
-    with (
-        serving(lambda exchange: exchange.fail(403, said)) as server,
-        pytest.raises(GraderError, match=rf"refuses the key in TEST_KEY \(HTTP 403\): {said}$"),
-    ):
-        graded(make(server.url), cells[:1])
-
-
 def test_a_model_that_takes_one_temperature_says_what_to_set(make: Make, cells: list[Cell]) -> None:
     said = "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1)"
     with (

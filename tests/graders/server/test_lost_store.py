@@ -139,16 +139,6 @@ def test_if_grading_is_free_a_lost_store_is_made_again(
     assert "nothing new" in capsys.readouterr().err
 
 
-def test_a_daemon_reports_a_lost_store_and_waits(paid_track: Path, server: Scripted) -> None:
-    asked = len(server.bodies)
-    lose_store(paid_track)
-    lines: list[str] = []
-    daemon = Daemon(paid_track, poll=True, settle=0, log=lines.append, look_ended=lambda why: daemon.stop())
-    daemon.run()
-    assert any(ASK in line and "cannot go on" in line for line in lines)
-    assert len(server.bodies) == asked
-
-
 @pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 2)])
 def test_a_user_at_a_terminal_is_asked(
     paid_track: Path,

@@ -61,17 +61,6 @@ def test_the_manifest_has_the_usage_of_this_update_and_in_total(track: MakeTrack
     assert found["total"]["requests"] == asked + 2 == len(server.bodies)
 
 
-def test_the_usage_of_a_server_that_counts_no_tokens_is_estimated(track: MakeTrack) -> None:
-    content = b'{"choices": [{"message": {"content": "4"}}]}'
-    with serving(lambda exchange: exchange.send(200, content)) as server:
-        root = track(server.url)
-        assert run(["watch", str(root), "--once"]) == 0
-    total = usage(root)["total"]
-    assert total["requests"] == len(server.bodies)
-    assert total["tokens_in"] > 100 * total["requests"]
-    assert total["cost"] is None
-
-
 def test_paid_but_useless_answers_count_too(make: Make, cells: list[Any]) -> None:
     content = b'{"choices": [], "usage": {"prompt_tokens": 70, "completion_tokens": 500}}'
     with serving(lambda exchange: exchange.send(200, content)) as server:
@@ -81,8 +70,8 @@ def test_paid_but_useless_answers_count_too(make: Make, cells: list[Any]) -> Non
     assert grader.meter.used == Usage(4, 4 * 70, 4 * 500)
 
 
-@pytest.mark.parametrize("number", ["-1", str(10**40), '"many"'])
-def test_impossible_token_counts_are_replaced_by_an_estimate(track: MakeTrack, number: str) -> None:
+@pytest.mark.parametrize("number", ["null", "-1", str(10**40), '"many"'])
+def test_token_counts_that_are_missing_or_impossible_are_estimated(track: MakeTrack, number: str) -> None:
     counted = f'{{"prompt_tokens": {number}, "completion_tokens": {number}}}'
     content = f'{{"choices": [{{"message": {{"content": "4"}}}}], "usage": {counted}}}'.encode()
     with serving(lambda exchange: exchange.send(200, content)) as server:
@@ -90,7 +79,8 @@ def test_impossible_token_counts_are_replaced_by_an_estimate(track: MakeTrack, n
         assert run(["watch", str(root), "--once"]) == 0
     total = usage(root)["total"]
     assert total["requests"] == len(server.bodies)
-    assert 0 < total["tokens_in"] < 10**6
+    assert 100 * total["requests"] < total["tokens_in"] < 10**6
+    assert total["cost"] is None
 
 
 def test_an_estimate_sends_no_request_and_needs_no_key(
@@ -164,22 +154,6 @@ def test_no_time_is_measured_if_grading_may_cost_or_nothing_is_to_do(
     assert "would take" not in capsys.readouterr().err
 
 
-def test_a_grader_that_cannot_run_has_cells_and_no_time(
-    small_track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("transformers")
-    empty = small_track / "model"
-    empty.mkdir()
-    (empty / "config.json").write_text('{"model_type": "t5"}')
-    (empty / "model.safetensors").write_bytes(b"no weights")
-    (small_track / "trecexam.toml").write_text('[grader]\nname = "seq2seq"\nmodel = "model"\n')
-    status = run(["watch", str(small_track), "--estimate"])
-    printed = capsys.readouterr()
-    assert status == 0, printed.err
-    assert printed.out.splitlines()[1].startswith("144\t")
-    assert "no time can be measured here: " in printed.err
-
-
 def test_two_exceeded_limits_are_both_reported(track: MakeTrack, capsys: pytest.CaptureFixture[str]) -> None:
     with serving() as server:
         root = track(server.url, max_new_tokens=20, budget_tokens=1, budget=1e-9, **PRICES)
@@ -221,11 +195,6 @@ def test_grading_stops_before_a_budget_is_exceeded_and_resumes_when_it_is_raised
         (root / "trecexam.toml").write_text(config)
         assert run(["watch", str(root), "--once"]) == 0
     assert set(server.seen.values()) == {1}
-
-
-def test_a_budget_in_money_needs_prices(make: Make) -> None:
-    with pytest.raises(GraderError, match="needs `price_in` and `price_out`"):
-        make("http://a/v1", budget=3.0)
 
 
 def test_a_limit_is_passed_by_what_was_used_and_is_on_its_way() -> None:
