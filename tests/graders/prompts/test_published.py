@@ -36,7 +36,7 @@ PRINTED = {
     "NuggetExtractionPrompt": NUGGET_EXTRACTION,
     "AnswerVerification": VERIFICATION,
 }
-#: The sha256 of others, its first 40 digits, which are compared with the released texts, too, where these are here.
+#: First 40 digits of the sha256 of others, which are compared with the released texts where these are here.
 DIGESTS = {
     "QuestionSelfRatedUnanswerablePromptWithChoices": "60bc0484a8684d070b42397b03e16cb4ae36d23c",
     "QuestionCompleteConciseUnanswerablePromptWithChoices": "9fbeedd3aac7dd8845b502858995c2b8a6c4c5c3",
