@@ -127,7 +127,7 @@ def test_a_server_that_rejects_everything_gets_no_more_requests(
         pytest.raises(GraderError, match=message),
     ):
         graded(make(server.url, concurrency=1), cells)
-    assert len(server.bodies) <= 3
+    assert len(server.bodies) <= 4
 
 
 def test_an_invalid_address_is_a_one_line_error(make: Make, cells: list[Cell]) -> None:
