@@ -8,10 +8,11 @@ import pytest
 from support import ROOT
 
 from converters.records import Item
+from trecexam import graders
 from trecexam.cli.main import run
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders import Answer, Cell, available, create, registry
+from trecexam.graders import Answer, Cell, available, create, reading_fingerprint
 from trecexam.graders.base import identity_digest
 from trecexam.graders.recorded import RecordedGrader
 
@@ -107,10 +108,10 @@ def test_an_unknown_grader_suggests_the_nearest_name(tmp_path: Path) -> None:
 
 
 def test_the_fingerprint_changes_with_a_library_that_parses_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    compute = registry.reading_fingerprint.__wrapped__
+    compute = reading_fingerprint.__wrapped__
     now = compute()
     assert now == compute()
-    monkeypatch.setattr(registry, "version", lambda library: "another")
+    monkeypatch.setattr(graders, "version", lambda library: "another")
     assert compute() != now
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from trecexam.graders import is_standard
 from trecexam.graders.base import Cell
-from trecexam.graders.kept_vectors import no_kept_vectors
+from trecexam.graders.embedding import no_kept_vectors
 from trecexam.graders.meter import MeasuredTime, measured
-from trecexam.graders.registry import is_standard
 from trecexam.graders.writing.base import WritingGrader
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import missing_cells

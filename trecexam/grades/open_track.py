@@ -23,10 +23,9 @@ from trecexam.files.cache import FileCache
 from trecexam.files.kept import recall, remember
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.folder import PACK, PACKED, TrackFolder
-from trecexam.graders import Grader, create
+from trecexam.graders import Grader, create, is_standard, reading_fingerprint
 from trecexam.graders.base import Estimate, identity_digest, identity_json
 from trecexam.graders.meter import Spent, Usage
-from trecexam.graders.registry import is_standard, reading_fingerprint
 from trecexam.graders.replies import FIRST
 from trecexam.graders.writing.base import naming
 from trecexam.graders.writing.kept_answers import AnswerFile

@@ -23,8 +23,8 @@ from trecexam.errors import GraderError, LackingError, TrackError, TrecexamError
 from trecexam.files import atomic
 from trecexam.files.kept import read_object, read_regular
 from trecexam.folder import PACK, TrackFolder, refuse_code
+from trecexam.graders import available
 from trecexam.graders.base import Answer, Cell, Grader, Scale, identity_digest, identity_json
-from trecexam.graders.registry import available
 from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.grades.store import GradeRow, GradeStore
 from trecexam.inputs.input_files import sha256_of

@@ -84,7 +84,7 @@ class ServerGrader(PromptedGrader):
         self.server.refuse_unanswered(unanswered, "cells")
 
     def _expected(self, call: Call, *, most: bool = False) -> Usage:
-        """Return what a call takes where its answer is read at once; with `most`, of as many tokens as may be."""
+        """Return what a call takes if its answer is read at once; with `most`, its largest answer."""
         prompt, limit = self.prompts[call[0].item.kind], self.server.new_tokens
 
         def out(prompt: Prompt) -> int:
