@@ -113,23 +113,6 @@ def test_a_cell_is_the_cosine_of_its_two_texts_cut_into_a_rating(tiny_model: Pat
         assert value == sum(float(raw) >= cut for cut in grader.cut_points)
 
 
-def test_each_passage_and_each_item_is_embedded_once(
-    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    grader = EmbeddingGrader(tiny_model, device="cpu")
-    seen: list[str] = []
-    embed = grader.embed
-
-    def counted(texts: Any) -> Any:
-        seen.extend(texts)
-        return embed(texts)
-
-    monkeypatch.setattr(grader, "embed", counted)
-    asked = cells()
-    graded(grader, asked)
-    assert sorted(seen) == sorted({c.text for c in asked} | {c.item.text for c in asked})
-
-
 def test_the_identity_has_weights_and_cut_points_but_not_the_device(tiny_model: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(tiny_model, copy)
@@ -238,12 +221,6 @@ def test_stored_cosines_have_probabilities_beside_the_built_in_cut_points(
     assert grader(cut_points=[0.1, 0.2, 0.3, 0.4, 0.5]).probabilities is None
     assert grader(cut_points=list(CUT_POINTS)).probabilities is not None
     assert read(["0.84"])[0, 1:].sum() == pytest.approx(0.5)
-
-
-def test_the_model_is_named_as_in_the_settings(tiny_model: Path) -> None:
-    grader = EmbeddingGrader.create(GraderSection(model=tiny_model.name), tiny_model.parent)
-    assert grader.model_and_prompt == (tiny_model.name, "")
-    assert EmbeddingGrader(tiny_model).model_and_prompt == (tiny_model.name, "")
 
 
 @pytest.mark.slow

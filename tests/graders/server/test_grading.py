@@ -296,10 +296,11 @@ def test_invalid_settings_are_rejected(make: Make, monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("TEST_KEY")
     with pytest.raises(GraderError, match="the environment variable TEST_KEY is not set"):
         list(make("http://a/v1").grade([]))
-    monkeypatch.setenv("TEST_KEY", "two words")
-    with pytest.raises(GraderError, match="TEST_KEY holds no key") as caught:
-        list(make("http://a/v1").grade([]))
-    assert "two" not in str(caught.value)
+    for key in ("two words", "four"):
+        monkeypatch.setenv("TEST_KEY", key)
+        with pytest.raises(GraderError, match="TEST_KEY holds no key of 5 or more plain") as caught:
+            list(make("http://a/v1").grade([]))
+        assert key[:3] not in str(caught.value)
 
 
 VERIFIED = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scripted_server import serving
-from support import HashGrader
 
 import trecexam
 from trecexam.cli.main import run
@@ -115,43 +113,6 @@ def test_an_estimate_uses_observed_answer_lengths_and_counts_only_new_cells(
     assert int(found["cells"]) > 0
     assert int(found["tokens_out"]) == 3 * int(found["cells"])
     assert "set `price_in`" in capsys.readouterr().err or found["cost"] in {"", "None", "-"}
-
-
-@pytest.mark.slow
-def test_an_estimate_without_token_counts_has_cells_and_a_measured_time(
-    small_track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("sentence_transformers")
-    assert run(["watch", str(small_track), "--estimate"]) == 0
-    printed = capsys.readouterr()
-    # 3 queries with 12 passages in the pool, 4 items each; the sample's parts are 1, 4, 16 and the other 15.
-    assert printed.out.splitlines()[1].split("\t")[0] == "144"
-    assert re.search(
-        r"grading would take about \d+ (s|minutes): a sample took "
-        r"\d+\.\d s until the first passage, then \d+\.\d s for (16|60|64) cells "
-        r"of (4|15|16) passages\n",
-        printed.err,
-    )
-    with trecexam.open_track(small_track) as track:
-        assert track.status()["stored_grades"] == 0
-        taken = track.grading.estimate_time()
-    assert taken is not None
-    assert taken.seconds == pytest.approx(taken.start + 144 * taken.pace / taken.cells)
-
-
-def test_no_time_is_measured_if_grading_may_cost_or_nothing_is_to_do(
-    track: MakeTrack, graded: Path, hash_grader: HashGrader, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with serving() as server:
-        root = track(server.url)
-        with trecexam.open_track(root) as opened:
-            assert opened.grading.estimate_time() is None
-        assert server.bodies == []
-    with trecexam.open_track(root, grader=hash_grader) as opened:
-        assert opened.grading.estimate_time() is None
-    assert not hash_grader.asked
-    assert run(["watch", str(graded), "--estimate"]) == 0
-    assert "would take" not in capsys.readouterr().err
 
 
 def test_two_exceeded_limits_are_both_reported(track: MakeTrack, capsys: pytest.CaptureFixture[str]) -> None:
