@@ -156,23 +156,11 @@ def test_fill_reports_that_a_server_gave_no_answer(
         qrels = root / "qrels.txt"
         lines = qrels.read_text().splitlines(keepends=True)
         qrels.write_text("".join(line for line in lines if " q1-d02 " not in line))
-        assert (
-            run(
-                [
-                    "fill",
-                    str(root),
-                    "--qrels",
-                    str(qrels),
-                    "--map",
-                    "identity",
-                    "-o",
-                    str(tmp_path / "merged.txt"),
-                ]
-            )
-            == 2
-        )
+        merged = tmp_path / "merged.txt"
+        words = ["fill", str(root), "--qrels", str(qrels), "--map", "identity", "-o", str(merged)]
+        assert run(words) == 2
     assert "gave no answer to 2 cells" in capsys.readouterr().err
-    assert not (tmp_path / "merged.txt").exists()
+    assert not merged.exists()
 
 
 @pytest.mark.parametrize("date", [False, True])
