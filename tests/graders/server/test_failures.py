@@ -188,12 +188,10 @@ def test_retry_after_is_honoured_by_all_requests(make: Make, cells: list[Cell], 
     ("said", "seconds"),
     [
         ("", None),
-        ("soon", None),
         ("-3", None),
         ("1.5", 1.5),
         ("9" * 30, None),
         ("Sat, 99 Nov", None),
-        (f"Sun, {'9' * 30} Nov 1994 08:49:37 GMT", None),
         (f"Sun, 06 Nov 1994 08:49:37 +{'9' * 20}", None),
     ],
 )
