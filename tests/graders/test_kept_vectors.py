@@ -39,10 +39,6 @@ def path(tmp_path: Path) -> Path:
 def test_stored_vectors_are_read_back_unchanged_and_others_are_not_found(path: Path) -> None:
     KeptVectors(path, MAKER).add(vectors("a", "bb", "\ud800"))
     assert same(KeptVectors(path, MAKER).get(["a", "c", "\ud800"]), vectors("a", "\ud800"))
-
-
-def test_vectors_of_another_model_are_not_used(path: Path) -> None:
-    KeptVectors(path, MAKER).add(vectors("a"))
     assert KeptVectors(path, {"weights": "two"}).get(["a"]) == {}
 
 

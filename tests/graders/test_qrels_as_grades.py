@@ -205,22 +205,6 @@ def test_official_qrels_may_be_grades_and_are_not_read_as_judgments_too(
     assert "the labels are the official judgments: agreement is 1 by construction" in said
 
 
-def test_with_a_bank_its_queries_are_evaluated_and_those_without_grades_reported(
-    tmp_path: Path, labels: Labels, runs: Path
-) -> None:
-    bank = [
-        {"query_id": q, "query_text": q, "questions": [{"question_id": f"{q}/1", "question_text": "why?"}]}
-        for q in ("q1", "q2", "q3")
-    ]
-    (tmp_path / "bank.jsonl").write_text("".join(json.dumps(line) + "\n" for line in bank))
-    path = write_qrels(tmp_path / "umbrela.qrels", labels)
-    init(tmp_path / "track", "--recorded", path, "--runs", runs, "--bank", tmp_path / "bank.jsonl", status=1)
-    with trecexam.open_track(tmp_path / "track") as track:
-        assert {row.query_id for row in track.qrels()} == {"q1", "q2"}
-    rejected = (tmp_path / "track" / "out" / "rejected.tsv").read_text()
-    assert "no grades of 1 of the bank's 3 queries, which are not evaluated: 'q3'" in rejected
-
-
 def test_queries_without_a_label_are_not_said_to_be_missing_in_the_bank(
     tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,7 +17,6 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders import Cell
 from trecexam.graders.support import (
-    SUPPORT_CUTS,
     WINDOW,
     SupportEmbedding,
     SupportRecorded,
@@ -86,17 +85,6 @@ def test_a_passage_cited_by_many_sentences_is_embedded_once_and_batches_are_smal
     assert max(len(batch) for batch in batches) <= 1000
     # Texts at the end of a batch are embedded twice.
     assert sum(text in texts for text in embedded) < 5 + len(batches)
-
-
-def test_the_default_settings_make_the_offline_grader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trecexam.graders.embedding.embedding_folder", lambda *_: Path("model"))
-    grader = SupportEmbedding.create(GraderSection(), Path())
-    assert isinstance(grader, SupportEmbedding)
-    assert grader.cut_points == SUPPORT_CUTS == (0.56, 0.74)
-    assert (grader.item_kinds, grader.scale.max_rating) == ({"statement"}, 2)
-    other = SupportEmbedding.create(GraderSection(cut_points=[0.1, 0.2]), Path())
-    assert isinstance(other, SupportEmbedding)
-    assert other.cut_points == (0.1, 0.2)
 
 
 HEADER = "run\tquery_id\tsentence\tdoc_id\tlabel\n"

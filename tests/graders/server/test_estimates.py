@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 from assigning import nuggets_in
 from cited import write_responses
-from erag_track import answer as answer_from_document
-from erag_track import erag_track
-from ragval import answer, judging, make_track, write_lines
+from ragval import write_lines
 from scripted_server import Exchange, Scripted, serving
 from support import write_run
 
@@ -129,18 +127,3 @@ def test_unreadable_lists_take_at_most_the_estimated_number_of_calls(
         # Of that one neither the list nor its nuggets, one by one, are sent again.
         calls = calls_made(root, server)
         assert calls == found["calls_at_most"] - 1 - len(nuggets_in(readable[0])) > found["calls"]
-
-
-def test_the_estimate_counts_the_calls_of_graders_that_parse_free_text(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(judging) as server:
-        root = make_track(tmp_path / "judged", server.url)
-        write_lines(root / "runs" / "good.jsonl", [answer("k1", 5, 4), answer("k2", 4, 5)])
-        found = estimated(root, capsys)
-        assert (found["cells"], found["calls"]) == (4, 2)
-        assert calls_made(root, server) == 2
-    with serving(answer_from_document) as server:
-        root = erag_track(tmp_path / "erag", server.url)
-        found = estimated(root, capsys)
-        assert calls_made(root, server) == found["calls"] == found["calls_at_most"]

@@ -74,16 +74,6 @@ def test_a_lost_store_is_reported_with_the_number_of_cells_and_nothing_is_reques
     assert len(server.bodies) == 2 * asked
 
 
-def test_a_restored_store_is_used_silently(paid_track: Path, server: Scripted, tmp_path: Path) -> None:
-    asked = len(server.bodies)
-    shutil.copy(paid_track / ".trecexam" / "grades.sqlite", tmp_path / "kept")
-    lose_store(paid_track)
-    assert run(["watch", str(paid_track), "--once"]) == 2
-    shutil.copy(tmp_path / "kept", paid_track / ".trecexam" / "grades.sqlite")
-    assert run(["watch", str(paid_track), "--once"]) == 0
-    assert len(server.bodies) == asked
-
-
 def test_an_older_copy_of_the_store_is_reported_before_paying_again(
     paid_track: Path, server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
