@@ -21,10 +21,9 @@ from trecexam.extension import named
 from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Stamp, sha256_of, stamp
 from trecexam.folder import PACK, PACKED, TrackFolder
-from trecexam.graders import Grader, create
+from trecexam.graders import Grader, create, is_standard, reading_fingerprint
 from trecexam.graders.base import identity_digest, identity_json
 from trecexam.graders.meter import Spent, Usage
-from trecexam.graders.registry import is_standard, reading_fingerprint
 from trecexam.graders.writing.base import naming
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
