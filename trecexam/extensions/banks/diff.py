@@ -14,13 +14,14 @@ import numpy as np
 from converters.records import Item
 from converters.run import Run
 from trecexam.bank.model import Bank, item_digest
-from trecexam.grades.diagnostics import human_notes, without_vital
+from trecexam.grades.diagnostics import human_notes
 from trecexam.grades.evaluation import rubric_values
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.open_track import GraderView
 from trecexam.grades.sheets import ungraded_items
 from trecexam.inputs.inputs import whole_bank
-from trecexam.inputs.measure_names import Measures, names_of
+from trecexam.inputs.measures import without_vital
+from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value
 from trecexam.results.terminal import printable
@@ -279,7 +280,7 @@ def bank_diff(
         () if queries[0] == queries[1] else compared(common, common),
         () if replaced or len(track_files) < 2 else tuple(loader.folder.shown(path) for path in track_files),
     )
-    return difference.with_notes(*human_notes(loader.load()), *_summary(difference))
+    return difference.with_notes(*human_notes(loader.load().override_summary()), *_summary(difference))
 
 
 def _same(path: Path, other: Path) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from converters.bank_lines import BankLine
 from converters.records import Item
-from trecexam.grades.missing_banks import lines_of
+from trecexam.inputs.missing_banks import lines_of
 
 
 def item_row(item: Item, query_text: str) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from trecexam.graders.writing.asking import (
 from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.create import create_writer, keeping_writers
 from trecexam.graders.writing.kept_answers import Kept
-from trecexam.grades.missing_banks import check_unchanged, read_target
+from trecexam.inputs.missing_banks import check_unchanged, read_target
 
 #: Where [generator] says nothing else: questions are to differ.
 TEMPERATURE, SEED = 1.0, 0

@@ -23,7 +23,7 @@ from trecexam.graders.replies import Unread
 from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, read_replies
 from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
-from trecexam.grades.missing_banks import check_unchanged
+from trecexam.inputs.missing_banks import check_unchanged
 
 
 @dataclass(frozen=True)
