@@ -81,9 +81,9 @@ class AnswerFile:
         elif {"used", "purse"} <= row.keys():
             self._count(row["writer"], row["purse"], Usage(*row["used"]))
         elif {"answer", "status"} <= row.keys():
-            tokens = row.get("tokens") or (None, None)
+            tokens_in, tokens_out = row.get("tokens") or (None, None)
             refused = row["status"] == "refused"
-            stored = Kept(row["answer"], row["time"], *tokens, refused=refused, cut_at=row.get("cut_at"))
+            stored = Kept(row["answer"], row["time"], tokens_in, tokens_out, refused, row.get("cut_at"))
             self._answers[row["writer"], row["prompt_sha256"]] = stored
 
     def _count(self, writer: str, purse: str, used: Usage) -> None:
