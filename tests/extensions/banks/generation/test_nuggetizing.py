@@ -54,7 +54,8 @@ def answer_with(list_answer: str, label: str = "okay") -> Answer:
 def test_every_list_that_python_or_json_writes_is_read_exactly(
     texts: list[str], written: Callable[[object], str]
 ) -> None:
-    expected = [text for each in texts if (text := tidy(each))]
+    # Placeholders of a prompt are no nuggets.
+    expected = [text for each in texts if each.strip() not in ("...", "\u2026") and (text := tidy(each))]
     nuggets = nuggets_of(answer_with(written(texts)))
     if expected or not texts:
         assert nuggets.problem == ""

@@ -11,18 +11,16 @@ few or too many are requested again, where nuggetizer leaves out the nuggets tha
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from trecexam.extensions.banks.generation.generate import Listed
 from trecexam.extensions.banks.generation.prompts import ItemRequest, prompt_text
-from trecexam.extensions.banks.generation.reading import MENDED, read_items, tidy
-from trecexam.graders.replies import ENDED_EARLY, Unread, whole_text
+from trecexam.extensions.banks.generation.reading import python_list, read_items, tidy
+from trecexam.graders.replies import ENDED_EARLY, Unread, fence_removed, whole_text
 from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.kept_answers import Kept
 from trecexam.templates import filled
@@ -34,7 +32,6 @@ WINDOW = 10
 #: The maximum number of nuggets during creation.
 MOST_CREATED = 30
 IMPORTANCES = ("vital", "okay")
-_FENCE = re.compile(r"\A\s*```\w*\s|\s*```\s*\Z")
 _LIST = re.compile(r"\[([^\[\]]*)\]")
 #: A creation step's answer for estimates: a list of maximum length.
 _LONGEST = [f"{n} of thirty nuggets, each of them with as many words as twelve" for n in range(MOST_CREATED)]
@@ -182,32 +179,16 @@ def _creator_prompt(
 
 def _read_nuggets(answer: str) -> list[str] | Unread:
     """The list; its first `MOST_CREATED` nuggets count."""
-    literal = _literal(answer)
-    listed = read_items(answer, "nugget").texts if literal is None else literal
-    nuggets = [text for each in listed if (text := tidy(each))]
-    return nuggets[:MOST_CREATED] if nuggets or literal == [] else Unread(_what_came(answer))
-
-
-def _literal(answer: str) -> list[str] | None:
-    """An answer that is a list of texts, read by Python as nuggetizer does; None for anything else."""
-    text = _FENCE.sub("", answer).strip()
-    try:
-        with warnings.catch_warnings():
-            # Of escapes that Python does not know.
-            warnings.simplefilter("ignore")
-            value: Any = ast.literal_eval(text) if len(text) <= MENDED else None
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return None
-    is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
-    return list(value) if is_list else None
+    nuggets = [text for each in read_items(answer, "nugget").texts if (text := tidy(each))]
+    is_empty = python_list(fence_removed(answer)) is not None
+    return nuggets[:MOST_CREATED] if nuggets or is_empty else Unread(_what_came(answer))
 
 
 def _read_labels(answer: str, number: int) -> list[str] | Unread:
     """The label of each of so many nuggets."""
-    listed: Sequence[str] = _literal(answer) or read_items(answer, "nugget").texts
     bare = _LIST.findall(answer)
-    for labels in (listed, (bare[-1] if bare else answer).split(",")):
-        labels = [label.strip(" \n\"'*`.").lower() for label in labels]
+    for listed in (read_items(answer, "nugget").texts, (bare[-1] if bare else answer).split(",")):
+        labels = [label.strip(" \n\"'*`.").lower() for label in listed]
         if len(labels) == number and set(labels) <= set(IMPORTANCES):
             return labels
     return Unread(f"{_what_came(answer)}, and not {number} times vital or okay")

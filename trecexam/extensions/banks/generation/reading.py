@@ -7,15 +7,19 @@ not.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
+from io import StringIO
+from itertools import islice, pairwise
+from tokenize import NL, STRING, generate_tokens
 from typing import Any, NamedTuple
 
 from trecexam.extensions.banks.generation.prompts import Kind
-from trecexam.graders.replies import read_reply
+from trecexam.graders.replies import fence_removed, read_reply
 from trecexam.packages import install, missing_packages
 
 #: Keys that may hold items in an object, best first.
@@ -62,7 +66,11 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
         ImportError: json_repair is not installed.
     """
     text, cut = read_reply(answer, cut=cut)
-    parts = (*(block[1] for block in _FENCE.finditer(text)), text)
+    parts = (*(block[1] for block in _FENCE.finditer(text)), fence_removed(text))
+    for part in parts:
+        listed = tuple(_texts(python_list(part) or (), kind))
+        if listed:
+            return ReadItems(listed, cut)
     for part in parts:
         for start in islice(_START.finditer(part), _TRIES):
             items = _json(part[start.start() :], kind)
@@ -75,6 +83,22 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
     return ReadItems((), cut)
 
 
+def python_list(text: str) -> list[str] | None:
+    """Return a list of texts as Python writes it; None for anything else."""
+    try:
+        with warnings.catch_warnings():
+            # Of escapes that Python does not know.
+            warnings.simplefilter("ignore")
+            value: Any = ast.literal_eval(text.strip()) if len(text) <= MENDED else None
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        return None
+    kinds = [token.type for token in generate_tokens(StringIO(text.strip()).readline) if token.type != NL]
+    # Python joins two texts without a comma between them.
+    return None if (STRING, STRING) in pairwise(kinds) else list(value)
+
+
 def _json(text: str, kind: Kind) -> ReadItems:
     """Read the items of the JSON that the text begins with; or of objects, one after the other."""
     texts: list[str] = []
@@ -82,6 +106,8 @@ def _json(text: str, kind: Kind) -> ReadItems:
         whole, cut = _bounded(text)
         value = _value(whole)
         found = list(_texts(value, kind))
+        if cut and texts:
+            return ReadItems(tuple(texts), cut)
         texts += found
         further = re.match(r"[\s,]*(?=\{)", text[len(whole) :])
         if cut or not further or not isinstance(value, dict) or len(found) != 1:
