@@ -367,17 +367,6 @@ def test_an_unreadable_bank_is_a_one_line_error(
     assert len(err.splitlines()) == 1
 
 
-def test_invalid_arguments_are_a_one_line_error(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
-    own = str(bank(recorded))
-    assert run(["bank", "diff", own, own, str(recorded), "-m", "Foo@5"]) == 2
-    assert run(["bank", "diff", own, str(tmp_path / "nix"), str(recorded)]) == 2
-    assert run(["bank", "diff", own, own]) == 2
-    assert run(["bank", "diff", own, own, str(tmp_path)]) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 4
-    assert all(line.startswith("trecexam: ") for line in lines)
-
-
 def test_a_bank_without_the_importance_that_a_measure_needs_is_reported(
     track: Path, tmp_path: Path, capsys: Capture
 ) -> None:
