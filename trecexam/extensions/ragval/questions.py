@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -50,50 +48,26 @@ _NOT_OURS = (
 )
 
 
-@dataclass(frozen=True)
-class QuestionPlan:
-    """The blocks to ask about, and the output files.
-
-    Attributes:
-        blocks: by id, in the order of their file; `requests` are (block_id, index of the writer) of the
-            questions that are to be written: those that the file has already are not among them.
-        output: bank.questions.jsonl of the track; `content` is what it holds now.
-        known_ids: of questions that the bank has.
-        texts: (block_id, text) of the questions that the file has.
-        there: how many more questions were asked for, which the file had.
-        duplicates: blocks that are dropped, since they stand in the file of blocks before.
-        rejected: lines of it that are no blocks.
-    """
-
-    blocks: Mapping[str, Block]
-    requests: tuple[tuple[str, int], ...]
-    output: Path
-    content: bytes
-    known_ids: frozenset[str]
-    texts: frozenset[tuple[str, str]]
-    there: int
-    duplicates: int
-    rejected: tuple[ConversionError, ...]
-
-    @property
-    def unread_file(self) -> Path:
-        """The file for unreadable answers, next to the bank."""
-        return self.output.with_name("questions.unread.jsonl")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Questions(AskingResult[str]):
     """Result of writing questions; complete if each block has an answer, readable or not.
 
     Attributes:
-        questions: new ones in the file.
+        output: bank.questions.jsonl of the track; `unread_file` has answers that are no questions.
+        questions: new ones in the file; `there` is how many more were asked for, which the file had.
+        duplicates: blocks that are dropped, since they stand in the file of blocks before.
+        rejected: lines of it that are no blocks.
         cut: blocks that were asked about without their end.
         unread: why answers are no questions, and how many.
         unwritten: by block_id.
     """
 
-    plan: QuestionPlan
+    output: Path
+    unread_file: Path
     questions: int
+    there: int
+    duplicates: int
+    rejected: tuple[ConversionError, ...]
     cut: int
     unread: dict[str, int]
 
@@ -101,19 +75,83 @@ class Questions(AskingResult[str]):
 def questions_job(
     folder: TrackFolder, blocks: Path | str | None = None, *, per_block: int = 1
 ) -> Job[Questions]:
-    """Writes questions about knowledge blocks with a language model, like `ragval questions`."""
+    """Writes questions about knowledge blocks with a language model, like `ragval questions`.
+
+    Each block and seed gets a question that the file lacks; answers that are none go to another file.
+    """
+    names = [blocks] if blocks else [folder.root / name for name in ("blocks.jsonl", "blocks.jsonl.gz")]
+    source = next((path for path in map(Path, names) if blocks or path.exists()), None)
+    if source is None:
+        raise TrecexamError(
+            "no knowledge blocks: put blocks.jsonl here, or give --blocks F", path=folder.root
+        )
+    target = folder.root / "bank.questions.jsonl"
+    content = read_target(folder, target)
+    known_ids: set[str] = set()
+    for path in {*folder.bank(optional=True), *([target] if content.strip() else [])}:
+        for line in scan_bank(path):
+            if line.error is not None:
+                raise line.error
+            known_ids.add(line.query_id)
+    have, texts = _questions_there(target) if content.strip() else (set(), set())
+    rejected: list[ConversionError] = []
+    blocks_read = list(read_blocks(source, rejected.append))
+    if rejected and not blocks_read:
+        raise rejected[0]
+    once: dict[str, Block] = {}
+    for block in blocks_read:
+        once.setdefault(block.block_id, block)
     writers = _writers(folder.config, folder.root, per_block)
-    plan = _plan(folder, None if blocks is None else Path(blocks), [writer.seed for writer in writers])
+    lacking = [[key for key in once if (key, writer.seed) not in have] for writer in writers]
     # The writers differ in their seeds alone.
-    fitted = {
-        block_id: about(plan.blocks[block_id], writers[0])
-        for block_id in dict.fromkeys(block_id for block_id, _ in plan.requests)
-    }
+    fitted = {key: about(once[key], writers[0]) for key in dict.fromkeys(chain(*lacking))}
     prompts = [
-        PromptSet.of_fitted(source, {key: fitted[key] for key, writer in plan.requests if writer == index})
-        for index, source in enumerate(keeping_writers(folder, *writers))
+        PromptSet.of_fitted(source, {key: fitted[key] for key in keys})
+        for source, keys in zip(keeping_writers(folder, *writers), lacking, strict=True)
     ]
-    return Job(prompts, partial(_write, plan, prompts))
+
+    def read(block_id: str, kept: Kept) -> str | Unread:
+        question = read_question(kept.text, cut=kept.cut)
+        if isinstance(question, Unread):
+            return question
+        key = block_id, question.casefold()
+        if key in texts:
+            return Unread("the block has this question already")
+        texts.add(key)
+        return question
+
+    def write(result: AskingResult[str]) -> Questions:
+        order = {block_id: number for number, block_id in enumerate(once)}
+        replies = sorted(read_replies(prompts, read), key=lambda reply: order[reply.key])
+        lines: list[bytes] = []
+        failed: list[bytes] = []
+        for reply in replies:
+            if isinstance(reply.record, Unread):
+                row = {"block_id": reply.key, "seed": reply.writer.seed, "reason": reply.record.reason}
+                failed.append(line_of({**row, "raw": reply.kept.text}))
+            else:
+                lines.append(line_of(_row(once[reply.key], reply.record, reply, known_ids)))
+        unread_file = target.with_name("questions.unread.jsonl")
+        if replies:
+            check_unchanged(target, content)
+            contents = {unread_file: b"".join(failed)}
+            if lines:
+                end = b"\n" * (bool(content) and not content.endswith(b"\n"))
+                contents[target] = b"".join([content, end, *lines])
+            replace_together(contents)
+        return result.made(
+            Questions,
+            output=target,
+            unread_file=unread_file,
+            questions=len(lines),
+            there=len(once) * per_block - sum(len(each.prompts) for each in prompts),
+            duplicates=len(blocks_read) - len(once),
+            rejected=tuple(rejected),
+            cut=len(frozenset().union(*(each.cut for each in prompts))),
+            unread=unread_reasons(replies),
+        )
+
+    return Job(prompts, write)
 
 
 def _writers(config: TrackConfig, root: Path, number: int) -> list[Writer]:
@@ -132,49 +170,10 @@ def _writers(config: TrackConfig, root: Path, number: int) -> list[Writer]:
     ]
 
 
-def _plan(folder: TrackFolder, blocks: Path | None, seeds: Sequence[int | None]) -> QuestionPlan:
-    """Plans a question for each block and seed that the file lacks."""
-    source = blocks or next(
-        (path for name in ("blocks.jsonl", "blocks.jsonl.gz") if (path := folder.root / name).exists()), None
-    )
-    if source is None:
-        raise TrecexamError(
-            "no knowledge blocks: put blocks.jsonl here, or give --blocks F", path=folder.root
-        )
-    target = folder.root / "bank.questions.jsonl"
-    content = read_target(folder, target)
-    known_ids: set[str] = set()
-    for path in {*folder.bank(optional=True), *([target] if content.strip() else [])}:
-        for line in scan_bank(path):
-            if line.error is not None:
-                raise line.error
-            known_ids.add(line.query_id)
-    have, texts = _questions_there(target) if content.strip() else (frozenset(), frozenset())
-    rejected: list[ConversionError] = []
-    blocks_read = tuple(read_blocks(source, rejected.append))
-    if rejected and not blocks_read:
-        raise rejected[0]
-    once: dict[str, Block] = {}
-    for block in blocks_read:
-        once.setdefault(block.block_id, block)
-    every = [(block_id, index) for block_id in once for index in range(len(seeds))]
-    requests = tuple((block_id, index) for block_id, index in every if (block_id, seeds[index]) not in have)
-    return QuestionPlan(
-        once,
-        requests,
-        target,
-        content,
-        frozenset(known_ids),
-        texts,
-        len(every) - len(requests),
-        len(blocks_read) - len(once),
-        tuple(rejected),
-    )
-
-
-def _questions_there(path: Path) -> tuple[frozenset[tuple[str, int | None]], frozenset[tuple[str, str]]]:
+def _questions_there(path: Path) -> tuple[set[tuple[str, int | None]], set[tuple[str, str]]]:
     """(block_id, seed) of the questions that a model wrote and the file has, and (block_id, text) of all."""
-    seeds, texts = set(), set()
+    seeds: set[tuple[str, int | None]] = set()
+    texts: set[tuple[str, str]] = set()
     for number, row in iter_objects(path):
         if not has_question(row):
             continue
@@ -184,47 +183,7 @@ def _questions_there(path: Path) -> tuple[frozenset[tuple[str, int | None]], fro
             seeds.add((block_id, row["origin"].get("seed")))
             # What it was before a person edited it is not to come again.
             texts.add((block_id, str(row["origin"].get("text", "")).casefold()))
-    return frozenset(seeds), frozenset(texts)
-
-
-def _write(plan: QuestionPlan, prompts: Sequence[PromptSet[str]], result: AskingResult[str]) -> Questions:
-    """Writes the new questions to the end of the file, and answers that are none to another one."""
-    known_ids, texts = set(plan.known_ids), set(plan.texts)
-
-    def read(block_id: str, kept: Kept) -> str | Unread:
-        question = read_question(kept.text, cut=kept.cut)
-        if isinstance(question, Unread):
-            return question
-        key = block_id, question.casefold()
-        if key in texts:
-            return Unread("the block has this question already")
-        texts.add(key)
-        return question
-
-    order = {block_id: number for number, block_id in enumerate(plan.blocks)}
-    replies = sorted(read_replies(prompts, read), key=lambda reply: order[reply.key])
-    lines: list[bytes] = []
-    failed: list[bytes] = []
-    for reply in replies:
-        if isinstance(reply.record, Unread):
-            row = {"block_id": reply.key, "seed": reply.writer.seed, "reason": reply.record.reason}
-            failed.append(line_of({**row, "raw": reply.kept.text}))
-        else:
-            lines.append(line_of(_row(plan.blocks[reply.key], reply.record, reply, known_ids)))
-    if replies:
-        check_unchanged(plan.output, plan.content)
-        contents = {plan.unread_file: b"".join(failed)}
-        if lines:
-            before = plan.content + b"\n" * (bool(plan.content) and not plan.content.endswith(b"\n"))
-            contents[plan.output] = b"".join([before, *lines])
-        replace_together(contents)
-    return result.made(
-        Questions,
-        plan=plan,
-        questions=len(lines),
-        cut=len(frozenset().union(*(each.cut for each in prompts))),
-        unread=unread_reasons(replies),
-    )
+    return seeds, texts
 
 
 def _row(block: Block, question: str, reply: Reply[str, str], known_ids: set[str]) -> dict[str, Any]:
