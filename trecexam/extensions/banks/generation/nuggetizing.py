@@ -220,7 +220,8 @@ def nuggets_job(
 
     Args:
         passages: query_id -> the passages that nuggets are made from.
-        again: the last answers of steps that cannot be read are dropped; `in_file` as of `KeepingWriter.forget`.
+        again: the last answers of steps that cannot be read are dropped; `in_file` as of
+            `KeepingWriter.forget`.
     """
     failed: dict[str, str] = {}
     seen: dict[str, NuggetPrompt] = {}
