@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from converters.arrow import numbers
@@ -277,8 +276,9 @@ class StoredGrades:
         stored = self._stored(keys, answers=True)
         at = stored.places(keys[0])
         found = np.full((at.size, *each), np.nan)
-        if (at >= 0).any():
-            found[at >= 0] = read(stored.answers.take(pa.array(at[at >= 0])).to_pylist())
+        if len(stored.codes):
+            values = read(stored.answers.dictionary.to_pylist())
+            found[at >= 0] = values[numbers(stored.answers.indices)[at[at >= 0]]]
         return sheet.spread(found, np.nan)
 
     def _graded(
@@ -289,10 +289,6 @@ class StoredGrades:
         Args:
             cells: only these, by their indices in `Sheet.flat`.
         """
-        if cells is None:
-            cells = np.arange(sheet.codes.size)
-        if not len(cells):
-            return
         cells = np.arange(sheet.codes.size) if cells is None else cells
         if not len(cells):
             return
@@ -330,7 +326,7 @@ class StoredGrades:
                 doc_id, item = sheet.doc_ids[row], sheet.items[column]
                 rating, status = self.reading(item, grade)
                 person = human.get((query_id, doc_id, item.item_id))
-                yield {
+                grade_row = {
                     "query_id": query_id,
                     "doc_id": doc_id,
                     "item_id": item.item_id,
@@ -342,13 +338,12 @@ class StoredGrades:
                     "prompt": prompt or self._prompt(item.kind),
                     "passage_sha256": digests[row],
                     "item_sha256": item_digests[column],
-                    **({} if grade.cut_at is None else {"cut_at": grade.cut_at}),
-                    **(
-                        {}
-                        if person is None
-                        else {"human_rating": person.rating, "who": person.who, "why": person.why}
-                    ),
                 }
+                if grade.cut_at is not None:
+                    grade_row["cut_at"] = grade.cut_at
+                if person is not None:
+                    grade_row |= {"human_rating": person.rating, "who": person.who, "why": person.why}
+                yield grade_row
 
     def model_and_prompt(self, items: Iterable[Item] = ()) -> tuple[str, str]:
         """Return the names of the model, and of the prompts that ask about these items; "" without one."""
