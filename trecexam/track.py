@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from trecexam.graders import Grader
     from trecexam.grades.grading import Progress
     from trecexam.grades.status import Status
-    from trecexam.inputs.measure_names import MeasureLike, Measures
+    from trecexam.inputs.track_graders import MeasureLike, Measures
     from trecexam.outputs.updates import Update
     from trecexam.results.frames import Library
     from trecexam.results.plots.paper import PaperFigure

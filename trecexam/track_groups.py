@@ -27,14 +27,14 @@ from trecexam.graders.base import Estimate
 from trecexam.graders.meter import MeasuredTime
 from trecexam.grades.grading import Graded, Progress, forget_errors, lost_grades, measure_time
 from trecexam.grades.loaded_track import has_bank
-from trecexam.grades.missing_banks import estimate_missing_banks, forget_unread_answers
 from trecexam.grades.official import official_judgments
 from trecexam.grades.rejected import all_rejected
 from trecexam.grades.selection import Selection
 from trecexam.grades.sheets import Counts
 from trecexam.inputs.kind import Kind
-from trecexam.inputs.measure_names import Measures
-from trecexam.inputs.track_pool import count_judged_outside
+from trecexam.inputs.missing_banks import estimate_missing_banks, forget_unread_answers
+from trecexam.inputs.pool import count_judged_outside
+from trecexam.inputs.track_graders import Measures
 from trecexam.results.frames import Library
 from trecexam.results.result import Tables
 from trecexam.scores.labels import LabelRule, subtopic_qrels
@@ -95,7 +95,7 @@ class Grading(Group):
             for loader in loaders:
                 Outputs(loader.folder).forget()
                 loader.track.open_to_write()
-            n_unread = forget_unread_answers(track.loaders, [loader.name for loader in loaders])
+            n_unread = forget_unread_answers(track.folder, track.loaders.files, track.names)
             return n_unread + sum(map(forget_errors, loaders))
 
     def estimate_time(self) -> MeasuredTime | None:
@@ -111,7 +111,8 @@ class Grading(Group):
 
     def estimate_banks(self) -> dict[str, Estimate]:
         """Estimate what writing the missing test banks takes, by grader; asks nobody."""
-        return estimate_missing_banks(self._track.loaders, self._track.names)
+        track = self._track
+        return estimate_missing_banks(track.folder, track.loaders.files, track.names)
 
     @property
     def kind(self) -> Kind:

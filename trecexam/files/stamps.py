@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 import converters
 from converters.errors import ConversionError, Lost, escaped
+from converters.lines import open_input
 
 
 class Stamp(NamedTuple):
@@ -71,3 +73,9 @@ def sniffed(path: Path) -> str | None:
 def fingerprint(stamps: Mapping[Path, Stamp]) -> list[list[Any]]:
     """Return stamps as sorted, JSON-ready rows: equal exactly when no input changed."""
     return sorted([os.fspath(path), *value] for path, value in stamps.items())
+
+
+def sha256_of(path: Path) -> str:
+    """Return the sha256 (hex) of a file's content."""
+    with open_input(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

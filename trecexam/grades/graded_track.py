@@ -14,15 +14,14 @@ from trecexam.config import TrackConfig
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
-from trecexam.grades.judging_scale import JudgingScale
-from trecexam.grades.overrides import Overrides
 from trecexam.grades.sheets import Counts, Sheet, count_cells
 from trecexam.grades.stored_grades import StoredGrades
 from trecexam.grades.value_cache import ValueCache
+from trecexam.inputs.inputs import TrackInputs
 from trecexam.inputs.kind import Asked, Kind, MeasureFacts
-from trecexam.inputs.official_leaderboard import OfficialLeaderboard
+from trecexam.inputs.official import OfficialLeaderboard
+from trecexam.inputs.overrides import JudgingScale, Overrides
 from trecexam.inputs.pool import PooledQuery
-from trecexam.inputs.track_inputs import TrackInputs
 from trecexam.results.table import Table
 from trecexam.scores.ratings import QueryRatings
 

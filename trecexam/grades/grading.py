@@ -14,6 +14,7 @@ from converters.errors import ConversionError
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.errors import StoreError, TrecexamError, quoted
 from trecexam.files.kept import read_object, recall, remember
+from trecexam.graders import is_standard
 from trecexam.graders.base import (
     Answer,
     Cell,
@@ -23,9 +24,8 @@ from trecexam.graders.base import (
     identity_digest,
     identity_json,
 )
-from trecexam.graders.kept_vectors import no_kept_vectors
+from trecexam.graders.embedding import no_kept_vectors
 from trecexam.graders.meter import MeasuredTime, Meter, Usage, measured
-from trecexam.graders.registry import is_standard
 from trecexam.graders.replies import FIRST, FirstReplies
 from trecexam.graders.writing.base import WritingGrader, naming
 from trecexam.graders.writing.kept_answers import AnswerFile

@@ -19,27 +19,22 @@ from trecexam.config import TrackConfig, purse_of
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.extension import named
 from trecexam.files.cache import FileCache
-from trecexam.files.stamps import Stamp, stamp
+from trecexam.files.stamps import Stamp, sha256_of, stamp
 from trecexam.folder import PACK, PACKED, TrackFolder
-from trecexam.graders import Grader, create
+from trecexam.graders import Grader, create, is_standard, reading_fingerprint
 from trecexam.graders.base import identity_digest, identity_json
 from trecexam.graders.meter import Spent, Usage
-from trecexam.graders.registry import is_standard, reading_fingerprint
 from trecexam.graders.writing.base import naming
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.judging_scale import judging_scale
 from trecexam.grades.loaded_track import LoadedTrack
-from trecexam.grades.measures import check_importance, check_measures
-from trecexam.grades.overrides import Overrides, resolve
 from trecexam.grades.sheets import Sheet
 from trecexam.grades.store import GradeStore
 from trecexam.grades.stored_grades import KeptCodes, StoredGrades, sheets_of, with_new_grades
 from trecexam.grades.value_cache import ValueCache
 from trecexam.inputs.dropped_runs import DroppedRuns
-from trecexam.inputs.input_files import sha256_of
 from trecexam.inputs.inputs import (
     Needs,
-    dropped_runs,
+    TrackInputs,
     input_digests,
     input_stamps,
     read_inputs,
@@ -48,11 +43,11 @@ from trecexam.inputs.inputs import (
     shared_paths,
 )
 from trecexam.inputs.kind import Kind
+from trecexam.inputs.measures import check_importance, check_measures
+from trecexam.inputs.overrides import Overrides, judging_scale, resolve
+from trecexam.inputs.pool import Texts, TrackPool, cited_pool, track_pool
 from trecexam.inputs.run_columns import RunColumns
-from trecexam.inputs.texts import Texts
 from trecexam.inputs.track_graders import ONLY, declared_kind, folder_of, grader_names, kind_of
-from trecexam.inputs.track_inputs import TrackInputs
-from trecexam.inputs.track_pool import TrackPool, cited_pool, track_pool
 from trecexam.version import __version__
 
 
@@ -330,7 +325,8 @@ class GraderView:
 
     @cached_property
     def _dropped(self) -> DroppedRuns:
-        return dropped_runs(self.folder, self.needs, self.track.files, self.track.columns)
+        whole = self.needs.whole_answers
+        return DroppedRuns(self.folder, self.track.files, self.track.columns, whole_answers=whole)
 
     @cached_property
     def _kept_codes(self) -> KeptCodes | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from converters.records import Item
 from trecexam.bank.model import asked_digest, item_digest
 from trecexam.config import UnparsedPolicy
-from trecexam.grades.overrides import QueryOverrides
+from trecexam.inputs.overrides import QueryOverrides
 from trecexam.scores.ratings import QueryRatings
 
 #: Codes of a cell without a rating; ratings themselves are 0..5.

@@ -25,11 +25,11 @@ from trecexam.files.kept import read_kept, write_kept
 from trecexam.files.stamps import Stamp
 from trecexam.graders import Grader
 from trecexam.graders.base import Answer, identity_digest
-from trecexam.grades.overrides import Overrides
 from trecexam.grades.sheets import CODES, ERROR, MISSING, UNPARSED, Sheet
 from trecexam.grades.store import GradeColumns, GradeRow, GradeStore
 from trecexam.inputs.kind import Asked
-from trecexam.inputs.track_pool import TrackPool
+from trecexam.inputs.overrides import Overrides
+from trecexam.inputs.pool import TrackPool
 from trecexam.results.text import plural
 from trecexam.scores.expected import usable
 from trecexam.scores.ratings import MAX_RATING

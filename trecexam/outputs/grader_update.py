@@ -18,13 +18,7 @@ from converters.lines import stoppable
 from trecexam.files.stamps import Rejected, fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.grades.cell_order import is_useful
-from trecexam.grades.diagnostics import (
-    answered_cautions,
-    left_out_runs,
-    order_cautions,
-    run_grades_notes,
-    without_vital,
-)
+from trecexam.grades.diagnostics import coverage_notes, left_out_runs, run_grades_notes
 from trecexam.grades.evaluation import official_values, own_leaderboard, rubric_values
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import (
@@ -39,6 +33,7 @@ from trecexam.grades.grading import (
 from trecexam.grades.open_track import GraderView
 from trecexam.grades.rejected import left_out, not_computable, rejected_rows
 from trecexam.grades.sheets import Counts
+from trecexam.inputs.measures import order_cautions, without_vital
 from trecexam.outputs.features import features
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.updates import Update
@@ -158,7 +153,7 @@ def update_grader(
         (
             *without_vital(track.measures, track.bank),
             *run_grades_notes(track),
-            *answered_cautions(own_leaderboard(track)),
+            *coverage_notes(track, own_leaderboard(track), track.bank.query_ids),
         ),
         (
             *left_out_runs(track),

@@ -21,8 +21,8 @@ from trecexam.grades import grading
 from trecexam.grades.diagnostics import grades_notes
 from trecexam.grades.evaluation import values_of_runs
 from trecexam.grades.loaded_track import LoadedTrack
-from trecexam.grades.missing_banks import lacks_bank
 from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.missing_banks import lacks_bank
 from trecexam.outputs.update import update
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores.cover import NUGGET_SCORES

@@ -17,8 +17,8 @@ from trecexam.graders.writing.create import writing_purse
 from trecexam.grades import grading
 from trecexam.grades.grading import Progress
 from trecexam.grades.open_track import GraderView, OpenTrack
-from trecexam.inputs.measure_names import Measures, names_of
 from trecexam.inputs.protected import refuse_folder
+from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.track_groups import Group
 
 

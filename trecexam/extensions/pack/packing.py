@@ -22,12 +22,12 @@ from trecexam.config import CONFIG_NAME
 from trecexam.errors import GraderError, LackingError, TrackError, TrecexamError, plain_reason, quoted
 from trecexam.files import atomic
 from trecexam.files.kept import read_object, read_regular
+from trecexam.files.stamps import sha256_of
 from trecexam.folder import PACK, TrackFolder, refuse_code
+from trecexam.graders import available
 from trecexam.graders.base import Answer, Cell, Grader, Scale, identity_digest, identity_json
-from trecexam.graders.registry import available
 from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.grades.store import GradeRow, GradeStore
-from trecexam.inputs.input_files import sha256_of
 from trecexam.inputs.inputs import input_stamps
 from trecexam.inputs.track_graders import ONLY, usable_folders
 from trecexam.outputs.outputs import MANIFEST

@@ -16,9 +16,9 @@ from trecexam.features.fill.teaching import GRADER, LEARNED, Machine, the_teache
 from trecexam.files.track_lock import TrackLock
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress, grade, refuse_lost_grades
-from trecexam.grades.official import Official
 from trecexam.grades.open_track import GraderView
 from trecexam.grades.stored_grades import unusable_lines
+from trecexam.inputs.official import Official
 from trecexam.inputs.protected import refuse_protected
 from trecexam.inputs.sources import UNJUDGED, refuse_foreign, sources_beside
 from trecexam.results.notes import CHANGES, LOST, METHOD, Note
