@@ -36,6 +36,8 @@ from trecexam.scores.ratings import MAX_RATING
 
 Codes = NDArray[np.int8]
 
+#: Of the file of kept codes.
+_VERSION = 2
 #: Grades of the queries with so many cells are read at a time.
 _CELLS = 65_536
 
@@ -58,9 +60,9 @@ class KeptCodes:
         Args:
             store: see `GradeStore.at_rest`.
         """
-        if store is None or (content := read_kept(self.path)) is None:
+        if store is None or (content := read_kept(self.path, _VERSION)) is None:
             return {}
-        kept: Mapping[str, Codes] = np.load(io.BytesIO(content))
+        kept = dict(np.load(io.BytesIO(content)))
         return kept if self._source(store) in kept else {}
 
     def write(self, store: Stamp | None, codes: Mapping[str, Codes]) -> None:
@@ -71,7 +73,7 @@ class KeptCodes:
         content = io.BytesIO()
         np.savez(content, **arrays)
         with contextlib.suppress(TrecexamError):
-            write_kept(self.path, content.getvalue())
+            write_kept(self.path, content.getvalue(), _VERSION)
 
     def _source(self, store: Stamp) -> str:
         return hashlib.sha256(json.dumps([self.reader, store]).encode()).hexdigest()
@@ -219,12 +221,6 @@ class StoredGrades:
         reads = self._grader.probabilities is not None and self.grader_id is not None
         return reads or self.store.has_probabilities(self.grader_id)
 
-    def reading(self, item: Item, grade: GradeRow) -> tuple[int | None, str]:
-        """Return (rating, status) of a stored answer."""
-        if self._read is None or grade.status not in {"ok", "unparsed"}:
-            return grade.rating, grade.status
-        return self._read(item, grade.answer, grade.cut_at is not None)
-
     def unparsed_answer(self, sheets: Mapping[str, Sheet]) -> Answer | None:
         """Return the first stored answer that cannot be read; None where there is none."""
         for sheet in sheets.values():
@@ -324,7 +320,9 @@ class StoredGrades:
             item_digests = [item_digest(item).hex() for item in sheet.items]
             for row, column, grade in self._graded(sheet):
                 doc_id, item = sheet.doc_ids[row], sheet.items[column]
-                rating, status = self.reading(item, grade)
+                rating, status = grade.rating, grade.status
+                if self._read is not None and status in {"ok", "unparsed"}:
+                    rating, status = self._read(item, grade.answer, grade.cut_at is not None)
                 person = human.get((query_id, doc_id, item.item_id))
                 grade_row = {
                     "query_id": query_id,
