@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.errors import TrecexamError
 from trecexam.files.kept import (
     LARGEST,
     read_kept,
@@ -112,13 +111,3 @@ def test_an_irregular_file_is_replaced_without_blocking(tmp_path: Path, make: ob
     assert read_kept(path) == b"payload"
     assert path.is_file()
     assert not path.is_symlink()
-
-
-def test_an_unwritable_file_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(TrecexamError, match="cannot be written"):
-        remember(tmp_path / "file" / "memory.json", {})
-    (tmp_path / "full" / "x").mkdir(parents=True)
-    with pytest.raises(TrecexamError, match="cannot be written"):
-        remember(tmp_path / "full", {})
-    assert (tmp_path / "full" / "x").is_dir()

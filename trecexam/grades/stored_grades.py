@@ -185,9 +185,7 @@ class StoredGrades:
         rows = dict[str | None, int | None](zip(texts, passage_ids, strict=True))
         items = iter(self.store.ids("item", [asked_digest(item) for sheet in sheets for item in sheet.items]))
         return [
-            sheet.keys(
-                _numbers(map(rows.get, sheet.texts)), _numbers(islice(items, len(sheet.items)))
-            ).reshape(-1)
+            sheet.keys(_numbers(map(rows.get, sheet.texts)), _numbers(islice(items, len(sheet.items))))
             for sheet in sheets
         ]
 
