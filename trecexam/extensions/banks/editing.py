@@ -27,7 +27,7 @@ from trecexam.extensions.banks.bank_editing import (
 )
 from trecexam.extensions.banks.checks import BankFinding, check_lines
 from trecexam.files import atomic as files
-from trecexam.files.track_lock import TrackLock, exclusive_lock
+from trecexam.files.track_lock import exclusive_lock, track_lock
 from trecexam.folder import TrackFolder
 from trecexam.inputs.inputs import query_texts
 from trecexam.inputs.overrides import digest_of
@@ -257,7 +257,7 @@ def _locked(folder: TrackFolder) -> Iterator[None]:
     # Generating a bank holds the second lock until it ends.
     with (
         exclusive_lock(folder.shared_state / "bank.lock"),
-        TrackLock(folder.shared_state / "generate.lock", "writing this track's bank"),
+        track_lock(folder.shared_state / "generate.lock", "writing this track's bank"),
     ):
         yield
 

@@ -144,7 +144,7 @@ def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, 
 
     Args:
         graded: what came of asking it now; None where nothing was missing.
-        used: what that took, see `Grading.usage`.
+        used: what that took, see `trecexam.grades.grading.usage`.
     """
     track, request = loaded.track, loaded.request
     label = partial(label_of, request.metric) if callable(request.metric) else track.grader.label
