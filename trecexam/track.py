@@ -187,8 +187,9 @@ class Track:
         Raises:
             TrecexamError, ConversionError: none can.
         """
-        selected = self._selected
-        each = selected.each(lambda view: view.estimate(view.load(), retry_errors=retry_errors))
+        from trecexam.grades.grading import estimate
+
+        each = self._selected.each(lambda view: estimate(view, view.load(), retry_errors=retry_errors))
         return reduce(Estimate.plus, each)
 
     def status(self) -> Status:

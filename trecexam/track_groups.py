@@ -25,10 +25,8 @@ from trecexam.files.stamps import Rejected
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import MeasuredTime
-from trecexam.grades.grading import Graded, Progress
-from trecexam.grades.grading_time import measure_time
+from trecexam.grades.grading import Graded, Progress, forget_errors, lost_grades, measure_time
 from trecexam.grades.loaded_track import has_bank
-from trecexam.grades.lost_grades import lost_grades
 from trecexam.grades.official import official_judgments
 from trecexam.grades.rejected import all_rejected
 from trecexam.grades.selection import Selection
@@ -98,7 +96,7 @@ class Grading(Group):
                 Outputs(loader.folder).forget()
                 loader.track.open_to_write()
             n_unread = forget_unread_answers(track.folder, track.loaders.files, track.names)
-            return n_unread + sum(loader.forget_errors() for loader in loaders)
+            return n_unread + sum(map(forget_errors, loaders))
 
     def estimate_time(self) -> MeasuredTime | None:
         """Estimate how long `update` grades on this machine, by a small sample that is not stored.

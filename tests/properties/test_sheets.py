@@ -108,7 +108,7 @@ def store_of(folder: str, stored: Mapping[tuple[str, bytes], Said]) -> GradeStor
     store = GradeStore(Path(folder) / "grades.sqlite")
     grader = store.add_grader(identity_digest(Stored.identity), identity_json(Stored.identity))
     for (text, item), each in stored.items():
-        ids = store.add_items([item])[0], store.add_passages([passage_digest(text)])[0]
+        ids = store.add_ids("item", [item])[0], store.add_ids("passage", [passage_digest(text)])[0]
         store.add(grader, [GradeRow(*ids, *each.row)])
     return store
 

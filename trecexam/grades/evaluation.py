@@ -23,9 +23,8 @@ from trecexam.grades.diagnostics import (
 )
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import official_judgments, official_measures, why_unjudged
-from trecexam.grades.pooled_rows import PooledRows
 from trecexam.grades.probable_ratings import needing, probable_ratings
-from trecexam.grades.run_grades import partly_graded, runs_without_score
+from trecexam.grades.run_grades import partly_graded, pooled_ranks, runs_without_score
 from trecexam.grades.value_cache import Stale, ValueCache
 from trecexam.inputs.measures import check_importance, order_cautions, printed_names
 from trecexam.inputs.official import never_judged, never_judged_note, unjudged_note
@@ -284,9 +283,8 @@ def _values(
 
     def evaluated(part: Stale) -> Iterator[NDArray[np.float64]]:
         evaluator, runs = evaluator_on(part.query_ids), [track.runs[run] for run in part.runs]
-        rows = PooledRows.of(track, runs, evaluator.judged, evaluator.depth)
-        for run in runs:
-            yield evaluator.values(run, None if rows is None else rows.ranked(run))
+        ranked = pooled_ranks(track, runs, evaluator.judged, evaluator.depth)
+        yield from map(evaluator.values, runs, ranked) if ranked else map(evaluator.values, runs)
         cache.failures.update(evaluator.failures)
 
     contents = track.inputs.dropped.run_contents

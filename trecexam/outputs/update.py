@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from converters.errors import ConversionError
 from trecexam.errors import LackingError, LockedError, StoreError, TrecexamError, cannot_go_on
+from trecexam.grades import grading
 from trecexam.grades.grading import Graded, Progress
-from trecexam.grades.lost_grades import refuse_lost_grades
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.missing_banks import write_missing_banks
 from trecexam.outputs.earlier_files import move_histories, stale_files
@@ -118,9 +118,9 @@ def grade(
 
     def run(name: str, named: Callable[[Progress], None]) -> Graded:
         loader = loaders[name]
-        refuse_lost_grades(loader)
+        grading.refuse_lost_grades(loader)
         loader.track.open_to_write()
-        return loader.grade(loader.load(), named, stop)[1]
+        return grading.grade(loader, loader.load(), named, stop)[1]
 
     done = _run_each(loaders, names, progress, stop, errors, run)
     if len(names) == len(done) == 1:

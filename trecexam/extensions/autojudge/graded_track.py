@@ -17,6 +17,7 @@ from trecexam.errors import ConfigError, TrecexamError
 from trecexam.extensions.autojudge.settings import Endpoint, as_toml, track_settings
 from trecexam.files.atomic import make_folder, replace
 from trecexam.folder import TrackFolder
+from trecexam.grades import grading
 from trecexam.grades.diagnostics import grades_notes
 from trecexam.grades.evaluation import values_of_runs
 from trecexam.grades.loaded_track import LoadedTrack
@@ -187,7 +188,7 @@ def _refuse_to_ask(loaders: OpenTrack) -> None:
         if lacks_bank(loaders[name].folder, loaders.files) and loaders[name].folder.config.has_writer:
             raise TrecexamError(f"{name}: its test bank is not written yet, {why}")
     for name, each in loaders.load().graded_tracks.items():
-        estimate = loaders[name].estimate(each)
+        estimate = grading.estimate(loaders[name], each)
         if estimate.cells and estimate.tokens_in is not None:
             raise TrecexamError(f"{name}: no answer is stored for {plural(estimate.cells, 'cell')}, {why}")
 
