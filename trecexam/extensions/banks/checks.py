@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from converters.bank_lines import BankLine
 from converters.records import Item
-from trecexam.bank.likeness import copies, folded
+from trecexam.bank.model import copies, folded
 from trecexam.results.result import Result
 from trecexam.results.table import Table
 from trecexam.results.text import plural

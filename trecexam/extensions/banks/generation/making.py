@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from converters.fields import made_id
 from converters.records import Item, Origin
-from trecexam.bank.likeness import copies, folded, words
+from trecexam.bank.model import copies, folded, words
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
 from trecexam.extensions.banks.generation.reading import tidy
 
