@@ -31,7 +31,7 @@ def measure_time(loader: GraderView, track: GradedTrack | None = None) -> Measur
         is_here = grader.writer.is_here
     else:
         is_builtin = loader.is_own and is_standard(loader.config.grader.name)
-        is_here = is_builtin and loader.config.ray.address is None
+        is_here = is_builtin and loader.config.cluster is None
     total = track.counts.missing
     if not is_here or grader.meter is not None or not total:
         return None
