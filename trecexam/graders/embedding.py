@@ -28,13 +28,15 @@ from numpy.typing import NDArray
 from trecexam.config import GraderSection, LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory, Grader, identity_digest
-from trecexam.graders.environment import check_device, environment_on, shared_model
 from trecexam.graders.weights import (
     HOW_TO_GET,
     OFFLINE_MODEL,
+    check_device,
     config_digest,
     embedding_folder,
+    environment_on,
     offline_folder,
+    shared_model,
     weights_digest,
 )
 from trecexam.packages import missing_packages
