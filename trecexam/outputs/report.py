@@ -17,13 +17,13 @@ from trecexam.grades.diagnostics import POLICY, unread_answers, without_label
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.inputs.track_graders import usable_folders
-from trecexam.results.excerpt import excerpt
 from trecexam.results.notes import each_once, of_grader
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Table, Value, to_json
 from trecexam.results.terminal import cut
 from trecexam.results.text import plural, sentence
+from trecexam.results.view import excerpt
 from trecexam.scores.leaderboard import Leaderboard
 
 PAGE = "report.html"

@@ -162,7 +162,7 @@ class Leaderboard(Result):
             )
             for row in self.rows
         )
-        layout = Layout(("run", *answered), most=self._n_shown, split=self._n_shown is None, ranks=self.ranks)
+        layout = Layout(("run", *answered), most=self._n_shown, ranks=self.ranks)
         return {"leaderboard": Table(("run", *answered, *columns), tuple(rows), layout=layout)}
 
     def __getitem__(self, name: str) -> Any:

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trecexam.results.excerpt import excerpt
 from trecexam.results.notes import ranked
 from trecexam.results.plots.canvas import FOLDER, draw, plot_files
 from trecexam.results.plots.model import Drawing, Plot
@@ -17,6 +16,7 @@ from trecexam.results.plots.style import WIDTH
 from trecexam.results.result import Result
 from trecexam.results.terminal import cut, printable
 from trecexam.results.text import heading_parts
+from trecexam.results.view import excerpt
 
 if TYPE_CHECKING:
     import jinja2
