@@ -124,6 +124,72 @@ def draw_rows(axes: Axes, names: Sequence[str], values: Floats, low: Floats, hig
     grid(axes, "x")
 
 
+#: Directions from a dot to its name, right before left, and how many points the name is away.
+_TURNS = np.radians([0, 180, 25, -25, 155, -155, 45, -45, 135, -135, 65, -65, 115, -115, 90, -90])
+_AWAY = (5.0, 20.0, 40.0, 80.0)
+#: In points: a name goes so much further rather than upon one more dot; half a dot; the room around a name.
+_COVERED, _DOT, _ROOM = 15.0, 2.5, 1.5
+
+
+def name_dots(axes: Axes, names: Sequence[str], dots: Floats, named: Sequence[int]) -> None:
+    """Write names beside dots into axes whose limits and size are settled, the most important first.
+
+    A name lies within the axes, upon no other name, and upon as few dots as it can, with a line to its dot.
+    Where there is no such place it is left out.
+
+    Args:
+        dots: all dots of the axes, shape (n, 2), in the axes' data.
+        named: the index of each name's dot.
+    """
+    from matplotlib.text import Text
+
+    points = axes.figure.dpi / 72
+    frame = np.array(axes.bbox.extents) / points
+    centres = axes.transData.transform(dots) / points
+    ways = np.stack((np.cos(_TURNS), np.sin(_TURNS)), axis=1)
+    # To the border of a square, so that the middle of a name's side or its corner is what is nearest.
+    ways /= np.abs(ways).max(axis=1, keepdims=True)
+    crowd, covered = _boxes(centres, _DOT), np.empty((0, 4))
+    arrow = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
+    for name, dot in zip(names, named, strict=True):
+        annotation = axes.annotate(
+            name,
+            tuple(dots[dot]),
+            xytext=(0, 0),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=letters(8),
+            annotation_clip=False,
+            arrowprops=arrow,
+        )
+        # Its place is sought within the axes as they are: they must not make room for it.
+        annotation.set_in_layout(False)
+        half = np.array(Text.get_window_extent(annotation).size) / points / 2 + _ROOM
+        offsets = np.concatenate([ways * (half + away) for away in _AWAY])
+        boxes = _boxes(centres[dot] + offsets, half)
+        free = (boxes[:, :2] >= frame[:2]).all(axis=1) & (boxes[:, 2:] <= frame[2:]).all(axis=1)
+        free &= _n_overlaps(boxes, covered) == 0
+        if not free.any():
+            annotation.remove()
+            continue
+        cost = np.repeat(_AWAY, len(ways)) + _COVERED * _n_overlaps(boxes, crowd)
+        best = np.where(free, cost, np.inf).argmin()
+        annotation.xyann = tuple(offsets[best])
+        covered = np.vstack((covered, boxes[best]))
+
+
+def _boxes(centres: Floats, half: Floats | float) -> Floats:
+    """Return boxes (x0, y0, x1, y1) around their centres."""
+    return np.concatenate((centres - half, centres + half), axis=-1)
+
+
+def _n_overlaps(boxes: Floats, others: Floats) -> NDArray[np.int_]:
+    """Return how many other boxes each box meets."""
+    near, far = np.maximum(boxes[:, None, :2], others[:, :2]), np.minimum(boxes[:, None, 2:], others[:, 2:])
+    return np.asarray((near < far).all(axis=2).sum(axis=1))
+
+
 #: The settings are the process's: two threads must not draw at once. To save a figure draws it, too.
 _ONE_AT_A_TIME = threading.RLock()
 
