@@ -69,7 +69,7 @@ def table_lines(
     yield from map(heading, lines[:n_heads])
     yield from lines[n_heads:]
     more = 0 if most is None else len(table.rows) - most
-    yield from [f"... {plural(more, 'more row')}"] if more > 0 else []
+    yield from _more(more, "more row")
     missing = _left_out(shown, fields)
     left_out = [f"left out: {shorten_list(missing, 4, quote='')}"] if missing else []
     is_cut = any(each.widest > to for each, to in zip(fields, widths, strict=True))
@@ -152,34 +152,37 @@ def _broken(heading: str, width: int) -> list[str]:
 def as_text(tables: Sequence[Rows], notes: Sequence[str] = ()) -> str:
     """Return a `repr`: the first rows of the tables as a terminal shows them, then the notes."""
     width = max(40, shutil.get_terminal_size((100, 24)).columns)
-    standing, others = without_standing(notes)
     below = [
         line if n == 0 else f"  {line}"
-        for note in (*standing, *first_notes(others, ".notes"))
+        for note in _notes_below(notes)
         for n, line in enumerate(wrapped(f"- {note}", width - 2))
     ]
     most = max(1, (LINES - len(below)) // max(1, min(len(tables), _TABLES)) - 5)
     lines: list[str] = []
     for table in tables[:_TABLES]:
         lines += table_lines(table, width, ".to_pandas() has all", most=most)
-    if len(tables) > _TABLES:
-        lines.append(f"... {plural(len(tables) - _TABLES, 'more table')}: .tables has them")
+    lines += _more(len(tables) - _TABLES, "more table", ": .tables has them")
     return "\n".join([*lines[: max(1, LINES - len(below))], *below])
 
 
 def as_html(tables: Sequence[Rows], notes: Sequence[str] = ()) -> str:
     """Return what a notebook shows: the tables' first rows, then the notes; everything escaped."""
+    more = _more(len(tables) - _HTML_TABLES, "more table", ": .tables has them")
+    shown = [*map(_html_table, tables[:_HTML_TABLES]), _html_lines([*more, *_notes_below(notes)])]
+    return "".join(shown)
+
+
+def _notes_below(notes: Sequence[str]) -> list[str]:
     standing, others = without_standing(notes)
-    more = len(tables) - _HTML_TABLES
-    below = [f"{plural(more, 'more table')}: .tables has them"] if more > 0 else []
-    below += [*standing, *first_notes(others, ".notes")]
-    return "".join([*map(_html_table, tables[:_HTML_TABLES]), _html_lines(below)])
+    return [*standing, *first_notes(others, ".notes")]
+
+
+def _more(count: int, noun: str, where: str = "") -> list[str]:
+    return [f"... {plural(count, noun)}{where}"] if count > 0 else []
 
 
 def _html_table(table: Rows) -> str:
     shown = view(replace(table, rows=table.rows[:_HTML_ROWS]))
-    more = len(table.rows) - _HTML_ROWS
-    below = [*_legend(shown.columns), *([plural(more, "more row")] if more > 0 else [])]
     caption = f"<caption>{_html(shown.caption)}</caption>" if shown.caption else ""
     heads = "".join(f"<th>{_html(column.heading)}</th>" for column in shown.columns)
     cells = (
@@ -187,7 +190,8 @@ def _html_table(table: Rows) -> str:
         for column in shown.columns
     )
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
-    return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{_html_lines(below)}"
+    below = _html_lines([*_legend(shown.columns), *_more(len(table.rows) - _HTML_ROWS, "more row")])
+    return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{below}"
 
 
 def _html_lines(lines: Iterable[str]) -> str:
@@ -201,11 +205,10 @@ def _html(text: str) -> str:
 def as_latex(tables: Iterable[Rows], notes: Iterable[str] = ()) -> str:
     """Return a `table` with booktabs for each table; notes are comments."""
     lines = [r"% \usepackage{booktabs}", *(f"% {' '.join(note.split())}" for note in notes)]
-    return "\n".join([*lines, *map(_latex_table, tables)]) + "\n"
+    return "\n".join([*lines, *(line for table in tables for line in _latex_lines(view(table)))]) + "\n"
 
 
-def _latex_table(table: Rows) -> str:
-    shown = view(table)
+def _latex_lines(shown: View) -> Iterator[str]:
     caption = _latex("; ".join(filter(None, [shown.caption, *_legend(shown.columns)])))
     cells = (
         # A hyphen before a number is a minus.
@@ -214,17 +217,10 @@ def _latex_table(table: Rows) -> str:
     )
     rows = [[_latex(column.heading) for column in shown.columns], *zip(*cells, strict=True)]
     head, *body = (rf"{' & '.join(row)} \\" for row in rows)
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            *([rf"\caption{{{caption}}}"] if caption else []),
-            rf"\begin{{tabular}}{{{''.join('r' if column.numeric else 'l' for column in shown.columns)}}}",
-            *(r"\toprule", head, r"\midrule", *body, r"\bottomrule"),
-            r"\end{tabular}",
-            r"\end{table}",
-        ]
-    )
+    sides = "".join("r" if column.numeric else "l" for column in shown.columns)
+    yield from (r"\begin{table}", r"\centering", *([rf"\caption{{{caption}}}"] if caption else []))
+    yield from (rf"\begin{{tabular}}{{{sides}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule")
+    yield from (r"\end{tabular}", r"\end{table}")
 
 
 def _latex(text: str) -> str:
