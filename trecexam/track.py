@@ -377,7 +377,7 @@ class Track:
         """
         from trecexam.features.leaderboard.differences import differences, has_runs
 
-        track = self._selected.of_measures(measures)
+        track = self._selected.of_measures(measures, official=official)
         graded = track.graded(lambda each: has_runs(each, baseline), bank_needed=not official)
         compared = differences(
             graded,
@@ -420,7 +420,8 @@ class Track:
         """
         from trecexam.features.exporting.exports import per_query
 
-        graded = self._selected.of_measures(measures).graded(bank_needed=not official)
+        track = self._selected.of_measures(measures, official=official)
+        graded = track.graded(bank_needed=not official)
         return per_query(graded, measures, official=official, runs=runs, library=library)
 
     def qrels(
