@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from trecexam.grades.grading import Progress
     from trecexam.grades.status import Status
     from trecexam.inputs.measure_names import MeasureLike, Measures
-    from trecexam.outputs.updates import Update
+    from trecexam.outputs.grader_update import Update
     from trecexam.results.frames import Library
     from trecexam.results.plots.paper import PaperFigure
     from trecexam.results.result import Tables

@@ -19,7 +19,7 @@ from converters.segment import response_passages
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.graders import Cell
-from trecexam.outputs.updates import Update
+from trecexam.outputs.grader_update import Update
 from trecexam.track import selection
 
 

@@ -12,7 +12,7 @@ from support import RECORDED, HashGrader, make_small_track, record_grades
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.outputs.features import features
+from trecexam.outputs.outputs import features
 from trecexam.outputs.plotting import inches, track_plots
 from trecexam.results.plots import canvas
 

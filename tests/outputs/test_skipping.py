@@ -19,13 +19,14 @@ from trecexam.grades import open_track
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.track_inputs import TrackInputs
 from trecexam.outputs import outputs
+from trecexam.outputs.grader_update import Update
 
 CELLS = {"rubric.qrels", "rubric.subtopics.qrels"}
 RUNS = {"leaderboard.tsv", "leaderboard.json", "per_query.tsv", "holes.tsv"}
 OFFICIAL = {"correlation.tsv", "correlation.json", "agreement.tsv", "holes.tsv"}
 
 
-def update(root: Path, grader: HashGrader | None = None, **options: Any) -> trecexam.outputs.updates.Update:  # type: ignore[name-defined]
+def update(root: Path, grader: HashGrader | None = None, **options: Any) -> Update:
     with trecexam.open_track(root, grader=grader or HashGrader()) as track:
         return track.update(**options)
 

@@ -15,10 +15,10 @@ from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Answer, Cell
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import open_folder
-from trecexam.outputs.grader_update import update_grader
+from trecexam.outputs.grader_update import Update, update_grader
 
 
-def update(root: Path, grader: HashGrader) -> trecexam.outputs.updates.Update:  # type: ignore[name-defined]
+def update(root: Path, grader: HashGrader) -> Update:
     with trecexam.open_track(root, grader=grader) as track:
         return track.update()
 

@@ -9,8 +9,8 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from converters.errors import StoppedError
@@ -32,13 +32,48 @@ from trecexam.grades.lost_grades import lost_grades, refuse_lost_grades, stored_
 from trecexam.grades.open_track import GraderView
 from trecexam.grades.rejected import left_out, not_computable, rejected_rows
 from trecexam.grades.sheets import Counts
-from trecexam.outputs.features import features
-from trecexam.outputs.outputs import Outputs
-from trecexam.outputs.updates import Update
+from trecexam.outputs.history import MovedRun
+from trecexam.outputs.outputs import Outputs, features
 from trecexam.version import __version__
 
 #: Outputs along the way take one part of the time, grading so many.
 _LESS_OFTEN = 19
+
+
+@dataclass(frozen=True)
+class Update:
+    """Result of an update.
+
+    Attributes:
+        changed: False where nothing was new and nothing was done.
+        graded: cells graded now.
+        runs: runs on the leaderboard.
+        counts: the pool's cells by what became of them.
+        rejected: inputs that were rejected.
+        complete: False where it ended before all cells were asked for.
+        why: what ended it; "" where it was stopped.
+        cautions: what one must know to read the leaderboard, one per line.
+        cut: texts whose end was cut, as they were too long for the model; as far as the grader counts them.
+        written: output files that changed.
+        notes: warnings about accepted inputs, one per line; () where nothing was new.
+        moved: runs whose rank or mean changed, as the update added them to out/history.tsv; of a track with
+            several graders, `graders` has them.
+        graders: of a track that has several, what each one's update did; the others sum these up.
+    """
+
+    changed: bool
+    graded: int
+    runs: int
+    counts: Counts
+    rejected: tuple[Rejected, ...]
+    complete: bool
+    written: tuple[Path, ...]
+    moved: tuple[MovedRun, ...] = ()
+    why: str = ""
+    cut: int = 0
+    cautions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    graders: Mapping[str, Update] = field(default_factory=dict)
 
 
 def update_grader(
@@ -102,15 +137,16 @@ def update_grader(
     track, outcome = loader.grade(track, along, stop)
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
-    # Imports numpy's BLAS, whose threads take more time to wait for one another than to multiply.
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="blas"), _not_collected():
-        # Where grading was stopped, what it brought is written.
-        halt = stop if stop is not None and not stop() else lambda: False
-        usage = loader.grading.usage()
+    # Where grading was stopped, what it brought is written.
+    halt = stop if stop is not None and not stop() else lambda: False
+    usage = loader.grading.usage()
+    # Collecting garbage takes 0.3 s of the outputs of 1.8 million grades.
+    gc.freeze()
+    try:
         all_written = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
         written(track)
+    finally:
+        gc.unfreeze()
     complete = outcome.complete and all_written
     doing("what is kept for the next update")
     loader.keep_codes(track)
@@ -187,29 +223,12 @@ def _along_the_way(
         if begun < due or step.graded >= step.cells:
             return
         now = loader.refreshed(track)
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(1, user_api="blas"):
-            outputs.write(now, rejected_rows(now), loader.grading.usage(), complete=False)
-            written(now)
+        outputs.write(now, rejected_rows(now), loader.grading.usage(), complete=False)
+        written(now)
         end = time.monotonic()
         due = end + max(every, _LESS_OFTEN * (end - begun))
 
     return tell
-
-
-@contextlib.contextmanager
-def _not_collected() -> Iterator[None]:
-    """Freeze the garbage collector, which takes 0.3 s of the outputs of 1.8 million grades."""
-    if gc.get_freeze_count():
-        # Others froze what is theirs, and thawing would be of all.
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 def warm_up(loader: GraderView, stop: Callable[[], bool] | None = None, hold: Collection[Path] = ()) -> None:

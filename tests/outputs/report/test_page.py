@@ -15,7 +15,7 @@ import pytest
 from support import REPORTED, HashGrader, make_small_track, write_run
 
 import trecexam
-from trecexam.outputs.updates import Update
+from trecexam.outputs.grader_update import Update
 from trecexam.results.plots import canvas
 from trecexam.results.plots.model import Drawing, Plot
 
