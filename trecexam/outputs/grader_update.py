@@ -33,7 +33,7 @@ from trecexam.grades.open_track import GraderView
 from trecexam.grades.rejected import left_out, not_computable, rejected_rows
 from trecexam.grades.sheets import Counts
 from trecexam.outputs.history import MovedRun
-from trecexam.outputs.outputs import Outputs, features
+from trecexam.outputs.outputs import Outputs
 from trecexam.version import __version__
 
 #: Outputs along the way take one part of the time, grading so many.
@@ -89,15 +89,10 @@ def update_grader(
     """Bring a grader's grades and outputs up to date with the folder. Nothing new: nothing is done.
 
     Args:
-        progress: called after each graded batch.
-        stop: asked while inputs are read, and after each batch. True while they are read, nothing is done.
-            True while cells are graded, it ends the grading, and what was graded is written. True for the
-            first time while outputs are written, it ends that after the one in hand: the next update writes
-            the others.
+        progress, doing, regrade: as in `Track.update`.
+        stop: asked while inputs are read, after each batch, and before each output. True ends what is done:
+            nothing of the reading stays, what was graded is written, the next update writes other outputs.
         hold: run files that are being written now.
-        doing: called with what is done next, in words that follow "finishing".
-        regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
-            gone or an older one.
         written: called whenever outputs were written, along the way too.
 
     Returns:
@@ -150,14 +145,6 @@ def update_grader(
     complete = outcome.complete and all_written
     doing("what is kept for the next update")
     loader.keep_codes(track)
-    notes: list[str] = []
-    for feature in features() if complete else ():
-        if feature.updated is not None and feature.applies(track):
-            changed, said = feature.updated(track)
-            notes += said
-            if changed:
-                outputs.finish(track, rejected, usage, complete=True)
-                outputs.changed += changed
 
     def remembered() -> None:
         if complete:
@@ -193,7 +180,7 @@ def update_grader(
             *left_out_runs(track),
             *order_cautions(track.runs),
             *track.notes,
-            *notes,
+            *outputs.notes,
         ),
     )
     return update, remembered
@@ -206,12 +193,7 @@ def _along_the_way(
     progress: Callable[[Progress], None] | None,
     written: Callable[[GradedTrack], None],
 ) -> Callable[[Progress], None]:
-    """Return what tells progress and, where the most useful cells come first, writes outputs now and then.
-
-    Args:
-        track: before any of the cells was graded.
-        progress: called after each batch.
-    """
+    """Return what tells progress and, where the most useful cells come first, writes outputs now and then."""
     every = track.config.cells.outputs_every
     due = time.monotonic() + every if is_useful(track) else math.inf
 

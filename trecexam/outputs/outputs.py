@@ -57,6 +57,7 @@ class Outputs:
     Attributes:
         changed: the files that changed.
         moved: the runs that moved.
+        notes: what features say of what they did at the update.
         hashes: name in out/ -> sha256 (hex) of the files that there are.
     """
 
@@ -68,6 +69,7 @@ class Outputs:
         """Begin a new write."""
         self.changed: list[Path] = []
         self.moved: tuple[MovedRun, ...] = ()
+        self.notes: list[str] = []
         self.hashes: dict[str, str] = {}
 
     def write(
@@ -111,11 +113,16 @@ class Outputs:
                     self.put(name, make(track))
             if stop():
                 return False
+            for feature in features() if complete else ():
+                if feature.updated is not None and feature.applies(track):
+                    changed, notes = feature.updated(track)
+                    self.changed += changed
+                    self.notes += notes
             doing(f"out/{PAGE}")
-            self.finish(track, rejected, usage, complete=complete)
+            self._finish(track, rejected, usage, complete=complete)
         return True
 
-    def finish(
+    def _finish(
         self,
         track: GradedTrack,
         rejected: Sequence[Rejected],
@@ -132,13 +139,9 @@ class Outputs:
                 self.put(name, content)
         declared = [name for feature in features() for name in feature.files]
         plots = [name for feature in features() for name in (*feature.plots, *feature.joint_plots)]
-        for name in (*declared, PAGE, *(f"{PLOTS}/{plot}.{kind}" for plot in plots for kind in KINDS)):
-            if name not in self.hashes:
-                files.remove(self.folder.output(name))
-        for folder in reversed(self._folders()[1:]):
-            with contextlib.suppress(OSError):
-                # Only where nothing is left in it.
-                folder.rmdir()
+        all_names = (*declared, PAGE, *(f"{PLOTS}/{plot}.{kind}" for plot in plots for kind in KINDS))
+        gone = (self.folder.output(name) for name in all_names if name not in self.hashes)
+        remove_outputs(self.folder.shared_out, gone)
         order = [name for name in dict.fromkeys((*declared, *self.hashes)) if name in self.hashes]
         manifest = {
             "complete": complete,

@@ -164,18 +164,17 @@ def _add_rejected(page: Page, rejected: Table, notes_on_files: Sequence[str]) ->
     notes, more = tuple(notes_on_files[:_ROWS]), len(notes_on_files) - _ROWS
     if more > 0:
         notes = (*notes, f"{more:,} more notes on files are in what `trecexam status` says")
-    title = "Rejected files"
-    if rejected.rows:
-        page.add(
-            "rejected",
-            Tables({"rejected": rejected}, notes),
-            title=title,
-            lead="These were rejected; everything else counts. `lost` says how much does not count.",
-            files=("rejected.tsv",),
-            rows=_ROWS,
-        )
-    else:
-        page.add("rejected", Tables({}, notes), title=title, why="Nothing was rejected.")
+    lead = "These were rejected; everything else counts. `lost` says how much does not count."
+    some = len(rejected) > 0
+    page.add(
+        "rejected",
+        Tables({"rejected": rejected} if some else {}, notes),
+        title="Rejected files",
+        lead=lead if some else "",
+        why="" if some else "Nothing was rejected.",
+        files=("rejected.tsv",) if some else (),
+        rows=_ROWS,
+    )
 
 
 def _cautions(track: GradedTrack, *, complete: bool) -> Iterator[str]:
