@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +20,6 @@ from trecexam.results.notes import each_once, of_grader
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Table, Value, to_json
-from trecexam.results.terminal import cut
 from trecexam.results.text import plural, sentence
 from trecexam.results.view import excerpt
 from trecexam.scores.leaderboard import Leaderboard
@@ -30,8 +28,6 @@ PAGE = "report.html"
 #: Rows that the page shows of what was rejected, of inputs, and of several graders' runs and pairs of
 #: columns; the files have the rest.
 _ROWS, _INPUTS, _JOINT_ROWS = 50, 300, 200
-#: Characters of a text in the grader's identity or the settings.
-_TEXT = 4_000
 _LEAD = (
     "Automatic evaluation with a test bank: a grader rates how well each retrieved passage answers each "
     "item, and runs are scored by these ratings."
@@ -233,20 +229,8 @@ def _provenance(track: GradedTrack, versions: Mapping[str, str | None]) -> dict[
     )
     return {
         "facts": tuple(rows.items()),
-        "grader": _json(identity),
-        "settings": _json(settings),
+        "grader": to_json(identity),
+        "settings": to_json(settings),
         "inputs": excerpt(inputs, _INPUTS, "manifest.json"),
         "versions": tuple((name, version or "not installed") for name, version in versions.items()),
     }
-
-
-def _json(value: Any) -> str:
-    return to_json(_short(json.loads(json.dumps(value))))
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _short(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_short(inner) for inner in value]
-    return cut(value, _TEXT) if isinstance(value, str) and len(value) > _TEXT else value
