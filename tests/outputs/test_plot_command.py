@@ -69,22 +69,6 @@ def test_a_plot_has_column_width_and_a_caption_and_python_saves_the_same_bytes(
     assert (tmp_path / "python.pdf").read_bytes() == first
 
 
-@pytest.mark.parametrize(
-    ("rating", "name", "axis"),
-    [(5, "items", "y"), (5, "scatter", "y"), (5, "leaderboard", "x")],
-)
-def test_axes_of_shares_end_at_100_percent(tmp_path: Path, rating: int, name: str, axis: str) -> None:
-    root = make_small_track(tmp_path / "track")
-    record_grades(root)
-    grades = (root / "grades.jsonl").read_text()
-    (root / "grades.jsonl").write_text(re.sub(r'"rating": \d', f'"rating": {rating}', grades))
-    (root / "trecexam.toml").write_text(RECORDED)
-    with trecexam.open_track(root) as track:
-        track.update()
-        (axes,) = track.plot(name).axes
-    assert (axes.get_xlim() if axis == "x" else axes.get_ylim())[1] == 1
-
-
 def test_widths_have_units_or_are_named_columns(run_command: Talk, track: Path, tmp_path: Path) -> None:
     said = {"3.3in": 3.3, "8.4cm": 8.4 / 2.54, "84mm": 84 / 25.4, "double": 7.0, "241pt": 241 / 72.27}
     assert {width: inches(width) for width in said} == pytest.approx(said)

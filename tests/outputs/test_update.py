@@ -10,7 +10,7 @@ from support import HashGrader, hashed_rating, make_small_track, tsv_rows, write
 
 import trecexam
 from converters.errors import ConversionError
-from trecexam.errors import ConfigError, LockedError, TrackError, TrecexamError
+from trecexam.errors import ConfigError, LockedError, TrackError
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Answer, Cell
 from trecexam.grades.open_track import OpenTrack
@@ -247,16 +247,6 @@ def test_a_duplicate_run_is_noted(small_track: Path, hash_grader: HashGrader) ->
     assert len(tsv_rows(small_track / "out" / "leaderboard.tsv")) == 6
 
 
-def test_several_copies_of_a_run_are_one_note(small_track: Path, hash_grader: HashGrader) -> None:
-    run1 = (small_track / "runs" / "run1.run").read_text()
-    for name in "xyz":
-        (small_track / "runs" / f"{name}.run").write_text(run1)
-    assert update(small_track, hash_grader).notes == (
-        "runs/x.run and 2 other files: the same rankings and scores as in runs/run1.run, and all count: "
-        "remove all but one if that is a slip",
-    )
-
-
 def test_a_passage_with_two_texts_is_reported_with_both_lines_and_the_first_counts(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
@@ -324,16 +314,6 @@ def test_unparsed_answers_follow_the_configured_policy(
     assert manifest["counts"]["unparsed"] == 4
 
 
-def test_a_failing_grader_loses_only_the_current_batch(small_track: Path) -> None:
-    broken = HashGrader(batch=5)
-    broken.fail_after = 3
-    with pytest.raises(RuntimeError, match="broke"):
-        update(small_track, broken)
-    again = HashGrader(batch=5)
-    done = update(small_track, again)
-    assert done.graded == done.counts.cells - 15
-
-
 def test_after_a_failure_the_same_process_asks_only_for_missing_grades(small_track: Path) -> None:
     grader = HashGrader(batch=5)
     grader.fail_after = 3
@@ -375,13 +355,6 @@ def test_manifest_names_every_input_and_output_with_its_sha256(
     assert len(plots) == 4
     assert set(manifest["outputs"]) == set(outputs(small_track)) - {"manifest.json"} | plots
     assert "runs/run0.run" in manifest["inputs"]
-
-
-def test_deleted_outputs_are_restored(updated: Path, hash_grader: HashGrader) -> None:
-    before = outputs(updated)
-    (updated / "out" / "rubric.qrels").unlink()
-    update(updated, hash_grader)
-    assert outputs(updated) == before
 
 
 def test_comparison_files_are_deleted_when_the_official_judgments_are_removed(
@@ -475,24 +448,6 @@ def test_an_update_is_rejected_while_another_process_grades(
 ) -> None:
     with TrackLock(small_track / ".trecexam" / "lock"), pytest.raises(LockedError):
         update(small_track, hash_grader)
-
-
-def test_an_unwritable_output_is_reported_and_the_old_one_is_kept(
-    updated: Path, hash_grader: HashGrader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = outputs(updated)
-    write_run(updated / "runs" / "new.run", {"q1": ["q1-d03", "q1-d11"]})
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("trecexam.files.atomic.os.fsync", full)
-        with pytest.raises(TrecexamError, match="No space left on device; the old file is as it was"):
-            update(updated, hash_grader)
-    assert outputs(updated) == before
-    update(updated, hash_grader)
-    assert "new" in {row["run"] for row in tsv_rows(updated / "out" / "leaderboard.tsv")}
 
 
 def test_a_changed_passage_text_is_graded_again(updated: Path) -> None:
