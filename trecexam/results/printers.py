@@ -92,23 +92,18 @@ def _fitting(shown: View, most: int | None, width: int) -> list[Column]:
 
 
 def _with_room(keys: Sequence[Column], rest: Sequence[Column], width: int) -> list[Column]:
-    """Return the columns that there is room for; their headings leave out what the column before says."""
+    """Return the columns that there is room for; none where the first has none."""
     text = int(_TEXT * width)
     left = width - sum(column.width(text, 0) + _GAP for column in keys) + _GAP
-    names, chosen = {column.name for column in rest}, dict[str, Column]()
+    chosen: list[Column] = []
     for column in rest:
-        if column.of != column.name and column.of in chosen:
-            column = replace(column, heading=printable(column.name[len(column.of) + 1 :]))
-        elif column.of != column.name and column.of in names:
-            # What it belongs to had no room.
-            continue
         needed = _GAP + column.width(text, 0)
         if needed <= left:
             left -= needed
-            chosen[column.name] = column
+            chosen.append(column)
         elif not chosen:
             break
-    return list(chosen.values())
+    return chosen
 
 
 def _legend(fields: Iterable[Column]) -> list[str]:
