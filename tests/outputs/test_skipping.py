@@ -17,7 +17,7 @@ from support import REPORTED, HashGrader, hashed_rating, make_small_track, write
 import trecexam
 from trecexam.grades import open_track
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.inputs.track_inputs import TrackInputs
+from trecexam.inputs.inputs import TrackInputs
 from trecexam.outputs import outputs
 from trecexam.outputs.grader_update import Update
 

@@ -18,20 +18,22 @@ from converters.lines import stoppable
 from trecexam.files.stamps import Rejected, fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.grades.cell_order import is_useful
-from trecexam.grades.diagnostics import (
-    answered_cautions,
-    left_out_runs,
-    order_cautions,
-    run_grades_notes,
-    without_vital,
-)
+from trecexam.grades.diagnostics import coverage_notes, left_out_runs, run_grades_notes
 from trecexam.grades.evaluation import official_values, own_leaderboard, rubric_values
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.grading import Progress
-from trecexam.grades.lost_grades import lost_grades, refuse_lost_grades, stored_grades
+from trecexam.grades.grading import (
+    Progress,
+    grade,
+    lost_grades,
+    refuse_lost_grades,
+    stored_grades,
+    usage,
+    with_new_settings,
+)
 from trecexam.grades.open_track import GraderView
 from trecexam.grades.rejected import left_out, not_computable, rejected_rows
 from trecexam.grades.sheets import Counts
+from trecexam.inputs.measures import order_cautions, without_vital
 from trecexam.outputs.history import MovedRun
 from trecexam.outputs.outputs import Outputs
 from trecexam.version import __version__
@@ -122,23 +124,22 @@ def update_grader(
                 outputs.forget()
             loader.track.open_to_write()
             loader.forget_missing()
-            track = loader.with_new_settings(loader.load(hold))
+            track = with_new_settings(loader, loader.load(hold))
             if stop is not None and stop():
                 raise StoppedError
     except StoppedError:
         return Update(True, 0, 0, Counts(), (), complete=False, written=()), lambda: None
     doing("the batch in hand, then all of out/")
     along = _along_the_way(loader, outputs, track, progress, written)
-    track, outcome = loader.grade(track, along, stop)
+    track, outcome = grade(loader, track, along, stop)
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
     # Where grading was stopped, what it brought is written.
     halt = stop if stop is not None and not stop() else lambda: False
-    usage = loader.grading.usage()
     # Collecting garbage takes 0.3 s of the outputs of 1.8 million grades.
     gc.freeze()
     try:
-        all_written = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
+        all_written = outputs.write(track, rejected, usage(loader), halt, doing, complete=outcome.complete)
         written(track)
     finally:
         gc.unfreeze()
@@ -153,7 +154,7 @@ def update_grader(
                 runs=len(track.runs),
                 counts=asdict(track.counts),
                 rejected=rejected,
-                stored=[value for pair in stored_grades(loader).items() for value in pair],
+                stored=stored_grades(loader),
                 environments=loader.store.n_environments(),
             )
         with contextlib.suppress(OSError, AttributeError):
@@ -174,7 +175,7 @@ def update_grader(
         (
             *without_vital(track.measures, track.bank),
             *run_grades_notes(track),
-            *answered_cautions(own_leaderboard(track)),
+            *coverage_notes(track, own_leaderboard(track), track.bank.query_ids),
         ),
         (
             *left_out_runs(track),
@@ -205,7 +206,7 @@ def _along_the_way(
         if begun < due or step.graded >= step.cells:
             return
         now = loader.refreshed(track)
-        outputs.write(now, rejected_rows(now), loader.grading.usage(), complete=False)
+        outputs.write(now, rejected_rows(now), usage(loader), complete=False)
         written(now)
         end = time.monotonic()
         due = end + max(every, _LESS_OFTEN * (end - begun))
