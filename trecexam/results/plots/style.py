@@ -114,14 +114,14 @@ def draw_rows(axes: Axes, names: Sequence[str], values: Floats, low: Floats, hig
 #: Directions from a dot to its name, right before left, and how many points the name is away.
 _TURNS = np.radians([0, 180, 25, -25, 155, -155, 45, -45, 135, -135, 65, -65, 115, -115, 90, -90])
 _AWAY = (5.0, 20.0, 40.0, 80.0)
-#: In points: a name goes so much further rather than upon one more dot; half a dot; the room around a name.
-_COVERED, _DOT, _ROOM = 15.0, 2.5, 1.5
+#: In points: half a dot, and the room around a name.
+_DOT, _ROOM = 2.5, 1.5
 
 
 def name_dots(axes: Axes, names: Sequence[str], dots: Floats, named: Sequence[int]) -> None:
     """Write names beside dots into axes whose limits and size are settled, the most important first.
 
-    A name lies within the axes, upon no other name, and upon as few dots as it can, with a line to its dot.
+    A name lies within the axes, upon no dot and no other name, as near as it can, with a line to its dot.
     Where there is no such place it is left out.
 
     Args:
@@ -136,7 +136,7 @@ def name_dots(axes: Axes, names: Sequence[str], dots: Floats, named: Sequence[in
     ways = np.stack((np.cos(_TURNS), np.sin(_TURNS)), axis=1)
     # To the border of a square, so that the middle of a name's side or its corner is what is nearest.
     ways /= np.abs(ways).max(axis=1, keepdims=True)
-    crowd, covered = _boxes(centres, _DOT), np.empty((0, 4))
+    covered = _boxes(centres, _DOT)
     arrow = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
     for name, dot in zip(names, named, strict=True):
         annotation = axes.annotate(
@@ -155,26 +155,19 @@ def name_dots(axes: Axes, names: Sequence[str], dots: Floats, named: Sequence[in
         half = np.array(Text.get_window_extent(annotation).size) / points / 2 + _ROOM
         offsets = np.concatenate([ways * (half + away) for away in _AWAY])
         boxes = _boxes(centres[dot] + offsets, half)
-        free = (boxes[:, :2] >= frame[:2]).all(axis=1) & (boxes[:, 2:] <= frame[2:]).all(axis=1)
-        free &= _n_overlaps(boxes, covered) == 0
-        if not free.any():
+        meets = (boxes[:, None, :2] < covered[:, 2:]) & (covered[:, :2] < boxes[:, None, 2:])
+        inside = (boxes[:, :2] >= frame[:2]) & (boxes[:, 2:] <= frame[2:])
+        free = inside.all(axis=1) & ~meets.all(axis=2).any(axis=1)
+        if free.any():
+            annotation.xyann = tuple(offsets[free.argmax()])
+            covered = np.vstack((covered, boxes[free.argmax()]))
+        else:
             annotation.remove()
-            continue
-        cost = np.repeat(_AWAY, len(ways)) + _COVERED * _n_overlaps(boxes, crowd)
-        best = np.where(free, cost, np.inf).argmin()
-        annotation.xyann = tuple(offsets[best])
-        covered = np.vstack((covered, boxes[best]))
 
 
 def _boxes(centres: Floats, half: Floats | float) -> Floats:
     """Return boxes (x0, y0, x1, y1) around their centres."""
     return np.concatenate((centres - half, centres + half), axis=-1)
-
-
-def _n_overlaps(boxes: Floats, others: Floats) -> NDArray[np.int_]:
-    """Return how many other boxes each box meets."""
-    near, far = np.maximum(boxes[:, None, :2], others[:, :2]), np.minimum(boxes[:, None, 2:], others[:, 2:])
-    return np.asarray((near < far).all(axis=2).sum(axis=1))
 
 
 #: The settings are the process's: two threads must not draw at once. To save a figure draws it, too.
