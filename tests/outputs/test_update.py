@@ -141,24 +141,6 @@ def test_equal_texts_are_graded_once_whatever_their_ids(small_track: Path, hash_
     assert labels["q1", "q1-d00"] == labels["q1", "q1-d01"]
 
 
-def test_a_run_scores_0_on_skipped_queries(small_track: Path, hash_grader: HashGrader) -> None:
-    full = {q: [f"{q}-d{d:02}" for d in range(8)] for q in ("q1", "q2", "q3")}
-    write_run(small_track / "runs" / "full.run", full)
-    write_run(small_track / "runs" / "skips.run", {q: full[q] for q in ("q1", "q2")})
-    update(small_track, hash_grader)
-    board = json.loads((small_track / "out" / "leaderboard.json").read_text())
-    scores = {row["run"]: row for row in board["runs"]}
-    values = {
-        (r["run"], r["query_id"], r["measure"]): float(r["value"])
-        for r in tsv_rows(small_track / "out" / "per_query.tsv")
-    }
-    for name in board["measures"]:
-        assert values["skips", "q3", name] == 0
-        expected = (values["full", "q1", name] + values["full", "q2", name]) / 3
-        assert scores["skips"]["scores"][name]["mean"] == pytest.approx(expected, abs=1e-6)
-    assert scores["skips"]["n_answered"] == 2
-
-
 def test_with_average_answered_means_are_over_answered_queries(
     tmp_path: Path, hash_grader: HashGrader
 ) -> None:
@@ -376,15 +358,6 @@ def test_what_only_an_earlier_manifest_names_is_removed_and_nothing_else(
     assert beside.exists()
 
 
-def test_bad_official_judgments_do_not_stop_the_leaderboard(
-    small_track: Path, hash_grader: HashGrader
-) -> None:
-    (small_track / "qrels.txt").write_text("q1 0 q1-d00 1\nq1 0 q1-d01 yes\n")
-    done = update(small_track, hash_grader)
-    assert [(row.file, row.line) for row in done.rejected] == [("qrels.txt", 2)]
-    assert len(tsv_rows(small_track / "out" / "leaderboard.tsv")) == 3
-
-
 def test_a_bad_bank_stops_the_update_and_leaves_outputs_and_grades(
     updated: Path, hash_grader: HashGrader
 ) -> None:
@@ -423,14 +396,6 @@ def test_an_unknown_measure_is_rejected_before_anything_is_graded(
     with pytest.raises(ConfigError, match="nDCG"):
         update(root, hash_grader)
     assert hash_grader.asked == []
-
-
-def test_a_track_without_runs_has_an_empty_leaderboard(small_track: Path, hash_grader: HashGrader) -> None:
-    for path in (small_track / "runs").iterdir():
-        path.unlink()
-    done = update(small_track, hash_grader)
-    assert done.counts.cells == 0
-    assert tsv_rows(small_track / "out" / "leaderboard.tsv") == []
 
 
 def test_an_update_is_rejected_while_another_process_grades(

@@ -82,14 +82,10 @@ class Rows:
 
 @dataclass(frozen=True)
 class Column:
-    """A column as people read it.
+    """A column as people read it: its heading, and its values as texts.
 
     Attributes:
-        name: the column's name in the table; "rank" for ranks.
         of: the column that it belongs to, as `NAME what` to NAME; else its own name.
-        heading: its name for people.
-        numeric: whether texts are set to the right.
-        values: the texts of its values.
         spread: the standard error or interval behind each value, "" where there is none; () for no spread.
         legend: what the spread is.
     """
@@ -196,18 +192,14 @@ def _spread(
         if values.keys() >= {f"{name}.{part}" for part in parts}:
             rows = zip(*(values[f"{name}.{part}"] for part in parts), strict=True)
             texts = tuple(
-                forms[page].format(*map(number, row)) if all(map(_is_number, row)) else ""  # type: ignore[arg-type]
-                for row in rows
+                forms[page].format(*map(number, row)) if all(map(_is_number, row)) else "" for row in rows
             )
             return (texts, legend or f"[{interval}]") if any(texts) else ((), "")
     return (), ""
 
 
 class PageColumn(NamedTuple):
-    """A column of an excerpt: `kind` is "n" for numbers, else what its texts are: "text", "code", "name".
-
-    `name` is the table's; "" for ranks.
-    """
+    """A column of an excerpt; `kind` is "n" for numbers, else "text", "code" or "name"."""
 
     heading: str
     kind: str

@@ -36,16 +36,12 @@ class Section(NamedTuple):
 
 
 class Page:
-    """A page that features add sections to.
+    """A page that features add sections to: `sections` in their order, and `files` of plots by their names.
 
     Args:
         lead: what was done, for the head of the page.
         link: gives the address, on the page, of a file or folder of out/; None for plots without files.
         pdf: plots have PDF files, too.
-
-    Attributes:
-        sections: in the order of the page.
-        files: those of the plots, by their names in out/.
     """
 
     def __init__(

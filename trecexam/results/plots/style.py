@@ -157,7 +157,7 @@ def name_dots(axes: Axes, names: Sequence[str], dots: Floats, named: Sequence[in
         boxes = _boxes(centres[dot] + offsets, half)
         meets = (boxes[:, None, :2] < covered[:, 2:]) & (covered[:, :2] < boxes[:, None, 2:])
         inside = (boxes[:, :2] >= frame[:2]) & (boxes[:, 2:] <= frame[2:])
-        free = inside.all(axis=1) & ~meets.all(axis=2).any(axis=1)
+        free = inside.all(axis=1) & ~np.any(meets.all(axis=2), axis=1)
         if free.any():
             annotation.xyann = tuple(offsets[free.argmax()])
             covered = np.vstack((covered, boxes[free.argmax()]))
