@@ -50,6 +50,7 @@ class Extension:
         models: has language models of this process write: `MODELS` of the extension local_models.
         answers: reads dropped files of whole answers: see `trecexam.inputs.dropped_files.AnswersReader`.
         bank_writer: has test banks written that are missing: `bank_job` of the extension banks.
+        packs: makes tracks of packs: `PACKS` of the extension pack.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Extension:
     models: str | None = None
     answers: str | None = None
     bank_writer: str | None = None
+    packs: str | None = None
 
     def __post_init__(self) -> None:
         for address in (*(each.at for each in self.commands.values()), *self._places()):
@@ -72,7 +74,7 @@ class Extension:
         yield from self.features
         yield from self.graders.values()
         yield from self.settings.values()
-        single = (self.teacher, self.elsewhere, self.models, self.answers, self.bank_writer)
+        single = (self.teacher, self.elsewhere, self.models, self.answers, self.bank_writer, self.packs)
         yield from (address for address in single if address is not None)
 
 

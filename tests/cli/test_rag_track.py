@@ -423,12 +423,13 @@ def test_existing_relevance_labels_replace_a_model(desk: Path, capsys: pytest.Ca
     ("words", "reason"),
     [
         (("--grader", "ragval"), "'ragval': --rag is for language models and embedding"),
-        (("--recorded", "runs/rag-demo.jsonl"), "with --rag these are labels of relevance (qrels)"),
+        (("--recorded", "grades.jsonl"), "with --rag these are labels of relevance (qrels)"),
     ],
 )
 def test_options_of_a_single_grader_are_rejected(
     desk: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str
 ) -> None:
+    (desk / "grades.jsonl").write_text('{"query_id": "q", "doc_id": "d", "item_id": "i", "rating": 1}\n')
     assert run(["init", "mytrack", "--rag", *FILES, *words]) == 2
     assert reason in capsys.readouterr().err
     assert not Path("mytrack").exists()

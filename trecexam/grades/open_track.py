@@ -18,11 +18,11 @@ from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
 from trecexam.config import TrackConfig, purse_of
 from trecexam.errors import TrackError, TrecexamError
-from trecexam.extension import named
+from trecexam.extension import named, provided
 from trecexam.files.cache import FileCache
 from trecexam.files.kept import recall, remember
 from trecexam.files.stamps import Stamp, stamp
-from trecexam.folder import PACK, PACKED, TrackFolder
+from trecexam.folder import PACK, TrackFolder
 from trecexam.graders import Grader, create
 from trecexam.graders.base import Estimate, identity_digest, identity_json
 from trecexam.graders.meter import Spent, Usage
@@ -305,7 +305,7 @@ class GraderView:
         if self._given is not None:
             return self._given
         if (self.folder.root / PACK).is_file():
-            stored: Grader | None = named(f"{PACKED}:stored_grader")(self.folder, self._make)
+            stored: Grader | None = provided("packs").stored_grader(self.folder, self._make)
             return stored or self._make()
         return self._make()
 
