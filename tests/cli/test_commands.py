@@ -150,13 +150,15 @@ def test_status_shows_counts_and_the_running_process(
         assert f"watched_by\tprocess {os.getpid()}" in out(capsys, "status", graded)
 
 
-def test_status_and_watch_say_how_many_files_and_lines_were_rejected(
+def test_reading_commands_and_watch_say_how_many_files_and_lines_were_rejected(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("bad", "worse"):
         (graded / "runs" / f"{name}.run").write_text("q1 Q0 q1-d00 1 high x\n")
     with (graded / "passages.jsonl").open("a") as passages:
         passages.write("no passage\n")
+    command = f"`trecexam watch {graded} --once` lists them in out/rejected.tsv"
+    assert err(capsys, "leaderboard", graded, status=0).endswith(f"rejected: 2 files, 1 line; {command}\n")
     told = err(capsys, "watch", graded, "--once", status=1)
     assert "3 runs; nothing to grade; rejected: 2 files, 1 line (out/rejected.tsv); " in told
     header, *rows = (line.split("\t") for line in out(capsys, "status", graded).splitlines())

@@ -193,6 +193,10 @@ class OpenTrack(Mapping[str, "GraderView"]):
                 errors[name] = error
         return LoadedTrack(self.folder, graded_tracks, errors)
 
+    def last_loaded(self) -> Iterator[GradedTrack]:
+        """Yield the graded track that each grader's view loaded last; loads none."""
+        return (view.last[1] for view in self._views.values() if view is not None and view.last is not None)
+
     @property
     def store(self) -> GradeStore:
         """The grades; read-only until `open_to_write`."""
@@ -284,8 +288,9 @@ class GraderView:
         # Before the grader is made: the grader reads this content of the prompt, or a later one.
         self._prompt_digest = _digest(self.folder.prompt())
         self._run_values: Mapping[str, ValueCache] = defaultdict(ValueCache)
-        #: The last loaded track and its state; its sheets, and the state of the grades in these.
-        self._last: tuple[_State, GradedTrack] | None = None
+        #: The last loaded track and its state.
+        self.last: tuple[_State, GradedTrack] | None = None
+        #: The sheets of the last loaded track, and the state of the grades in these.
         self._sheets: tuple[tuple[int, int] | None, Mapping[str, Sheet]] = None, {}
 
     def is_current(self) -> bool:
@@ -433,13 +438,13 @@ class GraderView:
         if bank_needed and bank_files is None:
             self.check_bank()
         state = self._state(hold, depth, bank_files)
-        if self._last is not None and self._last[0] == state:
-            return self._last[1]
+        if self.last is not None and self.last[0] == state:
+            return self.last[1]
         # Before another one is made, so that no two are in memory.
-        self._last = None
+        self.last = None
         track = self._load(state, hold)
         if self._state(hold, depth, bank_files) == state:
-            self._last = state, track
+            self.last = state, track
         return track
 
     def check_bank(self) -> None:
@@ -547,8 +552,8 @@ class GraderView:
     def _followed(self, track: GradedTrack, fresh: GradedTrack) -> GradedTrack:
         """Keep `fresh` in place of `track`."""
         grades = self._grades_state()
-        is_last = self._last is not None and self._last[1] is track
-        self._last = (self._last[0]._replace(grades=grades), fresh) if self._last and is_last else None
+        is_last = self.last is not None and self.last[1] is track
+        self.last = (self.last[0]._replace(grades=grades), fresh) if self.last and is_last else None
         self._sheets = grades, fresh.sheets
         return fresh
 
@@ -626,7 +631,7 @@ class GraderView:
         with suppress(TrecexamError, ConversionError):
             track = self.load()
             n_replies = track.grades.forget(track.sheets, UNREAD) if none_is_read(track) else 0
-        self._last, self._sheets = None, (None, {})
+        self.last, self._sheets = None, (None, {})
         grader_id = StoredGrades(self.store, self.grader).grader_id
         return n_replies + (0 if grader_id is None else self.store.forget(grader_id, "error"))
 
