@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support import RECORDED, ROOT, HashGrader, make_small_track, write_run
 
-from trecexam.cli.main import FIRST, commands, run
+from trecexam.cli.main import commands, grouped, run
 from trecexam.config import load_config
 from trecexam.config.track_config import config_class
 from trecexam.files.track_lock import TrackLock
@@ -270,7 +270,7 @@ def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[st
     text = out(capsys, "--help")
     for name, (_, _, line) in commands().items():
         assert name in text
-        assert (line in text) == (name in FIRST)
+        assert (line in text) == (name in grouped()[""])
         assert "Example: trecexam" in out(capsys, name, "--help")
 
 

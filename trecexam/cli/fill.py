@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 @click.option(
     "--by",
     type=click.Choice(["grader", "learned"]),
-    help="Take labels from the grader, or learn them from the judgments [default: the best by "
-    "`trecexam learn`, else grader].",
+    help="Take labels from the grader, or learn them from the judgments [default: learned after `trecexam "
+    "learn`, unless its cross-validation found the grader better by more than chance; else grader].",
 )
 @click.option("--as-unjudged", is_flag=True, help="Give new lines the label -1: in the pool, not judged.")
 @click.option("--dry-run", is_flag=True, help="Print the number of holes and cells; grade and write nothing.")

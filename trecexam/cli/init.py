@@ -235,5 +235,9 @@ def _next(folder: TrackFolder) -> str:
     if folder.qrels() is None:
         return f"put a test bank into {root}, then: {watch}"
     has_texts = folder.passages() is not None or folder.config.track.dataset is not None
-    of, command = (", texts", "learn") if has_texts else ("", "holes")
-    return f"on runs{of} and judgments alone: trecexam {command} {root}; with a test bank: {watch}"
+    first = (
+        "runs, texts and judgments alone: trecexam learn"
+        if has_texts
+        else "runs and judgments alone: trecexam holes"
+    )
+    return f"on {first} {root}; with a test bank: {watch}"

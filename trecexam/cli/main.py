@@ -21,7 +21,7 @@ from trecexam.version import __version__
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 #: The commands that `--help` explains, and the groups of all others. Commands of extensions name their group.
-FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve", "config")
+FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "config")
 GROUPS = {
     "look closer": ("compare", "agreement", "verify", "plot"),
     "holes": ("holes", "fill"),
@@ -74,11 +74,11 @@ def commands() -> dict[str, tuple[str, str, str]]:
 
 
 def grouped() -> dict[str, list[str]]:
-    """Return the commands behind the first ones by their headings, each group with those of extensions."""
-    by_group = {name: list(names) for name, names in GROUPS.items()}
+    """Return the commands by their headings, each group with those of extensions; "" has the first ones."""
+    by_group = {"": [*FIRST], **{name: [*names] for name, names in GROUPS.items()}}
     for extension in extensions():
         for name, command in extension.commands.items():
-            if name not in FIRST and " " not in name:
+            if " " not in name:
                 by_group.setdefault(command.group, []).append(name)
     return by_group
 
@@ -88,13 +88,12 @@ class _CommandGroup(LazyGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the first commands with their help lines, and the names of all others: one screen."""
+        by_group = grouped()
         with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, self.commands_at[name][2]) for name in FIRST if name in self.commands_at]
-            )
+            formatter.write_dl([(name, self.commands_at[name][2]) for name in by_group.pop("")])
         with formatter.section("More commands (`trecexam COMMAND --help` explains each)"):
             indent = " " * formatter.current_indent
-            for heading, names in grouped().items():
+            for heading, names in by_group.items():
                 lines = textwrap.wrap(", ".join(names), formatter.width - 24, break_on_hyphens=False)
                 for label, line in zip((heading, *[""] * len(lines)), lines, strict=False):
                     formatter.write(f"{indent}{label:<22}{line}\n")
