@@ -26,7 +26,7 @@ class Command(NamedTuple):
     Attributes:
         at: "module:function" of the click command.
         line: what `trecexam --help` says of it; "" of a command in a group, which says it itself.
-        group: under which heading of `trecexam --help` it stands; "" for the first commands, each with its line.
+        group: under which heading of `trecexam --help` it stands; "" for the first commands.
     """
 
     at: str

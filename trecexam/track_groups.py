@@ -204,9 +204,9 @@ class Fill(Group):
             cuts: automatic label -> official label, of "thresholds", which they imply; None: min_rating ->
                 min_relevant.
             as_unjudged: new lines get the label -1.
-            by: "grader", or "learned" from the judgments. None: learned after `track.learn.labels()`, unless its
-                cross-validation found the grader better by more than chance; else "grader". Without a bank
-                people's judgments alone are added.
+            by: "grader", or "learned" from the judgments. None: learned after `track.learn.labels()`, unless
+                its cross-validation found the grader better by more than chance; else "grader". Without a
+                bank people's judgments alone are added.
 
         Raises:
             TrecexamError: there are no official judgments, or `fill` wrote them; the rule cannot be made or

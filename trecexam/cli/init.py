@@ -235,9 +235,6 @@ def _next(folder: TrackFolder) -> str:
     if folder.qrels() is None:
         return f"put a test bank into {root}, then: {watch}"
     has_texts = folder.passages() is not None or folder.config.track.dataset is not None
-    first = (
-        "runs, texts and judgments alone: trecexam learn"
-        if has_texts
-        else "runs and judgments alone: trecexam holes"
-    )
-    return f"on {first} {root}; with a test bank: {watch}"
+    if has_texts:
+        return f"on runs, texts and judgments alone: trecexam learn {root}; with a test bank: {watch}"
+    return f"on runs and judgments alone: trecexam holes {root}; with a test bank: {watch}"
