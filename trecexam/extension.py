@@ -25,7 +25,7 @@ class Command(NamedTuple):
 
     Attributes:
         at: "module:function" of the click command.
-        line: what `trecexam --help` says of it; "" of a command in a group, which says it itself.
+        line: what the help of `trecexam`, or of the group, says of it.
         group: under which heading of `trecexam --help` it stands; "" for the first commands.
     """
 
@@ -40,7 +40,7 @@ class Extension:
 
     Attributes:
         name: of the extension, for messages.
-        commands: of `trecexam`, by name; "export pack" is one more in the group `export`.
+        commands: of `trecexam`, by name; "export pack" is a command of the group `export`.
         features: each a `trecexam.feature.Feature`: files in out/, sections of the report and
             of the live page, plots.
         graders: each a `trecexam.graders.Factory`, by the name that `name` in [grader] has for it.
@@ -106,6 +106,13 @@ def extensions() -> tuple[Extension, ...]:
                         "uninstall one"
                     )
     return loaded
+
+
+def commands_below(prefix: str) -> dict[str, Command]:
+    """Return the commands of extensions whose names have a prefix, by the rest of their names."""
+    declared = (each for extension in extensions() for each in extension.commands.items())
+    below = {name.removeprefix(prefix): command for name, command in declared if name.startswith(prefix)}
+    return {name: command for name, command in below.items() if " " not in name}
 
 
 def named(at: str) -> Any:

@@ -268,9 +268,9 @@ def test_export_does_not_create_folders(
 
 def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     text = out(capsys, "--help")
-    for name, (_, _, line) in commands().items():
+    for name, command in commands().items():
         assert name in text
-        assert (line in text) == (name in grouped()[""])
+        assert (command.line in text) == (name in grouped()[""])
         assert "Example: trecexam" in out(capsys, name, "--help")
 
 
