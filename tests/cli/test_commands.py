@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import RECORDED, ROOT, HashGrader, make_small_track, write_run
+from support import RECORDED, ROOT, make_small_track, write_run
 
 from trecexam.cli.main import commands, grouped, run
 from trecexam.config import load_config
@@ -152,34 +152,6 @@ def test_watch_once_exits_1_if_a_file_was_rejected_even_when_nothing_is_new(
     for _ in range(2):
         text = err(capsys, "watch", graded, "--once", status=1)
         assert "rejected: runs/bad.run:1: the score (column 5) is not a number" in text
-
-
-def test_queries_missing_from_the_bank_give_a_note_and_no_rejection(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_run(graded / "runs" / "more.run", {"q1": ["q1-d00"], "q77": ["q1-d00"]})
-    note = "runs/more.run:2: 1 of its 2 queries are not among the grader's queries, and were left out: 'q77'"
-    text = err(capsys, "watch", graded, "--once", status=0)
-    assert f"note: {note}" in text
-    assert "reject" not in text
-    assert (graded / "out" / "rejected.tsv").read_text() == "file\tline\treason\tlost\n"
-    assert run(["status", str(graded)]) == 0
-    printed = capsys.readouterr()
-    assert printed.err == f"{note}\n"
-    assert "runs\t4\n" in printed.out
-    assert json.loads(out(capsys, "status", graded, "--json"))["notes"] == [note]
-
-
-def test_an_empty_settings_file_is_a_warning_not_an_error(
-    graded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("trecexam.grades.open_track.create", lambda *_, **__: HashGrader())
-    caution = f"caution: {graded / 'trecexam.toml'} is empty, so that all settings are the defaults"
-    for content in ("", "", "\n \n"):
-        (graded / "trecexam.toml").write_text(content)
-        assert caution in err(capsys, "watch", graded, "--once", status=0)
-    (graded / "trecexam.toml").write_text("# defaults\n")
-    assert "caution" not in err(capsys, "watch", graded, "--once", status=0)
 
 
 def test_errors_are_one_line_with_path_and_line_number(
