@@ -118,9 +118,7 @@ WORDS = frozenset({"banks", "check", "items", "pack", "page", "support"})
 NAMING = {
     "trecexam/__init__.py": {"evaluate"},
     "trecexam/pyterrier.py": {"libraries"},
-    "trecexam/config/language_models.py": {"causal", "seq2seq"},
-    "trecexam/config/track_config.py": {"causal", "seq2seq", "ragval"},
-    "trecexam/folder.py": {"ragval"},
+    "trecexam/config/sections.py": {"causal", "seq2seq"},
     "trecexam/graders/writing/create.py": {"causal", "seq2seq"},
     "trecexam/inputs/sources.py": {"learn"},
     "trecexam/outputs/outputs.py": {"learn"},

@@ -77,7 +77,9 @@ def test_every_page_works_and_meets_screen_reader_needs(reading: TestClient, pat
 def test_every_link_of_every_page_works(reading: TestClient, path: str) -> None:
     html = reading.get(path).text
     links = {link.replace("&amp;", "&").partition("#")[0] for link in re.findall(r'href="([^"]+)"', html)}
-    assert not [link for link in links if link and reading.get(link).status_code != 200]
+    assert not [
+        link for link in links if link and reading.get(link, follow_redirects=True).status_code != 200
+    ]
 
 
 @pytest.mark.parametrize("path", PAGES)
