@@ -114,15 +114,13 @@ def test_a_wrong_argument_is_an_error_with_the_name_of_the_call(small_track: Pat
 #: Names of extensions that are words of the core's own.
 WORDS = frozenset({"banks", "check", "items", "pack", "page", "support"})
 #: Where the core names an extension all the same: the public names `trecexam.evaluate` and
-#: `trecexam.pyterrier`, choices of settings, and the command that wrote learned.qrels.
+#: `trecexam.pyterrier`, language models of settings, and the command that wrote learned.qrels.
 NAMING = {
     "trecexam/__init__.py": {"evaluate"},
     "trecexam/pyterrier.py": {"libraries"},
     "trecexam/config/sections.py": {"causal", "seq2seq"},
     "trecexam/graders/writing/create.py": {"causal", "seq2seq"},
     "trecexam/inputs/sources.py": {"learn"},
-    "trecexam/outputs/outputs.py": {"learn"},
-    "trecexam/outputs/report.py": {"learn"},
 }
 
 
