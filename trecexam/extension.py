@@ -47,7 +47,8 @@ class Extension:
         bank_commands: of its graders, those whose language model can write a test bank, too, and the
             command that has it written, without `trecexam`.
         settings: sections of trecexam.toml, each a subclass of `trecexam.config.Section`, by name.
-        teacher: fills holes by what judgments teach: see `trecexam.features.fill.teaching.Teacher`.
+        labels: what labels unjudged passages, by the names that `--labels` and `--by` take: "learned" is
+            `TEACHER` of the extension learn.
         elsewhere: has graders' and writers' work done on other machines: `CLUSTER` of the extension cluster.
         models: has language models of this process write: `MODELS` of the extension local_models.
         answers: reads dropped files of whole answers: see `trecexam.inputs.dropped_files.AnswersReader`.
@@ -61,7 +62,7 @@ class Extension:
     graders: Mapping[str, str] = field(default_factory=dict)
     bank_commands: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
-    teacher: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
     elsewhere: str | None = None
     models: str | None = None
     answers: str | None = None
@@ -73,11 +74,17 @@ class Extension:
             if address.count(":") != 1:
                 raise TrecexamError(f"extension '{self.name}' names '{address}': give \"module:name\"")
 
+    @property
+    def teacher(self) -> str | None:
+        """What labels passages by what judgments teach."""
+        return next(iter(self.labels.values()), None)
+
     def _places(self) -> Iterator[str]:
         yield from self.features
+        yield from self.labels.values()
         yield from self.graders.values()
         yield from self.settings.values()
-        single = (self.teacher, self.elsewhere, self.models, self.answers, self.bank_writer, self.packs)
+        single = (self.elsewhere, self.models, self.answers, self.bank_writer, self.packs)
         yield from (address for address in single if address is not None)
 
 
@@ -98,7 +105,7 @@ def extensions() -> tuple[Extension, ...]:
                 f"pip uninstall {package}"
             )
     loaded = tuple(_load(name, at) for name, at in addresses.items())
-    for kind in ("commands", "graders", "settings"):
+    for kind in ("commands", "graders", "settings", "labels"):
         names: dict[str, str] = {}
         for extension in loaded:
             for name in getattr(extension, kind):
@@ -116,6 +123,11 @@ def commands_below(prefix: str) -> dict[str, Command]:
     declared = (each for extension in extensions() for each in extension.commands.items())
     below = {name.removeprefix(prefix): command for name, command in declared if name.startswith(prefix)}
     return {name: command for name, command in below.items() if " " not in name}
+
+
+def label_sources() -> tuple[str, ...]:
+    """Return what labels passages, by the names that `--labels` and `--by` take; the grader first."""
+    return ("grader", *(name for extension in extensions() for name in extension.labels))
 
 
 def named(at: str) -> Any:
