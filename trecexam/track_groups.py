@@ -505,8 +505,8 @@ class Export(Group):
     def leaderboard_values(self, first: Sequence[str] = ()) -> Iterator[MeasureValue]:
         """Yield every run's value on every query by each measure, and its means as rows of the query "all".
 
-        Runs and measures are in the leaderboard's order, queries sorted. Runs without scores are left out;
-        where `average` in [scores] is "answered", so are queries that a run skips. Of several graders a measure is
+        Runs and measures are in the leaderboard's order, queries sorted. Runs without scores are left out, and
+        queries that a run skips where `average` in [scores] is "answered". Of several graders a measure is
         `NAME:MEASURE`, and graders without grades are left out.
 
         Args:
