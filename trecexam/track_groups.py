@@ -505,9 +505,9 @@ class Export(Group):
     def leaderboard_values(self, first: Sequence[str] = ()) -> Iterator[MeasureValue]:
         """Yield every run's value on every query by each measure, and its means as rows of the query "all".
 
-        Runs and measures are in the leaderboard's order, queries sorted. Runs without scores are left out, and
-        queries that a run skips where `average` in [scores] is "answered". Of several graders a measure is
-        `NAME:MEASURE`, and graders without grades are left out.
+        Runs and measures are in the leaderboard's order, queries sorted. Left out are runs without scores,
+        and queries that a run skips where `average` in [scores] is "answered". Of several graders a measure
+        is `NAME:MEASURE`, and graders without grades are left out.
 
         Args:
             first: measures that come first, also others than the track's.
