@@ -275,15 +275,6 @@ def test_the_command_shows_findings_and_writes_the_page(desk: Desk, capsys: Capt
     assert all(f'id="{name}-section"' in page.read_text() for name in ("findings", *SECTIONS))
 
 
-def test_skipped_queries_are_counted(desk: Desk, capsys: Capture) -> None:
-    path = desk.folder / "runs" / "run0.run"
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(line for line in lines if not line.startswith("q0 ")))
-    assert run(desk.words("people")) == 0
-    note = "'run0': skipped up to 1 query; a skipped query scores 0"
-    assert note in capsys.readouterr().err.splitlines()
-
-
 def test_a_single_set_of_judgments_is_audited_and_skipped_checks_are_listed(
     desk: Desk, capsys: Capture, on_terminal: Terminal
 ) -> None:
@@ -314,18 +305,6 @@ def test_differing_runs_and_queries_are_intersected_with_a_note(desk: Desk, caps
     ):
         assert part in "\n".join(told["notes"])
     assert told["pool (judge)"] == whole.tables["pool (judge)"].records()
-
-
-def test_a_copy_of_a_run_counts_with_a_note(desk: Desk, capsys: Capture) -> None:
-    copy = desk.folder / "copy.run"
-    copy.write_bytes((desk.folder / "runs" / "run3.run").read_bytes())
-    assert run([*desk.words("people"), "--runs", str(copy), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["n_runs"] == 9
-    assert [note for note in told["notes"] if "same rankings" in note] == [
-        f"{copy}: the same rankings and scores as in {desk.folder / 'runs' / 'run3.run'}, and both count: "
-        "remove one if that is a slip"
-    ]
 
 
 @pytest.mark.parametrize(("n_runs", "n_queries"), [(1, 1), (2, 1), (3, 2), (8, 4)])

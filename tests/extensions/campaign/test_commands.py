@@ -79,21 +79,3 @@ def test_invalid_requests_are_a_one_line_error(
     err = capsys.readouterr().err
     assert reason in err
     assert len(err.splitlines()) == 1
-
-
-def test_lines_that_cannot_be_imported_are_reported_and_the_others_are_imported(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    table = tmp_path / "table.tsv"
-    table.write_text("query_id\tdoc_id\tassessor\trating\nq1\tq1-d00\tada\t9\nq1\tq1-d01\tada\t1\n")
-    assert run(["judge", "import", str(graded), str(table)]) == 1
-    err = capsys.readouterr().err
-    assert "table.tsv:2: the rating is neither" in err
-    assert "1 new judgment, 0 already in the track" in err
-
-
-def test_without_double_judgments_the_command_says_so(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["judge", "agreement", str(graded)]) == 0
-    assert "no passage is judged by two people" in capsys.readouterr().err

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,10 +27,6 @@ def owners(plan: JudgingPlan) -> dict[str, set[str]]:
         if not row.overlap:
             of.setdefault(row.query_id, set()).add(row.assessor)
     return of
-
-
-def tasks_of(name: str, rows: Iterable[PlannedTask]) -> set[PlannedTask]:
-    return {row for row in rows if row.assessor == name}
 
 
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=12)
@@ -133,9 +128,3 @@ def test_overlap_tasks_are_between_the_topics_not_at_the_end() -> None:
     for name in NAMES:
         kinds = [row.overlap for row in plan.by_assessor[name]]
         assert True in kinds[: len(kinds) * 2 // 3]
-
-
-@pytest.mark.parametrize("budget", [1, 2])
-def test_a_budget_below_the_number_of_topics_leaves_topics_out(budget: int) -> None:
-    assert len(divided(topics(3, 3, 3), NAMES, budget=budget).rows) == budget
-    assert PlannedTask("ada", "q0", "q0-d0").overlap is False

@@ -52,20 +52,6 @@ def test_an_unreadable_plan_is_reported_with_its_line(
     assert caught.value.line == line
 
 
-def test_the_tasks_of_each_assessor_are_in_order(tmp_path: Path) -> None:
-    plan = JudgingPlan(
-        (
-            PlannedTask("ada", "q2", "d1"),
-            PlannedTask("ada", "q2", "d0"),
-            PlannedTask("ada", "q1", "d3", overlap=True),
-            PlannedTask("bob", "q1", "d3"),
-        )
-    )
-    assert plan.assessors == ("ada", "bob")
-    assert plan.tasks("ada") == (("q2", "d1"), ("q2", "d0"), ("q1", "d3"))
-    assert plan.tasks("eve") == ()
-
-
 def test_a_track_is_planned_in_judge_next_order_without_judged_passages(graded: Path) -> None:
     with campaign(graded) as track:
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d03", "", 2, who="zoe")
@@ -135,15 +121,6 @@ def test_a_given_list_of_passages_is_planned_in_its_order_and_nothing_else(
         assert (query_id, doc_id) not in track.judging.plan(["ada"], passages=listed).plan.tasks("ada")
 
 
-def test_a_listed_passage_is_planned_even_if_another_has_the_same_text(graded: Path, tmp_path: Path) -> None:
-    path = graded / "passages.jsonl"
-    path.write_text(path.read_text().replace("passage 5 about q1", "passage 3 about q1"))
-    listed = tmp_path / "list.tsv"
-    listed.write_text("query_id\tdoc_id\nq1\tq1-d05\n")
-    with campaign(graded) as track:
-        assert track.judging.plan(["ada"], passages=listed).plan.tasks("ada") == (("q1", "q1-d05"),)
-
-
 @pytest.mark.parametrize(
     ("content", "line", "reason"),
     [
@@ -161,24 +138,6 @@ def test_an_unusable_list_is_reported(
     with campaign(graded) as track, pytest.raises(TrecexamError, match=reason) as caught:
         track.judging.plan(["ada"], passages=listed)
     assert (caught.value.path, caught.value.line) == (str(listed), line)
-
-
-def test_judge_next_does_not_suggest_passages_judged_on_the_scale(graded: Path) -> None:
-    with campaign(graded) as track:
-        best = track.judge_next().rows[0]
-        record_assessment(track.folder, to_rate(track, best.query_id), best.doc_id, "", 1, who="ada")
-        left = {(row.query_id, row.doc_id) for row in track.judge_next().rows}
-        assert (best.query_id, best.doc_id) not in left
-
-
-def test_an_assessor_who_leaves_is_replaced_and_done_tasks_stay(graded: Path) -> None:
-    with campaign(graded) as track:
-        plan = track.judging.plan(["ada", "eve"], overlap=0.2).plan
-        done = plan.by_assessor["eve"][0]
-        record_assessment(track.folder, to_rate(track, done.query_id), done.doc_id, "", 1, who="eve")
-        new = track.judging.plan(["ada", "zoe"], overlap=0.2).plan
-        assert new.tasks("eve") == ((done.query_id, done.doc_id),)
-        assert {row[1:3] for row in new.rows} == {row[1:3] for row in plan.rows}
 
 
 @pytest.mark.parametrize(

@@ -35,14 +35,3 @@ def test_progress_shows_per_assessor_and_topic_what_is_left_and_the_speed(graded
         for name in ("tasks", "done", "left", "judgments", "cannot"):
             of_ada = [getattr(row, name) for row in found.topics if row.assessor == "ada"]
             assert sum(of_ada) == getattr(ada, name)
-
-
-def test_a_passage_with_some_items_judged_is_not_done(graded: Path) -> None:
-    with campaign(graded, "") as track:
-        ((query_id, doc_id), *_) = track.judging.plan(["ada"]).plan.tasks("ada")
-        query = to_rate(track, query_id)
-        for place, item in enumerate(query.items):
-            before = judging_progress(selection(track).graded()).assessors[0]
-            assert (before.done, before.judgments) == (0, place)
-            record_assessment(track.folder, query, doc_id, item.item_id, 3, who="ada")
-        assert judging_progress(selection(track).graded()).assessors[0].done == 1

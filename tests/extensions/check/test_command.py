@@ -79,12 +79,6 @@ def test_the_as_option_decides_the_type_of_the_file(
     assert "has 4 columns" in out
 
 
-def test_json_reports_the_same_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    value = json.loads(run_check(capsys, put(tmp_path, BROKEN), "--json", status=1)[0])
-    assert value["takes"] == {"9": False, "10": False}
-    assert (value["kind"], value["findings"][0]["line"]) == ("run", 2)
-
-
 def test_a_file_that_is_neither_run_nor_qrels_is_a_one_line_error_with_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

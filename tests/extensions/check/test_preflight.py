@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import converters
-from converters import ConversionError, Run
+from converters import ConversionError
 from trecexam.extensions.check.mending import fix_qrels, fix_run
 from trecexam.extensions.check.preflight import check_qrels, check_run, kind_of
 from trecexam.extensions.check.trec_eval_rules import Finding, atof, atol, takes
@@ -150,12 +150,6 @@ def test_a_missing_judged_topic_stops_trec_eval_10_and_no_common_topic_stops_bot
     assert summary_of(check_run(path, judged=["q1", "q2"])) == [(None, "warning", (10,), "missing topic")]
     (found,) = check_run(path, judged=["q2", "q3"])
     assert (found.severity, found.versions) == ("fatal", BOTH)
-
-
-def test_the_reason_for_a_comment_is_a_whole_sentence(tmp_path: Path) -> None:
-    (first, second) = check_qrels(put(tmp_path, "# by hand\n# twice\n" + QRELS, "qrels"))
-    assert "trec_eval 9 does not support comments; reading stops at this line" in first.reason
-    assert "neither version of trec_eval supports two comments in a row; reading stops" in second.reason
 
 
 def test_ties_that_only_trec_eval_9_has_are_found_beyond_the_range_of_floats(tmp_path: Path) -> None:
@@ -357,21 +351,3 @@ def test_any_bytes_give_findings_or_one_error_and_are_fixed_for_good(
         again = put(tmp_path, fixed, "again")
         assert all(takes(check(again), one) for one in BOTH)
         assert mended(mend, again, **options) == fixed
-
-
-@given(st.lists(st.tuples(docnos, st.floats(allow_nan=False, allow_infinity=False)), min_size=1))
-def test_a_run_written_by_trecexam_is_accepted(tmp_path: Path, topics: list[tuple[list[str], float]]) -> None:
-    rows = [(f"q{n}", doc, score + m) for n, (docs, score) in enumerate(topics) for m, doc in enumerate(docs)]
-    converters.write(Run.from_entries("t", rows), tmp_path / "x.run", "run")
-    found = check_run(tmp_path / "x.run")
-    assert all(takes(found, version) for version in BOTH)
-    assert {entry.kind for entry in found} <= {"ties", "ties past float precision", "unusual characters"}
-    assert len(converters.read(tmp_path / "x.run", "run")) == len(rows)
-
-
-def test_ids_with_a_number_sign_are_one_finding_with_a_count(tmp_path: Path) -> None:
-    path = tmp_path / "x.qrels"
-    path.write_text("".join(f"q1 0 d#{n} 1\n" for n in range(30)))
-    (finding,) = check_qrels(path)
-    assert finding.line == 1
-    assert finding.reason.endswith("(and 29 more of this kind)")

@@ -310,19 +310,6 @@ def test_ratings_of_a_person_do_not_count_for_any_grader(
     assert left_out in all_notes(capsys, "compare-graders", graded)
 
 
-def test_the_table_can_be_written_to_a_file(
-    track: Path, tmp_path: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["compare-graders", track, "--recorded", two[0]]
-    printed = run_command(capsys, *arguments)[0]
-    assert run_command(capsys, *arguments, "-o", tmp_path / "graders.tsv")[0] == ""
-    assert (tmp_path / "graders.tsv").read_text() == printed
-    run_command(capsys, *arguments, "--json", "-o", tmp_path / "graders.json")
-    written = json.loads((tmp_path / "graders.json").read_text())
-    assert [row["grader"] for row in written["graders"]] == [row["grader"] for row in rows(printed)]
-    assert written["notes"]
-
-
 @pytest.mark.parametrize(
     ("given", "reason"),
     [

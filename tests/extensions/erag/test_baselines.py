@@ -10,9 +10,7 @@ from erag_track import GOLD, RUNS, SAYS, erag_track, jsonl, outputs_file
 from hypothesis import given
 from hypothesis import strategies as st
 
-import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import TrecexamError
 from trecexam.extensions.erag.labels import contains_answer
 
 Capture = pytest.CaptureFixture[str]
@@ -124,15 +122,6 @@ def test_options_without_effect_are_reported(track: Path, capsys: Capture) -> No
     assert capsys.readouterr().out.splitlines()[1].startswith("0")
     assert erag(track, "--labels", "contains") == 2
     assert "is not one of" in capsys.readouterr().err
-
-
-def test_from_python_labels_are_selected_by_name_too(track: Path) -> None:
-    with trecexam.open_track(track) as opened:
-        found = opened.erag.score(track / "gold.jsonl", labels="contains-answer", measures=["Success@5"])
-        assert found.metric == "contains-answer"
-        assert found.values["one"]["q1"]["Success@5"] == 1.0
-        with pytest.raises(TrecexamError, match="no labels 'contain-answer'; did you mean 'contains-answer'"):
-            opened.erag.score(track / "gold.jsonl", labels="contain-answer")
 
 
 def test_a_run_with_equal_scores_gives_a_warning_on_the_order_of_ties(track: Path, capsys: Capture) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("httpx2")
 
-from erag_track import answer, erag_track, gold_file, jsonl
+from erag_track import answer, erag_track
 from scripted_server import serving
 
 import trecexam
@@ -51,27 +51,6 @@ def test_commands_accept_gold_outputs_as_items(graded: Path, capsys: Capture, wo
     assert status in (0, 1), err
     assert "Traceback" not in err
     assert "are the most a gold should have" not in out
-
-
-def test_checks_allow_gold_outputs_to_be_long_and_to_copy_the_query(tmp_path: Path, capsys: Capture) -> None:
-    long = " ".join(["word"] * 60)
-    lines = [{"query_id": "q1", "query_text": "x y", "outputs": [long]}]
-    lines.append({"query_id": "q2", "query_text": "the query", "outputs": ["the query", "1. x"]})
-    assert run(["bank", "check", str(jsonl(tmp_path / "g.jsonl", *lines))]) == 0
-    assert (
-        run(["bank", "check", str(jsonl(tmp_path / "g.jsonl", *lines, {"query_id": "q1", "outputs": []}))])
-        == 1
-    )
-    assert "query 'q1' has no gold outputs" in capsys.readouterr().out
-
-
-def test_another_bank_of_gold_outputs_is_compared_without_a_model(graded: Path, tmp_path: Path) -> None:
-    old, new = gold_file(tmp_path / "old.jsonl"), tmp_path / "new.jsonl"
-    new.write_text(old.read_text().replace("Paris", "London"))
-    with trecexam.open_track(graded) as track:
-        found = track.bank.diff(old, new, ["nDCG@5"])
-    assert [(item.item_id, item.change) for item in found.items] == [("q1/gold", "edited")]
-    assert found.new.ungraded == {}
 
 
 def test_grades_and_labels_come_from_the_same_outputs(graded: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -78,20 +77,6 @@ def test_responses_are_added_under_the_name_of_their_system(small_track: Path, t
         assert "runs/rag.jsonl:2: the response to query 'q2' has no text (lost: response)" in map(
             str, track.files.rejected()
         )
-
-
-def test_scores_may_be_decimals_as_in_duckdb(small_track: Path) -> None:
-    with trecexam.open_track(small_track) as track:
-        path = track.add_run("mine", FRAME.assign(score=[Decimal("1.50"), Decimal("2.25")]))
-    assert path.read_text() == "q1 Q0 q1-d02 1 2.25 mine\nq1 Q0 q1-d01 2 1.5 mine\n"
-
-
-def test_an_invalid_extension_in_a_name_is_reported(small_track: Path) -> None:
-    with (
-        trecexam.open_track(small_track) as track,
-        pytest.raises(TrecexamError, match=r"'bm25\.gz'.*without the ending \.gz$"),
-    ):
-        track.add_run("bm25.gz", FRAME)
 
 
 @pytest.mark.parametrize(

@@ -249,29 +249,6 @@ def test_banks_passages_and_judgments_in_every_form_give_the_values_of_the_folde
         assert ours == its
 
 
-def test_measures_may_come_from_a_generator(folder: Path, track_rows: Any) -> None:
-    with trecexam.evaluate(
-        {name: folder / "runs" / f"{name}.run" for name in ("run0", "run1", "run2")},
-        bank=folder / "bank.questions.jsonl",
-        passages=folder / "passages.jsonl",
-        grader=HashGrader(),
-        measures=(name for name in MEASURES),  # type: ignore[arg-type]
-        settings=DEPTH,
-    ) as done:
-        assert done.leaderboard.rows == track_rows
-
-
-def test_items_of_a_bank_may_be_records(folder: Path, track_rows: Any) -> None:
-    with trecexam.evaluate(
-        {"run0": folder / "runs" / "run0.run"},
-        bank=list(converters.read(folder / "bank.questions.jsonl", "bank")),
-        passages=folder / "passages.jsonl",
-        grader=HashGrader(),
-        measures=MEASURES,
-    ) as done:
-        assert done.track.status()["items"] == 12
-
-
 def test_recorded_grades_may_be_rows_and_nothing_is_printed(
     graded: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -464,16 +441,3 @@ def test_a_failing_grader_leaves_no_files(folder: Path) -> None:
             passages=folder / "passages.jsonl",
             grader=grader,
         )
-
-
-def test_inputs_are_not_copied_into_a_temporary_folder(folder: Path, tmp_path: Path) -> None:
-    shutil.copy(folder / "passages.jsonl", tmp_path / "big.jsonl")
-    with trecexam.evaluate(
-        {"a": folder / "runs" / "run0.run"},
-        bank=folder / "bank.questions.jsonl",
-        passages=tmp_path / "big.jsonl",
-        grader=HashGrader(),
-    ) as done:
-        path = done.track.folder.passages()
-        assert path is not None
-        assert path.is_symlink()

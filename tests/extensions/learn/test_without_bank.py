@@ -9,9 +9,7 @@ import pytest
 from learnable import make_learnable
 from near import near
 
-import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import TrecexamError
 
 GRADERS = """
 [graders.first]
@@ -95,14 +93,6 @@ def test_learning_needs_no_bank_and_gives_the_same_result_as_with_one(
     assert near(without, shown())
 
 
-def test_learning_on_a_track_with_several_graders_needs_no_bank(
-    of_several_graders: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_command(capsys, of_several_graders, "learn")
-    out, _ = run_command(capsys, of_several_graders, *BOARD)
-    assert len(out.splitlines()) == 5
-
-
 def test_holes_are_filled_by_learned_labels_without_a_grader(
     bankless: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,15 +117,6 @@ def test_holes_are_filled_by_learned_labels_without_a_grader(
     assert output.read_text() == filled
 
 
-def test_learned_labels_fill_holes_with_several_graders_too(
-    of_several_graders: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = of_several_graders / "filled.qrels"
-    _, err = run_command(capsys, of_several_graders, "fill", "--by", "learned", "-o", str(output))
-    assert len(output.read_text().splitlines()) == 84
-    assert "nobody has checked that learned labels are good here" in err
-
-
 def test_what_learn_writes_for_a_grader_that_is_not_the_first_is_found_again(
     of_several_graders: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -148,17 +129,6 @@ def test_what_learn_writes_for_a_grader_that_is_not_the_first_is_found_again(
     output = of_several_graders / "filled.qrels"
     _, err = run_command(capsys, of_several_graders, "fill", "--by", "learned", "-o", str(output))
     assert "nobody has checked" not in err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", [["watch", "--once"], ["leaderboard"]], ids=" ".join)
-def test_commands_that_grade_still_report_a_missing_bank(
-    bankless: Path, capsys: pytest.CaptureFixture[str], command: list[str]
-) -> None:
-    for prepare in (lambda: None, lambda: run_command(capsys, bankless, "learn")):
-        prepare()
-        _, err = run_command(capsys, bankless, *command, status=2)
-        assert "no test bank: put bank.<name>.jsonl here" in err
 
 
 def test_init_suggests_learning_if_there_are_judgments_and_no_bank(
@@ -177,24 +147,6 @@ def test_init_suggests_learning_if_there_are_judgments_and_no_bank(
         shutil.rmtree(root)
 
 
-def test_an_open_track_can_learn_and_reports_a_missing_bank_on_grading(bankless: Path) -> None:
-    with trecexam.open_track(bankless) as track:
-        for _ in range(2):
-            assert len(track.learn.labels().rows) == 84
-            for asked in (track.leaderboard, track.update):
-                with pytest.raises(TrecexamError, match="no test bank"):
-                    asked()
-
-
-def test_a_configured_but_missing_bank_is_reported(
-    bankless: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = (bankless / "trecexam.toml").read_text()
-    (bankless / "trecexam.toml").write_text(config.replace("[track]", '[track]\nbank = ["gone.jsonl"]'))
-    _, err = run_command(capsys, bankless, "learn", status=2)
-    assert "`bank` in [track] names gone.jsonl, which does not exist" in err
-
-
 def test_queries_of_the_judgments_are_enough_and_none_at_all_is_an_error(
     bankless: Path, inputs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -207,13 +159,3 @@ def test_queries_of_the_judgments_are_enough_and_none_at_all_is_an_error(
     (bankless / "qrels.txt").unlink()
     _, err = run_command(capsys, bankless, "learn", "--from", str(inputs), status=2)
     assert "no queries: put queries.tsv here" in err
-
-
-def test_an_update_learns_as_soon_as_there_is_a_bank(
-    bankless: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with (bankless / "trecexam.toml").open("a") as config:
-        config.write("\n[learn]\nupdate = true\n")
-    _, err = run_command(capsys, bankless, "watch", "--once", status=2)
-    assert "no test bank" in err
-    assert not (bankless / "out" / "learned.tsv").exists()

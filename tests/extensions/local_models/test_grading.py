@@ -158,19 +158,6 @@ def test_a_lack_of_memory_is_recognised_in_any_words(words: str) -> None:
         raise RuntimeError("a mask of another shape")
 
 
-def test_other_failures_of_a_model_reach_the_caller(
-    models: dict[str, Path], cells: list[Cell], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    grader = made(models["t5"], "seq2seq", max_batch_tokens=500)
-
-    def broken(texts: Sequence[str]) -> Any:
-        raise RuntimeError("the tokenizer broke")
-
-    monkeypatch.setattr(grader.backend.tokens, "encode", broken)
-    with pytest.raises(RuntimeError, match="the tokenizer broke"):
-        grades(grader, cells)
-
-
 def test_the_identity_has_exactly_the_settings_that_can_change_an_answer(
     models: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -195,18 +195,6 @@ def test_a_track_is_not_packed_before_its_out_is_up_to_date_or_without_a_grader(
     assert not (tmp_path / "p").exists()
 
 
-def test_a_grader_that_waits_for_a_model_is_no_part_of_a_pack(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track", config="[graders.rubric]\n[graders.umbrela]\n")
-    with trecexam.open_track(root, graders={"rubric": HashGrader()}) as track:
-        track.update()
-        track.export.pack(tmp_path / "p.tar.gz")
-    assert list(json.loads(members(tmp_path / "p.tar.gz")["manifest.json"])["graders"]) == ["rubric"]
-    unpack(tmp_path / "p.tar.gz", tmp_path / "again")
-    assert run(["watch", str(tmp_path / "again"), "--once"]) == 0
-    for name in ("rubric.qrels", "leaderboard.tsv", "per_query.tsv"):
-        assert (tmp_path / "again" / "out" / name).read_bytes() == (root / "out" / name).read_bytes()
-
-
 def test_a_track_that_is_too_large_to_be_unpacked_is_not_packed(
     packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

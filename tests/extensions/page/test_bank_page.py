@@ -10,7 +10,6 @@ import pytest
 from served import client_of, csrf_of
 from starlette.testclient import TestClient
 
-import trecexam
 from converters.bank import read_bank
 from trecexam.extensions.page import urls
 from trecexam.grades.overrides import digest_of
@@ -154,10 +153,3 @@ def test_a_bank_broken_in_the_meantime_is_reported(client: TestClient, post: Pos
     answer = post(EDIT, item="q1/1", text="x", who="Ann")
     assert answer.status_code == 422
     assert "bank.questions.jsonl:4" in answer.text
-
-
-def test_edits_from_the_page_and_from_python_are_the_same(post: Post, track: Path) -> None:
-    with trecexam.open_track(track) as opened:
-        opened.bank.edit_item("q1/2", "from Python?", who="Py")
-        post(EDIT, item="q1/3", text="from the page?", who="Ann")
-        assert {*opened.bank.edits("q1")} == {"q1/2", "q1/3"}

@@ -110,31 +110,6 @@ def test_passages_can_be_skipped_revisited_and_started_again(client: TestClient)
     assert key_of(first(client)) == key_of(one)
 
 
-def test_what_is_left_is_in_plain_numbers_and_unchanged_when_a_page_is_fetched_again(
-    client: TestClient,
-) -> None:
-    def progress(address: str) -> str:
-        line = re.search(r'id="left">([^<]*)', client.get(address).text)
-        assert line is not None
-        return line[1]
-
-    address = first(client)
-    n = int(progress(address).split(" ")[2])
-    assert progress(address) == progress(address) == f"0 of {n} passages rated, {n} left."
-    skipped = client.get(re.sub(r"/judge\?", "/judge/next?", address)).headers["location"]
-    assert progress(skipped) == progress(skipped) == f"0 of {n} passages rated, {n - 1} left, 1 skipped."
-    rated = rate(client, skipped, "2").headers["location"]
-    assert progress(rated) == f"1 of {n} passages rated, {n - 2} left, 1 skipped."
-
-
-def test_an_assessor_reads_no_backquotes(client: TestClient, track: Path) -> None:
-    assert "`" not in client.get(first(client)).text
-    with client_of(track) as alone:
-        assert "`" not in alone.get("/judge").text
-        assert "`" not in alone.get("/assess").text
-        assert "<code>trecexam serve --users</code>" in alone.get("/assess").text
-
-
 def test_the_last_rating_is_undone_and_judged_again(client: TestClient, track: Path) -> None:
     one = first(client)
     two = rate(client, one, "3").headers["location"]
@@ -179,11 +154,6 @@ def test_unusual_urls_get_a_response(client: TestClient, address: str, status: i
             break
     assert answer.status_code == status
     assert text in answer.text
-
-
-def test_a_page_without_judge_next_says_so(track: Path) -> None:
-    with client_of(track) as client:
-        assert "started without judge-next" in client.get("/judge").text
 
 
 def test_inactive_browsers_are_forgotten_and_only_our_cookies_are_accepted() -> None:

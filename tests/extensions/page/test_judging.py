@@ -93,13 +93,6 @@ def test_the_last_list_stays_while_the_new_one_is_computed(tmp_path: Path, scrip
         assert sorted(scripted.asked[1].known) == ["q1", "q2"]
 
 
-def test_no_search_runs_while_nobody_uses_the_list(tmp_path: Path, scripted: Scripted) -> None:
-    with JudgeNext(tmp_path, make=lambda: Thread(scripted, tmp_path)) as judging:
-        judging.of(Wish())
-        time.sleep(0.1)
-        assert scripted.looks == 0
-
-
 def test_a_failed_search_is_reported_and_retried_when_the_track_changes(tmp_path: Path) -> None:
     looks = 0
 
@@ -118,13 +111,6 @@ def test_a_failed_search_is_reported_and_retried_when_the_track_changes(tmp_path
         assert looks == 1
         wanted.want(2)
         until(lambda: wanted.want(2).failure == "the process that looks for judgments ended")
-
-
-def test_an_unused_list_is_dropped(tmp_path: Path, scripted: Scripted) -> None:
-    with JudgeNext(tmp_path, make=lambda: Thread(scripted, tmp_path)) as judging:
-        lists = [judging.of(Wish(str(n))) for n in range(5)]
-        assert judging.of(Wish("4")) is lists[4]
-        assert judging.of(Wish("0")) is not lists[0]
 
 
 @pytest.mark.parametrize("wish", [Wish(), Wish("nDCG@5")])

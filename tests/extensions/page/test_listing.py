@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from trecexam.extensions.page.listing import SIZE, Address, in_order, listed
+from trecexam.extensions.page.listing import Address, in_order, listed
 
 
 def at(**given: str) -> Address:
@@ -23,22 +23,11 @@ def test_a_page_number_out_of_range_gives_the_nearest_page(page: str) -> None:
     assert listed(list(range(120)), at(page=page)).page == (3 if page == "99" else 1)
 
 
-@pytest.mark.parametrize("size", ["1", "-1", "100000000", "x"])
-def test_a_page_size_that_is_not_offered_is_ignored(size: str) -> None:
-    assert len(listed(list(range(120)), at(size=size)).rows) == SIZE
-
-
 def test_rows_without_a_value_come_last_in_both_directions() -> None:
     rows = [3, None, 1, math.nan, 2]
     keys = {"value": lambda row: row}
     assert list(in_order(rows, at(sort="value"), keys, "value").rows)[:3] == [1, 2, 3]
     assert list(in_order(rows, at(sort="-value"), keys, "value").rows)[:3] == [3, 2, 1]
-
-
-def test_an_unknown_sort_column_gives_the_default_order() -> None:
-    keys = {"value": lambda row: row}
-    found = in_order([1, 3, 2], at(sort="__class__"), keys, "-value")
-    assert (list(found.rows), found.sort, found.down) == ([3, 2, 1], "value", True)
 
 
 def test_another_order_starts_at_the_first_page_and_paging_keeps_the_order() -> None:

@@ -205,19 +205,6 @@ def test_a_label_is_saved_and_then_the_label_of_the_grader_is_shown(client: Test
     assert first(client) != one
 
 
-def test_the_last_remaining_label_can_be_undone_too(client: TestClient, track: Path) -> None:
-    address = first(client)
-    while address != JUDGE:
-        last, address = address, label(client, address, "2").headers["location"]
-    wait_until_listed(client)
-    page = client.get(JUDGE).text
-    assert "No sentence is left to label" in page
-    assert "Of 5 sentences with a cited passage 1 has a passage without a text" in page
-    assert send(client, **fields(page, undo=True)).headers["location"] == last
-    assert [row["rating"] for row in overrides(track)][-2:] == ["2", ""]
-    assert "is withdrawn." in client.get(last).text
-
-
 def test_a_concurrent_label_is_not_overwritten_by_accident_and_not_revealed(
     client: TestClient, track: Path
 ) -> None:
@@ -247,15 +234,6 @@ def test_when_all_are_labelled_or_skipped_the_page_says_so_and_offers_the_skippe
     assert "Show the 1 that were skipped" in page
     assert client.post(f"{JUDGE}/again", data={"csrf": csrf_of(client)}).status_code == 303
     assert first(client) == skipped
-
-
-def test_labelling_works_with_keys_1_2_3_and_without_javascript(client: TestClient) -> None:
-    page = client.get(first(client)).text
-    keys = re.findall(r'<button name="rating" value="(\d)"[^>]*aria-keyshortcuts="(\d)">(\w+)', page)
-    assert keys == [("2", "1", "full"), ("1", "2", "partial"), ("0", "3", "no")]
-    assert 'id="judge"' in page
-    assert 'id="rate-form"' in page
-    assert "/static/judge.js" in page
 
 
 @pytest.mark.parametrize(
@@ -291,17 +269,6 @@ def test_a_track_without_support_has_no_link_and_no_page(
     assert send(client, csrf=csrf_of(client), rating="1").status_code == 404
 
 
-def test_a_label_by_hand_in_overrides_tsv_counts(client: TestClient, track: Path) -> None:
-    one = first(client)
-    label(client, one, "2")
-    content = (track / "overrides.support.tsv").read_text()
-    client.cookies.clear()
-    (track / "overrides.support.tsv").unlink()
-    assert first(client) == one
-    (track / "overrides.support.tsv").write_text(content)
-    assert first(client) != one
-
-
 @pytest.mark.parametrize(
     ("passage", "sentence", "marked"),
     [
@@ -318,59 +285,3 @@ def test_the_sentence_or_else_the_shared_words_are_highlighted(
     pieces = marked_support(passage, sentence)
     assert [piece.text for piece in pieces if piece.is_marked] == marked
     assert "".join(piece.text for piece in pieces) == passage
-
-
-def test_an_organizer_decides_if_people_disagree_on_a_sentence(client: TestClient, track: Path) -> None:
-    live = client.app.state.live  # type: ignore[attr-defined]
-    one = first(client)
-    form, text = fields(client.get(one).text), sentence_of(client.get(one).text)
-    agreement = "/grader/support/campaign/agreement"
-    assert text not in client.get(agreement).text
-    with trecexam.open_track(track) as loaded:
-        for who, rating in (("ada", 2), ("bob", 0)):
-            loaded["support"].override(
-                form["query"], form["doc"], rating, item=form["item"], who=who, why="read"
-            )
-    live.reload()
-    page = client.get(agreement).text
-    assert "1 of 1 are open" in page
-    assert text in unescape(page)
-    state = live.view.of("support").query(form["query"])
-    assert state.texts[state.place(form["doc"])] in unescape(page)
-    assert (
-        "<bdi>ada</bdi>: <strong>full support</strong>; <bdi>bob</bdi>: <strong>no support</strong>" in page
-    )
-    assert text not in unescape(client.get("/campaign/agreement").text), "these are of another grader"
-    decide = re.search(
-        r'<form method="post" action="/grader/support/campaign/adjudicate".*?</form>', page, re.DOTALL
-    )
-    assert decide is not None
-    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', decide[0]))
-    data = {name: unescape(value) for name, value in hidden.items()}
-    answer = client.post("/grader/support/campaign/adjudicate", data={**data, "rating": "1", "who": "eve"})
-    assert answer.status_code == 303
-    assert "partial support counts now, by your decision." in client.get(agreement).text
-    assert [row["rating"] for row in overrides(track)] == ["2", "0", "1"]
-
-
-def test_a_label_shown_before_the_reload_equals_the_one_after_it(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    live = client.app.state.live  # type: ignore[attr-defined]
-    one = first(client)
-    form = fields(client.get(one).text)
-    ours = live.view.query(form["query"])
-    with monkeypatch.context() as patched:
-        # The reader never gets to it.
-        patched.setattr(live._link, "send", lambda message: None)
-        label(client, one, "0")
-        shown = live.view.others["support"].query(form["query"])
-    assert shown.human[form["doc"], form["item"]].rating == 0
-    assert live.view.query(form["query"]).human == ours.human == {}
-    live._patches.clear()
-    live._looking = None
-    live.reload()
-    read = live.view.others["support"].query(form["query"])
-    assert read is not shown
-    assert (read.ratings == shown.ratings).all()
-    assert (read.labels, read.human) == (shown.labels, shown.human)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -246,14 +245,6 @@ def test_agreement_compares_the_grader_of_support_with_people(
     assert "Cohen's kappa 0.00, with linear weights 0.00" in shown.err
     assert run(["agreement", str(root), "--min-rating", "2"]) == 2
     assert "the grader support labels citations: give no thresholds" in capsys.readouterr().err
-
-
-def test_if_all_labels_of_citations_are_equal_kappa_is_undefined(root: Path) -> None:
-    give(root, "q2", "q2-sea", "good:1", "--rating", "full", *ANN)
-    with trecexam.open_track(root) as track:
-        found = track.agreement()
-    assert "Cohen's kappa is not defined: all labels are the same" in found.notes
-    assert math.isnan(found.facts["kappa"])
 
 
 @pytest.mark.parametrize("lose", ["store", "folder"])

@@ -38,22 +38,6 @@ def test_without_citations_or_sentences_all_scores_are_0() -> None:
     assert support_scores([]) == (0, 0, 0)
 
 
-@given(st.lists(st.lists(WEIGHTS, max_size=3), max_size=8))
-def test_scores_equal_a_naive_computation(sentences: list[list[float]]) -> None:
-    cited, supported, citations = 0.0, 0.0, 0
-    for weights in sentences:
-        for weight in weights:
-            cited += weight
-            citations += 1
-        supported += sorted([0.0, *weights])[-1]
-    precision = cited / citations if citations else 0
-    recall = supported / len(sentences) if sentences else 0
-    scores = support_scores(sentences)
-    assert scores[:2] == pytest.approx((precision, recall))
-    expected = 0 if precision + recall == 0 else 2 / (1 / precision + 1 / recall)
-    assert scores[2] == pytest.approx(expected)
-
-
 def test_the_measures_have_names_and_are_not_official_measures() -> None:
     assert [str(measure(name)) for name in ("SupportP", "SupportR", "SupportF1")] == [
         "SupportP",
