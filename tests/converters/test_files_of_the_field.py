@@ -27,7 +27,6 @@ from converters import ConversionError, Passage, Qrel, Query
 from converters.convert import converted
 from converters.lines import packing
 from converters.passages import read_passages
-from converters.rag_responses import read_responses
 
 CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus"
 PACKED = ("run.txt.bz2", "run.txt.xz", "run.txt.zst", "run.parquet")
@@ -123,14 +122,6 @@ def test_judgments_passages_and_queries_of_another_tool_are_read(name: str, expe
 )
 def test_the_turns_of_a_conversation_are_queries(tmp_path: Path, content: Any) -> None:
     assert list(converters.read(put(tmp_path, json.dumps(content)))) == [Query("31_1", "what is it")]
-
-
-def test_a_turn_without_a_response_loses_nothing_else(tmp_path: Path) -> None:
-    turns = [{"turn_id": "1_1", "responses": []}, {"turn_id": "1_2", "responses": [{"text": "You may."}]}]
-    errors: list[ConversionError] = []
-    path = put(tmp_path, json.dumps({"run_name": "r", "turns": turns}))
-    assert [each.query_id for each in read_responses(path, errors.append)] == ["1_2"]
-    assert [error.reason for error in errors] == ["turn '1_1' has no responses"]
 
 
 def test_a_run_with_texts_is_converted_to_queries_and_passages_and_no_other_run_is(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 import converters
 from converters import ConversionError
 from converters.lines import MAX_LINE
-from converters.passages import read_passages
 
 GOOD = {
     "run": b"q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n",
@@ -178,14 +177,6 @@ def test_a_recorded_rating_outside_0_to_5_is_rejected(tmp_path: Path, rating: ob
     grading = {"llm": "m", "self_ratings": [{"question_id": "i", "self_rating": rating}]}
     line = json.dumps(["q1", [{"paragraph_id": "d1", "text": "t", "exam_grades": [grading]}]])
     assert "the rating is not 0..5" in refused(put(tmp_path, line.encode()), "rubric").reason
-
-
-def test_passages_continue_after_a_bad_line_with_an_error_handler(tmp_path: Path) -> None:
-    content = GOOD["passages"] + b'{"docid": "d3"}\n{"docid": "d4", "text": "four"}\nnot json\n'
-    errors: list[ConversionError] = []
-    found = list(read_passages(put(tmp_path, content), errors.append))
-    assert [passage.doc_id for passage in found] == ["d1", "d2", "d4"]
-    assert [error.line for error in errors] == [3, 5]
 
 
 def test_a_file_of_unknown_format_lists_the_known_formats(tmp_path: Path) -> None:

@@ -266,13 +266,3 @@ def test_real_responses_of_trec_rag_2024_are_read() -> None:
     cited = {citation.doc_id for r in found for s in r.sentences for citation in s.citations}
     assert cited <= {doc_id for r in found for doc_id in r.references}
     assert sum(len(response_passages(r)) for r in found) == 396
-
-
-def test_a_response_over_its_track_limits_is_accepted_with_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    long = {**RAG24, "topic_id": "2024-2", "answer": [{"text": "word " * 401, "citations": []}]}
-    many = {**RAG24, "topic_id": "2024-3", "references": [f"d{n}" for n in range(21)]}
-    assert len(list(read_responses(put(tmp_path, RAG24, long, many)))) == 3
-    (record,) = caplog.records
-    assert record.getMessage().endswith("mysys.jsonl:2: 401 words, TREC RAG takes 400 (2 such lines)")

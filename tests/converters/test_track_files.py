@@ -102,18 +102,6 @@ def test_a_biogen_document_holds_the_responses_of_one_run(tmp_path: Path) -> Non
     assert found[0].sentences[0].out_of_range == 1
 
 
-def test_citations_beyond_the_references_are_skipped_and_counted(tmp_path: Path) -> None:
-    row = {
-        **REPORT,
-        "topic_id": "7",
-        "references": ["d2"],
-        "responses": [{"text": "A.", "citations": [0, 1]}],
-    }
-    (found,) = converters.read(put(tmp_path / "run.jsonl", row))
-    assert found.sentences[0].citations == (("d2", None),)
-    assert found.sentences[0].out_of_range == 1
-
-
 def test_the_ragtime_form_keeps_confidences_documents_and_metadata(tmp_path: Path) -> None:
     report = {**REPORT, "metadata": {**REPORT["metadata"], "topic_id": "7"}}
     found = list(converters.read(put(tmp_path / "run.jsonl", report)))

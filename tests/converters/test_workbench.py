@@ -199,12 +199,6 @@ def test_fields_required_by_the_workbench_are_written(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_changed_field_is_written_instead_of_the_original(tmp_path: Path) -> None:
-    (passage,) = read_pool(put(tmp_path, ["q", [paragraph(exam_grades=None)]]))
-    changed = replace(passage, gradings=(PooledGrading("m", answers=(("i", "a"),)),))
-    assert written([changed])[0][1][0]["exam_grades"][0]["answers"] == [["i", "a"]]
-
-
 def test_unusual_content_is_kept_and_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     grading = {"correctAnswered": [], "wrongAnswered": [], "answers": [], "llm": "m", "llm_options": {},
                "exam_ratio": 0.0, "prompt_info": {"prompt_class": "P"}}  # fmt: skip
@@ -382,11 +376,3 @@ def test_a_pool_with_any_value_anywhere_is_read_and_written_or_rejected(
     if passages:
         once = written(passages)
         assert written(list(read_pool(put(tmp_path, *once), lambda error: None))) == once
-
-
-def test_a_number_too_large_for_a_float_is_not_a_score(tmp_path: Path) -> None:
-    path = tmp_path / "pool.jsonl"
-    row = json.dumps(["q", [paragraph(paragraph_data={"rankings": [ranked("r", "d", 1, 7.5)]})]])
-    path.write_text(row.replace("7.5", "1e999") + "\n")
-    with pytest.raises(ConversionError):
-        list(read_pool(path))

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from drawn_texts import assert_readable
 from support import tsv_rows
 
 import trecexam
@@ -135,12 +134,3 @@ def test_embedding_agrees_with_the_official_judgments(dl19: Path, tmp_path: Path
     found = {(r["measure"], r["official_measure"]): r for r in tsv_rows(root / "out" / "correlation.tsv")}
     # Measured 0.770 (0.846 on all queries); a lexical grader has about zero here.
     assert float(found["P(rel=4)@20", "P@20"]["kendall_tau"]) > 0.75
-
-
-@pytest.mark.parametrize("width", ["single", "double"])
-def test_plots_of_both_leaderboards_fit_a_paper(track: Path, width: str) -> None:
-    with trecexam.open_track(track) as opened:
-        scatter, board = opened.plot("scatter", width=width), opened.plot("leaderboard", width=width)
-    for figure in (scatter, board):
-        assert_readable(figure)
-    assert len(scatter.axes[0].texts) == 4

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
 from autojudge_data import RUNS, TOPICS, auto_judge, lay_out_autojudge
@@ -19,8 +18,6 @@ from scripted_server import Exchange, Scripted, serving
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import ConfigError, TrecexamError
-from trecexam.extensions.autojudge.graded_track import lay_out
-from trecexam.extensions.autojudge.settings import Endpoint
 
 with with_nltk_data():
     pytest.importorskip("autojudge_base")
@@ -188,19 +185,6 @@ def test_without_permission_to_send_prompts_missing_grades_are_reported(desk: Pa
 def test_an_unknown_setting_is_rejected_as_in_trecexam_toml(desk: Path) -> None:
     with pytest.raises(ConfigError, match=r"unknown setting `grader\.concurency`; did you mean `concurr"):
         judge("out", "umbrela", "--set", "grader.concurency=2", status=1)
-
-
-@pytest.mark.parametrize("run_id", [".hidden", "../up", "a" * 300, "naïve run"])
-def test_runs_of_any_name_are_judged(tmp_path: Path, run_id: str) -> None:
-    topics = [{"request_id": "q1", "title": "heat"}]
-    row = {
-        "metadata": {"run_id": run_id, "topic_id": "q1", "team_id": "t"},
-        "responses": [{"text": "Pumps move heat.", "citations": []}],
-        "references": [],
-    }
-    lay_out(tmp_path / "track", topics, {run_id: [row]}, {"uses_llm": False}, Endpoint("m", None))
-    with trecexam.open_track(tmp_path / "track") as track:
-        assert [unquote(name) for name in track.files.runs()] == [run_id]
 
 
 def test_a_topic_id_with_a_blank_is_reported_before_any_prompt_is_sent(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import shutil
 from pathlib import Path
@@ -18,7 +17,6 @@ from support import HashGrader, ask, make_small_track
 from tiny_models import save_t5
 
 import trecexam
-from trecexam.cli.main import run
 from trecexam.config import GraderSection, RaySection
 from trecexam.errors import GraderError
 from trecexam.extensions.cluster.grader import (
@@ -87,13 +85,6 @@ def test_a_worker_with_other_weights_does_not_grade(root: Path, tmp_path: Path) 
         GraderRecipe(changed, recipe.files, recipe.identity)()
 
 
-def test_a_model_missing_on_the_worker_machine_is_reported(root: Path, tmp_path: Path) -> None:
-    recipe = recipe_of(create(settings(), root), settings(), root)
-    changed = recipe.settings.model_copy(update={"model": str(tmp_path / "gone")})
-    with pytest.raises(GraderError, match="gone' is not a folder on this machine of the cluster"):
-        GraderRecipe(changed, recipe.files, recipe.identity)()
-
-
 def test_cells_that_a_worker_cannot_answer_now_are_left_for_later() -> None:
     class Half(HashGrader):
         def grade(self, cells: Any) -> Any:
@@ -121,22 +112,6 @@ def test_a_graded_track_that_moves_to_a_cluster_grades_nothing_and_does_not_conn
         update = track.update()
     assert (update.graded, update.complete) == (0, True)
     assert (root / "out" / "rubric.qrels").read_bytes() == before
-
-
-@pytest.mark.parametrize("name", ["recorded", "openai"])
-def test_graders_without_a_model_run_locally(tmp_path: Path, name: str) -> None:
-    (tmp_path / "grades.jsonl").write_text("")
-    words = {"name": name, "recorded": "grades.jsonl", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
-    grader = create(GraderSection.model_validate(words), tmp_path, NOWHERE)
-    assert type(grader) is type(create(GraderSection.model_validate(words), tmp_path))
-
-
-def test_ray_is_listed_with_the_graders_but_is_not_a_grader(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["graders", "--json"]) == 0
-    rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)["graders"]}
-    assert rows["ray"]["available"] == "yes"
-    with pytest.raises(GraderError, match=r"set `address` in \[ray\]"):
-        create(GraderSection.model_validate({"name": "ray"}), Path())
 
 
 def test_without_ray_the_message_says_how_to_install_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

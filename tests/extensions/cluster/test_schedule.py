@@ -6,41 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.extensions.cluster.pool import _Sizes, packed
-from trecexam.extensions.cluster.schedule import AT_ONCE, MOST_ALONE, Piece, Schedule
-
-
-def test_a_worker_has_at_most_two_batches() -> None:
-    schedule: Schedule[str] = Schedule()
-    for number in range(5):
-        schedule.add(Piece(number, range(3)))
-    taken = [schedule.take("a") for _ in range(3)]
-    assert [piece and piece.number for piece in taken] == [0, 1, None]
-    assert AT_ONCE == 2
-    assert len(schedule) == 5
-    assert taken[0] is not None
-    schedule.done("a", taken[0])
-    assert len(schedule) == 4
-    assert (schedule.take("a") or Piece(-1, ())).number == 2
-
-
-def test_batches_not_started_by_a_dead_worker_are_not_blamed() -> None:
-    schedule: Schedule[str] = Schedule()
-    for number in range(2):
-        schedule.add(Piece(number, range(3)))
-    schedule.take("a")
-    schedule.take("a")
-    assert schedule.ended("a", blame=True) is None
-    assert schedule.take("b") == Piece(1, range(3), deaths=0)
-    schedule.done("b", Piece(1, range(3)))
-    assert schedule.take("b") == Piece(0, range(3), deaths=1)
-
-
-def test_a_lost_machine_blames_no_batch() -> None:
-    schedule: Schedule[int] = Schedule()
-    schedule.add(Piece(0, range(1)))
-    for worker in range(20):
-        assert schedule.take(worker) == Piece(0, range(1), deaths=0)
-        assert schedule.ended(worker, blame=False) is None
+from trecexam.extensions.cluster.schedule import MOST_ALONE, Piece, Schedule
 
 
 @given(

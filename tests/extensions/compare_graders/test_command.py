@@ -278,25 +278,6 @@ def test_stored_grades_are_used_and_nothing_is_graded_or_stored(
     assert row["kappa"] == pytest.approx(cohens_kappa(expected))
 
 
-def test_the_grader_of_the_track_has_a_name_and_is_the_default(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own = table(capsys, graded)
-    named = table(capsys, graded, "--grader", "rubric")
-    assert own == named
-    assert own[0]["grader"] == "recorded"
-
-
-def test_recordings_are_compared_with_the_stored_grades_of_the_track(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with trecexam.open_track(graded) as opened:
-        ratings = {(row["query_id"], row["doc_id"], row["item_id"]): 3 for row in opened.grades()}
-    path = write_recording(tmp_path / "other.jsonl", {"other": ratings})
-    names = {row["grader"] for row in table(capsys, graded, "--recorded", path)}
-    assert names == {"recorded", "other"}
-
-
 def test_ratings_of_a_person_do_not_count_for_any_grader(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

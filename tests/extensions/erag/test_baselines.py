@@ -114,16 +114,6 @@ def test_without_qrels_provenance_uses_the_gold_outputs_of_kilt(track: Path, cap
     assert "no provenance: put qrels.txt into the track, or give a KILT file" in capsys.readouterr().err
 
 
-def test_options_without_effect_are_reported(track: Path, capsys: Capture) -> None:
-    assert erag(track, "--labels", "contains-answer", "--metric", "f1") == 0
-    said = "note: --metric changes nothing: labels from contains-answer use no model outputs"
-    assert said in capsys.readouterr().err
-    assert erag(track, "--labels", "contains-answer", "--estimate") == 0
-    assert capsys.readouterr().out.splitlines()[1].startswith("0")
-    assert erag(track, "--labels", "contains") == 2
-    assert "is not one of" in capsys.readouterr().err
-
-
 def test_a_run_with_equal_scores_gives_a_warning_on_the_order_of_ties(track: Path, capsys: Capture) -> None:
     outputs = ["--outputs", str(outputs_file(track / "o.jsonl"))]
     assert erag(track, *outputs) == 0

@@ -289,19 +289,6 @@ def test_an_update_learns_if_enabled_in_the_settings(learnable: Path) -> None:
         assert "judgments are 1" in note
 
 
-def test_a_query_without_text_does_not_stop_the_others(
-    learnable: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("queries.tsv", "bank.questions.jsonl"):
-        text = (learnable / name).read_text()
-        text = text.replace("q0\tq0a q0b q0c", "q0\t ").replace('"query_text": "q0a"', '"query_text": ""')
-        (learnable / name).write_text(text)
-    error = error_output(capsys, learnable)
-    assert "1 query ('q0') without a text: labels come from votes and length alone" in error
-    assert {row["query_id"] for row in learned(learnable)} == {"q0", "q1", "q2", "q3", "q4"}
-    assert " q0-d01 " in (learnable / "out" / "learned.qrels").read_text()
-
-
 def test_the_learned_leaderboard_of_removed_runs_is_deleted(
     learnable: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,16 +98,6 @@ def test_too_few_judgments_to_hide_any_are_reported_and_nothing_is_stored(
     assert "cross_validation" not in json.loads((learnable / "out" / "learned.json").read_text())
 
 
-def test_with_another_track_its_judgments_are_never_hidden_and_nothing_is_stored_for_fill(
-    learnable: Path, tmp_path: Path
-) -> None:
-    other = make_learnable(tmp_path / "other", queries=6)
-    with trecexam.open_track(learnable) as track:
-        learned = track.learn.labels(source=other)
-    assert learned.validation.judged == sum(query.judged.sum() for query in queries_of(learnable))
-    assert "cross_validation" not in learned.identity
-
-
 # The best method to fill.
 
 

@@ -79,15 +79,6 @@ def test_with_most_of_the_pool_judged_intervals_are_shown_and_nothing_is_written
     assert contents(track) == before
 
 
-def test_the_judged_share_is_that_of_the_first_ten_passages(learnable: Path) -> None:
-    judged = {tuple(line.split()[0:3:2]) for line in (learnable / "qrels.txt").read_text().splitlines()}
-    board = board_of(learnable)
-    for name, share in zip(board["run"], board["Judged@10"], strict=True):
-        lines = [line.split() for line in (learnable / "runs" / f"{name}.run").read_text().splitlines()]
-        top = [(line[0], line[2]) for line in lines if int(line[3]) <= 10]
-        assert share == pytest.approx(sum(pair in judged for pair in top) / len(top), abs=5e-4)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("design", ["few", "most retrieved"])
 def test_with_few_or_only_most_retrieved_judgments_there_are_no_intervals(

@@ -73,11 +73,6 @@ def test_qrels_have_the_columns_of_pyterrier_and_the_ratings(track: trecexam.Tra
     assert set(frame["qid"]) == {"01", "02", "03"}
 
 
-def test_qrels_take_the_same_arguments_as_those_of_the_track(track: trecexam.Track) -> None:
-    for rule in ({"binary": True, "min_rating": 5}, {"label": "count", "min_answers": 2}):
-        assert qrels(track, **rule)["label"].tolist() == [row.relevance for row in track.qrels(**rule)]
-
-
 def test_topics_are_the_queries_of_the_bank(track: trecexam.Track) -> None:
     assert topics(track).to_dict("list") == {
         "qid": ["01", "02", "03"],

@@ -128,19 +128,6 @@ def test_files_that_differ_are_named_with_the_input_that_differs(
     assert "other inputs: runs/new.run" in said
 
 
-def test_a_version_that_differs_is_named(packed: Path, tmp_path: Path, capsys: Capture) -> None:
-    def older(files: dict[str, bytes]) -> None:
-        manifest = json.loads(files["manifest.json"])
-        manifest["versions"]["numpy"] = "1.0"
-        manifest["outputs"]["per_query.tsv"] = "0" * 64
-        files["manifest.json"] = json.dumps(manifest).encode()
-
-    unpack(forged(packed, tmp_path / "old", older), tmp_path / "again")
-    assert run(["watch", str(tmp_path / "again"), "--once"]) == 0
-    assert "1 of " in (said := capsys.readouterr().err)
-    assert "differ from the pack: per_query.tsv; numpy 1.0 then, " in said
-
-
 def test_a_cell_that_the_pack_lacks_is_graded_by_the_model_or_says_so(
     packed: Path, tmp_path: Path, no_model: None
 ) -> None:

@@ -95,16 +95,6 @@ def test_a_loaded_state_is_immutable(live: LiveTrack, track: Path) -> None:
     assert set(live.view.runs) == {"run0", "run2"}
 
 
-def test_only_changed_parts_are_sent_again(live: LiveTrack, track: Path) -> None:
-    assert live.view is not None
-    before = live.view.parts
-    with trecexam.open_track(track) as opened:
-        opened.override("q2", "q2-d00", 5, item="q2/0", who="me", why="it does")
-    live.reload()
-    after = live.view.parts
-    assert [query_id for query_id in before if before[query_id] is not after[query_id]] == ["q2"]
-
-
 @pytest.mark.parametrize(
     "breaking",
     [

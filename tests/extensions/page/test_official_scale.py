@@ -37,14 +37,6 @@ def test_the_passage_page_offers_the_official_scale_with_words(client: TestClien
     assert offered(client.get(urls.passage("q1", "q1-d03")).text) == list(enumerate(TREC))
 
 
-def test_so_does_the_page_of_what_to_judge_next(track: Path) -> None:
-    (track / "qrels.txt").write_text("q1 0 q1-d00 3\nq2 0 q2-d00 0\n")
-    with client_of(track) as client:
-        page = client.get("/judge?query=q1&doc=q1-d03&item=").text
-    buttons = re.findall(r'<button name="rating" value="(\d)"[^>]*>([^<]+) <kbd>', page)
-    assert buttons == [(str(value), text) for value, text in enumerate(TREC)]
-
-
 @pytest.mark.parametrize(
     ("best", "words"),
     [(1, ["not relevant", "relevant"]), (2, ["not relevant", "relevant", "highly relevant"])],
@@ -92,19 +84,3 @@ def test_a_rating_beyond_the_scale_is_refused_and_nothing_written(
     assert answer.status_code == 422
     assert "0..3 (0 irrelevant, 1 related" in unescape(answer.text)
     assert not any((track / name).exists() for name in ("overrides.tsv", "judgments.tsv"))
-
-
-def test_a_judgment_fills_a_hole_on_the_page_too(track: Path) -> None:
-    drop_hole(track)
-
-    def n_judged(client: TestClient) -> int:
-        judged = client.app.state.live.view.heads["q1"].judged  # type: ignore[attr-defined]
-        assert isinstance(judged, int)
-        return judged
-
-    with client_of(track) as client:
-        before = n_judged(client)
-        form = {"csrf": csrf_of(client), **CELL, "rating": "3", "seen": "none", "back": "/"}
-        client.post("/override", data=form)
-    with client_of(track) as client:
-        assert n_judged(client) == before + 1

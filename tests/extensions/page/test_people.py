@@ -10,7 +10,6 @@ import pytest
 from served import client_of, csrf_of
 from starlette.testclient import TestClient
 
-import trecexam
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.view import QueryView
 from trecexam.features.override.overriding import seen_token
@@ -146,17 +145,3 @@ def test_a_track_with_unwritable_ratings_says_so(post: Post, track: Path) -> Non
     answer = post("/override", **CELL, rating="3", who="Ann", why="w")
     assert answer.status_code == 422
     assert "overrides.tsv:1" in answer.text
-
-
-def test_a_rating_from_the_page_counts_on_the_leaderboard(
-    client: TestClient, post: Post, track: Path
-) -> None:
-    with trecexam.open_track(track) as opened:
-        before = {row.run: row.scores[0].mean for row in opened.leaderboard(["P(rel=4)@5"]).rows}
-    for number in range(10):
-        for item in state_of(client).items:
-            cell = {"query": "q1", "doc": f"q1-d{number:02}", "item": item.item_id}
-            post("/override", **cell, rating="0", who="Ann", why="w")
-    with trecexam.open_track(track) as opened:
-        after = {row.run: row.scores[0].mean for row in opened.leaderboard(["P(rel=4)@5"]).rows}
-    assert after != before

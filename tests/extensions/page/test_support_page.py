@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -257,16 +257,6 @@ def test_malformed_forms_get_a_response_and_write_nothing(
     answer = send(client, **{"who": "Ann", "why": "w", **form, "rating": "1", **change})
     assert (answer.status_code, text in answer.text) == (status, True)
     assert not (track / "overrides.support.tsv").exists()
-
-
-def test_a_track_without_support_has_no_link_and_no_page(
-    graded: Path, open_client: Callable[..., TestClient]
-) -> None:
-    client = open_client(graded)
-    board = client.get("/").text
-    assert "upport" not in board
-    assert client.get(JUDGE).status_code == 404
-    assert send(client, csrf=csrf_of(client), rating="1").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -5,26 +5,6 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from trecexam.extensions.page.live import PACE_SECONDS, Pace
-
-
-def test_the_speed_is_that_of_the_last_minutes() -> None:
-    pace = Pace()
-    assert pace.cells_a_second(0.0) is None
-    pace.note(100, 0.0)
-    assert pace.cells_a_second(10.0) is None
-    pace.note(150, 10.0)
-    assert pace.cells_a_second(10.0) == 5
-    # Without progress the speed decreases, and finally there is none.
-    assert pace.cells_a_second(50.0) == 1
-    assert pace.cells_a_second(PACE_SECONDS + 20) is None
-    pace.note(180, PACE_SECONDS + 20)
-    pace.note(190, PACE_SECONDS + 30)
-    assert pace.cells_a_second(PACE_SECONDS + 30) == pytest.approx(1)
-    # A bank with other items: the earlier speed does not apply.
-    pace.note(3, PACE_SECONDS + 40)
-    assert pace.cells_a_second(PACE_SECONDS + 41) is None
-
 
 def cells(html: str) -> dict[str, int]:
     """The page's first table."""

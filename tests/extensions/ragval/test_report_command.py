@@ -157,18 +157,6 @@ def test_files_without_usable_lines_give_status_2_with_the_first_reason(
     assert "the file is empty" in one_line(capsys)
 
 
-def test_lines_without_scores_and_question_are_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "passages.jsonl"
-    path.write_text('{"docid": "d1", "text": "Heat."}\n{"docid": "d2", "text": "Cold."}\n')
-    assert run(["ragval", "report", str(path)]) == 2
-    assert one_line(capsys) == (
-        "trecexam: no line is a judged answer: each needs truthfulness and relevance, 1 to 5, and "
-        "question_id or question"
-    )
-
-
 def test_answers_that_could_not_be_judged_give_a_report_without_means(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,7 @@ from cited import GOOD, POOR, make_cited_track, response, write_responses
 from forked import start_forked
 from forked import trecexam as trecexam_command
 from scripted_server import Exchange, serving
-from support import tsv_rows, until, write_run
+from support import tsv_rows, until
 
 pytest.importorskip("httpx2")
 
@@ -165,28 +165,3 @@ def test_after_a_kill_only_pending_prompts_are_sent_again(tmp_path: Path) -> Non
         }
         assert run(command) == 0
         assert sum(server.seen.values()) == 64 + again
-
-
-def test_a_warning_about_a_file_is_logged_once_for_all_graders(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    root = make_cited_track(tmp_path / "track", rubric=True)
-    caplog.clear()
-    with trecexam.open_track(root) as track:
-        track.status()
-        warning = "runs/poor.jsonl:1: citations that name none of the 3 references: 1 (1 such lines)"
-        assert [record.getMessage() for record in caplog.records] == [warning]
-        # The file is read again when it changes.
-        path = root / "runs" / "poor.jsonl"
-        path.write_text(path.read_text().replace("[7]", "[7, 8]"))
-        track.status()
-        assert [record.getMessage() for record in caplog.records][1:] == [warning.replace(": 1 ", ": 2 ")]
-
-
-def test_runs_without_citations_are_counted(tmp_path: Path) -> None:
-    root = make_cited_track(tmp_path / "track")
-    one, two = "skipped 1 run without citations", "skipped 2 runs without citations"
-    for name, note in (("one", one), ("two", two)):
-        write_run(root / "runs" / f"{name}.run", {"q1": ["q1-heat"]})
-        with trecexam.open_track(root) as track:
-            assert note in track.status().notes

@@ -195,16 +195,6 @@ def test_after_learn_gains_are_shown(tmp_path: Path, capsys: pytest.CaptureFixtu
     )
 
 
-def test_with_fewer_than_two_runs_retrieval_decides(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (graded / "qrels.txt").unlink()
-    for path in sorted((graded / "runs").iterdir())[1:]:
-        path.unlink()
-    assert run(["judge-next", str(graded)]) == 0
-    out, err = capsys.readouterr()
-    assert "in the order of retrieval: the track has fewer than two runs" in err
-    assert {row["query_id"] for row in rows(out)[:3]} == {"q1", "q2", "q3"}
-
-
 def test_passages_with_the_same_text_are_listed_once(unjudged: Path) -> None:
     texts = [json.loads(line) for line in (unjudged / "passages.jsonl").read_text().splitlines()]
     texts[1]["text"] = texts[0]["text"]

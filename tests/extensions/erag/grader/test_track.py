@@ -23,8 +23,7 @@ from support import ROOT
 import trecexam
 from trecexam.cli.main import run
 from trecexam.daemon import Daemon
-from trecexam.errors import GraderError, LockedError
-from trecexam.files.track_lock import TrackLock
+from trecexam.errors import GraderError
 from trecexam.folder import TrackFolder
 
 Capture = pytest.CaptureFixture[str]
@@ -270,20 +269,6 @@ def test_init_makes_a_working_track(tmp_path: Path, server: Scripted, capsys: Ca
     assert run(["watch", str(root), "--once"]) == 0
     assert run(["init", str(tmp_path / "x"), "--metric", "f1", "--model", "m"]) == 0
     assert TrackFolder.open(tmp_path / "x").config.grader.name == "erag"
-
-
-def test_while_a_daemon_grades_existing_outputs_are_evaluated_without_requests(
-    tmp_path: Path, server: Scripted
-) -> None:
-    root = erag_track(tmp_path / "track", server.url)
-    with TrackLock(root / ".trecexam" / "lock"), trecexam.open_track(root) as track:
-        with pytest.raises(LockedError):
-            track.erag.score()
-        assert not server.bodies
-    with trecexam.open_track(root) as track:
-        track.erag.score()
-        with TrackLock(root / ".trecexam" / "lock"):
-            assert track.erag.score(metric="f1").complete
 
 
 def test_without_a_model_the_error_says_what_to_do(tmp_path: Path) -> None:
