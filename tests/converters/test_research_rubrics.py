@@ -42,22 +42,6 @@ def test_criteria_are_items_with_their_weights(tmp_path: Path) -> None:
     assert item_digest(items[0]) == item_digest(items[0]._replace(weight=None))
 
 
-def test_the_command_converts_them_to_a_bank_with_weights(tmp_path: Path) -> None:
-    path, bank = put(tmp_path, LINE), tmp_path / "bank.jsonl"
-    assert run(["convert", str(path), str(bank), "--to", "bank"]) == 0
-    row = json.loads(bank.read_text())
-    assert [(item["nugget_text"], item["weight"]) for item in row["items"]] == [
-        ("Names it.", 5.0),
-        ("Gets it wrong.", -2.5),
-    ]
-    assert list(converters.read(bank)) == list(converters.read(path))
-
-
-def test_a_bank_without_weights_is_written_without_a_weight_column(tmp_path: Path) -> None:
-    converters.write([Item("q", "i", "x")], tmp_path / "bank", "bank")
-    assert b"weight" not in (tmp_path / "bank").read_bytes()
-
-
 @pytest.mark.parametrize(
     "row",
     [
