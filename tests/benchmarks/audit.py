@@ -1,4 +1,4 @@
-"""Planted problems that `trecexam audit` finds, and its rate of false alarms; prints results/audit.md's tables.
+"""Planted problems that `trecexam audit` finds, and its false alarms; prints results/audit.md's tables.
 
     PYTHONPATH=tests/helpers python tests/benchmarks/audit.py [CASES]
 

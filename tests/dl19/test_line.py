@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import json
+import math
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+import ir_measures
 import pytest
+from ir_measures import nDCG
+from scipy import stats
 from support import tsv_rows
 
 import trecexam
@@ -134,3 +140,98 @@ def test_embedding_agrees_with_the_official_judgments(dl19: Path, tmp_path: Path
     found = {(r["measure"], r["official_measure"]): r for r in tsv_rows(root / "out" / "correlation.tsv")}
     # Measured 0.770 (0.846 on all queries); a lexical grader has about zero here.
     assert float(found["P(rel=4)@20", "P@20"]["kendall_tau"]) > 0.75
+
+
+# The bank of TREC DL 2019 as an exam of its 37 runs, against the official leaderboard.
+
+
+def test_abilities_agree_with_the_official_leaderboard_better_than_coverage_does(track: Path) -> None:
+    with trecexam.open_track(track) as opened:
+        fitted = opened.exam.fit()
+        cover = {row.run: row.scores[0].mean for row in opened.leaderboard(["Cover(rel=4)@20"]).rows}
+    assert fitted.exam.values.shape == (37, 210)
+    # All cells have a rating, so the share of items that a run has right is its Cover.
+    assert dict(zip(fitted.exam.examinees, fitted.fit.accuracy.tolist(), strict=True)) == pytest.approx(cover)
+    ranks = json.loads((track / "official_leaderboard.json").read_text())
+    theta = dict(zip(fitted.exam.examinees, fitted.fit.theta.tolist(), strict=True))
+    runs = [name for name in theta if name in ranks]
+    taus = {(ours, official): one.kendall_tau.value for ours, official, one in fitted.official}
+    expected = stats.kendalltau([theta[name] for name in runs], [-ranks[name] for name in runs]).statistic
+    assert taus["theta", "official_leaderboard"] == pytest.approx(expected, abs=1e-3)
+    assert taus["theta", "official_leaderboard"] > 0.6
+    assert taus["accuracy", "official_leaderboard"] < 0.5
+    shares = fitted.exam.values.mean(axis=0)
+    assert ((shares == 1).sum(), (shares == 0).sum()) == (26, 38)
+    assert all(math.isfinite(value) for value in (*fitted.fit.a, *fitted.fit.b, *fitted.fit.theta))
+
+
+# Holes and simulations on TREC DL 2019, compared with ir_measures and naive file reading.
+
+
+Qrels = dict[tuple[str, str], int]
+
+
+def read_qrels(path: Path) -> Qrels:
+    rows = map(str.split, path.read_text().splitlines())
+    return {(query_id, doc_id): int(label) for query_id, _, doc_id, label in rows}
+
+
+def means(qrels: Qrels, rankings: Rankings, measure: ir_measures.Measure) -> dict[str, float]:
+    rows = [ir_measures.Qrel(q, d, label) for (q, d), label in qrels.items()]
+    evaluator = ir_measures.evaluator([measure], rows)
+    return {
+        name: evaluator.calc_aggregate(
+            {q: {d: float(-rank) for rank, d in enumerate(docs)} for q, docs in by.items()}
+        )[measure]
+        for name, by in rankings.items()
+    }
+
+
+def mapped(rule: str, label: int) -> int:
+    """The official label of an automatic one by a rule in words: "below 4: 0, from 4: 2, from 5: 3"."""
+    steps = re.findall(r"(below|from) (\d+): (\d+)", rule)
+    return max(int(to) for word, least, to in steps if word == "below" or label >= int(least))
+
+
+def test_leaving_out_a_run_equals_ir_measures_on_files_without_its_judgments(
+    track: Path, rankings: Rankings
+) -> None:
+    qrels, labels = read_qrels(track / "qrels.txt"), read_qrels(track / "out" / "rubric.qrels")
+    with trecexam.open_track(track) as opened:
+        report = opened.simulate(["nDCG@10"])
+    rows = {one["run"]: one for one in report.table.records()}
+    full = means(qrels, rankings, nDCG @ 10)
+    assert {name: one["mean.full"] for name, one in rows.items()} == pytest.approx(full)
+    for name in ("ICT-CKNRM_B50", "idst_bert_p2", "idst_bert_p1"):
+        theirs = {
+            (q, d)
+            for other in rankings
+            if other != name
+            for q, docs in rankings[other].items()
+            for d in docs[:20]
+        }
+        own = {(q, d) for q, docs in rankings[name].items() for d in docs[:20]} - theirs
+        dropped = own & qrels.keys()
+        assert rows[name]["unique"] == len(dropped)
+        assert rows[name]["relevant"] == sum(qrels[place] >= 1 for place in dropped)
+        remain = {place: label for place, label in qrels.items() if place not in dropped}
+        filled = remain | {
+            place: mapped(str(rows[name]["map"]), labels[place]) for place in dropped & labels.keys()
+        }
+        for how, changed in (("holes", remain), ("fill", filled)):
+            board = means(changed, rankings, nDCG @ 10)
+            assert rows[name][f"mean.{how}"] == pytest.approx(board[name])
+            assert rows[name][f"rank.{how}"] == 1 + sum(
+                value > board[name] + 1e-12 for value in board.values()
+            )
+
+
+@pytest.mark.slow
+def test_fill_changes_the_leaderboard_less_than_random_holes(track: Path) -> None:
+    with trecexam.open_track(track) as opened:
+        rows = opened.simulate(["nDCG@10"], judgments=True, repeats=3).table.records()
+    assert [one["n_removed"] for one in rows] == [434, 868, 1302, 1736, 2170, 2603, 3037, 3471, 3905]
+    for one in rows:
+        assert one["tau.fill"] > one["tau.holes"]
+        assert one["difference.fill"] < one["difference.holes"]
+    assert rows[-1]["tau.fill"] > 0.75

@@ -213,5 +213,3 @@ def test_the_default_method_stays_best_unless_another_is_significantly_better() 
     assert of.best("first", ["near", "b"]) == "b"
     assert of.best("first", ["near"]) == "first"
     assert replace(of, n_queries=1).best("first", ["a"]) == "first"
-
-
