@@ -20,7 +20,7 @@ from scipy import stats
 from support import Terminal
 
 from trecexam.cli.main import run
-from trecexam.extensions.audit.audit import SECTIONS, audit, write_page
+from trecexam.extensions.audit.audit import SECTIONS, audit
 from trecexam.extensions.audit.choices import Choice, choices, labels_of, main_values, values
 from trecexam.extensions.audit.pool import dealt_p, open_ranks
 from trecexam.extensions.audit.ranking import ranking, smallest_difference
@@ -305,27 +305,6 @@ def test_differing_runs_and_queries_are_intersected_with_a_note(desk: Desk, caps
     ):
         assert part in "\n".join(told["notes"])
     assert told["pool (judge)"] == whole.tables["pool (judge)"].records()
-
-
-@pytest.mark.parametrize(("n_runs", "n_queries"), [(1, 1), (2, 1), (3, 2), (8, 4)])
-def test_few_runs_and_few_queries_are_audited_too(desk: Desk, n_runs: int, n_queries: int) -> None:
-    for path, qrels in zip(desk.both, desk.qrels.values(), strict=True):
-        write(path, dict(list(qrels.items())[:n_queries]), "{} 0 {} {}")
-    runs = [desk.folder / "runs" / f"run{r}.run" for r in range(n_runs)]
-    for sides in (desk.both[:1], desk.both):
-        made = audit(read_inputs(sides, runs, judge_run=runs[0]))
-        write_page(made, desk.folder / "a.html", "desk")
-        assert (made.about["n_runs"], made.about["n_queries"]) == (n_runs, n_queries)
-        assert len(made.tables["pool" if len(sides) == 1 else "pool (judge)"]) == n_runs
-
-
-def test_sides_without_a_common_passage_and_of_one_name_are_audited(desk: Desk) -> None:
-    (desk.folder / "more").mkdir()
-    other = desk.folder / "more" / "people.qrels"
-    write(other, {"q1": {"x": 1}, "q2": {"d0": 0}}, "{} 0 {}x {}")
-    made = audit(read_inputs([desk.both[0], other], [desk.folder / "runs"]))
-    assert made.about["judgments"] == ["people (1)", "people (2)"]
-    assert "nothing in common" in {each.kind for each in made.alarms}
 
 
 def test_inputs_that_cannot_be_audited_are_rejected_with_the_reason(desk: Desk, capsys: Capture) -> None:

@@ -102,14 +102,6 @@ def test_an_experiment_gives_the_values_of_the_leaderboard(
     assert as_means(table, MEASURES) == own_means(track)
 
 
-def test_an_experiment_takes_frames_and_compares_with_a_baseline(track: trecexam.Track) -> None:
-    frames = {name: run(topics(track)) for name, run in runs(track).items()}
-    measures = [nDCG @ 10, Cover(rel=4) @ 20]
-    table = pt.Experiment(frames, topics(track), qrels(track), measures, baseline="skips", correction="holm")
-    assert as_means(table, measures) == own_means(track, measures)
-    assert {"Cover(rel=4)@20 +", "Cover(rel=4)@20 p-value corrected"} <= set(table.columns)
-
-
 def test_an_experiment_per_query_has_the_item_coverage_of_each_ranking(
     track: trecexam.Track,
 ) -> None:

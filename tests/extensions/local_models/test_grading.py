@@ -24,7 +24,6 @@ from trecexam.extensions.local_models.batching import OutOfMemoryError
 from trecexam.extensions.local_models.grader import LanguageGrader
 from trecexam.graders import Answer, Cell, create, weights
 from trecexam.graders.base import identity_digest
-from trecexam.graders.prompts import published
 
 MODELS = [("seq2seq", "t5"), ("causal", "llama"), ("causal", "gpt2")]
 
@@ -198,17 +197,6 @@ def test_hashes_of_weights_are_cached_by_size_and_time(
     for junk in ("[]", "3", "{", '{"x": 1}'):
         memory.write_text(junk)
         assert create(section, tmp_path).identity == first
-
-
-def test_a_nugget_is_graded_with_the_nugget_prompt(models: dict[str, Path]) -> None:
-    grader = made(models["t5"], "seq2seq")
-    cells = [ask("a passage", "what is it?", 1), ask("a passage", "it is", 2, kind="nugget")]
-    jobs = grader._prepare([*zip(cells)])[0]
-    names = "QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt"
-    for job, name, cell in zip(jobs, names, cells, strict=True):
-        text = published()[name].text(cell.query_text, cell.item, cell.text)
-        assert grader.backend.tokens.encode([text]) == [job.tokens]
-    assert {answer.status for answer in grades(grader, cells).values()} == {"ok"}
 
 
 @pytest.fixture

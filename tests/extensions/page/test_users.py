@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -176,6 +177,14 @@ NAMES_THAT_CANNOT_BE = (
     *("", " ", "a b ", "a  b", "a\tb", "a\nb", 'a"b', "a,b", "a/b", "x" * 65, "a\u202eb", "\\", "a=b", "[x]"),
     *("\u0301a", "1\u0301", "a \u0301b", "a" + "\u0301" * 6, "a\u200db", "a\ufe0f", "a\u034fb"),
 )
+
+
+def test_an_invalid_name_is_a_one_line_error(path: Path) -> None:
+    for name in NAMES_THAT_CANNOT_BE:
+        path.write_text(f'{json.dumps(name)} = "reader"\n')
+        with pytest.raises(TrecexamError, match=r"^\S*users\.toml: .* cannot be a user's name") as refused:
+            read_users(path)
+        assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

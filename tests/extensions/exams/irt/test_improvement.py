@@ -39,13 +39,6 @@ def test_information_is_not_nan_at_extreme_abilities() -> None:
         assert found == pytest.approx(0)
 
 
-@pytest.mark.parametrize(
-    ("n", "drop", "expected"), [(210, 0.1, 21), (30, 0.1, 3), (25, 0.1, 3), (4, 0.1, 1), (99, 0.5, 50)]
-)
-def test_exactly_a_tenth_is_dropped(n: int, drop: float, expected: int) -> None:
-    assert n_dropped(n, drop) == expected
-
-
 @given(st.integers(2, 5000), st.floats(0.001, 0.999))
 def test_the_dropped_share_is_off_by_at_most_half_an_item(n: int, drop: float) -> None:
     assert n_dropped(n, drop) == 1 or abs(n_dropped(n, drop) - n * drop) <= 0.5 + 1e-6

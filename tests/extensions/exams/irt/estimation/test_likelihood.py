@@ -151,17 +151,6 @@ def test_logarithms_stay_exact_where_probabilities_are_too_small_for_a_float(
     assert found == pytest.approx(expected, rel=1e-12)
 
 
-def test_missing_responses_have_no_effect(simulate) -> None:  # type: ignore[no-untyped-def]
-    made = simulate("3pl", 8, 6, 0)
-    values = np.concatenate([made.responses, np.full((2, 6), np.nan)])
-    theta = np.concatenate([made.theta, [0.3, -0.4]])
-    whole = with_gradient(Responses(values), theta, made.a, made.b, made.c)
-    part = with_gradient(Responses(made.responses), made.theta, made.a, made.b, made.c)
-    assert whole[0] == pytest.approx(part[0])
-    assert whole[1].theta[8:].tolist() == [0, 0]
-    assert whole[1].c == pytest.approx(part[1].c)
-
-
 def of(values: np.ndarray, settings: Settings) -> marginal._Marginal:
     nodes = marginal._nodes(settings, len(values))
     assert nodes is not None
