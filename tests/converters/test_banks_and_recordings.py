@@ -253,8 +253,6 @@ def test_a_bad_official_leaderboard_is_reported(
     [
         ("[0, 0.5, 0, 0, 0.5, 0]", (0.0, 0.5, 0.0, 0.0, 0.5, 0.0)),
         ("[0.5, 0.5]", None),
-        ('{"0": 1}', None),
-        ("0.7", None),
         ('["1", 0, 0, 0, 0, 0]', None),
         ("[true, 0, 0, 0, 0, 0]", None),
         ("null", None),
@@ -307,13 +305,10 @@ def test_both_forms_give_one_item_per_query_with_all_outputs(tmp_path: Path) -> 
 
 BAD = [
     ({"query_id": "q2", "outputs": []}, "query 'q2' has no gold outputs"),
-    ({"query_id": "q2", "outputs": None}, "query 'q2' has no gold outputs"),
-    ({"query_id": "q2"}, "query 'q2' has no gold outputs"),
     ({"query_id": "q2", "outputs": ["", "  "]}, "query 'q2' has only empty gold outputs"),
     ({"query_id": "q2", "outputs": "Paris"}, "the gold outputs of query 'q2' are not a list"),
     ({"query_id": "q2", "outputs": [1999]}, "a gold output of query 'q2' is not text: 1999"),
     ({"query_id": "q1", "outputs": ["again"]}, "query 'q1' occurs twice (first on line 2)"),
-    ({"id": "q2", "input": "?", "output": []}, "query 'q2' has no gold outputs"),
     ({"id": "q2", "input": "?", "output": ["x"]}, "an output of query 'q2' is not a JSON object"),
     ({"outputs": ["x"]}, 'no "query_id" in it'),
     ("{broken", "not valid JSON"),

@@ -227,7 +227,6 @@ BOTH = (9, 10)
         (RUN + "q1 Q0 c 3 1 t and more\n", [(3, "silent", BOTH, "extra columns")]),
         (RUN + "q1 Q0 c 3 high t\n", [(3, "silent", BOTH, "score not a number")]),
         (RUN + "q1 Q0 c 3 1,5 t\n", [(3, "silent", BOTH, "decimal comma")]),
-        (RUN + "q1 Q0 c 3 nan t\n", [(3, "silent", BOTH, "score not a number")]),
         (RUN + "q1 Q0 a 3 1 t\n", [(3, "fatal", BOTH, "duplicate")]),
         (RUN + "q1 Q0 c 3 2 t\n", [(3, "warning", BOTH, "ties")]),
         (RUN + "q1 Q0 c 3 1.99999999 t\n", [(3, "silent", (9,), "ties past float precision")]),

@@ -328,25 +328,6 @@ def test_after_cannot_judge_with_a_reason_the_passage_may_still_be_judged(
     assert "This topic: 1 of 2 rated, 1 left." in browser.get(address).text
 
 
-@pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
-def test_undo_of_a_judgment_restores_cannot_judge(open_team: Callable[..., Team], settings: str) -> None:
-    browser = open_team(settings).client("ada")
-    address = first(browser)
-    n_items = max(1, browser.get(address).text.count("data-question"))
-    for why in ("in another language", "cut off"):
-        judge(browser, address, "cannot-why", act="cannot", why=why)
-    after = judge(browser, address, **{f"item_{n}": "1" for n in range(1, n_items + 1)}).headers["location"]
-    undo = fields(browser.get(after).text, "undo-form")
-    assert browser.post("/assess", data={**undo, "act": "withdraw"}).headers["location"] == address
-    page = browser.get(address).text
-    assert 'You cannot judge it: <span dir="auto">cut off' in page
-    assert " checked" not in page
-    assert ' now"' not in page
-    # The same click again changes nothing.
-    assert browser.post("/assess", data={**undo, "act": "withdraw"}).status_code in (303, 409)
-    assert browser.get(address).text.count("You cannot judge it: ") == 1
-
-
 @pytest.mark.parametrize(
     ("typed", "trouble", "kept"),
     [
@@ -426,21 +407,6 @@ def test_guidelines_are_next_to_the_passage_with_html_shown_as_text(
     assert "<script>alert" not in page
 
 
-def test_whole_passages_are_judged_only_if_the_track_asks_for_it(
-    open_team: Callable[..., Team], track: Path
-) -> None:
-    browser = open_team("[judging]\nwhole_passage = true\n").client("ada")
-    address = first(browser)
-    page = browser.get(address).text
-    assert page.count("How well does it answer as a whole?") == 1
-    n = page.count("data-question")
-    judge(browser, address, **{f"item_{n}": "3"})
-    assert "perfectly relevant" in page
-    assert lines(track, "judgments.tsv") == [("q1-d03", "", "3", "ada", "")]
-    (track / "trecexam.toml").write_text((track / "trecexam.toml").read_text().replace("= true", "= false"))
-    assert "as a whole" not in browser.get(address).text
-
-
 def test_a_rating_outside_the_scale_is_rejected_and_nothing_is_written(
     open_team: Callable[..., Team], track: Path
 ) -> None:
@@ -449,14 +415,6 @@ def test_a_rating_outside_the_scale_is_rejected_and_nothing_is_written(
         assert judge(browser, first(browser), item_1=rating).status_code == 422
     assert judge(browser, first(browser)).headers["location"] == first(browser)
     assert not (track / "judgments.tsv").exists()
-
-
-def test_a_reason_is_required_if_the_track_requires_one(open_team: Callable[..., Team], track: Path) -> None:
-    browser = open_team(SCALE + "reason = true\n").client("ada")
-    address = first(browser)
-    assert judge(browser, address, item_1="1", why="").headers["location"] == address
-    assert not (track / "judgments.tsv").exists()
-    assert judge(browser, address, item_1="1", why="off the question").headers["location"] != address
 
 
 def test_without_a_plan_each_assessor_gets_what_nobody_else_judged(

@@ -70,13 +70,6 @@ def test_a_long_message_fits_into_a_cookie_that_browsers_accept(client: TestClie
         assert f"Added: {text[:200]}" in client.get(PAGE).text
 
 
-def test_findings_of_the_bank_checks_are_shown_on_the_page(client: TestClient, post: Post) -> None:
-    post(ADD, text="Query number q1", kind="question", who="Ann")
-    page = client.get(PAGE).text
-    assert "Check this item: a copy of the query." in page
-    assert '<p class="note bad">Check this item: a copy of the query</p>' in client.get(PAGE).text
-
-
 def test_of_two_concurrent_edits_of_an_item_the_second_is_a_conflict(
     client: TestClient, post: Post, track: Path
 ) -> None:

@@ -21,7 +21,6 @@ from trecexam.extensions.page.judging import (
     Wish,
     look,
 )
-from trecexam.extensions.page.trails import Trails
 
 
 @pytest.fixture
@@ -161,16 +160,6 @@ def test_unusual_urls_get_a_response(client: TestClient, address: str, status: i
             break
     assert answer.status_code == status
     assert text in answer.text
-
-
-def test_inactive_browsers_are_forgotten_and_only_our_cookies_are_accepted() -> None:
-    trails = Trails()
-    cookie, trail = trails.of("chosen by somebody else")
-    assert len(cookie) == 32
-    assert trails.of(cookie) == (cookie, trail)
-    for _ in range(300):
-        trails.of("")
-    assert trails.of(cookie)[0] != cookie
 
 
 @pytest.mark.parametrize("wish", [Wish(), Wish("nDCG@5")])

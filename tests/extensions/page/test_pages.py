@@ -305,16 +305,6 @@ class TestThereIsNothingYet:
         assert "official #" not in client.get("/").text
 
 
-def test_the_leaderboard_shows_groups(reading: TestClient, graded: Path) -> None:
-    rows = [line.split("\t") for line in (graded / "out" / "groups.tsv").read_text().splitlines()[1:]]
-    cells = re.findall(
-        r'<bdi>(run\d)</bdi></a>.*?</th><td class="n">.*?</td><td[^>]*><bdi>(\w+)</bdi></td>',
-        reading.get("/").text,
-    )
-    assert cells == [(run, group) for run, _, group in rows]
-    assert "Holm over all pairs of runs" in reading.get("/").text
-
-
 def test_the_leaderboard_compares_with_a_baseline(reading: TestClient, graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         compared = track.compare(baseline="run1")

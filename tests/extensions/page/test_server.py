@@ -213,14 +213,6 @@ def test_invalid_options_are_a_one_line_error(
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_without_the_extra_the_message_says_how_to_install_it(
-    track: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("trecexam.extensions.page.find_spec", lambda name: None)
-    assert run(["serve", str(track)]) == 2
-    assert "pip install '.[serve]'" in capsys.readouterr().err
-
-
 def test_a_public_address_always_needs_a_token(
     track: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -16,13 +15,11 @@ from rag_track import make_demo_with_two_graders
 from served import client_of, csrf_of, rows_of
 from starlette.testclient import TestClient
 from team import Team, users_file
-from worker_thread import Thread
 
 import trecexam
 from trecexam.cli.main import run
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
 from trecexam.extensions.page import urls
-from trecexam.extensions.page.judging import JudgeNext, look
 from trecexam.extensions.page.users import Users
 from trecexam.folder import TrackFolder
 
@@ -154,29 +151,6 @@ def test_people_rate_for_each_grader_in_a_separate_file(track: Path, grader: str
             counting = {name: loaded[name].override.ratings().table.rows for name in shown}
         assert {name for name, rows in counting.items() if rows} == {grader}
     assert [path.name for path in track.glob("overrides*")] == [file]
-
-
-def test_each_grader_has_its_own_list_and_trail_for_judging(track: Path) -> None:
-    make = lambda: Thread(look, track)  # noqa: E731
-    with JudgeNext(track, make=make, rest=0) as judging, client_of(track, judging=judging) as pages:
-        addresses = {}
-        for grader in ("rubric", "support", "second"):
-            for _ in range(1000):
-                answer = pages.get(f"/grader/{grader}/judge")
-                if answer.status_code == 303:
-                    break
-                time.sleep(0.02)
-            addresses[grader] = answer.headers["location"]
-            assert addresses[grader].startswith(f"/grader/{grader}/judge?")
-        # Trails are separate: what was shown for one grader is not in the trail of another.
-        pages.get(addresses["rubric"])
-        page = pages.get(addresses["second"]).text
-        assert "judge-previous" not in page
-        assert 'action="/grader/second/override"' in page
-        assert header(page) == {
-            "All graders": "/",
-            **{name: f"/grader/{name}/judge" for name in ("rubric", "support", "second")},
-        }
 
 
 def test_assessors_judge_blind_for_each_grader(track: Path, tmp_path: Path) -> None:

@@ -162,18 +162,6 @@ def test_neither_run_nor_grader_is_visible_before_the_first_label(client: TestCl
     assert address == JUDGE
 
 
-def test_the_sentence_is_in_context_next_to_the_passage_with_matches_highlighted(
-    client: TestClient,
-) -> None:
-    address = first(client)
-    while sentence_of(page := client.get(address).text) != "Pumps cost <i>time</i>.":
-        address = client.get(link(page, "next")).headers["location"]
-    assert '<span class="soft" dir="auto">Both move heat.</span>' in page
-    assert '<strong dir="auto">Pumps cost &lt;i&gt;time&lt;/i&gt;.</strong>' in page
-    assert '<span class="soft" dir="auto">Why?</span>' in page
-    assert "<mark>Pumps</mark> <mark>cost</mark> money." in page
-
-
 def test_a_label_is_saved_and_then_the_label_of_the_grader_is_shown(client: TestClient, track: Path) -> None:
     one = first(client)
     # Citations shared by two runs come first.

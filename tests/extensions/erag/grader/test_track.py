@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("httpx2")
 
-from erag_track import GOLD, QUERIES, SAYS, answer, erag_track, gold_file, jsonl, outputs_file
+from erag_track import QUERIES, SAYS, answer, erag_track, gold_file, jsonl, outputs_file
 from scripted_server import Exchange, Scripted, serving
 from support import ROOT
 
@@ -137,24 +137,6 @@ def test_the_command_uses_the_language_model_of_the_settings_and_stores_its_outp
     assert run([*words, "--metric", "rouge-l"]) == 0
     assert len(server.bodies) == 6
     assert not (root / "out").exists()
-
-
-def test_kilt_gold_outputs_include_the_query_texts(tmp_path: Path, server: Scripted) -> None:
-    root = erag_track(tmp_path / "track", server.url, name="openai")
-    (root / "queries.tsv").unlink()
-    gold = jsonl(
-        root / "gold.jsonl",
-        *(
-            {"id": q, "input": text, "output": [{"answer": a} for a in GOLD[q]]}
-            for q, text in QUERIES.items()
-        ),
-        {"id": "q77", "input": "not asked here", "output": [{"answer": "x"}]},
-    )
-    with trecexam.open_track(root) as track:
-        found = track.erag.score(gold, "em", measures=["Success@5"])
-    assert found.query_ids == ("q1", "q2", "q3")
-    assert [row.reason for row in found.rejected] == ["1 of its 4 queries not in the track, left out: 'q77'"]
-    assert found.mean("one", "Success@5") == pytest.approx(2 / 3)
 
 
 def test_refusals_errors_and_missing_texts_are_reported_and_count_as_0(
