@@ -29,7 +29,6 @@ from converters.lines import packing
 from converters.passages import read_passages
 
 CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus"
-PACKED = ("run.txt.bz2", "run.txt.xz", "run.txt.zst", "run.parquet")
 CASTORINI = {
     "query": {"text": "cats", "qid": 7},
     "candidates": [

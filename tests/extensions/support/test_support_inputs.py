@@ -179,9 +179,6 @@ def test_after_a_kill_only_pending_prompts_are_sent_again(tmp_path: Path) -> Non
 # Weighted precision and recall of support, against explicit sums.
 
 
-WEIGHTS = st.sampled_from([0.0, 0.5, 1.0])
-
-
 def test_a_response_of_four_sentences_has_the_scores_of_the_definition() -> None:
     # Full, partial, none, and a sentence without citations.
     precision, recall, f1 = support_scores([(1.0,), (0.5,), (0.0,), ()])
