@@ -164,7 +164,7 @@ def seconds(track: GradedTrack) -> list[str]:
 def cosines_of(track: GradedTrack) -> dict[str, Floats]:
     """query_id -> cosines of its passages and items, of the judged queries."""
     cosines = {}
-    for query_id in official_judgments(track).labels:
+    for query_id in official_judgments(track).judged:
         sheet = track.sheets[query_id]
         column = {item.item_id: place for place, item in enumerate(sheet.items)}
         cosines[query_id] = np.full(sheet.codes.shape, np.nan)
@@ -176,7 +176,7 @@ def cosines_of(track: GradedTrack) -> dict[str, Floats]:
 def judged(
     track: GradedTrack, cosines: Mapping[str, Floats], query_ids: Sequence[str]
 ) -> tuple[list[Floats], list[int]]:
-    labels = official_judgments(track).labels
+    labels = official_judgments(track).judged
     given, judgments = [], []
     for query_id in query_ids:
         row_of = track.sheets[query_id].row_of
