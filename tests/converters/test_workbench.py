@@ -78,31 +78,6 @@ def test_the_real_graded_pool_is_read_back_completely(graded: Path, tmp_path: Pa
             assert new.rstrip(b"\n") == orjson.dumps(orjson.loads(old))
 
 
-@pytest.mark.slow
-def test_the_real_graded_pool_has_every_judgment_rank_rating_and_answer(
-    graded: Path, real: list[PooledPassage]
-) -> None:
-    with gzip.open(graded) as file:
-        raw = [(query_id, row) for query_id, rows in map(json.loads, file) for row in rows]
-    for passage, (query_id, row) in zip(real, raw, strict=True):
-        data, (grades,) = row["paragraph_data"], row["exam_grades"]
-        assert (passage.query_id, passage.doc_id, passage.text) == (
-            query_id,
-            row["paragraph_id"],
-            row["text"],
-        )
-        assert [j.relevance for j in passage.judgments] == [j["relevance"] for j in data["judgments"]]
-        assert [(r.run, r.rank, r.score) for r in passage.rankings] == [
-            (r["method"], r["rank"], r["score"]) for r in data["rankings"]
-        ]
-        (grading,) = passage.gradings
-        assert [list(pair) for pair in grading.answers] == grades["answers"]
-        assert [(r.item_id, r.rating, r.kind) for r in grading.self_ratings] == [
-            (r["question_id"], r["self_rating"], "question") for r in grades["self_ratings"]
-        ]
-        assert (passage.rest, grading.rest) == ({}, {})
-
-
 def test_runs_and_judgments_of_the_real_pool_equal_its_files(real: list[PooledPassage]) -> None:
     assert sorted(qrels_of(real)) == sorted(converters.read(outside("dl19/qrels.txt")))
     runs = runs_of(real)

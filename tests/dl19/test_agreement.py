@@ -8,7 +8,6 @@ import heapq
 import json
 import math
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,10 +21,7 @@ from support import tsv_rows
 import trecexam
 from trecexam.cli.main import run
 from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement
-from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.relevance import Thresholds
-from trecexam.inputs.track_graders import open_folder
-from trecexam.outputs.grader_update import update_grader
 from trecexam.scores.labels import labels
 from trecexam.scores.raters import labels_of_both
 from trecexam.scores.ratings import QueryRatings
@@ -211,37 +207,6 @@ def test_cover_and_precision_equal_a_naive_computation(
                 len(reached) / len(possible) if possible else 0, abs=1e-6
             )
             assert values[name, query_id, "P(rel=4)@20"] == pytest.approx(precision, abs=1e-6)
-
-
-def test_a_scan_that_finds_nothing_new_calls_no_grader(track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("a grader was called")
-
-    monkeypatch.setattr("trecexam.graders.recorded.RecordedGrader.grade", refuse)
-    with trecexam.open_track(track) as opened:
-        assert not opened.update().changed
-
-
-def test_the_37th_run_evaluates_only_queries_whose_labels_change(track: Path, tmp_path: Path) -> None:
-    root = tmp_path / "track"
-    shutil.copytree(track, root, ignore=shutil.ignore_patterns("out"))
-    last = root / "runs" / "UNH_bm25.run"
-    content = last.read_bytes()
-    last.unlink()
-    with OpenTrack(open_folder(root)) as loaders:
-        loader = loaders.first
-        update_grader(loader)
-        before = loader.load()
-        values = before.run_values["rubric"]
-        evaluated = values.evaluated
-        last.write_bytes(content)
-        update_grader(loader)
-        after = loader.load()
-        touched = sum(after.sheets[q] is not sheet for q, sheet in before.sheets.items())
-        assert 0 < touched < 21
-        assert values.evaluated - evaluated == 21 + 36 * touched
-    for name in ("rubric.qrels", "leaderboard.tsv", "per_query.tsv", "correlation.tsv"):
-        assert (root / "out" / name).read_bytes() == (track / "out" / name).read_bytes()
 
 
 def test_judged_passages_change_denominators_but_no_rank_measure(

@@ -7,7 +7,7 @@ from campaign import campaign, to_rate
 
 from converters.records import Item
 from trecexam.config.sections import JudgingSection
-from trecexam.errors import RatingConflictError, TrecexamError
+from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import (
     CellKey,
     asked_items,
@@ -17,7 +17,7 @@ from trecexam.extensions.campaign.assessments import (
     record_assessment,
 )
 from trecexam.extensions.campaign.progress import judging_progress
-from trecexam.features.override.overriding import seen_token, take
+from trecexam.features.override.overriding import take
 from trecexam.track import selection
 
 ITEMS = (Item("q1", "q1/0", "Why?", "question"), Item("q1", "q1/1", "How?", "nugget"))
@@ -64,27 +64,6 @@ def test_each_person_has_separate_judgments_and_undo_restores_the_earlier_one(gr
         # Undoing nothing does not undo Bob's rating.
         with pytest.raises(TrecexamError, match="no rating to withdraw"):
             record_assessment(folder, query, "q1-d03", "", None, who="ada")
-
-
-def test_a_judgment_from_another_window_is_never_replaced_unseen(graded: Path) -> None:
-    with campaign(graded) as track:
-        query, folder = to_rate(track, "q1"), track.folder
-        first = record_assessment(folder, query, "q1-d03", "", 2, who="ada", seen=seen_token(None))
-        with pytest.raises(RatingConflictError, match="ada rated it 2"):
-            record_assessment(folder, query, "q1-d03", "", 1, who="ada", seen=seen_token(None))
-        assert record_assessment(folder, query, "q1-d03", "", 1, who="ada", seen=first.seen).rating == 1
-
-
-def test_cannot_judge_has_a_reason_and_reasons_can_be_required(graded: Path) -> None:
-    with campaign(graded, "[judging]\nreason = true\n") as track:
-        query, folder = to_rate(track, "q1"), track.folder
-        with pytest.raises(TrecexamError, match="say why it cannot be judged"):
-            record_assessment(folder, query, "q1-d03", "q1/0", "cannot", who="ada")
-        with pytest.raises(TrecexamError, match="give a reason"):
-            record_assessment(folder, query, "q1-d03", "q1/0", 3, who="ada")
-        cannot = record_assessment(folder, query, "q1-d03", "q1/0", "cannot", who="ada", why="in Welsh")
-        assert (cannot.rating, cannot.status, cannot.why) == (None, "cannot", "in Welsh")
-        assert track.override.ratings().table.rows[0][-1] == "cannot judge"
 
 
 def test_a_passage_is_done_when_all_is_judged_or_it_cannot_be_judged(graded: Path) -> None:

@@ -201,20 +201,6 @@ def test_an_import_adds_repeated_lines_as_often_as_given(
     assert import_judgments(empty_folder, table).n_new == 0
 
 
-def test_a_table_without_scales_is_imported_by_its_ratings(graded: Path, tmp_path: Path) -> None:
-    table = tmp_path / "table.tsv"
-    table.write_text(
-        "query_id\tdoc_id\titem_id\tassessor\trating\nq1\tq1-d00\t\tada\t2\nq1\tq1-d00\tq1/0\tada\t5\n"
-        "q1\tq1-d01\t\tada\tbest\n"
-    )
-    with campaign(graded) as track:
-        done = track.judging.take_in(table)
-        assert done.n_new == 2
-        assert "table.tsv:4: the rating is neither" in str(done.refused[0])
-        assert "\t2\tada\timported" in (graded / "judgments.tsv").read_text()
-        assert "q1/0\t5\tada\timported" in (graded / "overrides.tsv").read_text()
-
-
 def test_a_line_that_cannot_be_stored_does_not_stop_the_others(empty_folder: TrackFolder) -> None:
     table = empty_folder.root / "hostile.tsv"
     rows = [

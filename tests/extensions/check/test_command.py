@@ -305,18 +305,6 @@ def test_more_than_a_thousand_lines_per_topic_are_reported(tmp_path: Path) -> No
     assert not check_run(put(tmp_path, "".join(lines[:1000])))
 
 
-def test_unknown_topics_and_docnos_are_reported_at_their_first_line(tmp_path: Path) -> None:
-    path = put(tmp_path, RUN + "q2 Q0 x 1 1 t\nq3 Q0 x 1 1 t\n")
-    found = check_run(path, topics={"q1", "q3"}, docs=iter(["a", "b", "z"]))
-    assert summary_of(found) == [
-        (3, "warning", BOTH, "unknown topic"),
-        (3, "warning", BOTH, "unknown docno"),
-    ]
-    assert summary_of(check_qrels(put(tmp_path, QRELS, "qrels"), topics=["q9"], docs=["a", "b"])) == [
-        (1, "warning", BOTH, "unknown topic")
-    ]
-
-
 def test_a_missing_judged_topic_stops_trec_eval_10_and_no_common_topic_stops_both(tmp_path: Path) -> None:
     path = put(tmp_path, RUN)
     assert summary_of(check_run(path, judged=["q1", "q2"])) == [(None, "warning", (10,), "missing topic")]

@@ -65,6 +65,12 @@ def entries(folder: Path, name: str) -> list[tuple[str, str, float]]:
     return [(query_id, doc_id, float(score)) for query_id, _, doc_id, _, score, _ in rows]
 
 
+def evaluated(folder: Path, runs: Any, **more: Any) -> Any:
+    """These runs, with the bank and passages of the folder."""
+    inputs = {"bank": folder / "bank.questions.jsonl", "passages": folder / "passages.jsonl"}
+    return trecexam.evaluate(runs, **inputs, grader=HashGrader(), **more)
+
+
 def nested(rows: list[tuple[str, str, float]]) -> dict[str, dict[str, float]]:
     scores: dict[str, dict[str, float]] = {}
     for query_id, doc_id, score in rows:
@@ -103,14 +109,7 @@ def test_runs_in_every_form_give_the_values_of_the_folder_exactly(
         name: RUN_FORMS[form](entries(folder, name), folder / "runs" / f"{name}.run")
         for name in ("run0", "run1", "run2")
     }
-    with trecexam.evaluate(
-        runs,
-        bank=folder / "bank.questions.jsonl",
-        passages=folder / "passages.jsonl",
-        grader=HashGrader(),
-        measures=MEASURES,
-        settings=DEPTH,
-    ) as done:
+    with evaluated(folder, runs, measures=MEASURES, settings=DEPTH) as done:
         assert done.leaderboard.rows == track_rows
 
 
@@ -136,14 +135,7 @@ ALL_RUNS = {
 def test_all_runs_at_once_give_the_values_and_names_of_the_folder(
     form: str, folder: Path, track_rows: Any
 ) -> None:
-    with trecexam.evaluate(
-        ALL_RUNS[form](folder),
-        bank=folder / "bank.questions.jsonl",
-        passages=folder / "passages.jsonl",
-        grader=HashGrader(),
-        measures=MEASURES,
-        settings=DEPTH,
-    ) as done:
+    with evaluated(folder, ALL_RUNS[form](folder), measures=MEASURES, settings=DEPTH) as done:
         assert done.leaderboard.rows == track_rows
 
 
@@ -161,13 +153,7 @@ def test_files_get_the_names_that_a_track_gives_them(folder: Path, tmp_path: Pat
     }
     (drop / "x.jsonl").write_text(json.dumps(response) + "\n")
     (drop / ".hidden").write_text("no run")
-    with trecexam.evaluate(
-        drop,
-        bank=folder / "bank.questions.jsonl",
-        passages=folder / "passages.jsonl",
-        grader=HashGrader(),
-        measures="P@5",
-    ) as done:
+    with evaluated(folder, drop, measures="P@5") as done:
         assert {row.run for row in done.leaderboard.rows} == {"a", "b", "run1", "rag"}
     (tmp_path / "empty").mkdir()
     with pytest.raises(TrecexamError, match=r"not an empty folder$"):
@@ -175,14 +161,7 @@ def test_files_get_the_names_that_a_track_gives_them(folder: Path, tmp_path: Pat
 
 
 def test_an_evaluation_has_notes_and_correlates_its_own_measures(folder: Path) -> None:
-    with trecexam.evaluate(
-        folder / "runs",
-        bank=folder / "bank.questions.jsonl",
-        passages=folder / "passages.jsonl",
-        official=folder / "qrels.txt",
-        grader=HashGrader(),
-        measures=nDCG @ 5,
-    ) as done:
+    with evaluated(folder, folder / "runs", official=folder / "qrels.txt", measures=nDCG @ 5) as done:
         assert done.notes == done.leaderboard.notes
         assert done.leaderboard.measures == ("nDCG@5",)
         found = done.correlate(official_measures="P@5")
@@ -272,12 +251,7 @@ def test_recorded_grades_may_be_rows_and_nothing_is_printed(
 def test_the_track_stays_usable_after_evaluation_and_removes_its_folder(
     folder: Path, temporary: Path
 ) -> None:
-    track = trecexam.evaluate(
-        {"run0": folder / "runs" / "run0.run"},
-        bank=folder / "bank.questions.jsonl",
-        passages=folder / "passages.jsonl",
-        grader=HashGrader(),
-    ).track
+    track = evaluated(folder, {"run0": folder / "runs" / "run0.run"}).track
     gc.collect()
     assert [row.run for row in track.leaderboard(["P(rel=4)@5"]).rows] == ["run0"]
     assert track.folder.root.is_relative_to(temporary)
@@ -318,12 +292,7 @@ def test_in_a_given_folder_grades_are_kept_and_runs_are_added(folder: Path, tmp_
 
 
 def test_rejected_inputs_are_in_the_warnings_and_below_the_table(folder: Path) -> None:
-    with trecexam.evaluate(
-        {"mine": {"q1": {"q1-d01": 2, "<nowhere>": 1}, "q8": {"q1-d01": 1}}},
-        bank=folder / "bank.questions.jsonl",
-        passages=folder / "passages.jsonl",
-        grader=HashGrader(),
-    ) as done:
+    with evaluated(folder, {"mine": {"q1": {"q1-d01": 2, "<nowhere>": 1}, "q8": {"q1-d01": 1}}}) as done:
         assert any("<nowhere>" in line for line in done.leaderboard.notes)
         assert any("not among the grader" in line and "q8" in line for line in done.leaderboard.notes)
         html = done._repr_html_()

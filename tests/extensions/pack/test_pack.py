@@ -139,15 +139,6 @@ def test_a_cell_that_the_pack_lacks_is_graded_by_the_model_or_says_so(
         track.update()
 
 
-def test_other_settings_of_the_grader_need_the_grader(packed: Path, tmp_path: Path, no_model: None) -> None:
-    root = tmp_path / "again"
-    unpack(packed, root)
-    with (root / "trecexam.toml").open("a") as settings:
-        settings.write("[grader]\ncut_points = [0.1, 0.2, 0.3, 0.4, 0.5]\n")
-    with trecexam.open_track(root) as track, pytest.raises(AssertionError, match="the model was asked for"):
-        track.update()
-
-
 def test_peoples_ratings_and_a_recording_are_packed(tmp_path: Path, capsys: Capture) -> None:
     root = make_small_track(tmp_path / "track")
     record_grades(root)
@@ -179,18 +170,6 @@ def test_a_track_is_not_packed_before_its_out_is_up_to_date_or_without_a_grader(
         settings.write('[grader]\nmodel = "nowhere/at-all-x/y"\n')
     assert run(["export", "pack", str(root), "-o", str(tmp_path / "p")]) == 2
     assert "model 'nowhere/at-all-x/y' is not a folder here" in capsys.readouterr().err
-    assert not (tmp_path / "p").exists()
-
-
-def test_a_track_that_is_too_large_to_be_unpacked_is_not_packed(
-    packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("trecexam.extensions.pack.packing.LARGEST", 10_000)
-    with (
-        trecexam.open_track(packed.parent / "track", grader=HashGrader()) as track,
-        pytest.raises(TrecexamError, match="an input cannot be read, or all together have more than"),
-    ):
-        track.export.pack(tmp_path / "p")
     assert not (tmp_path / "p").exists()
 
 

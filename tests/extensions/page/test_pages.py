@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from served import client_of, rows_of
 from starlette.testclient import TestClient
-from support import hashed_rating, make_small_track, write_run
+from support import hashed_rating, write_run
 
 import trecexam
 from trecexam.extensions.page import urls
@@ -280,29 +280,6 @@ class TestThereIsNothingYet:
             "/section/holes",
         ):
             assert client.get(path).status_code == 200
-
-    def test_without_grades_the_page_says_that_nothing_is_graded(
-        self, tmp_path: Path, open_client: Callable[..., TestClient]
-    ) -> None:
-        root = make_small_track(tmp_path / "track")
-        (root / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
-        (root / "grades.jsonl").write_text("")
-        client = open_client(root)
-        html = client.get("/").text
-        assert "Nothing is graded yet" in html
-        assert "0 of 144 cells graded" in html
-        assert "0.0000" not in html
-        assert "trecexam watch" in html
-        assert "not graded yet" in client.get(urls.passage("q1", "q1-d00")).text
-        assert client.get("/disagreements").status_code == 200
-
-    def test_without_official_judgments_the_page_says_how_to_compare(
-        self, track: Path, open_client: Callable[..., TestClient]
-    ) -> None:
-        (track / "qrels.txt").unlink()
-        client = open_client(track)
-        assert "qrels.txt" in client.get("/disagreements").text
-        assert "official #" not in client.get("/").text
 
 
 def test_the_leaderboard_compares_with_a_baseline(reading: TestClient, graded: Path) -> None:

@@ -61,41 +61,6 @@ def test_recorded_labels_need_no_model_and_no_texts(tmp_path: Path) -> None:
     assert means == {"good": 0.5, "poor": pytest.approx(1 / 2 / 3 / 2, abs=1e-6)}
 
 
-def test_a_sentence_of_two_runs_is_recorded_with_the_citations_of_each(tmp_path: Path) -> None:
-    root = make_cited_track(tmp_path / "track", name="recorded", recorded="labels.tsv")
-    for run_, cited in (("one", 0), ("two", 1)):
-        given = response(run_, "q1", ("Pumps do.", [cited]), references=["q1-heat", "q1-cost"])
-        write_responses(root / "runs" / f"{run_}.jsonl", given)
-    (root / "labels.tsv").write_text(
-        "run\tquery_id\tsentence\tdoc_id\tlabel\none\tq1\t1\tq1-heat\tfull_support\n"
-        "two\tq1\t1\tq1-cost\tpartial_support\n"
-    )
-    # Cells that are not in the file stay ungraded.
-    assert run(["watch", str(root), "--once"]) == 1
-    known = {row[:4]: row[4] for row in labels(root / "out" / "support.tsv")}
-    assert known["one", "q1", "1", "q1-heat"] == "full_support"
-    assert known["two", "q1", "1", "q1-cost"] == "partial_support"
-
-
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        ({"key_env": "NO_SUCH_KEY"}, "another one in `key_env` in [graders.support]"),
-        ({"name": "embedding", "model": "no/such"}, "or set `model` in [graders.support]"),
-        ({"budget_tokens": 1}, "`budget_tokens` = 1 in [graders.support] is reached"),
-    ],
-)
-def test_an_error_names_the_settings_section_it_belongs_to(
-    tmp_path: Path, settings: dict[str, object], reason: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with serving(judging) as server:
-        root = make_cited_track(tmp_path / "track", server.url, **settings)
-        assert run(["watch", str(root), "--once"]) in {1, 2}
-        shown = capsys.readouterr().err
-        assert reason in shown
-        assert "[grader]" not in shown
-
-
 def test_an_empty_answer_leaves_out_only_its_query(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
