@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from learnable import make_learnable
-from near import near
 
 from trecexam.cli.main import run
 
@@ -146,18 +145,6 @@ def test_an_incomplete_track_is_processed_or_rejected_in_one_line(
 # Tracks with runs, texts and judgments but no test bank.
 
 
-GRADERS = """
-[graders.first]
-kind = "rubric"
-name = "embedding"
-
-[graders.second]
-kind = "rubric"
-name = "recorded"
-recorded = "grades.jsonl"
-"""
-
-
 @pytest.fixture
 def inputs(tmp_path: Path) -> Path:
     root = make_learnable(tmp_path / "inputs", queries=6)
@@ -189,43 +176,12 @@ def test_judgments_with_other_ids_are_reported_with_both_ids(
         assert words[0] == "fill" or f"there are {len(lines)} judgments, all outside of the pool" in said
 
 
-@pytest.fixture
-def of_several_graders(bankless: Path) -> Path:
-    config = (bankless / "trecexam.toml").read_text().split("[grader]")[0]
-    (bankless / "trecexam.toml").write_text(config + GRADERS)
-    (bankless / "grades.jsonl").write_text("")
-    return bankless
-
-
 def run_command(
     capsys: pytest.CaptureFixture[str], root: Path, *arguments: str, status: int = 0
 ) -> tuple[str, str]:
     capsys.readouterr()
     assert run([arguments[0], str(root), *arguments[1:]]) == status
     return capsys.readouterr()
-
-
-BOARD = ["leaderboard", "--labels", "learned"]
-
-
-@pytest.mark.slow
-def test_learning_needs_no_bank_and_gives_the_same_result_as_with_one(
-    bankless: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def shown() -> str:
-        both = (*run_command(capsys, bankless, "learn"), *run_command(capsys, bankless, *BOARD))
-        return "".join(both)
-
-    without = shown()
-    assert "test bank" not in without
-    (bankless / "bank.questions.jsonl").write_text(
-        "".join(
-            f'{{"query_id": "q{at}", "query_text": "q{at}a", "questions": '
-            f'[{{"question_id": "q{at}/1", "question_text": "what of q{at}a"}}]}}\n'
-            for at in range(6)
-        )
-    )
-    assert near(without, shown())
 
 
 def test_holes_are_filled_by_learned_labels_without_a_grader(
@@ -250,20 +206,6 @@ def test_holes_are_filled_by_learned_labels_without_a_grader(
     _, err = run_command(capsys, bankless, "fill", "-o", str(output))
     assert "filled by learned labels; cross-validation here" in err
     assert output.read_text() == filled
-
-
-def test_what_learn_writes_for_a_grader_that_is_not_the_first_is_found_again(
-    of_several_graders: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The first grader labels no documents, so that the second one's files hold the learned labels."""
-    config = of_several_graders / "trecexam.toml"
-    config.write_text(config.read_text().replace('kind = "rubric"', 'kind = "support"', 1))
-    _, err = run_command(capsys, of_several_graders, "learn")
-    assert f"written: {of_several_graders / 'out' / 'second' / 'learned.qrels'}" in err
-    run_command(capsys, of_several_graders, *BOARD)
-    output = of_several_graders / "filled.qrels"
-    _, err = run_command(capsys, of_several_graders, "fill", "--by", "learned", "-o", str(output))
-    assert "nobody has checked" not in err
 
 
 def test_init_suggests_learning_if_there_are_judgments_and_no_bank(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -318,41 +317,3 @@ def test_a_custom_prompt_grades_support(tmp_path: Path) -> None:
             track.update()
         assert {row[-1] for row in labels(root) if row[3] in PASSAGES} == {"full_support"}
         assert any(text.startswith("Does The sea is salt. say") for text in prompts_sent(server))
-
-
-def test_all_301_responses_of_a_system_are_scored_by_stored_labels(tmp_path: Path) -> None:
-    source = outside("rag24/responses.gpt-4o.jsonl.gz")
-    given = [json.loads(line) for line in gzip.decompress(source.read_bytes()).splitlines()]
-    root = tmp_path / "track"
-    (root / "runs").mkdir(parents=True)
-    (root / "runs" / "gpt4o.jsonl.gz").write_bytes(source.read_bytes())
-    (root / "queries.tsv").write_text("".join(f"{row['topic_id']}\ta question\n" for row in given))
-    (root / "trecexam.toml").write_text('[graders.support]\nname = "recorded"\nrecorded = "labels.tsv"\n')
-    run_ = given[0]["run_id"]
-    names = ("no_support", "partial_support", "full_support")
-    lines, expected, uncited, words = ["run\tquery_id\tsentence\tdoc_id\tlabel"], [], 0, 0
-    for row in given:
-        weights, cited = [], []
-        for place, sentence in enumerate(row["answer"], 1):
-            words += len(sentence["text"].split())
-            uncited += not sentence["citations"]
-            weights.append(0.0)
-            if sentence["citations"]:
-                rating = (len(sentence["text"]) + place) % 3
-                doc_id = row["references"][sentence["citations"][0]]
-                lines.append(f"{run_}\t{row['topic_id']}\t{place}\t{doc_id}\t{names[rating]}")
-                weights[-1] = rating / 2
-                cited.append(rating / 2)
-        expected.append((sum(cited) / len(cited) if cited else 0, sum(weights) / len(weights)))
-    (root / "labels.tsv").write_text("\n".join(lines) + "\n")
-    with trecexam.open_track(root) as track:
-        track.update()
-    (row,) = tsv_rows(root / "out" / "support_runs.tsv")
-    assert int(row["responses"]) == len(given) == 301
-    assert [float(row["SupportP"]), float(row["SupportR"])] == pytest.approx(
-        [sum(values) / 301 for values in zip(*expected, strict=True)], abs=1e-6
-    )
-    assert float(row["words"]) == pytest.approx(words / 301, abs=1e-6)
-    sentences = sum(len(each["answer"]) for each in given)
-    assert float(row["uncited"]) == pytest.approx(uncited / sentences, abs=1e-6)
-    assert (row["out_of_range"], row["no_label"], len(labels(root))) == ("0", "0", sentences)
