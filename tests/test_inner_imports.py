@@ -58,7 +58,7 @@ PERMITTED = {
         "trecexam.extensions.ragval.extra_outputs",
         "trecexam.inputs.dropped_runs",
     },
-    "pyarrow": {"trecexam.cli.export", "trecexam.extensions.campaign.cli.commands"},
+    "pyarrow": {"trecexam.cli.export", "trecexam.cli.init", "trecexam.extensions.campaign.cli.commands"},
     "numpy": {"trecexam.extensions.check.cli"},
     "pydantic": {
         "trecexam",

@@ -44,6 +44,8 @@ class Extension:
         features: each a `trecexam.feature.Feature`: files in out/, sections of the report and
             of the live page, plots.
         graders: each a `trecexam.graders.Factory`, by the name that `name` in [grader] has for it.
+        bank_commands: of its graders, those whose language model can write a test bank, too, and the
+            command that has it written, without `trecexam`.
         settings: sections of trecexam.toml, each a subclass of `trecexam.config.Section`, by name.
         teacher: fills holes by what judgments teach: see `trecexam.features.fill.teaching.Teacher`.
         elsewhere: has graders' and writers' work done on other machines: `CLUSTER` of the extension cluster.
@@ -56,6 +58,7 @@ class Extension:
     commands: Mapping[str, Command] = field(default_factory=dict)
     features: tuple[str, ...] = ()
     graders: Mapping[str, str] = field(default_factory=dict)
+    bank_commands: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     teacher: str | None = None
     elsewhere: str | None = None

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 
 from converters.unpacking import ENDINGS
 from trecexam.config import CONFIG_NAME, TrackConfig, TrackSection, load_config
+from trecexam.config.track_config import bank_commands
 from trecexam.errors import LackingError, TrackError, quoted
 
 #: A prompt of this ending is a file of the user's, not a published one.
@@ -210,7 +211,7 @@ class TrackFolder:
                 return tuple(sorted(paths))
             if self.write_bank is not None:
                 raise self.no_bank_yet()
-            command = "ragval questions" if self.config.grader.name == "ragval" else "bank generate"
+            command = bank_commands().get(self.config.grader.name, "bank generate")
             has_labels = self.qrels() is not None or self.config.track.dataset is not None
             raise TrackError(
                 "no test bank: put bank.<name>.jsonl here, one line a query with its questions, or have a "

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from trecexam.graders import Grader
     from trecexam.grades.grading import Progress
     from trecexam.grades.status import Status
-    from trecexam.inputs.measure_names import MeasureLike, Measures
+    from trecexam.inputs.track_graders import MeasureLike, Measures
     from trecexam.outputs.updates import Update
     from trecexam.results.frames import Library
     from trecexam.results.plots.paper import PaperFigure
@@ -187,8 +187,9 @@ class Track:
         Raises:
             TrecexamError, ConversionError: none can.
         """
-        selected = self._selected
-        each = selected.each(lambda view: view.estimate(view.load(), retry_errors=retry_errors))
+        from trecexam.grades.grading import estimate
+
+        each = self._selected.each(lambda view: estimate(view, view.load(), retry_errors=retry_errors))
         return reduce(Estimate.plus, each)
 
     def status(self) -> Status:

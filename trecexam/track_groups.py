@@ -25,18 +25,16 @@ from trecexam.files.stamps import Rejected
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import MeasuredTime
-from trecexam.grades.grading import Graded, Progress
-from trecexam.grades.grading_time import measure_time
+from trecexam.grades.grading import Graded, Progress, forget_errors, lost_grades, measure_time
 from trecexam.grades.loaded_track import has_bank
-from trecexam.grades.lost_grades import lost_grades
-from trecexam.grades.missing_banks import estimate_missing_banks, forget_unread_answers
 from trecexam.grades.official import official_judgments
 from trecexam.grades.rejected import all_rejected
 from trecexam.grades.selection import Selection
 from trecexam.grades.sheets import Counts
 from trecexam.inputs.kind import Kind
-from trecexam.inputs.measure_names import Measures
-from trecexam.inputs.track_pool import count_judged_outside
+from trecexam.inputs.missing_banks import estimate_missing_banks, forget_unread_answers
+from trecexam.inputs.pool import count_judged_outside
+from trecexam.inputs.track_graders import Measures
 from trecexam.results.frames import Library
 from trecexam.results.result import Tables
 from trecexam.scores.labels import LabelRule, subtopic_qrels
@@ -97,8 +95,8 @@ class Grading(Group):
             for loader in loaders:
                 Outputs(loader.folder).forget()
                 loader.track.open_to_write()
-            n_unread = forget_unread_answers(track.loaders, [loader.name for loader in loaders])
-            return n_unread + sum(loader.forget_errors() for loader in loaders)
+            n_unread = forget_unread_answers(track.folder, track.loaders.files, track.names)
+            return n_unread + sum(map(forget_errors, loaders))
 
     def estimate_time(self) -> MeasuredTime | None:
         """Estimate how long `update` grades on this machine, by a small sample that is not stored.
@@ -113,7 +111,8 @@ class Grading(Group):
 
     def estimate_banks(self) -> dict[str, Estimate]:
         """Estimate what writing the missing test banks takes, by grader; asks nobody."""
-        return estimate_missing_banks(self._track.loaders, self._track.names)
+        track = self._track
+        return estimate_missing_banks(track.folder, track.loaders.files, track.names)
 
     @property
     def kind(self) -> Kind:

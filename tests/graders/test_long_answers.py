@@ -21,21 +21,9 @@ from trecexam.graders.replies import read_reply
 SIZE = 3_500_000
 #: Endless output of broken models and servers.
 PARTS = (
-    *(
-        "4 ",
-        "4\n",
-        "\n",
-        " ",
-        "\t\n",
-        "[{",
-        '["a", ',
-        "'a', ",
-        "final score: ",
-        "the final ",
-        "<think>",
-        "```\n",
-    ),
-    *("relevance: 4 ", "**", "*a ", "Question: ", "A) a B) b ", "answer: ", '"\\', "1. what?\n", "a", "("),
+    *("4 ", "4\n", "\n", " ", "\t\n", "[{", '["a", ', "'a', ", "final score: ", "the final ", "<think>"),
+    *("```\n", "relevance: 4 ", "**", "*a ", "Question: ", "A) a B) b ", "answer: ", '"\\', "1. what?\n"),
+    *("a", "("),
 )
 ITEM = Item("q", "q/1", "What is it?", "question", gold_answers=("Paris",))
 #: One for each parser.

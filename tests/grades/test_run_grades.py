@@ -121,18 +121,6 @@ def recorded(root: Path) -> Path:
     return root
 
 
-def test_commands_name_the_run_in_a_pipe_and_on_a_terminal(
-    recorded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = recorded
-    for _ in range(2):
-        assert run(["leaderboard", str(root)]) == 0
-        printed = capsys.readouterr()
-        assert "queries" in printed.out.splitlines()[0]
-        (line,) = [line for line in printed.out.splitlines() if "late" in line]
-        assert "0.0000" not in line
-
-
 def test_a_run_without_a_grade_is_compared_with_none(track: trecexam.Track) -> None:
     compared = track.compare()
     assert "late" not in compared.groups

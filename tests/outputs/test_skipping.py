@@ -17,7 +17,7 @@ from support import HashGrader, hashed_rating, make_small_track, write_run
 import trecexam
 from trecexam.grades import open_track
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.inputs.track_inputs import TrackInputs
+from trecexam.inputs.inputs import TrackInputs
 from trecexam.outputs import outputs
 
 CELLS = {"rubric.qrels", "rubric.subtopics.qrels"}

@@ -219,16 +219,6 @@ def test_queries_missing_from_the_bank_are_noted_and_left_out(
     assert names == {"run0", "run1", "run2", "again", "more", "more2"}
 
 
-def test_a_file_of_measures_by_run_is_rejected_as_such(small_track: Path, hash_grader: HashGrader) -> None:
-    (small_track / "runs" / "scores.json").write_text('{"bm25": {"nDCG@10": 0.3, "P(rel=2)@5": 1}}')
-    (small_track / "runs" / "other.json").write_text('{"q79": {"nDCG@10": 0.3, "q1-d00": 1}}')
-    reasons = {row.file: row.reason for row in update(small_track, hash_grader).rejected}
-    assert reasons == {
-        "runs/scores.json": "values of measures, not a run: drop the run files of 'bm25' instead",
-        "runs/other.json": "none of its queries ('q79') is among the grader's queries ('q1', 'q2', ...)",
-    }
-
-
 def test_a_duplicate_run_is_noted(small_track: Path, hash_grader: HashGrader) -> None:
     path = small_track / "runs" / "run1.run"
     (small_track / "runs" / "run1.run.gz").write_bytes(gzip.compress(path.read_bytes()))

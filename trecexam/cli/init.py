@@ -15,7 +15,6 @@ from converters.errors import ConversionError
 from trecexam.errors import plain_reason, quoted
 from trecexam.extension import named
 from trecexam.files.stamps import sniffed
-from trecexam.inputs.input_files import read_bank_file
 from trecexam.results.text import plural
 
 if TYPE_CHECKING:
@@ -268,6 +267,8 @@ def _say_judged_outside(root: Path) -> None:
 
 def _next(folder: TrackFolder) -> str:
     """Return what to do after `init`; in a track with judgments also what can be done without a bank."""
+    from trecexam.inputs.inputs import read_bank_file
+
     root, grader = quoted(folder.root), folder.config.grader
     watch = f"trecexam watch {root} --once"
     banks = folder.bank(optional=True)

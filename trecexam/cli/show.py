@@ -86,8 +86,7 @@ def lines(texts: Iterable[str]) -> None:
 
 def human(track: Track) -> None:
     """Print how much of what is shown people rated, if they did."""
-    summary = track.override.summary()
-    if summary["who"]:
-        from trecexam.grades.diagnostics import human_line
+    from trecexam.grades.diagnostics import human_notes
 
-        click.echo(human_line(summary), err=True)
+    for line in human_notes(track.override.summary()):
+        click.echo(line, err=True)

@@ -9,14 +9,16 @@ from typing import Any, TypeVar
 
 from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, create_model, model_serializer
 
-from trecexam.config.graders import GraderSection, NamedGrader
-from trecexam.config.language_models import GeneratorSection, Section
 from trecexam.config.sections import (
     CellsSection,
+    GeneratorSection,
+    GraderSection,
     JudgingSection,
+    NamedGrader,
     RaySection,
     ReportPageSection,
     ScoresSection,
+    Section,
     TrackSection,
     WatchSection,
 )
@@ -25,8 +27,6 @@ from trecexam.extension import extensions, named
 
 CONFIG_NAME = "trecexam.toml"
 S = TypeVar("S", bound=Section)
-#: Graders whose model can write, too.
-LANGUAGE_MODELS = ("openai", "causal", "seq2seq")
 #: What a model costs and which of its versions it is go with the model.
 _OF_THE_MODEL = ("revision", "price_in", "price_out")
 
@@ -68,11 +68,10 @@ class TrackConfig(Section):
 
     @property
     def has_writer(self) -> bool:
-        """Whether a language model is named that can write test banks: in [generator], or in [grader]."""
-        generator, grader = self.generator, self.grader
-        if generator.model is not None or generator.base_url is not None or generator.name is not None:
-            return True
-        return grader.name in LANGUAGE_MODELS or (grader.name == "ragval" and grader.model is not None)
+        """True where [generator] or [grader] names a language model that can write test banks."""
+        writer = self.generator
+        is_named = (writer.name, writer.model, writer.base_url) != (None, None, None)
+        return is_named or self.grader.name in bank_commands()
 
     @property
     def has_judging(self) -> bool:
@@ -184,6 +183,13 @@ def purse_of(config: TrackConfig, name: str | None) -> str:
         return "grader"
     fields_set = config.graders[name].model_fields_set
     return f"graders.{name}" if fields_set & {"name", "budget", "budget_tokens"} else "grader"
+
+
+@cache
+def bank_commands() -> Mapping[str, str]:
+    """Return the graders whose language model can write a test bank, too, and the command for that."""
+    declared = (command for extension in extensions() for command in extension.bank_commands.items())
+    return {"openai": "bank generate", **dict(declared)}
 
 
 @cache

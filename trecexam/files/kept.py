@@ -21,7 +21,6 @@ from trecexam.files.atomic import replace
 HEAD = 128
 #: The largest file of the track that is read as a whole, in bytes.
 LARGEST = 2**31
-_HEAD = re.compile(rb"trecexam-kept (\d{1,15}) [0-9a-f]{64} *\n")
 
 
 def read_regular(path: Path, largest: int = LARGEST) -> bytes:
@@ -71,7 +70,8 @@ def sealed(name: str, payload: bytes, version: int = 1) -> bytes:
 def unsealed(name: str, content: memoryview, version: int = 1) -> memoryview | None:
     """Return the payload that `sealed` put at the start of the content; None where it is damaged."""
     head = bytes(content[:HEAD])
-    payload = content[HEAD : HEAD + _length(head)]
+    length = re.match(rb"trecexam-kept (\d{1,15}) ", head)
+    payload = content[HEAD : HEAD + (int(length[1]) if length else 0)]
     return payload if head == _head(name, payload, version) else None
 
 
@@ -104,9 +104,3 @@ def _head(name: str, payload: bytes | memoryview, version: int) -> bytes:
     digest = hashlib.sha256(f"{version} {name}\n".encode(errors="surrogateescape"))
     digest.update(payload)
     return f"trecexam-kept {len(payload)} {digest.hexdigest()}".ljust(HEAD - 1).encode() + b"\n"
-
-
-def _length(head: bytes) -> int:
-    """Read the length of a payload in its head; 0 where it is none."""
-    match = _HEAD.fullmatch(head)
-    return int(match[1]) if match else 0

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 from trecexam.errors import LockedError, TrecexamError
 
 
-@contextmanager
+@contextlib.contextmanager
 def exclusive_lock(path: Path) -> Iterator[None]:
     """Wait until nobody else writes; what two people say must not overwrite each other."""
     fd = open_lock_file(path, 0o666)
@@ -56,34 +55,29 @@ class TrackLock:
 
     def __enter__(self) -> TrackLock:
         self._fd = open_lock_file(self.path, 0o644)
-        if not self._take():
-            pid = os.pread(self._fd, 32, 0).decode(errors="replace").strip() or "unknown"
-            os.close(self._fd)
-            raise LockedError(
-                f"process {pid} is already {self._doing}; stop it, or let it do the work", path=self.path
-            ) from None
         try:
+            # `holder` takes the lock for an instant; that must not turn a writer away.
+            for pause in (0.02, 0.1, 0.0):
+                with contextlib.suppress(BlockingIOError):
+                    fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                time.sleep(pause)
+            else:
+                pid = os.pread(self._fd, 32, 0).decode(errors="replace").strip() or "unknown"
+                raise LockedError(
+                    f"process {pid} is already {self._doing}; stop it, or let it do the work", path=self.path
+                )
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
-        except OSError as error:
+        except (OSError, LockedError) as error:
             # Left open, it would hold the lock for as long as this process lives.
             os.close(self._fd)
+            if isinstance(error, LockedError):
+                raise
             raise TrecexamError(f"cannot be written: {error.strerror}", path=self.path) from None
         return self
 
-    def _take(self) -> bool:
-        # `holder` takes the lock for an instant; that must not turn a writer away.
-        for pause in (0.02, 0.1, 0.0):
-            try:
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-            except OSError:
-                time.sleep(pause)
-        return False
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         os.ftruncate(self._fd, 0)
         os.close(self._fd)
 

@@ -12,8 +12,7 @@ from trecexam.errors import GraderError
 from trecexam.results.text import plural
 
 T = TypeVar("T")
-#: Passages, or prompts, of each part of the sample. The first has the model loaded; the last that is done
-#: gives the pace, as it fills batches best.
+#: Passages, or prompts, of each part of the sample. The first loads the model; the last one gives the pace.
 _PARTS = (1, 4, 16, 64)
 #: Seconds of work after which no further part is begun.
 _ENOUGH = 3.0

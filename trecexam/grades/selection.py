@@ -13,7 +13,7 @@ from trecexam.grades.diagnostics import grades_notes
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.grades.open_track import GraderView, OpenTrack
-from trecexam.inputs.measure_names import Measures, names_of
+from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.notes import CHANGES, Note
 from trecexam.results.result import Result
 

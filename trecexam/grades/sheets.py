@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from converters.records import Item
 from trecexam.bank.model import asked_digest, item_digest
 from trecexam.config import UnparsedPolicy
-from trecexam.grades.overrides import QueryOverrides
+from trecexam.inputs.overrides import QueryOverrides
 from trecexam.scores.ratings import QueryRatings
 
 #: Codes of a cell without a rating; ratings themselves are 0..5.
@@ -130,20 +130,20 @@ class Sheet:
         """blake2b of the cells, their codes and people's ratings: equal exactly when all of these are."""
         people = self.overrides and self.overrides.token
         content = repr((self.query_id, self.doc_ids, self.items, people)).encode(errors="surrogatepass")
-        return hashlib.blake2b(self.token + content + self.codes.tobytes(), digest_size=16).digest()
+        return hashlib.blake2b(self.token.encode() + content + self.codes.tobytes(), digest_size=16).digest()
 
     @cached_property
-    def token(self) -> bytes:
-        """Key of these cells, whatever their grades: 16 bytes of blake2b."""
+    def token(self) -> str:
+        """Key of these cells, whatever their grades: 16 bytes of blake2b, hex."""
         content = hashlib.blake2b(digest_size=16)
         lengths = [-1 if text is None else len(text) for text in self.texts]
         content.update(np.array([len(self.texts), *lengths], np.int64).tobytes())
-        content.update("".join(text or "" for text in self.texts).encode(errors="surrogatepass"))
+        content.update("".join(filter(None, self.texts)).encode(errors="surrogatepass"))
         for item in self.items:
             content.update(asked_digest(item) + item_digest(item))
         if self.cells is not None:
             content.update(b"cells" + self.cells.tobytes())
-        return content.digest()
+        return content.hexdigest()
 
     @property
     def without_text(self) -> frozenset[str]:
@@ -211,7 +211,7 @@ def count_cells(sheets: Iterable[Sheet]) -> Counts:
     total = dict.fromkeys(Counts.__dataclass_fields__, 0)
     for sheet in sheets:
         codes = sheet.flat()
-        no_text = sum(text is None for text in sheet.texts)
+        no_text = sheet.texts.count(None)
         total["cells"] += codes.size
         total["ok"] += int((codes >= 0).sum())
         total["passages"] += len(sheet.doc_ids)

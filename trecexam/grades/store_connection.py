@@ -49,14 +49,7 @@ REMEDY = "the store may be damaged; restore a copy, or move it away and grade an
 _NOT_AS_STORED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 
 
-def _size(path: Path) -> int:
-    status = stamp(path)
-    return 0 if status is None else status.size
-
-
-def _inode(path: Path) -> int | None:
-    status = stamp(path)
-    return None if status is None else status.inode
+_NO_FILE = Stamp(0, 0, 0, 0)
 
 
 class StoreConnection:
@@ -84,51 +77,46 @@ class StoreConnection:
                     "is a folder, a pipe or a device, not a file: move it away and put the store back",
                     path=path,
                 )
-            self._db = self._connect() if write else self._connect_read_only()
-        self._inode = _inode(path)
+            self._db = self._connect()
+        self._inode = (stamp(path) or _NO_FILE).inode
 
     def _connect(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        db = sqlite3.connect(self.path, isolation_level=None, timeout=self._patience, check_same_thread=False)
+        uri = f"file:{quote(str(self.path.absolute()))}"
+        if self.write:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            return self._open(uri)
         try:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
-            if not self._has_tables(db):
-                self._make_tables(db)
+            return self._open(f"{uri}?mode=ro")
+        except sqlite3.OperationalError:
+            # Beside a WAL, SQLite wants to make a file even to read, unless told that nobody writes.
+            return self._open(f"{uri}?immutable=1" if self.path.exists() else ":memory:")
+
+    def _open(self, target: str) -> sqlite3.Connection:
+        db = sqlite3.connect(
+            target, uri=True, isolation_level=None, timeout=self._patience, check_same_thread=False
+        )
+        try:
+            if self.write:
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA synchronous = NORMAL")
+            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+            if version not in (0, VERSION):
+                raise StoreError(
+                    f"made by another trecexam (store version {version}, known here: {VERSION}); use "
+                    "that, or move the store away and grade anew",
+                    path=self.path,
+                )
+            if version == 0 and "?" in target:
+                # It was killed before its tables were made: a store without grades.
+                db.close()
+                return self._open(":memory:")
+            if version == 0:
+                # executescript commits what came before, so the transaction is part of the script.
+                db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
         except BaseException:
             db.close()
             raise
         return db
-
-    def _connect_read_only(self) -> sqlite3.Connection:
-        file_uri = f"file:{quote(str(self.path.absolute()))}"
-        # Beside a WAL, SQLite wants to make a file even to read, unless told that nobody writes.
-        for mode in ("?mode=ro", "?immutable=1"):
-            if not self.path.exists():
-                break
-            db = sqlite3.connect(
-                file_uri + mode,
-                uri=True,
-                isolation_level=None,
-                timeout=self._patience,
-                check_same_thread=False,
-            )
-            try:
-                if self._has_tables(db):
-                    return db
-                db.close()
-                break
-            except sqlite3.OperationalError:
-                db.close()
-                if mode == "?immutable=1":
-                    raise
-            except BaseException:
-                db.close()
-                raise
-        # There is none yet, or it was killed before its tables were made: one without grades.
-        empty = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self._make_tables(empty)
-        return empty
 
     def close(self) -> None:
         self._db.close()
@@ -146,7 +134,7 @@ class StoreConnection:
 
     def is_replaced(self) -> bool:
         """Return True if the opened file is gone, or another one in its place: what is stored is lost."""
-        return _inode(self.path) != self._inode
+        return (stamp(self.path) or _NO_FILE).inode != self._inode
 
     def at_rest(self, *, settle: bool = False) -> Stamp | None:
         """Return the file's stamp, or None while the last grades are in its WAL.
@@ -155,12 +143,12 @@ class StoreConnection:
             settle: move them into the file first, where nobody reads it right now.
         """
         wal = self.path.with_name(f"{self.path.name}-wal")
-        if settle and self.write and _size(wal):
+        if settle and self.write and (stamp(wal) or _NO_FILE).size:
             with self._errors():
                 self._db.execute("PRAGMA busy_timeout = 0")
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 self._db.execute(f"PRAGMA busy_timeout = {round(1000 * self._patience)}")
-        return None if _size(wal) else stamp(self.path)
+        return None if (stamp(wal) or _NO_FILE).size else stamp(self.path)
 
     def check(self) -> None:
         """Have SQLite look for damage, once: 0.9 seconds where a million grades are stored.
@@ -182,21 +170,6 @@ class StoreConnection:
         """Return another number whenever another connection changed the file since the last call."""
         with self._errors():
             return int(self._db.execute("PRAGMA data_version").fetchone()[0])
-
-    def _has_tables(self, db: sqlite3.Connection) -> bool:
-        """Return True if its tables were made; StoreError if by another version of trecexam."""
-        version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        if version not in (0, VERSION):
-            raise StoreError(
-                f"made by another trecexam (store version {version}, known here: {VERSION}); use that, or "
-                "move the store away and grade anew",
-                path=self.path,
-            )
-        return version == VERSION
-
-    def _make_tables(self, db: sqlite3.Connection) -> None:
-        # executescript commits what came before, so the transaction is part of the script.
-        db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -29,19 +29,6 @@ from trecexam.results.text import plural, shorten_list
 _COMPARED_FIRST = 20
 
 
-def _has_measures(run: Run) -> bool:
-    """Return True where measures are in place of documents: {"bm25": {"nDCG@10": 0.3}}."""
-    # Imports ir_measures.
-    from trecexam.scores.measures import measure
-
-    try:
-        for name in run.ranking(run.query_ids[0]):
-            measure(name)
-    except ValueError:
-        return False
-    return True
-
-
 class RunContent(NamedTuple):
     """A token of a run: its file and, where its queries are known by their texts, a digest of these."""
 
@@ -106,14 +93,31 @@ class DroppedRuns:
             rejected: gets a row for each file, line and response that is not accepted.
         """
         texts = hashlib.sha256(json.dumps(sorted(query_texts.items())).encode()).hexdigest()
-        self._read_again_after_changes(texts)
-        readable = self._readable(query_texts, hold, rejected)
+        track = self.folder.config.track
+        how = track.pool, track.unit, track.truncate, self.whole_answers, track.exclude_query_document, texts
+        reading = f"run {' '.join(map(str, how))}"
+        if reading != self._reading:
+            # Other settings, or other texts of queries, make something else of the same files.
+            self._files.forget(self._reading)
+            self._reading = reading
+        readable: dict[Path, Dropped] = {}
+        accepted: dict[Path, Dropped] = {}
+        own_texts: dict[str, str] = {}
         incomplete: list[str] = []
-        in_bank = {
-            path: self._in_bank(path, dropped, bank, rejected, incomplete)
-            for path, dropped in readable.items()
-        }
-        accepted = {path: dropped for path, dropped in in_bank.items() if dropped is not None}
+        for path in self.folder.run_files():
+            if path in hold and not self._files.has(self._reading, path):
+                continue
+            try:
+                dropped = self._dropped(path, query_texts, frozen=path in hold)
+                self._check(path, dropped, own_texts)
+            except ConversionError as error:
+                rejected.append(Rejected(self.folder.shown(path), error.line, error.reason, "file"))
+                continue
+            readable[path] = dropped
+            own_texts.update(dropped.texts)
+            in_bank = self._in_bank(path, dropped, bank, rejected, incomplete)
+            if in_bank is not None:
+                accepted[path] = in_bank
         documents, other_texts = self._documents(accepted)
         # Of several graders each may take other runs, and a run has one name: that among all there are.
         named = accepted if self.folder.grader is None else readable
@@ -141,34 +145,6 @@ class DroppedRuns:
     def forget_missing(self) -> None:
         """Remove the kept columns of files that are gone."""
         self._columns.forget(but=set(self.folder.run_files()))
-
-    def _read_again_after_changes(self, texts: str) -> None:
-        """Forget what was made of files with other settings, or other texts of queries."""
-        track = self.folder.config.track
-        how = track.pool, track.unit, track.truncate, self.whole_answers, track.exclude_query_document, texts
-        reading = f"run {' '.join(map(str, how))}"
-        if reading != self._reading:
-            self._files.forget(self._reading)
-            self._reading = reading
-
-    def _readable(
-        self, query_texts: Mapping[str, str], hold: Collection[Path], rejected: list[Rejected]
-    ) -> dict[Path, Dropped]:
-        """Return the files that can be read, whatever their queries."""
-        readable: dict[Path, Dropped] = {}
-        texts: dict[str, str] = {}
-        for path in self.folder.run_files():
-            if path in hold and not self._files.has(self._reading, path):
-                continue
-            try:
-                dropped = self._dropped(path, query_texts, frozen=path in hold)
-                self._check(path, dropped, texts)
-            except ConversionError as error:
-                rejected.append(Rejected(self.folder.shown(path), error.line, error.reason, "file"))
-                continue
-            readable[path] = dropped
-            texts.update(dropped.texts)
-        return readable
 
     def _dropped(self, path: Path, query_texts: Mapping[str, str], *, frozen: bool) -> Dropped:
         if dangling := dangling_link(path):
@@ -274,9 +250,6 @@ class DroppedRuns:
             f"none of its queries ({shorten_list(run.query_ids, dots=True)}) is among the grader's queries "
             f"({shorten_list(bank.items, 2, dots=True) or 'none'}){hint}"
         )
-        if _has_measures(run):
-            runs = shorten_list(run.query_ids, 3, dots=True)
-            reason = f"values of measures, not a run: drop the run files of {runs} instead"
         return Rejected(self.folder.shown(path), self._line_of(path, run.query_ids[0]), reason, "file")
 
     def _left_out(self, accepted: Mapping[Path, Dropped], bank: Bank) -> Iterator[str]:

@@ -18,20 +18,22 @@ from converters.lines import stoppable
 from trecexam.files.stamps import Rejected, fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.grades.cell_order import is_useful
-from trecexam.grades.diagnostics import (
-    answered_cautions,
-    left_out_runs,
-    order_cautions,
-    run_grades_notes,
-    without_vital,
-)
+from trecexam.grades.diagnostics import coverage_notes, left_out_runs, run_grades_notes
 from trecexam.grades.evaluation import official_values, own_leaderboard, rubric_values
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.grading import Progress
-from trecexam.grades.lost_grades import lost_grades, refuse_lost_grades, stored_grades
+from trecexam.grades.grading import (
+    Progress,
+    grade,
+    lost_grades,
+    refuse_lost_grades,
+    stored_grades,
+    usage,
+    with_new_settings,
+)
 from trecexam.grades.open_track import GraderView
 from trecexam.grades.rejected import left_out, not_computable, rejected_rows
 from trecexam.grades.sheets import Counts
+from trecexam.inputs.measures import order_cautions, without_vital
 from trecexam.outputs.features import features
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.updates import Update
@@ -92,14 +94,14 @@ def update_grader(
                 outputs.forget()
             loader.track.open_to_write()
             loader.forget_missing()
-            track = loader.with_new_settings(loader.load(hold))
+            track = with_new_settings(loader, loader.load(hold))
             if stop is not None and stop():
                 raise StoppedError
     except StoppedError:
         return Update(True, 0, 0, Counts(), (), complete=False, written=()), lambda: None
     doing("the batch in hand, then all of out/")
     along = _along_the_way(loader, outputs, track, progress, written)
-    track, outcome = loader.grade(track, along, stop)
+    track, outcome = grade(loader, track, along, stop)
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
     # Imports numpy's BLAS, whose threads take more time to wait for one another than to multiply.
@@ -108,8 +110,8 @@ def update_grader(
     with threadpool_limits(1, user_api="blas"), _not_collected():
         # Where grading was stopped, what it brought is written.
         halt = stop if stop is not None and not stop() else lambda: False
-        usage = loader.grading.usage()
-        all_written = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
+        used = usage(loader)
+        all_written = outputs.write(track, rejected, used, halt, doing, complete=outcome.complete)
         written(track)
     complete = outcome.complete and all_written
     doing("what is kept for the next update")
@@ -120,7 +122,7 @@ def update_grader(
             changed, said = feature.updated(track)
             notes += said
             if changed:
-                outputs.finish(track, rejected, usage, complete=True)
+                outputs.finish(track, rejected, used, complete=True)
                 outputs.changed += changed
 
     def remembered() -> None:
@@ -130,7 +132,7 @@ def update_grader(
                 runs=len(track.runs),
                 counts=asdict(track.counts),
                 rejected=rejected,
-                stored=[value for pair in stored_grades(loader).items() for value in pair],
+                stored=stored_grades(loader),
                 environments=loader.store.n_environments(),
             )
         with contextlib.suppress(OSError, AttributeError):
@@ -151,7 +153,7 @@ def update_grader(
         (
             *without_vital(track.measures, track.bank),
             *run_grades_notes(track),
-            *answered_cautions(own_leaderboard(track)),
+            *coverage_notes(track, own_leaderboard(track), track.bank.query_ids),
         ),
         (
             *left_out_runs(track),
@@ -190,7 +192,7 @@ def _along_the_way(
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1, user_api="blas"):
-            outputs.write(now, rejected_rows(now), loader.grading.usage(), complete=False)
+            outputs.write(now, rejected_rows(now), usage(loader), complete=False)
             written(now)
         end = time.monotonic()
         due = end + max(every, _LESS_OFTEN * (end - begun))

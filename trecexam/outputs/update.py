@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from converters.errors import ConversionError
 from trecexam.errors import LackingError, LockedError, StoreError, TrecexamError, cannot_go_on
+from trecexam.grades import grading
 from trecexam.grades.grading import Graded, Progress
-from trecexam.grades.lost_grades import refuse_lost_grades
-from trecexam.grades.missing_banks import write_missing_banks
 from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.missing_banks import write_missing_banks
 from trecexam.outputs.earlier_files import move_histories, stale_files
 from trecexam.outputs.grader_update import update_grader
 from trecexam.outputs.joint_outputs import JointOutputs
@@ -46,10 +46,21 @@ def update(
         StoreError, LockedError: the store cannot be used, whichever the grader.
         TrecexamError, ConversionError: with the reason, if no grader can go on.
     """
+
+    def prompts_done(name: str, done: int, total: int) -> None:
+        if progress is not None:
+            progress(Progress(done, total, name, "prompts of its bank"))
+
+    def stopped_or_held() -> bool:
+        # Nuggets may be made from files that are being written now.
+        return bool(hold) or (stop is not None and stop())
+
     move_histories(loaders.folder, tuple(loaders))
     names = tuple(loaders) if only is None else (only,)
     # All of them first: other graders ask about the queries that have items.
-    banks = write_missing_banks(loaders, names, progress, stop, hold, doing)
+    banks = write_missing_banks(
+        loaders.folder, loaders.files, names, prompts_done, stopped_or_held, doing, loaders.spent_by_graders
+    )
     errors = dict(banks.errors)
     several = len(loaders) > 1
     joint = JointOutputs(loaders, hold, errors) if several else None
@@ -107,9 +118,9 @@ def grade(
 
     def run(name: str, named: Callable[[Progress], None]) -> Graded:
         loader = loaders[name]
-        refuse_lost_grades(loader)
+        grading.refuse_lost_grades(loader)
         loader.track.open_to_write()
-        return loader.grade(loader.load(), named, stop)[1]
+        return grading.grade(loader, loader.load(), named, stop)[1]
 
     done = _run_each(loaders, names, progress, stop, errors, run)
     if len(names) == len(done) == 1:

@@ -352,3 +352,15 @@ def test_undecidable_checks_are_omitted_and_unused_inputs_are_listed(desk: Desk,
     told = "\n".join(json.loads(capsys.readouterr().out)["notes"])
     assert "people.qrels contains all " in told
     assert "looks like qrels: is --qrels meant?" in told
+
+
+def test_a_warning_about_a_run_is_logged_once_however_often_it_is_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "qrels.txt").write_text("q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 1\n")
+    (tmp_path / "a.run").write_text("".join(f"q1 Q0 d{n} {n} {-n} a extra\n" for n in range(1, 5)))
+    (tmp_path / "b.run").write_text("q1 Q0 d2 1 1 b\n")
+    read_inputs([tmp_path / "qrels.txt"], [tmp_path / "a.run", tmp_path / "b.run"])
+    assert [record.getMessage() for record in caplog.records if "has 7 columns" in record.getMessage()] == [
+        f"{tmp_path / 'a.run'}: has 7 columns; the first six count: query_id Q0 doc_id rank score tag"
+    ]

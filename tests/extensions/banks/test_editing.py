@@ -15,7 +15,7 @@ from converters.bank import read_bank
 from trecexam.errors import ItemConflictError, LockedError, TrecexamError
 from trecexam.extensions.banks.editing import Edited, items_to_edit
 from trecexam.files.track_lock import TrackLock
-from trecexam.grades.overrides import digest_of
+from trecexam.inputs.overrides import digest_of
 
 BANK = "bank.questions.jsonl"
 

@@ -18,27 +18,29 @@ from trecexam.extensions.campaign.assessments import (
 )
 from trecexam.extensions.campaign.progress import judging_progress
 from trecexam.features.override.overriding import take
+from trecexam.inputs.overrides import JudgingScale
 from trecexam.track import selection
 
 ITEMS = (Item("q1", "q1/0", "Why?", "question"), Item("q1", "q1/1", "How?", "nugget"))
+SCALE = JudgingScale(("no", "yes"), "a test")
 QUERY = (Item("q1", "q1", "the query", "query"),)
 
 
 @pytest.mark.parametrize(
-    ("settings", "items", "asked"),
+    ("settings", "scale", "items", "asked"),
     [
-        ({}, ITEMS, ("q1/0", "q1/1")),
-        ({"whole_passage": True}, ITEMS, ("q1/0", "q1/1", "")),
-        ({"scale": ["no", "yes"]}, ITEMS, ("",)),
-        ({"scale": ["no", "yes"], "whole_passage": False}, ITEMS, ("q1/0", "q1/1")),
-        ({}, QUERY, ("",)),
-        ({}, (), ("",)),
+        ({}, None, ITEMS, ("q1/0", "q1/1")),
+        ({"whole_passage": True}, None, ITEMS, ("q1/0", "q1/1", "")),
+        ({}, SCALE, ITEMS, ("",)),
+        ({"whole_passage": False}, SCALE, ITEMS, ("q1/0", "q1/1")),
+        ({}, None, QUERY, ("",)),
+        ({}, None, (), ("",)),
     ],
 )
 def test_the_questions_on_a_passage_follow_the_settings_and_the_bank(
-    settings: dict[str, object], items: tuple[Item, ...], asked: tuple[str, ...]
+    settings: dict[str, object], scale: JudgingScale | None, items: tuple[Item, ...], asked: tuple[str, ...]
 ) -> None:
-    assert asked_items(JudgingSection(**settings), items) == asked  # type: ignore[arg-type]
+    assert asked_items(JudgingSection(**settings), scale, items) == asked  # type: ignore[arg-type]
 
 
 def test_each_person_has_separate_judgments_and_undo_restores_the_earlier_one(graded: Path) -> None:

@@ -101,14 +101,14 @@ def test_the_grades_equal_those_of_a_local_run(
 @pytest.fixture
 def hashing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A grader `hash`, here and in workers."""
-    monkeypatch.setattr("trecexam.graders.registry._places", lambda: {"hash": "ray_cluster:HASH"})
+    monkeypatch.setattr("trecexam.graders._places", lambda: {"hash": "ray_cluster:HASH"})
     monkeypatch.setattr("trecexam.extensions.cluster.grader.recipe_of", lambda *_: HashRecipe())
 
 
 def test_the_manifest_describes_the_environment_of_the_workers(
     cluster: Any, track: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trecexam.graders.registry._places", lambda: {"hash": "ray_cluster:PLACED"})
+    monkeypatch.setattr("trecexam.graders._places", lambda: {"hash": "ray_cluster:PLACED"})
     monkeypatch.setattr("trecexam.extensions.cluster.grader.recipe_of", lambda *_: PlacedRecipe())
     root = track('name = "hash"', cluster.address)
     cells = len(graded(root))

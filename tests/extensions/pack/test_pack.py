@@ -17,7 +17,7 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.extensions.pack.packing import unpack
-from trecexam.graders.registry import available
+from trecexam.graders import available
 
 Capture = pytest.CaptureFixture[str]
 

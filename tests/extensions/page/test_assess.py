@@ -26,6 +26,8 @@ from trecexam.features.override import overriding
 from trecexam.folder import TrackFolder
 
 SCALE = '[judging]\nscale = ["off topic", "related", "to the point"]\nguidelines = "guide.md"\n'
+#: What assessors judge where no scale is set, in a track that has official judgments.
+ITEMS = "[judging]\nwhole_passage = false\n"
 PLAN = (
     PlannedTask("ada", "q1", "q1-d03"),
     PlannedTask("ada", "q1", "q1-d00"),
@@ -54,7 +56,7 @@ def open_team(track: Path, tmp_path: Path) -> Iterator[Callable[..., Team]]:
     tokens |= add_tokens(path, ["bob"])
 
     def team(settings: str = "", plan: tuple[PlannedTask, ...] = PLAN) -> Team:
-        opened.append(client_of(prepared(track, settings, plan), users=Users(path)))
+        opened.append(client_of(prepared(track, settings or ITEMS, plan), users=Users(path)))
         return Team(opened[-1].__enter__().app, path, tokens)
 
     yield team
@@ -340,7 +342,7 @@ def test_after_cannot_judge_with_a_reason_the_passage_may_still_be_judged(
 def test_an_error_in_a_note_is_shown_next_to_it_and_no_input_is_lost(
     open_team: Callable[..., Team], track: Path, settings: str, typed: str, trouble: str, kept: str
 ) -> None:
-    browser = open_team(settings + ("" if settings else "[judging]\n") + "reason = true\n").client("ada")
+    browser = open_team(settings + ("" if settings else ITEMS) + "reason = true\n").client("ada")
     address = first(browser)
     answer = judge(browser, address, item_1="2", note=typed, why="clear")
     assert answer.status_code == 422
@@ -407,6 +409,22 @@ def test_guidelines_are_next_to_the_passage_with_html_shown_as_text(
     assert "<script>alert" not in page
 
 
+def test_whole_passages_are_judged_only_if_the_track_asks_for_it(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    (track / "qrels.txt").unlink()
+    browser = open_team("[judging]\nwhole_passage = true\n").client("ada")
+    address = first(browser)
+    page = browser.get(address).text
+    assert page.count("How well does it answer as a whole?") == 1
+    n = page.count("data-question")
+    judge(browser, address, **{f"item_{n}": "3"})
+    assert "partially relevant and complete" in page
+    assert lines(track, "overrides.tsv") == [("q1-d03", "", "3", "ada", "")]
+    (track / "trecexam.toml").write_text((track / "trecexam.toml").read_text().replace("= true", "= false"))
+    assert "as a whole" not in browser.get(address).text
+
+
 def test_a_rating_outside_the_scale_is_rejected_and_nothing_is_written(
     open_team: Callable[..., Team], track: Path
 ) -> None:
@@ -420,6 +438,7 @@ def test_a_rating_outside_the_scale_is_rejected_and_nothing_is_written(
 def test_without_a_plan_each_assessor_gets_what_nobody_else_judged(
     open_team: Callable[..., Team], track: Path
 ) -> None:
+    (track / "qrels.txt").unlink()
     team = open_team(SCALE, ())
     ada, bob = team.client("ada"), team.client("bob")
     address = first(ada)
@@ -434,6 +453,7 @@ def test_without_a_plan_each_assessor_gets_what_nobody_else_judged(
 def test_without_a_plan_concurrent_judgments_of_a_passage_are_both_accepted(
     open_team: Callable[..., Team], track: Path
 ) -> None:
+    (track / "qrels.txt").unlink()
     team = open_team(SCALE, ())
     ada, bob = team.client("ada"), team.client("bob")
     address = first(ada)
@@ -455,6 +475,7 @@ def test_without_a_plan_concurrent_judgments_of_a_passage_are_both_accepted(
 def test_without_a_plan_a_passage_judged_meanwhile_is_accepted_only_with_an_unmodified_form(
     open_team: Callable[..., Team], track: Path
 ) -> None:
+    (track / "qrels.txt").unlink()
     team = open_team(SCALE, ())
     ada, bob = team.client("ada"), team.client("bob")
     address = first(ada)

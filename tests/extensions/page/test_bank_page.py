@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from converters.bank import read_bank
 from trecexam.extensions.page import urls
-from trecexam.grades.overrides import digest_of
+from trecexam.inputs.overrides import digest_of
 
 Post = Callable[..., Any]
 PAGE = urls.bank("q1")

@@ -41,6 +41,17 @@ def test_the_passage_page_offers_the_official_scale_with_words(client: TestClien
     assert offered(client.get(urls.passage("q1", "q1-d03")).text) == list(enumerate(TREC))
 
 
+def test_so_does_the_page_to_judge_which_leaves_out_what_is_judged_officially(track: Path) -> None:
+    (track / "qrels.txt").write_text("q1 0 q1-d00 3\nq2 0 q2-d00 0\n")
+    with client_of(track) as client:
+        client.post("/who", data={"who": "Ann", "csrf": csrf_of(client)})
+        page = client.get("/assess", follow_redirects=True).text
+        n_pooled = sum(head.n_passages for head in client.app.state.live.view.heads.values())  # type: ignore[attr-defined]
+    buttons = re.findall(r'<button name="item-1" value="(\d)"[^>]*>([^<]+) <kbd>', page)
+    assert buttons == [(str(value), text) for value, text in enumerate(TREC)]
+    assert f"0 of {n_pooled - 2} passages rated" in page
+
+
 @pytest.mark.parametrize(
     ("best", "words"),
     [(1, ["not relevant", "relevant"]), (2, ["not relevant", "relevant", "highly relevant"])],

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -61,16 +62,19 @@ def read_inputs(
     ]
     larger = _larger(qrels, labels, notes) if len(labels) == 2 else None
     files = list(dict.fromkeys(_run_files(runs, notes)))
-    reader = _Reader(labels, common, files)
+    with _each_warning_once():
+        reader = _Reader(labels, common, files)
+        missing = [query for query in common if query not in reader.answered]
+        if missing and reader.names:
+            reader = _Reader(labels, [query for query in common if query in reader.answered], files)
     if not reader.names:
         for error in reader.rejected:
             raise error
         raise TrecexamError(
             f"no run ranks anything for the {plural(len(common), 'judged query')}: check --runs"
         )
-    if missing := [query for query in common if query not in reader.answered]:
+    if missing:
         notes.append(f"left out {plural(len(missing), 'judged query')} for which no run ranks anything")
-        reader = _Reader(labels, [query for query in common if query in reader.answered], files)
     judge_ranking = None if judge_run is None else converters.read(judge_run, "run")
     judge_rows = None if judge_ranking is None else (judge_ranking.name, reader.rows_of(judge_ranking)[0])
     named = name_runs(reader.names, Path(os.path.commonpath([path.parent for path in reader.names])))
@@ -102,6 +106,24 @@ def read_inputs(
         tuple(map(str, reader.rejected)),
         "" if larger is None else short[larger],
     )
+
+
+@contextmanager
+def _each_warning_once() -> Iterator[None]:
+    """Log each warning about a file once, though a run may be read several times."""
+    seen: set[str] = set()
+
+    def is_new(record: logging.LogRecord) -> bool:
+        n_seen = len(seen)
+        seen.add(record.getMessage())
+        return len(seen) > n_seen
+
+    logger = logging.getLogger("converters")
+    logger.addFilter(is_new)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_new)
 
 
 def _larger(qrels: Sequence[Path], labels: Sequence[Labels], notes: list[str]) -> int | None:

@@ -16,8 +16,7 @@ from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing.asking import ShowProgress, Stop
 from trecexam.graders.writing.base import Writer
-from trecexam.inputs.measure_names import Measures
-from trecexam.inputs.track_graders import usable_folders
+from trecexam.inputs.track_graders import Measures, usable_folders
 
 
 class BankAccessor(BankEditing):

@@ -24,13 +24,14 @@ from trecexam.extensions.banks.board_changes import (
     query_states,
 )
 from trecexam.extensions.banks.changes import BankChange, bank_changes
-from trecexam.grades.diagnostics import human_notes, without_vital
+from trecexam.grades.diagnostics import human_notes
 from trecexam.grades.evaluation import rubric_values
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.open_track import GraderView
 from trecexam.grades.sheets import ungraded_items
 from trecexam.inputs.inputs import whole_bank
-from trecexam.inputs.measure_names import Measures, names_of
+from trecexam.inputs.measures import without_vital
+from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.terminal import printable
 from trecexam.scores.leaderboard import Average, leaderboard
 from trecexam.scores.measures import measure
@@ -72,7 +73,7 @@ def bank_diff(
         () if queries[0] == queries[1] else _compared(loader.config, printed, sides, (common, common)),
         () if replaced or len(track_files) < 2 else tuple(loader.folder.shown(path) for path in track_files),
     )
-    return difference.with_notes(*human_notes(loader.load()), *summary(difference))
+    return difference.with_notes(*human_notes(loader.load().override_summary()), *summary(difference))
 
 
 def _reached(former: _Evaluated, later: _Evaluated) -> dict[tuple[str, str], tuple[int, int]]:

@@ -29,8 +29,8 @@ from trecexam.extensions.banks.checks import BankFinding, check_lines
 from trecexam.files import atomic as files
 from trecexam.files.track_lock import TrackLock, exclusive_lock
 from trecexam.folder import TrackFolder
-from trecexam.grades.overrides import digest_of
 from trecexam.inputs.inputs import query_texts
+from trecexam.inputs.overrides import digest_of
 from trecexam.inputs.typed_text import MAX_ITEM, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.track_groups import Group
 
@@ -139,7 +139,7 @@ class BankEditing(Group):
         """Changes an item's text and keeps its id and answer key; `update` then grades only this item.
 
         Args:
-            seen: `trecexam.grades.overrides.digest_of` the item that the person saw; None to change it
+            seen: `trecexam.inputs.overrides.digest_of` the item that the person saw; None to change it
                 whatever it is by now.
 
         Raises:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from converters.bank_lines import BankLine
 from converters.records import Item
-from trecexam.grades.missing_banks import lines_of
+from trecexam.inputs.missing_banks import lines_of
 
 
 def item_line(item: Item, query_text: str) -> bytes:

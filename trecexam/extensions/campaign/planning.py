@@ -56,7 +56,8 @@ def plan_judging(
     names = tuple(typed("an assessor's name", name, MAX_WHO) for name in assessors)
     _check(names, topics_each, overlap, budget)
     opinions = opinions_of(track)
-    items_by_query = {q: asked_items(track.config.judging, items) for q, items in track.bank.items.items()}
+    judging, scale = track.config.judging, track.judging_scale
+    items_by_query = {q: asked_items(judging, scale, items) for q, items in track.bank.items.items()}
 
     def done(task: PlannedTask) -> bool:
         of_person = opinions.get(task.assessor, {})

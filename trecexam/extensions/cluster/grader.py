@@ -14,8 +14,8 @@ from trecexam.config import GraderSection, RaySection
 from trecexam.errors import GraderError
 from trecexam.extensions.cluster.pool import Lost, Pool
 from trecexam.folder import PROMPT_SUFFIXES
+from trecexam.graders import available
 from trecexam.graders.base import Answer, Cell, Grader, UngradedError
-from trecexam.graders.registry import available
 
 
 class WorkerAnswer(NamedTuple):

@@ -28,11 +28,10 @@ from trecexam.graders.meter import Usage
 from trecexam.graders.writing.create import create_writer
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Graded, count_missing
-from trecexam.grades.official import never_judged, never_judged_note
 from trecexam.grades.open_track import GraderView
-from trecexam.inputs.inputs import Needs, read_inputs
-from trecexam.inputs.texts import Texts
-from trecexam.inputs.track_inputs import TrackInputs
+from trecexam.inputs.inputs import Needs, TrackInputs, read_inputs
+from trecexam.inputs.official import never_judged, never_judged_note
+from trecexam.inputs.pool import Texts
 from trecexam.results.notes import LOST, Note
 from trecexam.results.text import plural
 

@@ -28,7 +28,7 @@ from trecexam.grades.diagnostics import NO_RUNS
 from trecexam.grades.evaluation import check_runs, leaderboard
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress
-from trecexam.grades.official import Official
+from trecexam.inputs.official import Official
 from trecexam.inputs.sources import LEARNED_IDENTITY, LEARNED_QRELS
 from trecexam.results.result import Result
 from trecexam.results.table import Table, Value, rounded, to_json

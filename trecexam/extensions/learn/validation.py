@@ -31,7 +31,7 @@ from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.teaching import GRADER, LEARNED, NOTHING
 from trecexam.graders.base import identity_digest
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import Official
+from trecexam.inputs.official import Official
 from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table

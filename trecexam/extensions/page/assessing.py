@@ -113,7 +113,7 @@ class Desk:
         # Of all passages the same.
         if query_id not in self._asked:
             items = () if pooled is None else pooled.items
-            self._asked[query_id] = asked_items(self.folder.config.judging, items)
+            self._asked[query_id] = asked_items(self.folder.config.judging, self.view.scale, items)
         return self._asked[query_id]
 
     def is_done(self, task: Task) -> bool:
@@ -215,6 +215,8 @@ class Desk:
             assert pooled_query is not None
             for doc_id in pooled_query.doc_ids:
                 item_ids = self.asked(query_id, doc_id)
+                if "" in item_ids and doc_id in pooled_query.judged:
+                    continue
                 judgments = [pooled_query.human.get((doc_id, item_id)) for item_id in item_ids]
                 judged_by_others = all(row is not None and row.who != self.who for row in judgments)
                 if not judged_by_others or self._spoke(query_id, doc_id, item_ids):
@@ -227,7 +229,8 @@ class Desk:
             state = self.view.query(query_id)
             assert state is not None
             citing = _citing(state) if self.view.is_cited else None
-            cached = _Pooled(part.state, state.items, _by_retrieved(state), state.human, citing)
+            judged = frozenset(state.judgments)
+            cached = _Pooled(part.state, state.items, _by_retrieved(state), state.human, judged, citing)
             self._kept[query_id] = cached
         return None if part is None else cached
 
@@ -239,6 +242,7 @@ class Desk:
 class _Pooled:
     """A query's part, items, passages to judge in order, and effective ratings.
 
+    `judged`: passages with an official judgment, which nobody is asked to judge as a whole.
     `citing`: passage -> the ids of the sentences that cite it; None where all items belong to each.
     """
 
@@ -246,6 +250,7 @@ class _Pooled:
     items: tuple[Item, ...]
     doc_ids: Sequence[str]
     human: Mapping[tuple[str, str], Any]
+    judged: frozenset[str]
     citing: Mapping[str, tuple[str, ...]] | None
 
 

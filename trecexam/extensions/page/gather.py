@@ -44,11 +44,11 @@ from trecexam.grades.evaluation import (
     why_no_scores,
 )
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import Official, no_overlap, official_judgments, track_judgments
+from trecexam.grades.official import no_overlap, official_judgments, relevance_thresholds, track_judgments
 from trecexam.grades.rejected import rejected_rows
-from trecexam.grades.relevance import relevance_thresholds
 from trecexam.grades.sheets import MISSING, NOT_ASKED
 from trecexam.inputs.kinds.support import statements_of
+from trecexam.inputs.official import Official
 from trecexam.results.page.page import Page, Section
 from trecexam.scores.labels import labels
 from trecexam.scores.leaderboard import Leaderboard

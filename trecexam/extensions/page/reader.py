@@ -25,6 +25,7 @@ from trecexam.features.leaderboard.joint import track_leaderboard
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
 from trecexam.folder import TrackFolder
+from trecexam.grades import grading
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.inputs.track_graders import folder_of, grader_names
@@ -262,7 +263,7 @@ class Reader:
         if pid is not None and counts.missing and self._store_changes(loader) != self._changes:
             done += max(0, loader.store.count() - self._stored)
         gradable = counts.cells - counts.no_text_cells
-        usage = loader.grading.usage()
+        usage = grading.usage(loader)
         work = Work(min(done, gradable), gradable, pid, None if usage is None else usage["total"])
         if work != self._work:
             self._work = work

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from converters.records import HumanRating, Item
 from trecexam.bank.model import QUERY, STATEMENT
 from trecexam.files.stamps import Rejected
-from trecexam.grades.judging_scale import JudgingScale
 from trecexam.grades.sheets import NOT_ASKED, Counts
+from trecexam.inputs.overrides import JudgingScale
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.values import MeasureValues
 

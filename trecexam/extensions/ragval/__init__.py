@@ -13,5 +13,6 @@ EXTENSION = Extension(
     },
     features=(f"{__name__}.extra_outputs:RAGVAL",),
     answers=f"{__name__}.dropped:ANSWERS",
-    graders={"ragval": f"{__name__}.grader:FACTORY"},
+    graders={"ragval": f"{__name__}.grader.judge:FACTORY"},
+    bank_commands={"ragval": "ragval questions"},
 )

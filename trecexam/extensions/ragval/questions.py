@@ -31,7 +31,7 @@ from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
 from trecexam.graders.writing.base import Fitted, Writer
 from trecexam.graders.writing.create import create_writer, keeping_writers
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
-from trecexam.grades.missing_banks import check_unchanged, lines_of, read_target
+from trecexam.inputs.missing_banks import check_unchanged, lines_of, read_target
 
 #: Where [generator] says nothing else: questions are to differ.
 TEMPERATURE, SEED = 1.0, 0

@@ -15,8 +15,7 @@ from trecexam.features.agreement.disagreements import add_disagreements
 from trecexam.files.cache import memoized
 from trecexam.grades.diagnostics import nothing_graded
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import no_overlap, track_judgments
-from trecexam.grades.relevance import Thresholds, relevance_thresholds
+from trecexam.grades.official import Thresholds, no_overlap, relevance_thresholds, track_judgments
 from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.page.page import Page
 from trecexam.results.result import Result

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.grades.relevance import Thresholds
+from trecexam.grades.official import Thresholds
 from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
 from trecexam.scores.raters import RatedTwice
 

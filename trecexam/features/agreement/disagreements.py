@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trecexam.grades.graded_track import GradedTrack, with_texts
-from trecexam.grades.official import track_judgments
-from trecexam.grades.relevance import relevance_thresholds
+from trecexam.grades.official import relevance_thresholds, track_judgments
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Table

@@ -15,11 +15,10 @@ from trecexam.features.fill.finding import automatic_labels, choose_rule, find_h
 from trecexam.features.fill.teaching import GRADER, LEARNED, Machine, the_teacher
 from trecexam.files.track_lock import TrackLock
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.grading import Progress
-from trecexam.grades.lost_grades import refuse_lost_grades
-from trecexam.grades.official import Official
+from trecexam.grades.grading import Progress, grade, refuse_lost_grades
 from trecexam.grades.open_track import GraderView
 from trecexam.grades.stored_grades import unusable_lines
+from trecexam.inputs.official import Official
 from trecexam.inputs.protected import refuse_protected
 from trecexam.inputs.sources import UNJUDGED, refuse_foreign, sources_beside
 from trecexam.results.notes import CHANGES, LOST, METHOD, Note
@@ -51,7 +50,7 @@ def fill(
             refuse_lost_grades(loader)
             loader.track.open_to_write()
             track = loader.load()
-            track, outcome = loader.grade(track, progress, only=to_fill.holes)
+            track, outcome = grade(loader, track, progress, only=to_fill.holes)
             if outcome.why:
                 raise GraderError(outcome.why)
             graded = outcome.cells

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from trecexam.extension import extensions, named
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import Official
+from trecexam.inputs.official import Official
 
 if TYPE_CHECKING:
     from trecexam.scores.leaderboard import Leaderboard

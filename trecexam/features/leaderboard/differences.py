@@ -23,7 +23,7 @@ from trecexam.grades.evaluation import (
 )
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.run_grades import runs_without_score
-from trecexam.inputs.measure_names import Measures, names_of
+from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.notes import METHOD, Note
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value

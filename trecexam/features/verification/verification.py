@@ -20,10 +20,9 @@ from trecexam.features.verification.arithmetic import (
 )
 from trecexam.grades.diagnostics import resolve_min_rating
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import no_overlap, official_judgments
-from trecexam.grades.overrides import QueryOverrides
-from trecexam.grades.relevance import relevance_thresholds
+from trecexam.grades.official import no_overlap, official_judgments, relevance_thresholds
 from trecexam.grades.sheets import NOT_ASKED
+from trecexam.inputs.overrides import QueryOverrides
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import plural, shorten_list

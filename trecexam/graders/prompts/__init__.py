@@ -18,6 +18,7 @@ from trecexam.graders.prompts.custom import load_prompt
 from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.parsing import UNPARSED, Reading
 from trecexam.graders.prompts.published import published
+from trecexam.graders.replies import json_value
 from trecexam.templates import published_prompt
 
 #: Asked where the track names no prompt: the paper's self-rating of each kind of item.
@@ -48,25 +49,21 @@ def chosen_prompts(settings: GraderSection, root: Path, *, passage_first: bool) 
 
 
 def with_verdict(answer: str, verdict: str) -> str:
-    """Return what is stored of an answer and what a model said of it."""
+    """Return what is stored of an answer and a model's verdict on it."""
     return json.dumps({"answer": answer, "verification": verdict}, ensure_ascii=False)
 
 
 def verdict_in(text: str) -> str | None:
-    """Return what a model said of an answer, as `with_verdict` stored it; None for other texts."""
-    try:
-        verdict = json.loads(text)["verification"]
-    except (ValueError, RecursionError, KeyError, TypeError):
-        return None
+    """Return the verdict that `with_verdict` stored; None for other texts."""
+    stored = json_value(text)
+    verdict = stored.get("verification") if isinstance(stored, dict) else None
     return verdict if isinstance(verdict, str) else None
 
 
 def reader(prompts: Sequence[Prompt], compat: str | None) -> Callable[..., Reading]:
-    """Return what reads the rating that an answer means: (item, answer, whether it was cut off) -> reading.
+    """Return the reader of answers to prompts, one for each kind of item: (item, answer, cut off) -> reading.
 
-    Args:
-        prompts: one for each kind of item that is graded.
-        compat: see `Prompt.read`.
+    `compat` is that of `Prompt.read`.
     """
     prompt_of = {prompt.asks: prompt for prompt in prompts}
 
@@ -83,7 +80,7 @@ def reader(prompts: Sequence[Prompt], compat: str | None) -> Callable[..., Readi
 
 
 def prompted_reading(settings: GraderSection, root: Path) -> dict[str, Any]:
-    """Return what reads stored answers; needs no model."""
+    """Return the readers of stored answers, see `Factory`."""
     return {"read": reader(chosen_prompts(settings, root, passage_first=False), settings.compat)}
 
 

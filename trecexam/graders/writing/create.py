@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from trecexam.config import (
     GeneratorSection,
@@ -16,7 +16,7 @@ from trecexam.config import (
     TrackConfig,
     purse_of,
 )
-from trecexam.config.track_config import LANGUAGE_MODELS
+from trecexam.config.sections import LanguageModel
 from trecexam.errors import GraderError
 from trecexam.extension import provided
 from trecexam.folder import TrackFolder
@@ -61,7 +61,7 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
     shared = {key: getattr(grader, key) for key in LanguageModelSection.model_fields}
     if grader.name == "seq2seq" and grader.model is None:
         shared["model"] = provided("models").default
-    if grader.name not in LANGUAGE_MODELS:
+    if grader.name not in get_args(LanguageModel):
         # In this process, the model's files say what kind it is.
         shared["name"] = "openai" if grader.base_url is not None else None
     set_values = {key: getattr(generator, key) for key in generator.model_fields_set}

@@ -18,7 +18,7 @@ from trecexam.extensions.banks.lines import merged
 from trecexam.files.atomic import replace as replace_file
 from trecexam.graders.writing.asking import Ask, AskingResult, PromptSet
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
-from trecexam.grades.missing_banks import check_unchanged
+from trecexam.inputs.missing_banks import check_unchanged
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from trecexam.errors import TrackError, TrecexamError
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
 from trecexam.extensions.banks.lines import replaceable
 from trecexam.folder import TrackFolder
-from trecexam.grades.missing_banks import lines_of, read_target
 from trecexam.inputs.inputs import query_texts
+from trecexam.inputs.missing_banks import lines_of, read_target
 
 #: (query_id, facet_id) -> numbers of lines, from 1.
 LineNumbers = Mapping[tuple[str, str | None], Sequence[int]]

@@ -12,7 +12,7 @@ from trecexam.extensions.campaign.judge_next.cited import unlabelled_citations
 from trecexam.extensions.campaign.judge_next.search import Search, SuggestedJudgment
 from trecexam.extensions.campaign.listed import read_columns
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.inputs.measure_names import MeasureLike
+from trecexam.inputs.track_graders import MeasureLike
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import beginning, plural

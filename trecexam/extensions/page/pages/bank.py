@@ -25,7 +25,7 @@ from trecexam.extensions.page.rendering import (
     view_of,
     who_of,
 )
-from trecexam.grades.overrides import digest_of
+from trecexam.inputs.overrides import digest_of
 from trecexam.track import open_track
 
 if TYPE_CHECKING:
