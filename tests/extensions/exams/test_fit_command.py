@@ -48,23 +48,8 @@ def test_fit_writes_the_documented_files_and_columns(
     matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "fitted"
-    components, groups = tmp_path / "components.tsv", tmp_path / "groups.tsv"
-    assert (
-        run(
-            [
-                "exam",
-                "fit",
-                str(matrix),
-                "-o",
-                str(out),
-                "--components",
-                str(components),
-                "--groups",
-                str(groups),
-            ]
-        )
-        == 0
-    )
+    options = ["--components", str(tmp_path / "components.tsv"), "--groups", str(tmp_path / "groups.tsv")]
+    assert run(["exam", "fit", str(matrix), "-o", str(out), *options]) == 0
     shown = capsys.readouterr()
     items = tsv_rows(out / "items.tsv")
     assert list(items[0]) == ["item", "a", "b", "c", "se_a", "se_b", "se_c", "n"]
@@ -200,13 +185,7 @@ def test_improve_writes_a_folder_per_step_and_the_curve_of_every_step(
     steps = tsv_rows(out / "steps.tsv")
     assert [row["n_items"] for row in steps] == ["12", "10", "8"]
     assert [row["folder"] for row in steps] == ["step-0", "step-1", "step-2"]
-    assert sorted(path.name for path in out.iterdir()) == [
-        "plots",
-        "step-0",
-        "step-1",
-        "step-2",
-        "steps.tsv",
-    ]
+    assert sorted(path.name for path in out.iterdir()) == ["plots", "step-0", "step-1", "step-2", "steps.tsv"]
     left = [row["item"] for row in tsv_rows(out / "step-2" / "items.tsv")]
     gone = " ".join(row["dropped"] for row in steps).split()
     assert sorted(left + gone) == sorted(f"q{i}" for i in range(12))
@@ -231,16 +210,8 @@ def test_components_that_do_not_match_are_a_one_line_error(
 ) -> None:
     (tmp_path / "m.tsv").write_text("examinee\tq1\tq2\ns1\t1\t0\ns2\t0\t1\ns3\t1\t1\n")
     (tmp_path / "components.tsv").write_text(components)
-    call = [
-        "exam",
-        "fit",
-        str(tmp_path / "m.tsv"),
-        "-o",
-        str(tmp_path / "o"),
-        "--components",
-        str(tmp_path / "components.tsv"),
-    ]
-    assert run(call) == 2
+    options = ["-o", str(tmp_path / "o"), "--components", str(tmp_path / "components.tsv")]
+    assert run(["exam", "fit", str(tmp_path / "m.tsv"), *options]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert re.search(reason, error)
@@ -369,12 +340,8 @@ def test_exam_fit_of_a_track_writes_a_leaderboard_and_its_agreement(
     out = track / "out" / "exam"
     assert "Kendall's tau of abilities" in shown.err
     assert len(shown.out.splitlines()) == 10
-    assert list(tsv_rows(out / "correlation.tsv")[0])[:4] == [
-        "measure",
-        "official_measure",
-        "n_runs",
-        "kendall_tau",
-    ]
+    columns = ["measure", "official_measure", "n_runs", "kendall_tau"]
+    assert list(tsv_rows(out / "correlation.tsv")[0])[:4] == columns
     quality = tsv_rows(out / "item_quality.tsv")
     assert {row["query_id"] for row in quality} == {"q1", "q2", "q3"}
     assert quality[0]["text"].startswith("question")
