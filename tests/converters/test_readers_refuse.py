@@ -321,23 +321,6 @@ def test_a_very_long_first_line_is_recognised_by_its_keys(
         assert converters.sniff(path) == kind
 
 
-@pytest.mark.parametrize(
-    "name",
-    # For each way to read lines.
-    ["run", "qrels", "bank", "workbench", pytest.param("responses", marks=pytest.mark.slow)],
-)
-def test_a_decompression_bomb_is_rejected_at_a_stated_limit(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "bomb.gz"
-    # 100 MB in 100 kB, without a line end.
-    with gzip.open(path, "wb", compresslevel=1) as file:
-        for _ in range(100):
-            file.write(b"a" * 1_000_000)
-    assert path.stat().st_size < 1_000_000
-    with pytest.raises(ConversionError) as caught:
-        list(converters.read(path, name))
-    assert "64 MiB" in caught.value.reason
-
-
 def test_a_pipe_is_rejected_without_hanging(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
