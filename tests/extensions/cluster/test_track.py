@@ -18,16 +18,19 @@ from typing import Any
 
 import pytest
 from ray_cluster import Doubling, HashRecipe, PlacedRecipe, Word, actors, add_machine, until
+from ray_cluster import cluster as started
 from support import HashGrader, make_small_track
 from tiny_models import save_llama, save_t5
 
 import trecexam
 from trecexam import daemon as daemons
-from trecexam.config import RaySection
+from trecexam.config import GeneratorSection, RaySection, TrackConfig
 from trecexam.daemon import Daemon
 from trecexam.errors import GraderError
 from trecexam.extensions.cluster.pool import Pool
+from trecexam.extensions.cluster.writer import ClusterWriter
 from trecexam.graders.base import UngradedError
+from trecexam.graders.writing.create import create_writer
 
 pytest.importorskip("ray")
 pytest.importorskip("torch")
@@ -278,3 +281,22 @@ def test_auto_finds_the_local_cluster(cluster: Any, tmp_path: Path, monkeypatch:
     section = RaySection(address="auto", wait=60.0)
     pool: Pool[int, int] = Pool(section, Doubling(tmp_path), "double")
     assert dict(itertools.chain.from_iterable(pool.run([[1], [2]]))) == {1: 2, 2: 4}
+
+
+# A model on cluster workers generates the same text as locally.
+
+
+@pytest.mark.slow
+def test_the_texts_equal_those_of_a_local_run(tmp_path: Path) -> None:
+    folder = save_llama(tmp_path / "llama")
+    prompts = [f"what of number {number}" for number in range(8)]
+    settings: dict[str, Any] = {
+        "generator": GeneratorSection(name="causal", model=str(folder), device="cpu", max_new_tokens=8)
+    }
+    here = create_writer(TrackConfig(**settings), tmp_path)
+    expected = dict(pair for batch in here.write(prompts) for pair in batch)
+    with started(1) as made:
+        there = create_writer(TrackConfig(**settings, ray=RaySection(address=made.address)), tmp_path)
+        assert isinstance(there, ClusterWriter)
+        assert there.identity == here.identity
+        assert dict(pair for batch in there.write(prompts) for pair in batch) == expected
