@@ -20,7 +20,7 @@ from converters.errors import ConversionError
 from converters.records import Item
 from trecexam.errors import ItemConflictError, LockedError, TrecexamError
 from trecexam.extensions.banks.editing import Edited, items_to_edit
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.inputs.overrides import digest_of
 
 BANK = "bank.questions.jsonl"
@@ -227,7 +227,7 @@ def test_the_item_is_added_to_the_last_file_of_its_kind(small_track: Path) -> No
 def test_edits_are_rejected_while_a_model_generates_the_bank(small_track: Path) -> None:
     with (
         trecexam.open_track(small_track) as track,
-        TrackLock(small_track / ".trecexam" / "generate.lock", "writing this track's bank"),
+        track_lock(small_track / ".trecexam" / "generate.lock", "writing this track's bank"),
         pytest.raises(LockedError, match=f"process {os.getpid()} is already writing this track's bank"),
     ):
         track.bank.edit_item("q1/0", "x", who="Ann")

@@ -418,17 +418,17 @@ def test_ctrl_c_waits_briefly_for_pending_answers(track: Callable[..., Path]) ->
 
 
 def test_two_generations_at_once_are_rejected_but_a_daemon_may_run(track: Callable[..., Path]) -> None:
-    from trecexam.files.track_lock import TrackLock
+    from trecexam.files.track_lock import track_lock
 
     with serving(answer_with_questions) as server:
         root = track(server.url)
         with (
-            TrackLock(root / ".trecexam" / "generate.lock"),
+            track_lock(root / ".trecexam" / "generate.lock"),
             trecexam.open_track(root) as opened,
             pytest.raises(LockedError, match="calling this track's model"),
         ):
             opened.bank.generate()
-        with TrackLock(root / ".trecexam" / "lock"), trecexam.open_track(root) as opened:
+        with track_lock(root / ".trecexam" / "lock"), trecexam.open_track(root) as opened:
             assert opened.bank.generate().items == 30
 
 

@@ -17,8 +17,7 @@ from converters.bank_lines import BankLine, scan_bank
 from converters.ir_dataset import dataset_queries
 from converters.lines import open_bytes
 from converters.records import Item
-from trecexam.bank.likeness import copies, folded
-from trecexam.bank.model import QUERY, STATEMENT, lines_by_query
+from trecexam.bank.model import QUERY, STATEMENT, copies, folded, lines_by_query
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import sniffed
 from trecexam.folder import TrackFolder

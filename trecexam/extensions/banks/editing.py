@@ -25,7 +25,7 @@ from trecexam.errors import ItemConflictError, TrecexamError, did_you_mean
 from trecexam.extensions.banks.checks import BankFinding, check_track
 from trecexam.extensions.banks.lines import item_row, row_line
 from trecexam.files import atomic as files
-from trecexam.files.track_lock import TrackLock, exclusive_lock
+from trecexam.files.track_lock import exclusive_lock, track_lock
 from trecexam.folder import TrackFolder
 from trecexam.inputs.inputs import query_texts
 from trecexam.inputs.overrides import digest_of
@@ -321,7 +321,7 @@ class BankEditing(Group):
         # Generating a bank holds the second lock until it ends.
         with (
             exclusive_lock(folder.shared_state / "bank.lock"),
-            TrackLock(folder.shared_state / "generate.lock", "writing this track's bank"),
+            track_lock(folder.shared_state / "generate.lock", "writing this track's bank"),
         ):
             yield _Bank(folder)
 

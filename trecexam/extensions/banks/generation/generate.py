@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from converters.fields import made_id
 from converters.records import Item, Origin
-from trecexam.bank.likeness import copies, folded, words
+from trecexam.bank.model import copies, folded, words
 from trecexam.extensions.banks.generation.plan import BankPlan
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
 from trecexam.extensions.banks.generation.reading import read_items, tidy

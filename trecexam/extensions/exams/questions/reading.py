@@ -14,7 +14,7 @@ from functools import cache
 from random import Random
 from typing import NamedTuple
 
-from trecexam.bank.likeness import folded, words
+from trecexam.bank.model import folded, words
 from trecexam.extensions.exams.exam_file import LETTERS
 from trecexam.graders.replies import Unread, read_reply, whole_text
 
