@@ -307,7 +307,7 @@ class GradeStore:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
-        """As `_errors`, where what is stored is taken apart: what cannot be is damage."""
+        """Explain errors as `_errors`; stored values that cannot be parsed are damage."""
         try:
             with self._errors():
                 yield
@@ -485,7 +485,7 @@ class GradeStore:
             return np.array([item << 32 | passage for item, passage in cells], np.int64)
 
     def has_probabilities(self, grader_id: int | None) -> bool:
-        """Whether this grader gave probabilities with any of its grades."""
+        """Return True where this grader gave probabilities with any of its grades."""
         query = "SELECT 1 FROM grade WHERE grader_id = ? AND probabilities IS NOT NULL LIMIT 1"
         with self._reading():
             return self._db.execute(query, (grader_id,)).fetchone() is not None

@@ -218,7 +218,7 @@ class StoredGrades:
 
     @cached_property
     def has_probabilities(self) -> bool:
-        """Whether its grades have probabilities, stored or read from answers, when that was first asked."""
+        """True where grades have probabilities, stored or read from answers; looked up once."""
         reads = self._grader.probabilities is not None and self.grader_id is not None
         return reads or self.store.has_probabilities(self.grader_id)
 
