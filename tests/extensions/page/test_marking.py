@@ -46,7 +46,7 @@ def test_the_text_of_an_answer_is_highlighted(answer: str, expected: list[str]) 
 
 
 def test_each_sentence_of_an_answer_is_highlighted_where_it_occurs() -> None:
-    answer = "Backup heating is needed below -25. A heat pump saves. Heat pumps move heat. And this is not said anywhere in it."
+    answer = "Backup heating is needed below -25. Heat pumps move heat. And this is not said here."
     assert found(PASSAGE, answer) == ["Heat pumps move heat", "Backup heating is needed below -25"]
 
 
