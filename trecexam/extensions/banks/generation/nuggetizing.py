@@ -255,12 +255,13 @@ def nuggets_job(
         return done, waiting
 
     n_forgotten = _forget_unread(writers, answers, lists, in_file=in_file) if again else 0
-    first = lists(answers)[1]
+    waiting = lists(answers)[1]
     reused = sum(isinstance(kept(prompt), Kept) for prompt in [*seen.values()])
 
     def further(result: AskingResult[str]) -> Sequence[PromptSet[str]]:
         failed.update(result.unwritten)
-        waiting = lists(answers)[1]
+        failed.update((each.text, "the model wrote nothing") for each in waiting if kept(each) is None)
+        waiting[:] = lists(answers)[1]
         return _prompt_sets(waiting, writers) if waiting else ()
 
     def write(result: AskingResult[str]) -> Generated:
@@ -295,7 +296,7 @@ def nuggets_job(
         lists(answers)
         return _prompt_sets(every, writers)
 
-    return Job(_prompt_sets(first, writers), write, further, supposed, tries=2, n_forgotten=n_forgotten)
+    return Job(_prompt_sets(waiting, writers), write, further, supposed, tries=2, n_forgotten=n_forgotten)
 
 
 def _forget_unread(
