@@ -325,7 +325,7 @@ def lost_grades(view: GraderView) -> int:
             return graded if same else 0
         except (ValueError, KeyError, TypeError):
             return 0
-    remembered = recall(folder.last_update_path).get(folder.grader or "", {}).get("stored", {})
+    remembered = recall(folder.last_update_path).get(folder.grader or "", {}).get("n_stored", {})
     return sum(max(0, remembered.get(digest, 0) - n) for digest, n in stored_grades(view).items())
 
 
