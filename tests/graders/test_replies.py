@@ -133,18 +133,6 @@ def test_a_label_of_support_is_read_in_any_form(reply: str, rating: int | None) 
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["List: ['support', 'not_support']\nAgain: ['support', 'not_support']", "[['support', 'not_support']]",
-     "1. Cats eat fish: support\n2. Cats fly: not_support", '{"1": "support", "2": "not_support"}',
-     '[{"nugget": "a", "label": "support"}, {"nugget": "b", "label": "not_support"}]',
-     "['fish', 'fly'] are ['support', 'not_support']", "- Cats eat fish: support\n- Cats fly: not_support",
-     "Labels: support, not_support"],
-)  # fmt: skip
-def test_a_list_of_labels_is_read_in_more_forms(text: str) -> None:
-    assert read_labels(text, 2, LABELS) == ["support", "not_support"]
-
-
-@pytest.mark.parametrize(
     ("reply", "rating"),
     [("Rating: 4. Hmm, actually 2.", None), ("Rating: 4 -> changed to 3", None), ("Score: 4 \u2192 5", None),
      ("Example: Rating: 4", None), ("My rating would be 4.", 4), ("Overall: 4", 4), ("Rating -> 4", 4),
@@ -152,11 +140,6 @@ def test_a_list_of_labels_is_read_in_more_forms(text: str) -> None:
 )  # fmt: skip
 def test_a_rating_that_is_taken_back_or_an_example_is_not_read(reply: str, rating: int | None) -> None:
     assert RATING.read(reply, ITEM).rating == rating
-
-
-def test_two_lists_that_differ_are_not_read() -> None:
-    assert read_labels("['support','support']\n['support','not_support']", 2, LABELS) is None
-    assert read_labels("1. a: support\n3. b: support", 2, LABELS) is None
 
 
 @pytest.mark.parametrize(

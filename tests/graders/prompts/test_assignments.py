@@ -31,6 +31,14 @@ ITEM = Item("q", "q/1", "It is so.", "nugget")
         "1) `support`,\n2) `not_support`",
         "support\n\nnot_support",
         "support,\nnot_support,\n",
+        "List: ['support', 'not_support']\nAgain: ['support', 'not_support']",
+        "[['support', 'not_support']]",
+        "1. Cats eat fish: support\n2. Cats fly: not_support",
+        "- Cats eat fish: support\n- Cats fly: not_support",
+        '{"1": "support", "2": "not_support"}',
+        '[{"nugget": "a", "label": "support"}, {"nugget": "b", "label": "not_support"}]',
+        "['fish', 'fly'] are ['support', 'not_support']",
+        "Labels: support, not_support",
     ],
 )
 def test_a_list_of_labels_is_read_in_any_formatting(answer: str) -> None:
@@ -56,6 +64,8 @@ def test_a_list_of_labels_is_read_in_any_formatting(answer: str) -> None:
         "partial\nsupport",
         "1. The first is supported: support\n2. not_support",
         "2. support\n1. not_support",
+        "['support','support']\n['support','not_support']",
+        "1. a: support\n3. b: support",
     ],
 )
 def test_a_list_of_the_wrong_length_is_not_read(answer: str) -> None:
