@@ -28,6 +28,8 @@ def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
     assert config == config_class()()
     assert config.scores.min_rating == 4
     assert config.measures()[0] == "P(rel=4)@20"
+    assert config.elsewhere is None
+    assert load_config(write(tmp_path, '[ray]\naddress = "auto"\n')).elsewhere is not None
 
 
 def test_the_rendered_template_is_valid_and_means_the_defaults(tmp_path: Path) -> None:

@@ -84,24 +84,6 @@ def test_vectors_equal_those_of_sentence_transformers_up_to_rounding(dtype: str,
     assert np.abs(alone - vectors).max() < rounding
 
 
-def test_of_long_passages_fewer_are_embedded_before_storing(
-    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    embedder = EmbeddingGrader(tiny_model, device="cpu")
-    monkeypatch.setattr(embedder, "embed", lambda texts: np.ones((len(texts), 2), np.float32))
-
-    def largest(characters: int) -> int:
-        texts = [f"{number:03}".ljust(characters, "x") for number in range(600)]
-        asked = [Cell("q", "", text[:3], text, Item("q", "q/1", "What?")) for text in texts]
-        batches = list(embedder.grade(asked))
-        assert sorted(cell for batch in batches for cell, _ in batch) == sorted(asked)
-        return max(map(len, batches))
-
-    assert largest(100) == 64
-    assert largest(3_000) == 10
-    assert largest(300_000) == 1
-
-
 def test_a_cell_is_the_cosine_of_its_two_texts_cut_into_a_rating(tiny_model: Path) -> None:
     grader = EmbeddingGrader(tiny_model, (-0.5, 0.0, 0.3, 0.6, 0.9), "cpu")
     asked = cells()

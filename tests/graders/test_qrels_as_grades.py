@@ -163,32 +163,6 @@ def test_qrels_without_usable_grades_are_a_one_line_error(
     assert len(err.splitlines()) == 1
 
 
-def test_agreement_of_llm_qrels_with_people_is_over_all_common_passages(
-    tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rng = random.Random(8)
-    people = {key: rng.choice((label, label, 0, 1, 2)) for key, label in labels.items() if rng.random() < 0.8}
-    people["q0", "elsewhere"] = 2
-    init(
-        tmp_path / "track", "--recorded", write_qrels(tmp_path / "umbrela.qrels", labels),
-        "--qrels", write_qrels(tmp_path / "people.qrels", people), "--runs", runs,
-    )  # fmt: skip
-    capsys.readouterr()
-    assert run(["agreement", str(tmp_path / "track"), "--min-relevant", "2"]) == 0
-    written = capsys.readouterr()
-    assert "by construction" not in written.err
-    both = [(labels[key] >= 2, people[key] >= 2) for key in labels.keys() & people.keys()]
-    assert f"{len(both)} passages of 3 queries have a label and a judgment" in all_notes(
-        capsys, "agreement", tmp_path / "track", "--min-relevant", "2"
-    )
-    po = sum(a == b for a, b in both) / len(both)
-    yes = [sum(pair[side] for pair in both) / len(both) for side in (0, 1)]
-    pe = yes[0] * yes[1] + (1 - yes[0]) * (1 - yes[1])
-    rows = list(csv.DictReader(written.out.splitlines(), delimiter="\t"))
-    (whole,) = [r for r in rows if (r["table"], r["label"], r["judgment"]) == ("binary", "all", "all")]
-    assert whole["kappa"] == f"{(po - pe) / (1 - pe):.6f}"
-
-
 def test_official_qrels_may_be_grades_and_are_not_read_as_judgments_too(
     tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +15,11 @@ from outside import outside
 from scripted_server import Exchange, serving
 
 from converters.records import Item
-from trecexam.graders.base import Cell
+from trecexam.extensions.banks.generation.reading import read_items
+from trecexam.extensions.exams.questions.reading import read_choice, read_question
+from trecexam.extensions.ragval.grader.reading import read_scores
+from trecexam.extensions.ragval.knowledge.reading import read_question as read_knowledge_question
+from trecexam.graders.base import MOST_READ, Cell
 from trecexam.graders.prompts import published
 from trecexam.graders.prompts.parsing import ASSIGNMENTS, read_labels
 from trecexam.graders.replies import read_reply
@@ -22,6 +29,24 @@ RATING = published()["QuestionSelfRatedUnanswerablePromptWithChoices"]
 UMBRELA = published()["UMBRELA"]
 SUPPORT = published()["TRECRAG2024Support"]
 LABELS = [label for label, _ in ASSIGNMENTS]
+SIZE = 3_500_000
+#: Endless output of broken models and servers.
+PARTS = (
+    *("4 ", "4\n", "\n", " ", "\t\n", "[{", '["a", ', "'a', ", "final score: ", "the final ", "<think>"),
+    *("```\n", "relevance: 4 ", "**", "*a ", "Question: ", "A) a B) b ", "answer: ", '"\\', "1. what?\n"),
+    *("a", "("),
+)
+CHOICES = ("a pump", "a moon", "a bee", "bread")
+READERS: dict[str, Callable[[str], Any]] = {
+    **{each.name: lambda text, each=each: each.read(text, ITEM) for each in (RATING, UMBRELA, SUPPORT)},
+    "reply": read_reply,
+    "labels": lambda text: read_labels(text, 5, LABELS),
+    "scores": read_scores,
+    "items": lambda text: read_items(text, "question"),
+    "exam question": read_question,
+    "exam choice": lambda text: read_choice(text, CHOICES),
+    "knowledge question": read_knowledge_question,
+}
 
 
 @pytest.mark.parametrize(
@@ -133,18 +158,6 @@ def test_a_label_of_support_is_read_in_any_form(reply: str, rating: int | None) 
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["List: ['support', 'not_support']\nAgain: ['support', 'not_support']", "[['support', 'not_support']]",
-     "1. Cats eat fish: support\n2. Cats fly: not_support", '{"1": "support", "2": "not_support"}',
-     '[{"nugget": "a", "label": "support"}, {"nugget": "b", "label": "not_support"}]',
-     "['fish', 'fly'] are ['support', 'not_support']", "- Cats eat fish: support\n- Cats fly: not_support",
-     "Labels: support, not_support"],
-)  # fmt: skip
-def test_a_list_of_labels_is_read_in_more_forms(text: str) -> None:
-    assert read_labels(text, 2, LABELS) == ["support", "not_support"]
-
-
-@pytest.mark.parametrize(
     ("reply", "rating"),
     [("Rating: 4. Hmm, actually 2.", None), ("Rating: 4 -> changed to 3", None), ("Score: 4 \u2192 5", None),
      ("Example: Rating: 4", None), ("My rating would be 4.", 4), ("Overall: 4", 4), ("Rating -> 4", 4),
@@ -152,11 +165,6 @@ def test_a_list_of_labels_is_read_in_more_forms(text: str) -> None:
 )  # fmt: skip
 def test_a_rating_that_is_taken_back_or_an_example_is_not_read(reply: str, rating: int | None) -> None:
     assert RATING.read(reply, ITEM).rating == rating
-
-
-def test_two_lists_that_differ_are_not_read() -> None:
-    assert read_labels("['support','support']\n['support','not_support']", 2, LABELS) is None
-    assert read_labels("1. a: support\n3. b: support", 2, LABELS) is None
 
 
 @pytest.mark.parametrize(
@@ -241,3 +249,27 @@ def test_the_replies_of_the_field_are_read_as_a_fair_reader_does(monkeypatch: py
                     wrong.append((case["name"], ratings, expected))
     assert not [case for case in wrong if case[2] in ("unparsed", None)]
     assert len(wrong) <= len(cases) - 92, wrong
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READERS)
+def test_an_answer_of_megabytes_is_read_quickly(name: str) -> None:
+    pytest.importorskip("json_repair")
+    pytest.importorskip("nltk")
+    read = READERS[name]
+    read("4")
+    for part in PARTS[::2]:
+        text = part * (SIZE // len(part))
+        began = time.process_time()
+        read(text)
+        assert time.process_time() - began < 2, part
+
+
+def test_text_before_the_cut_is_read_and_text_after_it_is_not() -> None:
+    for blanks, rating in ((MOST_READ - 20, 2), (MOST_READ, None)):
+        assert UMBRELA.read("." + "x" * blanks + "\nfinal score: 2", ITEM).rating == rating
+
+
+def test_reasoning_text_is_ignored() -> None:
+    thoughts = "<think>" + "hm " * MOST_READ + "</think>"
+    assert read_reply(thoughts + "4") == ("4", False)

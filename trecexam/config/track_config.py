@@ -84,7 +84,7 @@ class TrackConfig(Section):
         return is_named or self.grader.name in bank_commands()
 
     @property
-    def cluster(self) -> Section | None:
+    def elsewhere(self) -> Section | None:
         """The section of the cluster that does the work of models; None where this process does."""
         sections = (getattr(self, name) for name in type(self).model_fields)
         return next((each for each in sections if isinstance(each, Section) and each.is_cluster), None)

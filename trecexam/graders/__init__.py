@@ -43,9 +43,9 @@ def is_standard(name: str) -> bool:
 
 
 def create(
-    settings: GraderSection, root: Path, cluster: Section | None = None, *, trust_code: bool = False
+    settings: GraderSection, root: Path, elsewhere: Section | None = None, *, trust_code: bool = False
 ) -> Grader:
-    """Make the grader that `settings` name; its work is done on the `cluster`, if there is one.
+    """Make the grader that `settings` name; its work is done `elsewhere`, if a section says so.
 
     Raises:
         TrackError: they name code, and code is not trusted.
@@ -53,9 +53,9 @@ def create(
     """
     refuse_code(settings.metric, root, trusted=trust_code)
     if settings.name not in _places():
-        elsewhere = provided("elsewhere")
-        if elsewhere is not None and settings.name == elsewhere.name:
-            raise GraderError(f"`{settings.name}` is no grader, but does the work of {elsewhere.summary}")
+        machines = provided("elsewhere")
+        if machines is not None and settings.name == machines.name:
+            raise GraderError(f"`{settings.name}` is no grader, but does the work of {machines.summary}")
         known = sorted(_places())
         hint = did_you_mean(settings.name, known, f"known here: {', '.join(known)}")
         raise GraderError(
@@ -63,9 +63,9 @@ def create(
         )
     factory: Factory = named(_places()[settings.name])
     grader = factory.create(settings, root)
-    if cluster is None or grader.meter is not None or not factory.runs_model:
+    if elsewhere is None or grader.meter is not None or not factory.runs_model:
         return grader
-    remote: Grader = provided("elsewhere").grader(grader, settings, root, cluster)
+    remote: Grader = provided("elsewhere").grader(grader, settings, root, elsewhere)
     return remote
 
 

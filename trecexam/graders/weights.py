@@ -186,12 +186,6 @@ def shared_model(of: Hashable, make: Callable[[], M]) -> M:
     return model
 
 
-def environment_of(model: torch.nn.Module) -> dict[str, str]:
-    """Return the environment of a loaded model; it runs where its first weights lie."""
-    weights = next(model.parameters())
-    return environment_on(weights.device, str(weights.dtype).removeprefix("torch."))
-
-
 def environment_on(device: torch.device, dtype: str) -> dict[str, str]:
     """Return `device` (cpu, cuda ...), `processor` (its name), `dtype`, `torch`, `transformers`."""
     import torch

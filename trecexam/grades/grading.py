@@ -357,7 +357,7 @@ def measure_time(view: GraderView, track: GradedTrack | None = None) -> Measured
         is_here = grader.writer.is_here
     else:
         is_builtin = view.is_own and is_standard(view.config.grader.name)
-        is_here = is_builtin and view.config.cluster is None
+        is_here = is_builtin and view.config.elsewhere is None
     total = track.counts.missing
     if not is_here or grader.meter is not None or not total:
         return None

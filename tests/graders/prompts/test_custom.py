@@ -50,12 +50,6 @@ def test_a_toml_prompt_can_ask_whether_an_answer_matches_the_key(tmp_path: Path)
     assert prompt.text("", cell.item, cell.text) == "Where? Paris or in France, or Lyon?"
 
 
-@pytest.mark.parametrize("parser", ["yes_no", "answer", "answer_key"])
-def test_parsers_with_two_outcomes_have_a_scale_of_1(tmp_path: Path, parser: str) -> None:
-    text = f'template = "{{question}} {{context}}"\nparser = "{parser}"\n'
-    assert load_prompt(written(tmp_path / "p.toml", text)).max_rating == 1
-
-
 def test_a_jinja_prompt_can_use_conditions_and_its_slots_are_detected(tmp_path: Path) -> None:
     path = written(
         tmp_path / "p.jinja", "{% if query %}About {{ query }}: {% endif %}{{ nugget }}? {{ context }}\n"

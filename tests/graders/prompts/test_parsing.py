@@ -1,19 +1,30 @@
+"""Ratings and lists of labels, read as the papers say and as the released code does."""
+
 from __future__ import annotations
+
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from converters.records import Item
 from trecexam.graders.prompts import published
 from trecexam.graders.prompts.answer_key import UNANSWERABLE
 from trecexam.graders.prompts.parsing import (
     UNPARSED,
     read_answer,
+    read_labels,
     read_rating,
     read_yes_no,
+    with_place,
 )
 
-LABELS = published()["QuestionSelfRatedUnanswerablePromptWithChoices"].labels
+ITEM = Item("q1", "q1/1", "What is it?")
+NUGGET = Item("q", "q/1", "It is so.", "nugget")
+SELF_RATING = published()["QuestionSelfRatedUnanswerablePromptWithChoices"]
+ASSIGNED = ("support", "partial_support", "not_support")
+LABELS = SELF_RATING.labels
 NUGGET_LABELS = published()["NuggetSelfRatedPrompt"].labels
 MARKS = st.text(alphabet=" \n\t-*_.,:;!?'\"`()[]{}|", max_size=6)
 #: A sign or a point right before a digit belongs to its number.
@@ -90,3 +101,133 @@ def test_yes_and_no_are_read_from_the_first_word(answer: str, rating: int) -> No
 @pytest.mark.parametrize("answer", ["", "maybe", "The passage says yes", "1", "nope", "yesterday"])
 def test_neither_yes_nor_no_is_unparsed(answer: str) -> None:
     assert read_yes_no(answer) == UNPARSED
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "['support', 'not_support']",
+        '["support", "not_support"]',
+        "```python\n['support', 'not_support',]\n```",
+        "[support, not_support]",
+        "support, not_support",
+        '{"labels": ["support", "not_support"]}',
+        "Labels: ['Support', 'not support'].",
+        "1. support\n2. not_support\n",
+        "- **Support**\n- **Not support**",
+        "1) `support`,\n2) `not_support`",
+        "support\n\nnot_support",
+        "support,\nnot_support,\n",
+        "List: ['support', 'not_support']\nAgain: ['support', 'not_support']",
+        "[['support', 'not_support']]",
+        "1. Cats eat fish: support\n2. Cats fly: not_support",
+        "- Cats eat fish: support\n- Cats fly: not_support",
+        '{"1": "support", "2": "not_support"}',
+        '[{"nugget": "a", "label": "support"}, {"nugget": "b", "label": "not_support"}]',
+        "['fish', 'fly'] are ['support', 'not_support']",
+        "Labels: support, not_support",
+    ],
+)
+def test_a_list_of_labels_is_read_in_any_formatting(answer: str) -> None:
+    labels = read_labels(answer, 2, ASSIGNED)
+    assert labels is not None
+    prompt = published()["NuggetAssign"]
+    assert [prompt.read(label, NUGGET).rating for label in labels] == [5, 0]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "['support']",
+        "['support', 'support', 'support']",
+        "['support', 'perhaps']",
+        "['support', '']",
+        "['support', 'not_support'",
+        "['support', 'support'] or rather ['support', 'not_support']",
+        "The first nugget is supported, the second is not.",
+        "support not_support",
+        "1. support\n2. not_support\n3. support",
+        "partial\nsupport",
+        "1. The first is supported: support\n2. not_support",
+        "2. support\n1. not_support",
+        "['support','support']\n['support','not_support']",
+        "1. a: support\n3. b: support",
+    ],
+)
+def test_a_list_of_the_wrong_length_is_not_read(answer: str) -> None:
+    assert read_labels(answer, 2, ASSIGNED) is None
+
+
+def test_the_stored_answer_of_a_label_has_its_position_in_the_list() -> None:
+    stored = with_place("Partial Support", 3, 10)
+    assert json.loads(stored) == {"label": "Partial Support", "place": 3, "of": 10}
+    assert published()["NuggetAssign"].read(stored, NUGGET) == (3, "ok")
+
+
+@given(st.lists(st.sampled_from(ASSIGNED), min_size=1, max_size=12))
+def test_each_list_that_python_or_json_writes_is_read_exactly(labels: list[str]) -> None:
+    assert read_labels(str(labels), len(labels), ASSIGNED) == labels
+    assert read_labels(json.dumps(labels), len(labels), ASSIGNED) == labels
+    assert read_labels(str(labels), len(labels) + 1, ASSIGNED) is None
+
+
+@given(st.text("[]'\", _suport\n{}<>/think", max_size=60), st.integers(1, 3))
+def test_any_text_is_read_as_labels_or_not_at_all(answer: str, number: int) -> None:
+    labels = read_labels(answer, number, ASSIGNED)
+    assert labels is None or len(labels) == number
+    status = published()["NuggetAssign"].read(answer, NUGGET).status
+    assert status in {"ok", "unparsed"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "paper", "workbench"),
+    [
+        ("4", (4, "ok"), 4),
+        ("- 4.", (4, "ok"), 4),
+        ("unanswerable", (0, "ok"), 1),
+        ("No", (0, "ok"), 1),
+        ("no relevant information", (0, "ok"), 1),
+        ("", (None, "unparsed"), 1),
+        ("the capital of France", (None, "unparsed"), 0),
+        ("5: The answer is highly relevant, complete, and accurate.", (5, "ok"), 0),
+        ("Rating: 4", (4, "ok"), 0),
+        ("7", (None, "unparsed"), 0),
+    ],
+)
+def test_self_ratings_are_read_as_in_the_workbench(
+    answer: str, paper: tuple[int | None, str], workbench: int
+) -> None:
+    assert SELF_RATING.read(answer, ITEM) == paper
+    assert SELF_RATING.read(answer, ITEM, "workbench") == (workbench, "ok")
+
+
+def test_unanswerability_is_compared_by_edit_similarity_in_the_workbench() -> None:
+    """The workbench compares by edit similarity: "unanswered" is like "unanswerable" there."""
+    assert SELF_RATING.read("Unanswered", ITEM, "workbench").rating == 1
+    assert SELF_RATING.read("Unanswered", ITEM).status == "unparsed"
+
+
+@pytest.mark.parametrize(
+    ("answer", "paper", "workbench"),
+    [
+        ("Yes", 1, 1),
+        ("true", 1, 1),
+        ("Yes, it does", 1, 0),
+        ("Relevant", 1, 0),
+        ("No", 0, 0),
+        ("maybe", None, 0),
+    ],
+)
+def test_direct_answers_are_read_as_in_the_workbench(answer: str, paper: int | None, workbench: int) -> None:
+    prompt = published()["Sun"]
+    assert prompt.read(answer, ITEM).rating == paper
+    assert prompt.read(answer, ITEM, "workbench").rating == workbench
+
+
+@pytest.mark.parametrize(
+    ("answer", "workbench"), [("Paris", 1), ("unanswerable", 0), ("Unanswerables", 0), ("", 0)]
+)
+def test_extracted_answers_are_read_as_in_the_workbench(answer: str, workbench: int) -> None:
+    prompt = published()["QuestionCompleteConciseUnanswerablePromptWithChoices"]
+    assert prompt.read(answer, ITEM, "workbench").rating == workbench

@@ -12,7 +12,7 @@ from support import ask
 
 from converters.records import Item
 from trecexam.errors import GraderError
-from trecexam.graders.prompts import DEFAULT, named, published
+from trecexam.graders.prompts import named, published
 
 NUGGET_RATING = """\
 Given the context, evaluate the coverage of the specified key fact (nugget). Use this scale:
@@ -148,10 +148,6 @@ def test_each_permitted_answer_is_parsed_as_its_rating(name: str) -> None:
     for answer, rating in prompt.answers:
         assert prompt.read(answer, item) == (rating, "ok")
         assert prompt.read(answer, item, "workbench").rating == rating
-
-
-def test_the_default_is_the_self_rating_prompt_of_the_paper_for_each_kind() -> None:
-    assert [published()[name].asks for name in DEFAULT] == ["question", "nugget"]
 
 
 def test_an_unknown_prompt_suggests_the_nearest_name(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from assigning import nuggets_in
-from cited import write_responses
 from ragval import write_lines
 from scripted_server import Exchange, Scripted, serving
 from support import write_run
@@ -69,10 +68,6 @@ def track(root: Path, url: str, **settings: Any) -> Path:
     write_lines(root / "bank.questions.jsonl", questions)
     write_lines(root / "bank.nuggets.jsonl", nuggets)
     write_run(root / "runs" / "one.run", {q: [f"{q}-d{n}" for n in range(4)] for q in QUERIES})
-    write_responses(
-        root / "runs" / "two.jsonl",
-        {"run_id": "two", "topic_id": "q1", "answer": [{"text": "A word. " * 300, "citations": ["q1-d4"]}]},
-    )
     words = {"name": "openai", "model": "tiny", "base_url": url, "max_new_tokens": 50, **settings}
     lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
     for name, content in OWN.items():
@@ -101,15 +96,8 @@ def test_the_estimate_counts_every_call_of_a_prompt(
         assert estimated(root, capsys)["cells"] == 0
 
 
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        name if name == "NuggetAssign" else pytest.param(name, marks=pytest.mark.slow)
-        for name in sorted(LISTS)
-    ],
-)
 def test_unreadable_lists_take_at_most_the_estimated_number_of_calls(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], prompt: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     readable: list[str] = []
 
@@ -122,7 +110,7 @@ def test_unreadable_lists_take_at_most_the_estimated_number_of_calls(
             exchange.say("It depends.")
 
     with serving(script) as server:
-        root = track(tmp_path / "track", server.url, prompt=prompt)
+        root = track(tmp_path / "track", server.url, prompt="NuggetAssign")
         found = estimated(root, capsys)
         # Of that one neither the list nor its nuggets, one by one, are sent again.
         calls = calls_made(root, server)

@@ -352,18 +352,6 @@ def test_the_verification_is_part_of_the_identity(make: Make) -> None:
     assert "verification" not in plain["prompts"][0]
 
 
-def test_a_verification_that_is_refused_or_fails_gives_no_rating(make: Make) -> None:
-    def script(exchange: Exchange) -> None:
-        if exchange.prompt.startswith("For the question"):
-            exchange.send(400, b'{"error": {"code": "content_filter", "message": "content_filter"}}')
-        else:
-            exchange.say("Paris")
-
-    with serving(script) as server:
-        answer = answer_of(make(server.url, prompt=VERIFIED), ask("It is Paris", "Where?", key=["Paris"]))
-    assert (answer.rating, answer.status) == (None, "refused")
-
-
 def test_answers_and_keys_cannot_contain_control_tokens_in_the_verification(make: Make) -> None:
     def script(exchange: Exchange) -> None:
         exchange.say("no" if exchange.prompt.startswith("For the question") else "in </s> Paris")

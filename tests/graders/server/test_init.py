@@ -3,31 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scripted_server import KEY, serving
-from support import make_small_track
+from scripted_server import KEY
 
 from trecexam.cli.main import run
 from trecexam.config import load_config
-
-
-def test_init_makes_a_track_that_uses_a_server(tmp_path: Path) -> None:
-    source = make_small_track(tmp_path / "source")
-    files = ["--passages", source / "passages.jsonl", "--bank", source / "bank.questions.jsonl"]
-    with serving() as server:
-        words = [
-            "--grader",
-            "openai",
-            "--model",
-            "/models/x",
-            "--base-url",
-            server.url,
-        ]
-        root = str(tmp_path / "new")
-        assert run(["init", root, *map(str, files), "--runs", str(source / "runs"), *words]) == 0
-        config = tmp_path / "new" / "trecexam.toml"
-        config.write_text(config.read_text().replace("[grader]\n", '[grader]\nkey_env = "TEST_KEY"\n'))
-        assert run(["watch", root, "--once"]) == 0
-        assert {body["model"] for body in server.bodies} == {"/models/x"}
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ from scripted_server import serving
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.meter import Meter, Usage
+from trecexam.graders.meter import Usage
 from trecexam.graders.server.grader import ServerGrader
 
 Make = Callable[..., ServerGrader]
@@ -156,10 +155,3 @@ def test_grading_stops_before_a_budget_is_exceeded_and_resumes_when_it_is_raised
         (root / "trecexam.toml").write_text(config)
         assert run(["watch", str(root), "--once"]) == 0
     assert set(server.seen.values()) == {1}
-
-
-def test_a_limit_is_passed_by_what_was_used_and_is_on_its_way() -> None:
-    meter = Meter(GraderSection(budget_tokens=100))
-    meter.before = Usage(1, 30, 10)
-    assert meter.passes(Usage(1, 40, 20)) == ""
-    assert meter.passes(Usage(1, 40, 21)).startswith("`budget_tokens` = 100 in [grader] is reached")

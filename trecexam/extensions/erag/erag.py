@@ -97,7 +97,7 @@ def erag_grader(folder: TrackFolder, request: EragRequest) -> Grader:
         # The grader does not need the function, which makes labels afterwards.
         metric = None if callable(request.metric) else request.metric_name(folder)
         settings = config.grader.model_copy(update={"metric": metric})
-        return create(settings, folder.root, config.cluster, trust_code=folder.trust_code)
+        return create(settings, folder.root, config.elsewhere, trust_code=folder.trust_code)
     return EragGrader(create_writer(config, folder.root), request.metric_of(folder), erag_prompt())
 
 

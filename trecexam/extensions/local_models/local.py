@@ -15,7 +15,7 @@ from trecexam.extensions.local_models.batching import Budget, plan
 from trecexam.extensions.local_models.lists import LabelLists
 from trecexam.extensions.local_models.tokens import PromptTokens
 from trecexam.files.stamps import stamp
-from trecexam.graders.weights import environment_of, shared_model
+from trecexam.graders.weights import environment_on, shared_model
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -80,7 +80,9 @@ class LocalModel(ABC):
         if loaded is None:
             return None
         lowered = sorted(str(budget.tokens) for budget in self._budgets.values() if budget.lowered)
-        return environment_of(loaded) | ({"batch_tokens": " ".join(lowered)} if lowered else {})
+        weights = next(loaded.parameters())
+        environment = environment_on(weights.device, str(weights.dtype).removeprefix("torch."))
+        return environment | ({"batch_tokens": " ".join(lowered)} if lowered else {})
 
     @cached_property
     def ends(self) -> list[int]:

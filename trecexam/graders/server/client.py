@@ -116,7 +116,7 @@ def _pattern(key: str) -> re.Pattern[str]:
 
 
 class RefusedError(Exception):
-    """The server does not take this request, nor again: "the server `reason`", and its own word for that."""
+    """A request that the server never takes: `reason` follows "the server ...", `code` is its own word."""
 
     def __init__(self, reason: str, code: str = "") -> None:
         self.reason, self.code = reason, code
@@ -124,7 +124,11 @@ class RefusedError(Exception):
 
 
 class Client:
-    """A server, in one event loop. Making it raises a GraderError for a wrong address, or wrong proxies."""
+    """A server, in one event loop.
+
+    Raises:
+        GraderError: the address or the environment's proxies are wrong.
+    """
 
     def __init__(self, base_url: str, secret: Secret, settings: LanguageModelSection) -> None:
         # At DEBUG these log what a server sends, and that may hold the key.

@@ -47,7 +47,7 @@ _CONSTRAINT = re.compile(r"response_format|json_schema|structured_outputs|regex"
 
 
 class Exchange:
-    """A server while it is asked. A harmless `probe` tells if it takes anything; `Client.engine` names it."""
+    """Requests to a server with this `engine`, see `Client`; a harmless `probe` tests if it takes any."""
 
     def __init__(self, client: Client, server: Server, probe: Request, engine: str) -> None:
         self._client, self._server = client, server

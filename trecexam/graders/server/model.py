@@ -35,7 +35,10 @@ TRUNCATION = f"end of passage, at a word of at most {_LONGEST_WORD} characters"
 
 
 class PassingError(Exception):
-    """The next try may go well: "the server `reason`", which may ask to `wait` so many seconds."""
+    """A failure that may pass, of a server that is down, busy or broken.
+
+    `reason` follows "the server ..."; `wait` are the seconds that the server asks to wait, if it does.
+    """
 
     def __init__(
         self, reason: str, wait: float | None = None, *, busy: bool = False, unreachable: bool = False

@@ -76,7 +76,7 @@ def create_writer(config: TrackConfig, root: Path, system: str = "") -> Writer:
     """
     settings, section = generator_settings(config)
     with naming(section):
-        return _writer(settings, settings.name, root, system, section=section, cluster=config.cluster)
+        return _writer(settings, settings.name, root, system, section=section, elsewhere=config.elsewhere)
 
 
 def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter]:
@@ -137,7 +137,7 @@ def _writer(
     system: str,
     schema: Schema = None,
     section: str = "grader",
-    cluster: Section | None = None,
+    elsewhere: Section | None = None,
 ) -> Writer:
     """Make a writer of a kind: "openai", "causal" or "seq2seq"; None for what a local model's files say."""
     if kind == "openai":
@@ -166,10 +166,10 @@ def _writer(
         getattr(settings, "max_length", None),
     )
     memory = root / ".trecexam" / "weights.json"
-    if cluster is None:
+    if elsewhere is None:
         writer: Writer = models.writer(model, memory, section)
     else:
-        writer = provided("elsewhere").writer(model, cluster, memory, section)
+        writer = provided("elsewhere").writer(model, elsewhere, memory, section)
     return writer
 
 
