@@ -45,7 +45,7 @@ class Extension:
             of the live page, plots.
         graders: each a `trecexam.graders.Factory`, by the name that `name` in [grader] has for it.
         settings: sections of trecexam.toml, each a subclass of `trecexam.config.Section`, by name.
-        teacher: fills holes by what judgments teach: see `trecexam.features.fill.teaching.Teacher`.
+        teacher: fills holes by what judgments teach: `TEACHER` of the extension learn.
         elsewhere: has graders' and writers' work done on other machines: `CLUSTER` of the extension cluster.
         models: has language models of this process write: `MODELS` of the extension local_models.
         answers: reads dropped files of whole answers: see `trecexam.inputs.dropped_files.AnswersReader`.

@@ -37,7 +37,7 @@ _NAMED = 5
 #: Named where no name is near.
 _USUAL = ("AP", "Cover", "P", "RR", "nDCG")
 #: What the second column of plain qrels holds.
-_NO_SUBTOPIC = frozenset(("0", "Q0"))
+NO_SUBTOPIC = frozenset(("0", "Q0"))
 #: A parameter's value that is a word without quotes, as in `weights=vital`; ir_measures wants quotes.
 _BARE = re.compile(r"=\s*(?!(?:True|False|None)\b)([A-Za-z_][\w-]*)\s*(?=[,)])")
 #: Takes labels up to 4 and numeric query ids alone, so that a 5 would stop an evaluation.
@@ -110,7 +110,7 @@ def measures_on_qrels(names: Iterable[str | Measure], rows: Iterable[Qrel]) -> l
     """
     measures = [measure(name, official=True) for name in names]
     diversity = next((each for each in measures if each.NAME in DIVERSITY), None)
-    if diversity is not None and all(row.iteration in _NO_SUBTOPIC for row in rows):
+    if diversity is not None and all(row.iteration in NO_SUBTOPIC for row in rows):
         raise ValueError(
             f"{diversity} needs subtopics, and the second column of the official judgments, which would name "
             "them, is 0 in every row"

@@ -22,7 +22,7 @@ import trecexam
 from converters.trec_qrels import qrels_line
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
-from trecexam.features.fill.arithmetic.scale_map import fitted
+from trecexam.features.fill.rules import fitted
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Answer, Cell
 from trecexam.grades.store import GradeStore

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted, thresholds
+from trecexam.features.fill.rules import IDENTITY, ScaleMap, fitted, thresholds
 
 
 def brute_kappa(pairs: list[tuple[int, int]], levels: list[int]) -> float:
@@ -32,7 +32,7 @@ def test_thresholds_give_the_label_of_the_highest_reached_threshold() -> None:
     [
         ({}, "LABEL=OFFICIAL"),
         ({4: 2, 5: 1}, "must not fall as labels rise: 4=2 and then 5=1"),
-        ({1: -1}, "1=-1 is below the 0 of lower labels"),
+        ({1: -1}, "lower labels=0 and then 1=-1"),
     ],
 )
 def test_decreasing_or_invalid_thresholds_are_rejected(cuts: dict[int, int], reason: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.features.fill.arithmetic.confidence import label_confidences
+from trecexam.features.fill.rules import label_confidences
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import QueryRatings
 
