@@ -14,8 +14,8 @@ import pytest
 from trecexam.cli.main import run
 from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement
 from trecexam.grades.relevance import Thresholds
+from trecexam.scores.kappa import labels_of_both
 from trecexam.scores.labels import labels
-from trecexam.scores.raters import labels_of_both
 from trecexam.scores.ratings import QueryRatings
 
 #: (query_id, doc_id) -> the ratings of a passage and its judgment, both from the workbench's file.

@@ -14,9 +14,7 @@ from scipy.linalg import sqrtm
 from scipy.stats import t as student
 
 from trecexam.scores.correlation import COEFFICIENTS, Correlation, correlate, per_query_correlations
-from trecexam.scores.rank_correlation.ranks import Ranks
-from trecexam.scores.rank_correlation.resampling import QueryDraws
-from trecexam.scores.rank_correlation.tau import tau_ap_columns, tau_b_columns
+from trecexam.scores.rank_correlation import QueryDraws, Ranks, tau_ap_columns, tau_b_columns
 
 
 def naive_tau_b(a: Sequence[float], b: Sequence[float]) -> float:
@@ -108,7 +106,7 @@ def test_tau_b_of_columns_is_the_same_computed_in_parts(monkeypatch: pytest.Monk
     rng = np.random.default_rng(1)
     a, b = (rng.random((6, 50)) for _ in range(2))
     whole = tau_b_columns(a, b)
-    monkeypatch.setattr("trecexam.scores.rank_correlation.ranks._CELLS", 7 * 36)
+    monkeypatch.setattr("trecexam.scores.rank_correlation._CELLS", 7 * 36)
     assert (tau_b_columns(a, b) == whole).all()
 
 

@@ -10,8 +10,7 @@ import pytest
 from trecexam.extensions.simulation.arithmetic.removal import prediction
 from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import interval, score
-from trecexam.scores.rank_correlation.resampling import QueryDraws
-from trecexam.scores.rank_correlation.tau import tau_b_columns
+from trecexam.scores.rank_correlation import QueryDraws, tau_b_columns
 
 
 def test_intervals_of_tau_cover_the_tau_of_all_queries_although_noise_lowers_it() -> None:

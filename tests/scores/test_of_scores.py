@@ -13,7 +13,7 @@ from nltk_folder import with_nltk_data
 from scipy import stats
 
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
-from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.scores.rank_correlation import QueryDraws
 
 values = st.one_of(
     st.integers(0, 4).map(float), st.floats(0, 1, allow_subnormal=False).map(lambda value: round(value, 6))

@@ -243,7 +243,7 @@ def test_contradictory_rows_are_rejected() -> None:
     first = RubricQrel("q", "a", 5, ratings=(5, 0), importances=("vital", "okay"))
     for importances in (("vital", "vital"), None):
         other = RubricQrel("q", "b", 5, ratings=(5, 0), importances=importances)
-        with pytest.raises(ValueError, match="rows differ in the items' importance"):
+        with pytest.raises(ValueError, match="rows differ in the items' importances"):
             per_query(Cover, [first, other], {})
     short = RubricQrel("q", "a", 5, ratings=(5, 0), importances=("vital",))
     with pytest.raises(ValueError, match="2 ratings and 1 importances"):

@@ -24,7 +24,7 @@ from trecexam.inputs.measure_names import MeasureLike
 from trecexam.results.notes import CHANGES, METHOD, STANDING, Note
 from trecexam.results.terminal import printable
 from trecexam.results.text import number, plural, shorten_list
-from trecexam.scores.cover import ITEM
+from trecexam.scores.columns.measures.cover import ITEM
 from trecexam.scores.encoder_likeness import MAX_RANKS, MIN_RUNS, agreement, runs_like_encoder
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, depends_on_pool, measure

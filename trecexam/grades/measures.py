@@ -10,7 +10,7 @@ from ir_measures import Measure
 from trecexam.bank.model import QUERY, Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
-from trecexam.scores.cover import EQUAL
+from trecexam.scores.columns.measures.cover import EQUAL
 from trecexam.scores.measures import COVER, measure
 
 

@@ -16,7 +16,7 @@ cut to the coefficient's range, so it always holds the coefficient, and is wider
   where two runs change places: leaving one query out is not enough for it.
 - bias is how much lower coefficients lie over samples of n queries than over all, in a world that is like the
   measured one, but in which the truth is known: a bootstrap whose runs' true means are the measured ones
-  without their noise (`rank_correlation.resampling.denoised`).
+  without their noise (`rank_correlation.denoised`).
 - t is the 97.5% quantile of Student's t with n - 1 degrees of freedom.
 
 Subsets and samples in which one of the leaderboards ties all runs have no coefficients and are left out.
@@ -37,19 +37,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trecexam.scores.paired_tests import MOST_RUNS
-from trecexam.scores.rank_correlation.ranks import (
+from trecexam.scores.rank_correlation import (
+    DEFAULT_P,
     Floats,
+    QueryDraws,
     Ranks,
     checked,
+    denoised,
+    kendall_tau,
     means,
     official_means,
-    ranked,
-)
-from trecexam.scores.rank_correlation.resampling import QueryDraws, denoised
-from trecexam.scores.rank_correlation.tau import (
-    DEFAULT_P,
-    kendall_tau,
     pearson_r,
+    ranked,
     rbo_columns,
     spearman_rho,
     tau_ap_b_columns,
@@ -97,14 +96,14 @@ class Correlation:
         n_runs: how many runs both leaderboards have.
         kendall_tau: tau-b.
         spearman_rho: Spearman's rank correlation.
-        tau_ap: tau_AP with the official leaderboard as the truth (see `rank_correlation.tau`).
-        rbo: rank-biased overlap (see `rank_correlation.tau`); two unrelated leaderboards don't have 0.
+        tau_ap: tau_AP with the official leaderboard as the truth (see `rank_correlation`).
+        rbo: rank-biased overlap (see `rank_correlation`); two unrelated leaderboards don't have 0.
         tau_ap_b: tau_AP,b, which knows no truth.
         kendall_at_10, kendall_at_15, kendall_at_20: tau-b among so many best runs by the official leaderboard
             and those tied with the last of them; NaN where there are fewer runs. For their intervals,
             distinct values are counted among these runs.
         pearson_r, tau_gap: of the scores themselves, without intervals: Pearson's correlation, and
-            `rank_correlation.tau.tau_gap_columns` with the official leaderboard as the truth; NaN where only
+            `rank_correlation.tau_gap_columns` with the official leaderboard as the truth; NaN where only
             ranks are known on the official side.
     """
 

@@ -16,9 +16,9 @@ from converters.records import Qrel
 from trecexam.errors import shortened
 from trecexam.scores.columns import supported
 from trecexam.scores.columns.measures import MEASURES
-from trecexam.scores.cover import NUGGET_SCORES  # registers Cover and nCover
-from trecexam.scores.parameters import DIVERSITY as DIVERSITY
-from trecexam.scores.parameters import check_parameters
+from trecexam.scores.columns.measures.base import DIVERSITY as DIVERSITY
+from trecexam.scores.columns.measures.base import check_parameters
+from trecexam.scores.columns.measures.cover import NUGGET_SCORES  # registers Cover and nCover
 from trecexam.scores.support import SUPPORT
 
 #: Measures on the items of a test bank.

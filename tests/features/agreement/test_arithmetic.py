@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement
 from trecexam.grades.relevance import Thresholds
-from trecexam.scores.kappa import kappa
-from trecexam.scores.raters import labels_of_both
+from trecexam.scores.kappa import kappa, labels_of_both
 
 #: (query, label, judgment) of a passage.
 Passages = list[tuple[int, int, int]]

@@ -20,7 +20,7 @@ from trecexam.grades.evaluation import official_values, rubric_values
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import open_folder
 from trecexam.scores.correlation import correlate
-from trecexam.scores.rank_correlation.ranks import find_outliers
+from trecexam.scores.rank_correlation import find_outliers
 
 Rows = list[dict[str, str]]
 

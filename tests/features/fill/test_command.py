@@ -455,6 +455,10 @@ def test_with_count_labels_the_threshold_is_min_answers(graded: Path, tmp_path: 
         (["--map", "4=2,5=1"], "official labels must not fall as labels rise: 4=2 and then 5=1"),
         (["--map", ""], "LABEL=OFFICIAL"),
         (["--map", "4=-1"], "LABEL=OFFICIAL"),
+        (
+            ["--map", "9=1"],
+            "--map 9=1: no passage has the label 9; automatic labels here are on the scale 0..5",
+        ),
         (["-o", "-"], "is not a file"),
         (["--qrels", "nowhere"], "nowhere"),
     ],

@@ -14,8 +14,7 @@ from trecexam.extensions.banks.changes import BankChange
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import SPELT, counted, plural, shorten_list
-from trecexam.scores.rank_correlation.ranks import Ranks
-from trecexam.scores.rank_correlation.tau import kendall_tau
+from trecexam.scores.rank_correlation import Ranks, kendall_tau
 from trecexam.scores.values import TIE_DECIMALS
 
 RUN_COLUMNS = (

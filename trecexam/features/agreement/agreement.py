@@ -22,9 +22,8 @@ from trecexam.results.page.page import Page
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import plural
-from trecexam.scores.kappa import MIN_QUERIES, Kappa
+from trecexam.scores.kappa import MIN_QUERIES, Kappa, labels_of_both
 from trecexam.scores.labels import labels
-from trecexam.scores.raters import labels_of_both
 from trecexam.scores.ratings import QueryRatings
 
 #: In place of the sum over all labels or judgments.

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.grades.relevance import Thresholds
-from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
-from trecexam.scores.raters import RatedTwice
+from trecexam.scores.kappa import Kappa, RatedTwice, kappa, weighted_kappa
 
 Ints = NDArray[np.int64]
 

@@ -10,7 +10,7 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.result import Tables
 from trecexam.results.table import Table
 from trecexam.results.text import plural
-from trecexam.scores.raters import labels_of_both, rater_agreement
+from trecexam.scores.kappa import labels_of_both, rater_agreement
 
 
 def citation_agreement(track: GradedTrack) -> Tables:

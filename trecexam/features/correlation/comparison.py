@@ -35,9 +35,7 @@ from trecexam.results.table import Table
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.leaderboard import NOBODY
-from trecexam.scores.rank_correlation.ranks import find_outliers
-from trecexam.scores.rank_correlation.resampling import QueryDraws
-from trecexam.scores.rank_correlation.tau import DEFAULT_P
+from trecexam.scores.rank_correlation import DEFAULT_P, QueryDraws, find_outliers
 from trecexam.scores.values import MeasureValues
 
 #: What stands before a measure on the official judgments, where others have a grader's name.

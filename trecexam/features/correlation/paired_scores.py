@@ -33,7 +33,7 @@ from trecexam.results.text import plural, shorten_list
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
 from trecexam.scores.measures import at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
-from trecexam.scores.rank_correlation.ranks import Floats, official_means
+from trecexam.scores.rank_correlation import Floats, official_means
 from trecexam.scores.values import MeasureValues
 
 #: The measures that are compared and, where several are, the min_rating and the query.

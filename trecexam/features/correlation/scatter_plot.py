@@ -17,8 +17,7 @@ from trecexam.results.table import Table
 from trecexam.results.terminal import cut
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.leaderboard import interval, score
-from trecexam.scores.rank_correlation.ranks import Floats, find_outliers
-from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.scores.rank_correlation import Floats, QueryDraws, find_outliers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,7 +16,7 @@ from trecexam.results.plots.model import Plot, Size
 from trecexam.results.plots.style import BLUE, GRID, WIDTH, end_at_one, grid
 from trecexam.scores import measures as of_measures
 from trecexam.scores.correlation import Correlation, correlate
-from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.scores.rank_correlation import QueryDraws
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,10 +18,9 @@ from ir_measures.util import TYPE_QREL, TYPE_RUN, RunConverter
 
 from converters.run import Run
 from trecexam.scores.columns.evaluator import Evaluator, supported
-from trecexam.scores.columns.judged import Judged
+from trecexam.scores.columns.judged import Judged, rows_of
 from trecexam.scores.columns.measures import MEASURES
-from trecexam.scores.cover import Cover, ECover, nCover
-from trecexam.scores.from_rows import rows_of
+from trecexam.scores.columns.measures.cover import Cover, ECover, nCover
 
 _DIVERSITY = "alpha_nDCG"
 

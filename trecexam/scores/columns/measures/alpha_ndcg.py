@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from trecexam.scores.columns.judged import UNJUDGED, Judged
 from trecexam.scores.columns.measures.base import (
+    NDEVAL_DEPTH,
     ColumnMeasure,
     Computation,
     Values,
@@ -19,7 +20,6 @@ from trecexam.scores.columns.measures.base import (
 )
 from trecexam.scores.columns.ranked import NO_RANK, Hits
 from trecexam.scores.labels import naming
-from trecexam.scores.parameters import NDEVAL_DEPTH
 
 #: So many cells, queries x passages x items, are worked on at once: 32 MB.
 _CELLS = 1 << 22
