@@ -126,19 +126,17 @@ class RatedTwice:
     first_only: int
     second_only: int
 
-    def table(self, size: int) -> Ints:
-        """The confusion matrix, shape (size, size)."""
-        counts = np.zeros((size, size), np.int64)
-        np.add.at(counts, (self.first, self.second), 1)
+    def counts(self, n_first: int, n_second: int) -> Ints:
+        """Return how often each pair of ratings is in each query; shape (queries, n_first, n_second)."""
+        queries, query = np.unique(self.query, return_inverse=True)
+        counts = np.zeros((len(queries), n_first, n_second), np.int64)
+        np.add.at(counts, (query, self.first, self.second), 1)
         return counts
 
     def reached(self, min_first: int, min_second: int) -> RatedTwice:
-        """1 for ratings of min_rating or better, else 0."""
-        first, second = (
-            (self.first >= min_first).astype(np.int64),
-            (self.second >= min_second).astype(np.int64),
-        )
-        return replace(self, first=first, second=second)
+        """Return 1 for ratings of min_rating or better, else 0."""
+        reached = (self.first >= min_first).astype(np.int64), (self.second >= min_second).astype(np.int64)
+        return replace(self, first=reached[0], second=reached[1])
 
 
 @dataclass(frozen=True)
@@ -163,15 +161,13 @@ class RaterAgreement:
 
 
 def rater_agreement(rated: RatedTwice, *, graded: bool) -> RaterAgreement:
-    """The agreement on common ratings.
+    """Return the agreement on common ratings.
 
     Args:
         graded: False for ratings that are 0 and 1 only, without weighted kappas.
     """
     n, size = len(rated.first), int(max(rated.first.max(initial=0), rated.second.max(initial=0))) + 1
-    queries, query = np.unique(rated.query, return_inverse=True)
-    counts = np.zeros((len(queries), size, size), np.int64)
-    np.add.at(counts, (query, rated.first, rated.second), 1)
+    counts = rated.counts(size, size)
     table = counts.sum(axis=0)
     return RaterAgreement(
         n,
@@ -199,7 +195,7 @@ def ratings_of_both(
     second: Mapping[str, QueryRatings],
     items: Mapping[str, Sequence[tuple[int, int]]],
 ) -> Iterator[tuple[str, int, RatedTwice]]:
-    """The ratings of each item that both graders have, over the passages that both pooled.
+    """Yield the ratings of each item that both graders have, over the passages that both pooled.
 
     Args:
         items: query_id -> the places of an item among the first grader's items and among the second's.
@@ -225,12 +221,9 @@ def ratings_of_both(
 
 
 def together(parts: Sequence[RatedTwice]) -> RatedTwice:
-    """All of these combined."""
-    none = np.empty(0, np.int64)
-    return RatedTwice(
-        np.concatenate([none, *(part.query for part in parts)]),
-        np.concatenate([none, *(part.first for part in parts)]),
-        np.concatenate([none, *(part.second for part in parts)]),
-        sum(part.first_only for part in parts),
-        sum(part.second_only for part in parts),
+    """Return the ratings of one or more parts as one."""
+    query, first, second = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("query", "first", "second")
     )
+    first_only, second_only = sum(part.first_only for part in parts), sum(part.second_only for part in parts)
+    return RatedTwice(query, first, second, first_only, second_only)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -143,13 +143,9 @@ def _split(levels: Sequence[int], cuts: Sequence[int]) -> list[_LevelGroup]:
 
 
 def _counts(pairs: RatedTwice, automatic: Sequence[int], official: Sequence[int]) -> Ints:
-    """How many passages of each query have each label and judgment."""
-    rows = _places("label", pairs.first, automatic)
-    columns = _places("judgment", pairs.second, official)
-    queries, query = np.unique(pairs.query, return_inverse=True)
-    counts = np.zeros((len(queries), len(automatic), len(official)), np.int64)
-    np.add.at(counts, (query, rows, columns), 1)
-    return counts
+    """Return how many passages of each query have each label and judgment."""
+    first, second = _places("label", pairs.first, automatic), _places("judgment", pairs.second, official)
+    return replace(pairs, first=first, second=second).counts(len(automatic), len(official))
 
 
 def _places(what: str, values: Ints, levels: Sequence[int]) -> Ints:

@@ -45,7 +45,7 @@ def citation_agreement(track: GradedTrack) -> Tables:
     rated_twice = labels_of_both(ours, people)
     found = rater_agreement(rated_twice, graded=True)
     kappa = found.kappa
-    counts = rated_twice.table(len(LABELS)).tolist()
+    counts = rated_twice.counts(len(LABELS), len(LABELS)).sum(axis=0).tolist()
     rows = tuple((name, *row) for name, row in zip(LABELS, counts, strict=True))
     alone = f"{found.first_only:,} have only a label of the grader, {found.second_only:,} only one of people"
     if found.n:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import ir_measures
 import numpy as np
@@ -56,6 +56,7 @@ class Evaluator:
     Attributes:
         names: the measures, as ir_measures prints them; each is there once.
         depth: the largest depth of the measures on columns; None for whole rankings.
+        failures: the measures whose provider in ir_measures failed so far, and why.
     """
 
     def __init__(self, measures: Iterable[Measure], judged: Judged) -> None:
@@ -70,11 +71,7 @@ class Evaluator:
         depths = [MEASURES[measure.NAME or ""].depth(measure) for measure in on_columns.values()]
         self.depth = None if None in depths else max(filter(None, depths), default=1)
         self._others = ByIrMeasures([by_name[name] for name in self.names if name not in on_columns], judged)
-
-    @property
-    def failures(self) -> Mapping[str, str]:
-        """The measures whose provider in ir_measures failed so far, and why."""
-        return self._others.failures
+        self.failures: Mapping[str, str] = self._others.failures
 
     def values(self, run: Run, ranked: Ranked | None = None) -> NDArray[np.float64]:
         """Return the values, float64 of shape (queries of the judgments, measures).
@@ -115,28 +112,40 @@ class ByIrMeasures:
     def __init__(self, measures: Sequence[Measure], judged: Judged) -> None:
         self.failures: dict[str, str] = {}
         self._query_ids = judged.query_ids
+        #: Measures that ir_measures computes in one pass over a run, with the rows that they are computed on.
+        self._groups: list[_Group] = []
         labels = _label_rows(judged) if measures else []
         shared = [m for m in measures if m.NAME not in DIVERSITY and m.params.keys() <= _SHAREABLE]
-        self._groups = [_Group(shared, labels)] if shared and labels else []
+        if shared and labels:
+            self._groups.append(_group(shared, labels))
         for measure in measures if labels else ():
             if measure not in shared:
                 rows = _item_rows(judged, measure["rel"]) if measure.NAME in DIVERSITY else labels
-                self._groups.append(_Group([measure], rows))
+                self._groups.append(_group([measure], rows))
 
     def values(self, run: Run) -> Iterator[Metric]:
         """Yield the values of a run that are defined; NaN for all queries where a provider fails."""
         if not self._groups:
             return
-        scores = {query_id: _scores(run.ranking(query_id)) for query_id in self._query_ids if query_id in run}
+        # Scores n, n-1, ..., 1, so that no provider finds a tie. Whole numbers up to 2**24 are exact as
+        # 32-bit floats, which pytrec_eval compares.
+        rankings = {query_id: run.ranking(query_id) for query_id in self._query_ids if query_id in run}
+        scores = {
+            query_id: {doc_id: float(score) for score, doc_id in enumerate(reversed(ranking), 1)}
+            for query_id, ranking in rankings.items()
+        }
         groups = list(self._groups)
         while groups:
             group = groups.pop()
             try:
-                metrics = list(group.evaluator.iter_calc(scores))
+                metrics = list(group.evaluator().iter_calc(scores))
             # Providers call other programs and libraries, which raise whatever they like.
             except Exception as error:
                 if len(group.measures) > 1:
-                    groups += group.alone
+                    alone = [_group([measure], group.rows) for measure in group.measures]
+                    self._groups.remove(group)
+                    self._groups += alone
+                    groups += alone
                     continue
                 (measure,) = group.measures
                 first_line = next(iter(str(error).splitlines()), "")
@@ -146,19 +155,14 @@ class ByIrMeasures:
                 yield from (m for m in metrics if m.query_id in scores and math.isfinite(m.value))
 
 
-class _Group:
-    """Measures that ir_measures computes in one pass over a run."""
+class _Group(NamedTuple):
+    measures: Sequence[Measure]
+    rows: Sequence[Qrel]
+    evaluator: Callable[[], Any]
 
-    def __init__(self, measures: Sequence[Measure], rows: Sequence[Qrel]) -> None:
-        self.measures, self._rows = measures, rows
 
-    @cached_property
-    def evaluator(self) -> Any:
-        return ir_measures.evaluator(self.measures, self._rows)
-
-    @cached_property
-    def alone(self) -> list[_Group]:
-        return [_Group([measure], self._rows) for measure in self.measures]
+def _group(measures: Sequence[Measure], rows: Sequence[Qrel]) -> _Group:
+    return _Group(measures, rows, cache(partial(ir_measures.evaluator, measures, rows)))
 
 
 def _label_rows(judged: Judged) -> list[Qrel]:
@@ -201,9 +205,3 @@ def _item_rows(judged: Judged, rel: int) -> list[Qrel]:
             of_query = iter(sorted(of_query, key=lambda row: (row.doc_id, row.relevance)))
         rows += of_query
     return [*rows, Qrel(_DUMMY_QUERY, "d", 5, "1"), Qrel(_DUMMY_QUERY, "d", 5, "2")]
-
-
-def _scores(ranking: Sequence[str]) -> dict[str, float]:
-    """Scores n, n-1, ..., 1, so that no provider finds a tie."""
-    # Whole numbers up to 2**24 are exact as 32-bit floats, which pytrec_eval compares.
-    return {doc_id: float(score) for score, doc_id in enumerate(reversed(ranking), 1)}
