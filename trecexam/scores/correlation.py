@@ -119,6 +119,11 @@ class Correlation:
     pearson_r: float
     tau_gap: float
 
+    @property
+    def coefficients(self) -> tuple[Coefficient, ...]:
+        """The coefficients that have intervals, in the order of `COEFFICIENTS`."""
+        return tuple(getattr(self, name) for name in COEFFICIENTS)
+
 
 def correlate(
     rubric: ArrayLike,
@@ -165,13 +170,6 @@ def correlate(
 def n_distinct(values: ArrayLike) -> int:
     """Return the number of distinct means of a side of `correlate`, to 12 decimals."""
     return len(np.unique(official_means(np.asarray(values, np.float64))))
-
-
-def tops_without_interval(rubric: ArrayLike, official: ArrayLike) -> tuple[int, ...]:
-    """Return the `TOPS` whose best runs have too few distinct values on a side for an interval."""
-    ours, truth = (official_means(np.asarray(side, np.float64)) for side in (rubric, official))
-    enough = _enough_distinct(ours, truth)
-    return tuple(k for k, top in zip(TOPS, enough[-len(TOPS) :], strict=True) if enough[0] and not top)
 
 
 def _enough_distinct(rubric: Floats, official: Floats) -> NDArray[np.bool_]:

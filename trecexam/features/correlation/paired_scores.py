@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 
@@ -30,10 +31,10 @@ from trecexam.inputs.track_graders import own_measures
 from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.table import Value
 from trecexam.results.text import plural, shorten_list
-from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
+from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, Correlation, n_distinct
 from trecexam.scores.measures import at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
-from trecexam.scores.rank_correlation import Floats, official_means
+from trecexam.scores.rank_correlation import Floats
 from trecexam.scores.values import MeasureValues
 
 #: The measures that are compared and, where several are, the min_rating and the query.
@@ -254,7 +255,7 @@ def comparison_notes(
     if any(len(scores.runs) == 1 for scores in pairs):
         lines.append("a single run has no correlation: there is nothing to order")
     several = [scores for scores in pairs if len(scores.runs) > 1]
-    tied = dict.fromkeys(name for each in several for name, values in each.sides if _flat(values))
+    tied = dict.fromkeys(name for each in several for name, values in each.sides if n_distinct(values) == 1)
     if tied:
         line = f"no correlation where all runs are tied: on {shorten_list(list(tied), 6, quote='')}"
         lines.append(Note(line, CHANGES))
@@ -265,29 +266,21 @@ def comparison_notes(
     return tuple(lines)
 
 
-def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
-    """Return why correlations have no intervals, one per line; nothing if all have intervals."""
+def without_interval(pairs: Sequence[PairedScores], found: Iterable[Correlation]) -> tuple[str, ...]:
+    """Return why correlations have no intervals; nothing if all have intervals.
+
+    Args:
+        found: the correlations of the pairs.
+    """
     if any(0 < len(scores.query_ids) < MIN_QUERIES for scores in pairs):
         return (f"no intervals: they need at least {MIN_QUERIES} queries",)
     if any(len(scores.runs) > MOST_RUNS for scores in pairs):
         return (f"no intervals: they are computed for at most {MOST_RUNS} runs",)
-    # A single value means that there is no correlation at all, which `comparison_notes` say.
-    few = {
-        f"{name} has {n}": None
-        for scores in pairs
-        for name, values in scores.sides
-        if 1 < (n := n_distinct(values)) < MIN_DISTINCT
-    } | {
-        f"kendall@{k} of {scores.measure} with {scores.official_measure}": None
-        for scores in pairs
-        for k in tops_without_interval(scores.rubric, scores.official)
-    }
-    if not few:
+    coefficients = (each for correlation in found for each in correlation.coefficients)
+    if not any(math.isnan(each.low) and not math.isnan(each.value) for each in coefficients):
         return ()
-    return (
-        f"no interval where the runs (of kendall@k: the best k) have fewer than {MIN_DISTINCT} distinct "
-        f"values on a side: {shorten_list(list(few), 6, quote='')}",
-    )
+    runs = "the runs (of kendall@k: the best k)"
+    return (f"no interval where {runs} have fewer than {MIN_DISTINCT} distinct values on a side",)
 
 
 def _variants(
@@ -377,8 +370,3 @@ def _never_judged(track: GradedTrack, pairs: Sequence[PairedScores]) -> Iterator
 
 def _ranked(track: GradedTrack) -> list[str]:
     return [run for run in track.runs if run in (track.inputs.official_ranks or ())]
-
-
-def _flat(values: Floats) -> bool:
-    means = official_means(values)
-    return bool((means == means[0]).all())

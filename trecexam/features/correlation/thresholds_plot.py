@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.errors import TrecexamError
+from trecexam.features.correlation.comparison import correlation_table
 from trecexam.features.correlation.paired_scores import paired_scores
-from trecexam.features.correlation.tables import correlation_table
 from trecexam.grades.evaluation import rubric_values
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.plots.model import Plot, Size
