@@ -267,6 +267,10 @@ def differences(
     if baseline is not None and baseline not in values.runs:
         run_names = shorten_list(sorted(values.runs), 5, dots=True) or "none"
         raise TrecexamError(f"no run '{baseline}' to compare with; the runs are {run_names}")
+    if len(values.runs) < 2:
+        here = f"{values.runs[0]} is the only one" if values.runs else "there is none"
+        reason = f"`compare` needs two runs with scores, and {here}: drop more into this folder"
+        raise TrecexamError(reason, path=track.folder.runs)
     n_comparisons = _n_comparisons(len(values.runs), baseline)
     drawn = None
     if test == "randomisation":

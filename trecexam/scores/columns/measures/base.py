@@ -13,7 +13,7 @@ from ir_measures import Measure
 from ir_measures.providers.base import NOT_PROVIDED
 from numpy.typing import NDArray
 
-from trecexam.errors import shortened
+from trecexam.errors import MeasureError
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.ranked import Hits
 
@@ -115,32 +115,32 @@ def check_parameters(metric: Measure) -> None:
     """Refuse parameters that a measure does not take, and values that nothing computes.
 
     Raises:
-        ValueError: with the reason, and what the measure takes.
+        MeasureError: with the reason, and what the measure takes.
     """
     for key in metric.params:
         if key not in metric.SUPPORTED_PARAMS:
-            raise ValueError(f"{metric.NAME} has no parameter `{key}`; {_takes(metric)}")
+            raise MeasureError(f"{metric.NAME} has no parameter `{key}`; {_takes(metric)}")
     for key, info in metric.SUPPORTED_PARAMS.items():
         value = metric.params.get(key, NOT_PROVIDED)
         needed = info.required or (key == "cutoff" and metric.NAME in DIVERSITY)
         if value is NOT_PROVIDED:
             if needed:
-                raise ValueError(f"{metric.NAME} needs its parameter `{key}`; {_takes(metric)}")
+                raise MeasureError(f"{metric.NAME} needs its parameter `{key}`; {_takes(metric)}")
             continue
         boolean = isinstance(value, bool) and info.dtype is not bool
         outside = key in _COUNTED and isinstance(value, int) and not 1 <= value <= _MAX_INT
         if key == "gains" and not _are_whole(value):
-            raise ValueError(shortened(f"{metric.NAME}: gains={value!r} is not possible: give whole numbers"))
+            raise MeasureError(f"{metric.NAME}: gains={value!r} is not possible: give whole numbers")
         if boolean or outside or not info.validate(value):  # type: ignore[no-untyped-call]
-            raise ValueError(shortened(f"{metric.NAME}: {key}={value!r} is not possible; {_takes(metric)}"))
+            raise MeasureError(f"{metric.NAME}: {key}={value!r} is not possible; {_takes(metric)}")
     if metric.NAME in DIVERSITY and metric.params.get("cutoff", 1) > NDEVAL_DEPTH:
-        raise ValueError(f"{metric}: ndeval, which computes it, takes cutoffs up to {NDEVAL_DEPTH}")
+        raise MeasureError(f"{metric}: ndeval, which computes it, takes cutoffs up to {NDEVAL_DEPTH}")
     if metric.NAME in DIVERSITY and metric.params.get("judged_only"):
-        raise ValueError(f"{metric}: ir_measures cannot compute diversity measures with judged_only")
+        raise MeasureError(f"{metric}: ir_measures cannot compute diversity measures with judged_only")
     try:
         metric.validate_params()  # type: ignore[no-untyped-call]
     except AssertionError as error:
-        raise ValueError(f"{metric.NAME}: {error}; {_takes(metric)}") from None
+        raise MeasureError(f"{metric.NAME}: {error}; {_takes(metric)}") from None
 
 
 def _are_whole(gains: Any) -> bool:
