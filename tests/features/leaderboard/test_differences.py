@@ -216,6 +216,9 @@ def test_a_track_of_one_run_or_none_has_nothing_to_compare(
     assert tsv_rows(root / "out" / "differences.tsv") == []
     _, shown = printed(capsys, root)
     assert [row["group"] for row in shown] == ["a"] * runs
+    here = "run0 is the only one" if runs else "there is none"
+    assert run(["compare", str(root)]) == 0
+    assert f"`compare` needs two runs with scores, and {here}: drop more into" in capsys.readouterr().err
     _, compared = printed(capsys, root, "--baseline", "run0") if runs else ([], [])
     assert len(compared) == runs
     assert {value for row in compared for name, value in row.items() if name.endswith("p-value")} <= {""}

@@ -11,7 +11,7 @@ for TREC CAR Y3 with min_relevant 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -157,12 +157,7 @@ def _places(what: str, values: Ints, levels: Sequence[int]) -> Ints:
 
 
 def _graded(
-    counts: Ints,
-    automatic: Sequence[int],
-    official: Sequence[int],
-    merged: Groupings,
-    *,
-    same: bool,
+    counts: Ints, automatic: Sequence[int], official: Sequence[int], merged: Groupings, *, same: bool
 ) -> Crosstab:
     paired: list[int | None] = []
     for label in automatic:
@@ -175,12 +170,9 @@ def _graded(
         paired.append(official.index(to) if to in official else None)
     square = None
     if same:
-        best = automatic[0]
-        columns = [best - max(level, 0) for level in official]
+        columns = [automatic[0] - max(level, 0) for level in official]
         square = _collapse(counts, range(len(automatic)), columns, len(automatic))
-    return _crosstab(
-        "graded", [str(a) for a in automatic], [str(b) for b in official], counts, paired, square
-    )
+    return _crosstab("graded", map(str, automatic), map(str, official), counts, paired, square)
 
 
 def _grouped(
@@ -191,51 +183,34 @@ def _grouped(
         for side, levels in zip(groupings, (automatic, official), strict=True)
     )
     square = _collapse(counts, rows, columns, len(groupings[0]))
-    label_names, judgment_names = ([group.name for group in side] for side in groupings)
-    return _crosstab(name, label_names, judgment_names, square, range(len(square[0])), square)
+    labels, judgments = ([group.name for group in side] for side in groupings)
+    return _crosstab(name, labels, judgments, square, range(len(labels)), square)
 
 
 def _crosstab(
     name: str,
-    labels: Sequence[str],
-    judgments: Sequence[str],
+    labels: Iterable[str],
+    judgments: Iterable[str],
     counts: Ints,
     paired: Sequence[int | None],
     square: Ints | None,
 ) -> Crosstab:
-    """With the kappas of its rows; as a whole it has those of `square`."""
-    kappas = [
-        Kappa()
-        if column is None
-        else kappa(
-            _collapse(
-                counts,
-                [int(index != row) for index in range(len(labels))],
-                [int(index != column) for index in range(len(judgments))],
-                2,
-            )
-        )
-        for row, column in enumerate(paired)
-    ]
+    """Return a table with the kappas of its rows; as a whole it has those of `square`."""
+    _, n_rows, n_columns = counts.shape
+    kappas = []
+    for row, column in enumerate(paired):
+        others = [int(index != row) for index in range(n_rows)], [int(i != column) for i in range(n_columns)]
+        kappas.append(Kappa() if column is None else kappa(_collapse(counts, *others, 2)))
     whole, linear, quadratic = Kappa(), math.nan, math.nan
     if square is not None:
         table = square.sum(axis=0)
         whole, linear, quadratic = kappa(square), weighted_kappa(table, 1), weighted_kappa(table, 2)
-    return Crosstab(
-        name,
-        tuple(labels),
-        tuple(judgments),
-        counts.sum(axis=0),
-        tuple(paired),
-        tuple(kappas),
-        whole,
-        linear,
-        quadratic,
-    )
+    tables = counts.sum(axis=0), tuple(paired), tuple(kappas)
+    return Crosstab(name, tuple(labels), tuple(judgments), *tables, whole, linear, quadratic)
 
 
 def _collapse(counts: Ints, rows: Sequence[int], columns: Sequence[int], k: int) -> Ints:
-    """Counts with row i added into row rows[i] of k, and columns likewise."""
+    """Return counts with row i added into row rows[i] of k, and columns likewise."""
     into = np.eye(k, dtype=np.int64)
     summed: Ints = into[:, list(rows)] @ counts @ into[list(columns)]
     return summed
