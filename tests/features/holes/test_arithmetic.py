@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import Judged
 
-from trecexam.features.holes.arithmetic import Holes, holes_of_runs, is_among, total
+from trecexam.features.holes.holes import Holes, holes_of_runs, is_among, total
 
 DOCS = [f"d{n}" for n in range(12)]
 docs = st.lists(st.sampled_from(DOCS), unique=True)

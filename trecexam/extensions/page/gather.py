@@ -30,8 +30,7 @@ from trecexam.extensions.page.view import (
     ViewSettings,
 )
 from trecexam.features.agreement.agreement import Agreements, own_agreement
-from trecexam.features.holes.arithmetic import holes_of_runs, is_among
-from trecexam.features.holes.holes import HOLES
+from trecexam.features.holes.holes import HOLES, holes_of_runs, is_among
 from trecexam.features.leaderboard.differences import own_differences
 from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest

@@ -1,16 +1,18 @@
-"""Where a track has holes: gathers rankings, judgments and ratings, and counts."""
+"""Holes of a track: passages in the runs' first ranks that have no judgment, or no grade."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trecexam.errors import TrecexamError
 from trecexam.feature import Feature
-from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, is_among, pool_holes, total
 from trecexam.files.cache import memoized
 from trecexam.grades.diagnostics import NO_RUNS
 from trecexam.grades.graded_track import GradedTrack
@@ -26,6 +28,40 @@ By = Literal["query", "run"]
 ALL = "all"
 #: How many runs a line of talk names.
 _NAMED = 3
+
+
+class Holes(NamedTuple):
+    """The holes in the first ranks of one ranking, or of several together.
+
+    Attributes:
+        retrieved: passages in those ranks.
+        unjudged: how many of them have no official judgment; None where there are no judgments.
+        ungraded: how many of them have no rating on any item.
+        judged: ir_measures' Judged@depth, 0..1; of several rankings the mean. None where `unjudged` is.
+    """
+
+    retrieved: int
+    unjudged: int | None
+    ungraded: int
+    judged: float | None
+
+
+class PoolHoles(NamedTuple):
+    """The holes of all runs together, each passage of a query counted once.
+
+    Attributes:
+        depth: the ranks that count.
+        passages: how many are in them.
+        unjudged: how many of those have no official judgment; None where there are no judgments.
+        unjudged_alone: how many of these a single run has in its first `depth` ranks.
+        ungraded: how many passages have no rating.
+    """
+
+    depth: int
+    passages: int
+    unjudged: int | None
+    unjudged_alone: int | None
+    ungraded: int
 
 
 class HolesRow(NamedTuple):
@@ -76,7 +112,7 @@ class HolesReport(Result):
     @property
     def facts(self) -> dict[str, Any]:
         """The holes of all runs together, at each depth."""
-        return {"pool": [asdict(pool) for pool in self.pools]}
+        return {"pool": [pool._asdict() for pool in self.pools]}
 
 
 def _table(rows: Iterable[HolesRow], judged: str, without: tuple[str, ...] = (), caption: str = "") -> Table:
@@ -90,6 +126,48 @@ def _table(rows: Iterable[HolesRow], judged: str, without: tuple[str, ...] = (),
         layout=Layout(("run", "query_id", "depth"), without=without),
         caption=caption,
     )
+
+
+def total(parts: Iterable[Holes]) -> Holes:
+    """Return the sums over several rankings, one a query, and the mean of Judged over all of them.
+
+    A query without results counts 0 in the mean, as in `trec_eval -c`.
+    """
+    rankings = tuple(parts)
+    retrieved = sum(part.retrieved for part in rankings)
+    ungraded = sum(part.ungraded for part in rankings)
+    unjudged = [part.unjudged for part in rankings if part.unjudged is not None]
+    if len(unjudged) < len(rankings):
+        return Holes(retrieved, None, ungraded, None)
+    rates = [part.judged for part in rankings if part.judged is not None]
+    return Holes(retrieved, sum(unjudged), ungraded, sum(rates) / len(rates) if rates else 0.0)
+
+
+def is_among(doc_ids: Sequence[str], among: Collection[str]) -> NDArray[np.bool_]:
+    """Return True for each passage among these, then False once for rank -1; shape (n_docs + 1,)."""
+    return np.array([doc_id in among for doc_id in doc_ids] + [False], np.bool_)
+
+
+def holes_of_runs(
+    ranks: NDArray[np.int32], judged: NDArray[np.bool_] | None, rated: NDArray[np.bool_]
+) -> list[Holes]:
+    """Return the holes of each run in the first ranks for one query.
+
+    Judged@depth divides by the number of passages that are there, which may be fewer than `depth`, as
+    ir_measures' provider does (`trec_eval` has no such measure); of an empty ranking it is 0.
+
+    Args:
+        ranks: of shape (n_runs, depth), see `trecexam.inputs.pool.PooledQuery`.
+        judged, rated: of each pooled passage, see `is_among`; `judged` is None where there are no judgments.
+    """
+    retrieved = (ranks >= 0).sum(axis=1).tolist()
+    ungraded = [n - met for n, met in zip(retrieved, rated[ranks].sum(axis=1).tolist(), strict=True)]
+    if judged is None:
+        return [Holes(n, None, missing, None) for n, missing in zip(retrieved, ungraded, strict=True)]
+    return [
+        Holes(n, n - met, missing, met / n if n else 0.0)
+        for n, met, missing in zip(retrieved, judged[ranks].sum(axis=1).tolist(), ungraded, strict=True)
+    ]
 
 
 def holes_report(
@@ -124,11 +202,12 @@ def holes_report(
 def _count_holes(
     track: GradedTrack, judgments: Official | None, depths: Sequence[int]
 ) -> tuple[dict[tuple[str, int], dict[str, Holes]], tuple[PoolHoles, ...]]:
-    """(run, depth) -> query_id -> the holes of its ranking; and those of the whole pool at each depth."""
+    """Return (run, depth) -> query_id -> the holes of its ranking, and those of the pool at each depth."""
     holes: dict[tuple[str, int], dict[str, Holes]] = {
         (run, depth): {} for run in track.runs for depth in depths
     }
-    pools = {depth: PoolHoles(depth, 0, None if judgments is None else 0, None, 0) for depth in depths}
+    #: Passages, unjudged ones, those that one run alone has, and ungraded ones.
+    pools = {depth: np.zeros(4, np.int64) for depth in depths}
     pooled = track.pool
     if max(depths) > track.config.track.depth:
         pooled = pool_with_ranks(tuple(track.runs.values()), track.bank.query_ids, max(depths))
@@ -142,12 +221,20 @@ def _count_holes(
             ranks = of_query.ranks[:, :depth]
             for name, ranking_holes in zip(track.runs, holes_of_runs(ranks, judged, rated), strict=True):
                 holes[name, depth][q.query_id] = ranking_holes
-            pools[depth] = pools[depth].plus(pool_holes(ranks, judged, rated, depth))
-    return holes, tuple(pools.values())
+            in_runs = np.bincount(ranks[ranks >= 0], minlength=len(rated) - 1)
+            unjudged = (in_runs > 0) & (True if judged is None else ~judged[:-1])
+            kinds = in_runs > 0, unjudged, unjudged & (in_runs == 1), (in_runs > 0) & ~rated[:-1]
+            pools[depth] += np.count_nonzero(kinds, axis=1)
+    counts = {depth: counted.tolist() for depth, counted in pools.items()}
+    if judgments is None:
+        counts = {
+            depth: [passages, None, None, ungraded] for depth, (passages, *_, ungraded) in counts.items()
+        }
+    return holes, tuple(PoolHoles(depth, *counted) for depth, counted in counts.items())
 
 
 def _judgments(track: GradedTrack, qrels: Path | None) -> tuple[Official | None, tuple[str, ...]]:
-    """The official judgments, and what is to be said of them."""
+    """Return the official judgments, and notes on them."""
     if not track.runs:
         return None, (f"no runs yet: drop some into {track.folder.runs}",)
     try:
