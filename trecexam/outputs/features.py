@@ -11,7 +11,7 @@ from trecexam.features.correlation.outputs import CORRELATION
 from trecexam.features.exporting.outputs import EXPORTING
 from trecexam.features.holes.holes import HOLES
 from trecexam.features.leaderboard.outputs import LEADERBOARD
-from trecexam.features.override.outputs import OVERRIDE
+from trecexam.features.override.overriding import OVERRIDE
 
 #: In the order of the manifest, and of the sections of the report.
 _SCORES: tuple[Feature, ...] = (EXPORTING, LEADERBOARD, CORRELATION, AGREEMENT)

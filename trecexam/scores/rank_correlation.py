@@ -43,7 +43,7 @@ class Ranks:
 
     @classmethod
     def of(cls, scores: Floats) -> Ranks:
-        """The rankings of scores of shape (n, n_columns); only equal scores are ties."""
+        """Return the rankings of scores of shape (n, n_columns); only equal scores are ties."""
         better = (scores[:, None] > scores[None, :]).view(np.int8)
         above = over_others(better)
         tied = len(scores) - above - over_others(better.swapaxes(0, 1))
@@ -56,32 +56,26 @@ def ranked(a: Floats, b: Floats) -> Iterator[tuple[slice, Ranks, Ranks]]:
     Args:
         a, b: scores of shape (n, n_columns); a single column goes with every column of the other.
     """
-    n_columns = max(a.shape[1], b.shape[1])
-    step = _step(len(a))
-    single = [Ranks.of(side) if side.shape[1] == 1 else None for side in (a, b)]
-    for start in range(0, n_columns, step):
-        part = slice(start, min(start + step, n_columns))
-        of_a, of_b = (
-            single_ranks or Ranks.of(side[:, part]) for single_ranks, side in zip(single, (a, b), strict=True)
-        )
+    for part in _parts(len(a), max(a.shape[1], b.shape[1])):
+        of_a, of_b = (Ranks.of(side if side.shape[1] == 1 else side[:, part]) for side in (a, b))
         yield part, of_a, of_b
 
 
 def rankings(scores: Floats) -> Iterator[tuple[slice, Ranks]]:
-    """The rankings of columns of scores, in chunks like `ranked`."""
-    step = _step(len(scores))
-    for start in range(0, scores.shape[1], step):
-        part = slice(start, min(start + step, scores.shape[1]))
+    """Yield the rankings of columns of scores, in chunks like `ranked`."""
+    for part in _parts(*scores.shape):
         yield part, Ranks.of(scores[:, part])
 
 
-def _step(n: int) -> int:
-    """The number of leaderboards of n runs per chunk."""
-    return max(1, min(64, _MOST // max(1, n**2)), _CELLS // max(1, n**2))
+def _parts(n: int, n_columns: int) -> Iterator[slice]:
+    """Yield chunks of the columns of leaderboards of n runs."""
+    step = max(1, min(64, _MOST // max(1, n**2)), _CELLS // max(1, n**2))
+    for start in range(0, n_columns, step):
+        yield slice(start, min(start + step, n_columns))
 
 
 def over_others(cells: NDArray[np.int8]) -> Ints:
-    """Sums over the first run of cells of -1, 0 and 1, shape (n, n_columns)."""
+    """Return sums over the first run of cells of -1, 0 and 1, shape (n, n_columns)."""
     # Bytes are added several times as fast as what they would have to be made; 127 sum to one at most.
     sums = np.zeros(cells.shape[1:], np.int64)
     for start in range(0, len(cells), 127):
@@ -148,10 +142,7 @@ def find_outliers(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -
     both_means = means(rubric_values), official_means(official_values)
     both = (Ranks.of(side[:, None]) for side in both_means)
     ranks = [(side.above + (side.tied + 1) / 2)[:, 0].tolist() for side in both]
-    rows = (
-        Outlier(run, rubric_rank, official_rank, rubric_rank - official_rank)
-        for run, rubric_rank, official_rank in zip(runs, *ranks, strict=True)
-    )
+    rows = (Outlier(run, ours, theirs, ours - theirs) for run, ours, theirs in zip(runs, *ranks, strict=True))
     return tuple(sorted(rows, key=lambda row: (-abs(row.difference), row.official_rank, row.run)))
 
 
@@ -386,14 +377,12 @@ class QueryDraws:
     def subset_rankings(self, values: Floats) -> tuple[tuple[slice, Ranks], ...]:
         """Return the rankings of the runs' means over each subset of the queries, part by part."""
         key = values.tobytes(), values.shape
-        if key in self._ranked:
-            # The one that was asked for last goes last.
-            self._ranked[key] = self._ranked.pop(key)
-            return self._ranked[key]
+        found = self._ranked.pop(key, None) or tuple(rankings(self.subset_means(values)))
         while len(self._ranked) >= _KEPT:
             del self._ranked[next(iter(self._ranked))]
-        self._ranked[key] = ranked_subsets = tuple(rankings(self.subset_means(values)))
-        return ranked_subsets
+        # The one that was asked for last goes last.
+        self._ranked[key] = found
+        return found
 
     def sample_errors(self, values: Floats) -> Floats:
         """Return deviations of the runs' means over bootstrap samples of queries, (n_runs, n_samples).
