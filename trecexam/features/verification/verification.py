@@ -99,11 +99,8 @@ def grading(
     for q in _chosen_queries(track, query_ids, item_ids, doc_ids):
         answers = {(row["item_id"], row["doc_id"]): row for row in track.grade_rows((q.query_id,))}
         for column, item in _items(track, q, item_ids):
-            cells = [
-                cell
-                for cell in _cells(track, q, column, item, answers)
-                if doc_ids is None or cell.doc_id in doc_ids
-            ]
+            cells = _cells(track, q, column, item, answers)
+            cells = [cell for cell in cells if doc_ids is None or cell.doc_id in doc_ids]
             cells.sort(
                 key=lambda cell: (
                     -(MISSING if cell.rating is None else cell.rating),
@@ -115,11 +112,8 @@ def grading(
                 graded_cells += cells[:top]
                 of_items.append((*_item(track, column, item), _given(cells)))
     table, items = Table(GradedCell._fields, tuple(graded_cells)), Table((*_ITEM, "ratings"), tuple(of_items))
-    return View(
-        {"grading": table, "items": items},
-        notes=_unused_note(track),
-        people=tuple(_item_by_item(table, items)),
-    )
+    tables, people = {"grading": table, "items": items}, tuple(_item_by_item(table, items))
+    return View(tables, _unused_note(track), people=people)
 
 
 def grid(
@@ -164,23 +158,15 @@ def grid(
             reached = sum(ratings[column] >= threshold for *_, ratings in in_grid)
             of_items.append((*_item(track, column, item), reached))
     columns = sorted({column for shown, *_ in rows for column in shown})
-    table = Table(
-        (
-            *("query_id", "doc_id", "judgment", "label", "reached", "human"),
-            *(f"item.{column + 1}" for column in columns),
-        ),
-        tuple(
-            (*row, *(None if p not in shown or ratings[p] == MISSING else ratings[p] for p in columns))
-            for shown, row, ratings in rows
-        ),
+    names = "query_id", "doc_id", "judgment", "label", "reached", "human"
+    cells = (
+        (*row, *(None if p not in shown or ratings[p] == MISSING else ratings[p] for p in columns))
+        for shown, row, ratings in rows
     )
+    table = Table((*names, *(f"item.{column + 1}" for column in columns)), tuple(cells))
     items_table = Table((*_ITEM, "reached"), tuple(of_items))
-    return View(
-        {"grid": table, "items": items_table},
-        _unused_note(track),
-        about={"min_rating": threshold},
-        people=tuple(_query_by_query(table, items_table, threshold)),
-    )
+    tables, people = {"grid": table, "items": items_table}, _query_by_query(table, items_table, threshold)
+    return View(tables, _unused_note(track), about={"min_rating": threshold}, people=tuple(people))
 
 
 def missing(
@@ -389,11 +375,7 @@ def _cells(
     item: Item,
     answers: Mapping[tuple[str, str], Mapping[str, Any]],
 ) -> Iterator[GradedCell]:
-    """Yield an item's cells.
-
-    Args:
-        answers: (item_id, doc_id) -> the grade as `Track.grades` gives it.
-    """
+    """Yield an item's cells; `answers` has (item_id, doc_id) -> the grade as `Track.grades` gives it."""
     judgments, sheet = _judged(track, q.query_id), track.sheets[q.query_id]
     human = track.overrides.queries.get(q.query_id, QueryOverrides()).cells
     codes = sheet.matrix()[:, column].tolist()
