@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
-import pickle
 import random
 from dataclasses import replace
 
@@ -196,12 +194,6 @@ def test_names_omit_defaults_and_are_parsed_back_to_the_same_measure(one: Measur
         assert (str(read), read, hash(read)) == (name, one, hash(one))
 
 
-def test_measures_that_differ_in_weights_or_credit_differ() -> None:
-    different = [Cover, Cover(weights="vital"), Cover(weights="importance"), Cover(partial=3)]
-    assert len(set(different)) == len({str(one) for one in different}) == 4
-    assert Cover(weights="equal") == Cover == Cover(partial=None)
-
-
 @pytest.mark.parametrize(
     "params",
     [
@@ -250,10 +242,3 @@ def test_contradictory_rows_are_rejected() -> None:
         per_query(Cover, [short], {})
     with pytest.raises(ValueError, match="1 importances of 2 items"):
         QueryRatings("q", ("a",), 2, np.zeros((1, 2), np.int8), importances=("vital",))
-
-
-def test_rows_keep_their_importances() -> None:
-    row = RubricQrel("q", "a", 5, ratings=(5, 0), importances=("vital", "okay"))
-    for again in (pickle.loads(pickle.dumps(row)), copy.deepcopy(row), row._replace(relevance=3)):
-        assert (again.ratings, again.importances) == ((5, 0), ("vital", "okay"))
-    assert RubricQrel("q", "a", 5, ratings=(5,)).importances is None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.features.fill.rules import IDENTITY, ScaleMap, fitted, thresholds
+from trecexam.features.fill.rules import IDENTITY, fitted, thresholds
 
 
 def brute_kappa(pairs: list[tuple[int, int]], levels: list[int]) -> float:
@@ -40,19 +40,12 @@ def test_decreasing_or_invalid_thresholds_are_rejected(cuts: dict[int, int], rea
         thresholds(cuts)
 
 
-def test_a_fit_of_equal_labels_is_the_identity() -> None:
-    rule = fitted([0, 0, 3, 3, 5, 5], [0, 0, 1, 1, 2, 2])
-    assert rule == ScaleMap("fitted", 0, ((3, 1), (5, 2)), 6, 1.0)
-    assert str(rule) == "fitted on 6 passages (weighted kappa 1.00): below 3: 0, from 3: 1, from 5: 2"
-
-
 @pytest.mark.parametrize(
     ("labels", "judgments", "why"),
     [
         ([], [], "no passage has both"),
         ([1, 2], [0, 0], "no official label but 0"),
         ([2, 2], [0, 1], "no automatic label but 2"),
-        ([1], [0, 1], "don't fit"),
         ([1, 2], [0, -1], "-1 is not a judgment"),
     ],
 )

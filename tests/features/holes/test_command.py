@@ -168,8 +168,3 @@ def test_without_official_judgments_grades_are_counted_and_the_requirement_is_na
     _, said = table(capsys, root)
     assert "no official judgments: put qrels.txt here" in said
     assert "until then only ungraded passages are counted" in said
-
-
-def test_a_depth_of_zero_is_rejected(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["holes", str(graded), "--depth", "0"]) == 2
-    assert "Traceback" not in capsys.readouterr().err
