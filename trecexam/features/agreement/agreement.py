@@ -106,14 +106,7 @@ def agreements(
 ) -> Agreements:
     """Return label by judgment tables and Cohen's kappa, for every min_rating with every min_answers.
 
-    Where labels and judgments are on the same scale, both have the same threshold unless both are given; see
-    `relevance_thresholds`.
-
-    Args:
-        min_ratings, min_answers, min_relevant: in place of the track's settings.
-
     Raises:
-        TrecexamError: there are no official judgments, or a min_rating is beyond the grader's scale.
         NothingInCommonError: no passage has both labels; it says why.
     """
     judged = track_judgments(track)

@@ -18,9 +18,6 @@ def citation_agreement(track: GradedTrack) -> Tables:
 
     The table `labels` has the confusion matrix, summed over queries; the interval of kappa keeps a query's
     citations together.
-
-    Raises:
-        TrecexamError: no person labelled a citation.
     """
     if not track.overrides.ratings:
         root = quoted(track.folder.root)

@@ -89,8 +89,6 @@ def paired_scores(
     measures: Sequence[str] | None = None,
     official_measures: Sequence[str] | None = None,
     min_ratings: Sequence[int] = (),
-    *,
-    first: bool = False,
 ) -> tuple[PairedScores, ...]:
     """Pair every rubric measure with every official one, over the runs and queries that both sides have.
 
@@ -100,7 +98,6 @@ def paired_scores(
             name among them is `official_leaderboard`.
         min_ratings: each measure is computed at each of these in place of the track's min_rating; a measure
             that min_rating has no bearing on is there once.
-        first: of measures that are not given, take only the track's first.
 
     Returns:
         By measure, then official measure, then min_rating, then those with the official leaderboard; at least
@@ -108,15 +105,12 @@ def paired_scores(
 
     Raises:
         NothingToCompareError: there is no official side, or no run or query that both sides have.
-        TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard and it
-            is requested.
-        ValueError: a measure cannot be computed.
     """
     sides = _asked_sides(track, official_measures)
     queries, ranked = common_queries(track), _ranked(track)
     if not track.runs or not (queries or ranked):
         raise nothing_to_compare(track)
-    variants = _variants(track, measures, min_ratings, first=first)
+    variants = _variants(track, measures, min_ratings)
     if not track.counts.is_graded:
         raise NothingToCompareError(nothing_graded(track), path=track.folder.root)
     unscored = runs_without_score(track)
@@ -134,12 +128,12 @@ def paired_scores(
         pairs += [
             _pair(variant, name, runs, queries, official.matrix(name, runs, queries))
             for of_measure in variants
-            for name in names[: 1 if first and judged is None else None]
+            for name in names
             for variant in of_measure
         ]
-    if ranked and (official_measures or not (first and pairs)):
+    if ranked:
         for variant in chain.from_iterable(variants):
-            for name, side in list(sides.items())[: 1 if first and not official_measures else None]:
+            for name, side in sides.items():
                 both = [run for run in ranked if run in side]
                 means = np.array([side[run] for run in both], float)
                 pairs.append(_pair(variant, name, both, track.bank.query_ids, means))
@@ -162,11 +156,7 @@ def _pair(
 def _asked_sides(
     track: GradedTrack, official_measures: Sequence[str] | None
 ) -> dict[str, Mapping[str, float]]:
-    """Return the requested measures of the official leaderboard: name -> run -> value.
-
-    Raises:
-        TrecexamError: there is none, or it lacks a measure that is requested.
-    """
+    """Return the requested measures of the official leaderboard: name -> run -> value."""
     sides = {} if track.official_leaderboard is None else track.official_leaderboard.sides
     if not official_measures:
         return sides
@@ -284,16 +274,15 @@ def without_interval(pairs: Sequence[PairedScores], found: Iterable[Correlation]
 
 
 def _variants(
-    track: GradedTrack, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
+    track: GradedTrack, measures: Sequence[str] | None, min_ratings: Sequence[int]
 ) -> list[list[_Variant]]:
     """Return the variants of each measure that are compared."""
     names = own_measures(track.folder, track.measures if measures is None else measures)
-    most = 1 if first and measures is None else None
     if not min_ratings:
         values = rubric_values(track, measures)
         computed = [name for name in map(str, map(measure, names)) if name not in values.failures]
-        return [[(name, None, values)] for name in computed[:most]]
-    compared = [measure(name) for name in names][:most]
+        return [[(name, None, values)] for name in computed]
+    compared = [measure(name) for name in names]
     best = track.grader.scale.max_rating
     for min_rating in min_ratings:
         if not 1 <= min_rating <= best:

@@ -30,14 +30,9 @@ _COLUMNS = ("run", "rubric", "rubric.low", "rubric.high", "official", "official.
 
 
 def scatter_of(track: GradedTrack, measure: str | None = None, official_measure: str | None = None) -> Plot:
-    """Return the plot "scatter" by these measures.
-
-    Raises:
-        TrecexamError: there is nothing to compare.
-        ValueError: a measure cannot be computed.
-    """
+    """Return the plot "scatter" by these measures; by the track's first ones where none is named."""
     rubric, official = (None if name is None else [name] for name in (measure, official_measure))
-    scores = paired_scores(track, rubric, official, first=True)[0]
+    scores = paired_scores(track, rubric, official)[0]
     draws, ranks = QueryDraws(), scores.of_ranks
     return scatter_plot(scores, correlate(scores.rubric, scores.official, draws=draws, ranks=ranks))
 

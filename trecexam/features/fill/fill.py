@@ -160,11 +160,7 @@ def find_holes(
 
 
 def _refuse_merged(qrels: Path | None) -> None:
-    """Refuse what a command wrote: a machine's lines would pass for a person's.
-
-    Raises:
-        TrecexamError: with what to name instead.
-    """
+    """Refuse what a command wrote: a machine's lines would pass for a person's."""
     if qrels is not None and (command := written_by(qrels)) is not None:
         beside = (provenance_beside(qrels), sources_beside(qrels))
         note = next((path.name for path in beside if path.exists()), LEARNED_IDENTITY)
@@ -178,11 +174,7 @@ def _refuse_merged(qrels: Path | None) -> None:
 def _choose_way(
     track: GradedTrack, official: Official, by: str | None, *, mapped: bool
 ) -> tuple[str, tuple[str, ...]]:
-    """Return "grader" or "learned", and notes: as requested, else the best of the last cross-validation.
-
-    Raises:
-        TrecexamError: nothing is requested, and leaving holes was found best.
-    """
+    """Return "grader" or "learned", and notes: as requested, else the best of the last cross-validation."""
     if by == GRADER or (by is None and mapped):
         return GRADER, ()
     best, summary, why = provided("teacher").advice(track, official)
@@ -221,12 +213,8 @@ def _bank_lacking(loader: GraderView) -> TrackError | None:
 def _given_rule(track: GradedTrack, rule: RuleName | None, cuts: Mapping[int, int] | None) -> ScaleMap | None:
     """Return the rule that needs no grades; None where it is to be fitted.
 
-    Args:
-        cuts: automatic label -> official label, of "thresholds"; none: the track's min_rating (label
-            "count": min_answers) -> min_relevant.
-
-    Raises:
-        TrecexamError: the cuts are no rule, or one is above the scale of the automatic labels.
+    Without cuts (automatic label -> official label) "thresholds" has the track's min_rating, or for label
+    "count" min_answers, -> min_relevant.
     """
     if rule == "identity":
         return rules.IDENTITY
@@ -251,15 +239,10 @@ def _given_rule(track: GradedTrack, rule: RuleName | None, cuts: Mapping[int, in
 def choose_rule(
     track: GradedTrack, official: Official, given_rule: ScaleMap | None, *, needed: bool
 ) -> tuple[ScaleMap, tuple[str, ...]]:
-    """Return the rule for labels, from the grades that there are, and notes on it.
-
-    It is fitted on the pooled passages with both an official judgment and a grade.
+    """Return the rule for labels, fitted on the pooled passages with a judgment and a grade, and notes on it.
 
     Args:
         needed: whether there is anything to label. Else labels stay as they are where no rule can be fitted.
-
-    Raises:
-        TrecexamError: none was given, and none can be fitted.
     """
     if given_rule is not None:
         return given_rule, ()
@@ -291,9 +274,7 @@ def automatic_labels(
 ) -> dict[str, dict[str, int]]:
     """Return query_id -> doc_id -> label on the rubric's scale, by the track's settings.
 
-    Args:
-        queries: only these; None for all.
-        human: with the ratings of people in the grader's place.
+    `human`: with the ratings of people in the grader's place.
     """
     scores = track.config.scores
     return {
@@ -348,12 +329,7 @@ def fill(
 def _check_output(root: Path, qrels: Path | None, output: Path) -> None:
     """Refuse to write over judgments, another file of a track, or what is stored.
 
-    Args:
-        root: the track's folder.
-        qrels: the official judgments, if they are not the track's.
-
-    Raises:
-        TrecexamError: with the file in the way.
+    `qrels` are the official judgments, if they are not the track's.
     """
     sources = sources_beside(output)
     for path in (output, sources):
@@ -369,11 +345,7 @@ def _check_output(root: Path, qrels: Path | None, output: Path) -> None:
 
 
 def _filled_by_grader(track: GradedTrack, to_fill: HolesToFill, graded: int) -> Filled:
-    """Merge the labels of the holes, as far as they have grades, into the official judgments.
-
-    Raises:
-        TrecexamError: as `choose_rule`.
-    """
+    """Merge the labels of the holes, as far as they have grades, into the official judgments."""
     scores = track.config.scores
     # Grading a hole may have graded a judged passage of the same text: the rule follows the current grades,
     # so that it is the same when asked for again.
@@ -419,11 +391,7 @@ def _filled_by_grader(track: GradedTrack, to_fill: HolesToFill, graded: int) -> 
 def _filled_by_learning(
     track: GradedTrack, to_fill: HolesToFill, progress: Callable[[Progress], None] | None
 ) -> Filled:
-    """Merge learned labels into the official judgments.
-
-    Raises:
-        TrecexamError: nothing can be learned here; the message says why.
-    """
+    """Merge learned labels into the official judgments."""
     if progress is not None:
         progress(Progress(0, 0, loading="the encoder"))
     encoded = None if progress is None else (lambda done, of: progress(Progress(done, of, what="texts")))

@@ -242,9 +242,6 @@ class Filled(Result):
         """Write qrels, sources and whose labels they are, or none; a file that has its content is left alone.
 
         Qrels whose name ends in .gz are compressed.
-
-        Raises:
-            TrecexamError: they cannot be written; the old ones are as they were.
         """
         warn_of_comments(row.query_id for row in self.rows)
         qrels = self.qrels

@@ -313,17 +313,12 @@ def compare(
     alpha: float = ALPHA,
     most: int | None = None,
 ) -> MeasureDifferences:
-    """Compare runs by one measure.
+    """Compare runs by one measure; `matrix` has the shape (runs, queries).
 
     Args:
-        names: of the runs; `baseline` is among them.
-        matrix: of shape (runs, queries).
         permutations: of the randomisation test; None for the t test.
         most: compare all pairs of so many of the best runs alone; p values are still corrected over the
             pairs of all runs, so they are at most too large.
-
-    Raises:
-        ValueError: an unknown correction.
     """
     means = [math.fsum(row) / max(len(row), 1) for row in matrix.tolist()]
     # Rounded, as equal means are summed in other orders; those that there are not come last.

@@ -56,15 +56,9 @@ def track_leaderboard(
 ) -> Leaderboard:
     """Return means and standard errors of a track's graders, best run first by the first column.
 
-    Of several graders each mean is over that grader's own queries.
-
-    Args:
-        measures: `NAME:MEASURE` each; a name without a grader's before it is the first grader's. None for
-            the columns of each grader's kind first, which are those that a terminal shows, then the others.
-        runs: the runs that are shown, None for all.
-
-    Raises:
-        TrecexamError, ConversionError, ValueError: see `leaderboard`; or no grader can be asked about.
+    Of several graders each mean is over that grader's own queries. A measure without a grader's name is the
+    first grader's. Without measures, the columns of each grader's kind come first, which are those that a
+    terminal shows, then the others.
     """
     if track.is_single:
         own = measures is None and runs is None

@@ -107,11 +107,7 @@ def has_cell(track: GradedTrack, query_id: str, doc_id: str, item: str | int) ->
 def rating_of(text: str, track: GradedTrack, *, whole: bool = False) -> int:
     """Return a rating from its number or its word, as a whole or up to the first "_".
 
-    Args:
-        whole: of the passage as a whole: the words are those of the scale of judgments, else the grader's.
-
-    Raises:
-        TrecexamError: it is neither.
+    `whole`: of the passage as a whole: the words are those of the scale of judgments, else the grader's.
     """
     scale, best, words = (
         track.judging_scale if whole else None,
@@ -160,11 +156,7 @@ def override(
 
 
 def _cited_to_rate(track: GradedTrack, query_id: str, name: str, doc_id: str) -> QueryToRate:
-    """Return an item for a person who rates it with the passages that cite it.
-
-    Raises:
-        TrecexamError: there is no such item, or it is not asked of this passage.
-    """
+    """Return an item for a person who rates it with the passages that cite it."""
     if not name:
         raise TrecexamError(
             f"the grader {track.name} rates no passage as a whole: name the {track.kind.cell_noun} by `item`"
@@ -283,12 +275,9 @@ def take(
 
 
 def add_rows(folder: TrackFolder, path: Path, rows: Sequence[HumanRating]) -> int:
-    """Adds lines to overrides.tsv or judgments.tsv, but for those that it has already; how many.
+    """Add lines to overrides.tsv or judgments.tsv, but for those that it has already; return how many.
 
     A line that occurs twice in `rows` occurs twice then: what somebody said, took back and said again.
-
-    Raises:
-        TrecexamError: the file cannot be read unchanged, or not be written.
     """
     with exclusive_lock(folder.shared_state / "overrides.lock"):
         return add_lines(path, rows, known_too=False)
@@ -328,9 +317,6 @@ def human_ratings(track: LoadedTrack) -> Tables:
 
     Of several graders, the grader is in front. What people judge on the scale of [judging] is shown once,
     with the first grader that labels documents.
-
-    Raises:
-        TrecexamError, ConversionError: no grader can go on.
     """
     on_scale = track.of_documents
     tables = {
@@ -386,11 +372,7 @@ def human_table(track: GradedTrack, *, judgments: bool = True) -> Table:
 def _checked(
     folder: TrackFolder, query: QueryToRate, doc_id: str, item: str, rating: int | None
 ) -> Item | None:
-    """Return the item that is rated; None for a passage as a whole.
-
-    Raises:
-        TrecexamError: the query, passage or item is not there, or the rating not on the scale.
-    """
+    """Return the item that is rated; None for a passage as a whole."""
     root, query_id, items = folder.root, query.query_id, query.items
     if not items:
         reason = f"no query '{query_id}' in the bank{did_you_mean(query_id, query.others, before='; ')}"

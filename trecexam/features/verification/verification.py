@@ -257,11 +257,7 @@ def spurious(
 def _judged_queries(
     track: GradedTrack, query_ids: Ids, item_ids: Ids, min_rating: int | None, min_relevant: int | None
 ) -> tuple[list[tuple[QueryRatings, Mapping[str, int]]], int, int, list[str]]:
-    """Return ratings and judgments of the chosen queries, min_rating, min_relevant, and unjudged queries.
-
-    Raises:
-        TrecexamError: none of the queries is judged, no passage of the pool is, or as `_chosen_queries`.
-    """
+    """Return ratings and judgments of the chosen queries, min_rating, min_relevant, and unjudged queries."""
     resolve_min_rating(track, min_rating)
     at = relevance_thresholds(track, min_rating, min_relevant)
     official = official_judgments(track)
@@ -298,11 +294,7 @@ def _judged_view(
 def _chosen_queries(
     track: GradedTrack, query_ids: Ids = None, item_ids: Ids = None, doc_ids: Ids = None
 ) -> Sequence[QueryRatings]:
-    """Return the ratings of the queries asked for, of those that have the items asked for.
-
-    Raises:
-        TrecexamError: nothing is graded yet, or an id is not in the track.
-    """
+    """Return the ratings of the queries asked for, of those that have the items asked for."""
     folder, bank, counts = track.folder, track.bank, track.counts
     _refuse_unknown(query_ids, bank.query_ids, "query", "in the bank", track)
     items = {
