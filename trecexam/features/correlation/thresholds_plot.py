@@ -29,7 +29,7 @@ _KEYS = ("measure", "official_measure", "min_rating")
 def thresholds_of(
     track: GradedTrack, measure: str | None = None, official_measure: str | None = None
 ) -> Plot:
-    """Return the plot "thresholds"; measures are the first on which min_rating has a bearing, unless named."""
+    """Return the plot "thresholds" of a measure, or of the first on which min_rating has a bearing."""
     counts, failures = track.config.scores.label == "count", rubric_values(track).failures
     for name in track.measures if measure is None else [measure]:
         parsed = of_measures.measure(name)
