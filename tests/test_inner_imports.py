@@ -53,7 +53,9 @@ PERMITTED = {
         "trecexam.cli.working",
         "trecexam.extensions.audit.cli",
         "trecexam.extensions.exams.cli.fitting",
+        "trecexam.extensions.learn.outputs",
         "trecexam.extensions.ragval.cli.commands",
+        "trecexam.extensions.ragval.extra_outputs",
         "trecexam.inputs.dropped_runs",
     },
     "pyarrow": {"trecexam.cli.export", "trecexam.extensions.campaign.cli.commands"},
@@ -80,7 +82,10 @@ PERMITTED = {
         "trecexam.graders.server.grader",
         "trecexam.graders.writing.create",
     },
-    "trecexam.graders.prompts.stated": {"trecexam.inputs.track_graders"},
+    "trecexam.graders.prompts.stated": {
+        "trecexam.extensions.ragval.extra_outputs",
+        "trecexam.inputs.track_graders",
+    },
 }
 
 

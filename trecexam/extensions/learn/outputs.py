@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.learn.learn import BOARD, IDENTITY, learn, stored_board
 from trecexam.extensions.learn.settings import LearnSection
 from trecexam.feature import Feature
 from trecexam.files.kept import read_object
 from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
+from trecexam.inputs.sources import LEARNED_IDENTITY as IDENTITY
 from trecexam.results.page.page import Page
 
 _LEAD = (
@@ -26,6 +26,10 @@ _LEAD = (
 
 def _page(track: GradedTrack, page: Page) -> None:
     """Add the section "learned" if labels were learned on the current runs, grades and judgments."""
+    if not (track.folder.out / IDENTITY).is_file():
+        return
+    from trecexam.extensions.learn.learn import BOARD, stored_board
+
     board = stored_board(track)
     if board is not None:
         title = "Leaderboard by learned labels"
@@ -44,6 +48,8 @@ def learn_after(track: GradedTrack) -> tuple[Iterable[Path], Iterable[str]]:
     """Learn at an update, if it is set and there are judgments; return changed files and notes."""
     if not track.config.section(LearnSection).update or track.official is None:
         return (), ()
+    from trecexam.extensions.learn.learn import learn
+
     try:
         labels = learn(track)
         written = labels.write(track.folder.out)

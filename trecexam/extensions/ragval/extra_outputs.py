@@ -3,46 +3,64 @@
 from __future__ import annotations
 
 import io
+from typing import TYPE_CHECKING
 
 from trecexam.extensions.ragval.formats.answers import write_judged
-from trecexam.extensions.ragval.judged import FOLDER, JudgedAnswers, judged
-from trecexam.extensions.ragval.reporting import RagvalReport, report_of
 from trecexam.feature import Feature
 from trecexam.files.cache import memoized
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.page.page import Page
 from trecexam.results.table import to_json
 
+if TYPE_CHECKING:
+    from trecexam.extensions.ragval.judged import JudgedAnswers
+    from trecexam.extensions.ragval.reporting import RagvalReport
+
+#: In out/.
+FOLDER = "ragval"
 _REPORT = f"{FOLDER}/report.tsv"
 
 
 @memoized
-def _answers(track: GradedTrack) -> JudgedAnswers:
-    return judged(track) if "truthfulness" in track.grader.item_kinds else JudgedAnswers(())
+def _answers(track: GradedTrack) -> JudgedAnswers | None:
+    """Return the judged answers; None for other graders, which do not load RAGVAL's modules."""
+    if "truthfulness" not in track.grader.item_kinds:
+        return None
+    from trecexam.extensions.ragval.judged import judged
+
+    answers = judged(track)
+    return answers if answers.rows or answers.waiting else None
 
 
 @memoized
 def _report(track: GradedTrack) -> RagvalReport | None:
-    rows = _answers(track).rows
-    return report_of(rows) if rows else None
+    answers = _answers(track)
+    if answers is None or not answers.rows:
+        return None
+    from trecexam.extensions.ragval.reporting import report_of
+
+    return report_of(answers.rows)
 
 
 def _judged(track: GradedTrack) -> bytes | None:
     answers, buffer = _answers(track), io.BytesIO()
+    if answers is None:
+        return None
     write_judged(answers.rows, buffer)
-    return buffer.getvalue() if answers.rows or answers.waiting else None
+    return buffer.getvalue()
 
 
 def _judging(track: GradedTrack) -> bytes | None:
     answers = _answers(track)
-    judging = {**answers.as_json(), "judge": dict(track.grader.identity)}
-    return to_json(judging).encode() if answers.rows or answers.waiting else None
+    if answers is None:
+        return None
+    return to_json({**answers.as_json(), "judge": dict(track.grader.identity)}).encode()
 
 
 def _page(track: GradedTrack, page: Page) -> None:
     """Begin the page with the judged answers."""
-    report = _report(track)
-    if report is None:
+    answers, report = _answers(track), _report(track)
+    if answers is None or report is None:
         return
     page.lead = (
         "Systems answer questions about knowledge blocks. A judge reads question, answer and block, and "
@@ -50,7 +68,7 @@ def _page(track: GradedTrack, page: Page) -> None:
     )
     page.add(
         "beside",
-        report.with_notes(*_answers(track).remarks()),
+        report.with_notes(*answers.remarks()),
         title="Judged answers",
         files=(_REPORT,),
         below=f"All of it is in `{FOLDER}/`. In the sections below an answer is a passage, and its scores, "

@@ -15,9 +15,6 @@ from trecexam.results.text import plural
 if TYPE_CHECKING:
     from trecexam.grades.graded_track import GradedTrack
 
-#: In out/.
-FOLDER = "ragval"
-
 
 @dataclass(frozen=True)
 class JudgedAnswers:
