@@ -20,6 +20,7 @@ from trecexam.features.fill.records import (
     HolesToFill,
     Machine,
     MergedLine,
+    TaughtLabels,
 )
 from trecexam.features.fill.rules import RuleName, ScaleMap, label_confidences
 from trecexam.files.track_lock import TrackLock
@@ -395,7 +396,7 @@ def _filled_by_learning(
     if progress is not None:
         progress(Progress(0, 0, loading="the encoder"))
     encoded = None if progress is None else (lambda done, of: progress(Progress(done, of, what="texts")))
-    taught = provided("teacher").labels(track, to_fill.official, encoded)
+    taught: TaughtLabels = provided("teacher").labels(track, to_fill.official, encoded)
     new = [
         MergedLine(
             *(query_id, "0", doc_id, hole.label, "learned", *taught.machine, hole.gain, hole.confidence),

@@ -225,12 +225,10 @@ def _count_holes(
             unjudged = (in_runs > 0) & (True if judged is None else ~judged[:-1])
             kinds = in_runs > 0, unjudged, unjudged & (in_runs == 1), (in_runs > 0) & ~rated[:-1]
             pools[depth] += np.count_nonzero(kinds, axis=1)
-    counts = {depth: counted.tolist() for depth, counted in pools.items()}
+    found = [PoolHoles(depth, *counts.tolist()) for depth, counts in pools.items()]
     if judgments is None:
-        counts = {
-            depth: [passages, None, None, ungraded] for depth, (passages, *_, ungraded) in counts.items()
-        }
-    return holes, tuple(PoolHoles(depth, *counted) for depth, counted in counts.items())
+        found = [pool._replace(unjudged=None, unjudged_alone=None) for pool in found]
+    return holes, tuple(found)
 
 
 def _judgments(track: GradedTrack, qrels: Path | None) -> tuple[Official | None, tuple[str, ...]]:

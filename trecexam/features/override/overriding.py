@@ -109,14 +109,9 @@ def rating_of(text: str, track: GradedTrack, *, whole: bool = False) -> int:
 
     `whole`: of the passage as a whole: the words are those of the scale of judgments, else the grader's.
     """
-    scale, best, words = (
-        track.judging_scale if whole else None,
-        track.grader.scale.max_rating,
-        track.kind.words,
-    )
-    if scale is not None:
-        best, words = scale.best, scale.names
-    word = text.strip().lower()
+    word, best, words = text.strip().lower(), track.grader.scale.max_rating, track.kind.words
+    if whole and track.judging_scale is not None:
+        best, words = track.judging_scale.best, track.judging_scale.names
     rating_of_word = {each.partition("_")[0]: n for n, each in enumerate(words)}
     rating_of_word |= {each.lower(): n for n, each in enumerate(words)}
     if word in rating_of_word:
