@@ -133,7 +133,7 @@ def correlate(
     draws: QueryDraws | None = None,
     ranks: bool = False,
 ) -> Correlation:
-    """Correlation of the rubric leaderboard with the official one.
+    """Return the correlation of the rubric leaderboard with the official one.
 
     Leaderboards order runs by their mean over queries, higher is better; means that agree to 12
     decimals are ties.
@@ -142,7 +142,6 @@ def correlate(
         rubric: values of shape (n_runs, n_queries).
         official: values of the same shape, for the same runs and queries; or, where only a leaderboard
             is known, scores of shape (n_runs,), higher is better (negate ranks).
-        rbo_p: the persistence of RBO, between 0 and 1.
         draws: the subsets of the queries that intervals are made of, which several comparisons can share.
         ranks: official is ranks, negated, so that there is no correlation of scores.
 

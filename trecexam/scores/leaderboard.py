@@ -231,9 +231,6 @@ def leaderboard(
     """Return the leaderboard of per-query values; counts such as NumRet are summed, as ir_measures does.
 
     Args:
-        values: of the runs; they have every query and measure.
-        measures: the columns.
-        query_ids: the queries that means are over.
         answered: run -> the queries that it has results for.
         average: "all": over all queries, as `trec_eval -c`: a query that a run skips counts 0.
             "answered": over the queries that the run answered, as the published Rubric workbench does;

@@ -128,11 +128,7 @@ class Outlier:
 def find_outliers(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -> tuple[Outlier, ...]:
     """Return all runs by difference of rank, largest first; ties by official rank, then by name.
 
-    Args:
-        rubric, official: as `correlate` takes them.
-
-    Raises:
-        ValueError: the shapes don't fit, or a value is not finite.
+    `rubric` and `official` are as `correlate` takes them.
     """
     rubric_values, official_values = checked(rubric, official)
     if len(rubric_values) != len(runs):

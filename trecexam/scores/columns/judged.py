@@ -116,7 +116,7 @@ class Judged:
 
     @classmethod
     def from_qrels(cls, rows: Iterable[records.Qrel | Qrel], query_ids: Iterable[str] = ()) -> Judged:
-        """Judgments from rows with query_id, doc_id and relevance, of `converters` or `ir_measures`.
+        """Return judgments from rows with query_id, doc_id and relevance, of `converters` or `ir_measures`.
 
         Where a passage stands several times for a query, its best label counts. A row's `iteration`, if it
         has any, is the item (subtopic) that its label is of; rows that all carry `ratings`
@@ -127,7 +127,7 @@ class Judged:
 
         Raises:
             ValueError: of one query only some rows carry ratings, or unequally many, or rows differ in the
-                items' importance.
+                items' importances or weights.
         """
         made, item_rows = tables(rows, query_ids)
         return replace(cls._from_tables(made), item_rows=item_rows)
@@ -313,10 +313,6 @@ def tables(rows: Iterable[Any], query_ids: Iterable[str] = ()) -> tuple[list[Que
 
     The items of a query are its rows' iterations, in the order in which these appear first among all
     rows, which is the order in which pyndeval adds up gains.
-
-    Raises:
-        ValueError: of one query only some rows carry ratings, or unequally many, or rows differ in the
-            items' importance or weights.
     """
     by_query: dict[str, list[Any]] = {query_id: [] for query_id in query_ids}
     subtopics: dict[str, int] = {}

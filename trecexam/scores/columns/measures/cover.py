@@ -125,8 +125,6 @@ class _Cover(_CoverBase):
     - rows that name no item (iteration 0, Q0 or none) and dicts have labels of passages alone, from which
       Cover cannot be computed: ValueError.
 
-    Computed by `trecexam.scores.columns.measures.cover.cover`.
-
     .. cite.arxiv:: 2402.00309
     .. cite.arxiv:: 2411.09607
     .. cite.arxiv:: 2511.07685
@@ -162,8 +160,6 @@ class _ECover(_CoverBase):
     probabilities are 0 or 1 it is Cover.
 
     Qrels have to carry the probabilities: rows of `Track.qrels(probabilities=True)`.
-
-    Computed by `trecexam.scores.columns.measures.cover.expected_credits`.
 
     .. cite.arxiv:: 2402.00309
     """
@@ -220,32 +216,21 @@ def credits_of(best: NDArray[np.integer], rel: int, partial: int | None, weights
 
 
 def cover(covered: Values, whole: Values) -> Values:
-    """Rubric-Cover: the credit at the hits / that of all items (Cover) or of the pool's best (nCover).
+    """Return the credit at the hits / that of all items (Cover) or of the pool's best (nCover); 0/0 is 0.
 
-    With w_i the weights of the items, 1 unless the measure says otherwise,
-
-        Cover(P, k, t) = sum of w_i * c_i over the items / sum of the positive w_i
-        c_i = 1 where the best rating on item i over the first k passages is `rel` or better,
-              1/2 where it is `partial` or better but below `rel`, else 0
-
-    and nCover divides by the sum of w_i * c_i with all pooled passages instead; 0/0 is 0. Cover is the EXAM
-    Cover of Sander & Dietz, "EXAM: How to Evaluate Retrieve-and-Generate Systems for Users Who Do Not (Yet)
-    Know What They Want", DESIRES 2021, and the Rubric-Cover of Farzi & Dietz, "Pencils Down! Automatic
-    Rubric-based Evaluation of Retrieve/Generate Systems", ICTIR 2024. Where weights may be negative, of items
-    that count against, it is the compliance score of Sharma et al., "ResearchRubrics", arXiv:2511.07685. For
-    a single passage, a whole answer, it is the nugget scores of Pradeep et al., arXiv:2411.09607
-    (`calculate_nugget_scores` in nuggetizer's code).
+    With w_i the weights of the items, Cover is sum of w_i * c_i / sum of the positive w_i, see `_Cover`: the
+    EXAM Cover of Sander & Dietz, "EXAM: How to Evaluate Retrieve-and-Generate Systems for Users Who Do Not
+    (Yet) Know What They Want", DESIRES 2021. For a single passage, a whole answer, it is the nugget scores of
+    `calculate_nugget_scores` in nuggetizer's code.
     """
     return np.where(covered == 0, 0.0, ratio(covered, whole))
 
 
 def expected_credits(below: Sequence[Values], rows: NDArray[np.int32], weights: Values | None) -> Values:
-    """Each query's expected value of `credits_of` at the hits, whose ratings are independent:
+    """Return each query's expected value of `credits_of` at the hits, whose ratings are independent.
 
-        E[sum of w_i * c_i] = sum of w_i * q_i(rel),  q_i(t) = 1 - prod_d (1 - P(d is rated t or better on i))
-
-    and with `partial` the mean of that and of the same from `partial` on, since c_i is the mean of whether
-    either is reached.
+    With `partial` it is the mean of that of `rel` and of `partial`: c_i is the mean of whether either is
+    reached.
 
     Args:
         below: for rel, and for partial if there is one, the probability that a passage is rated below on each
@@ -259,30 +244,19 @@ def expected_credits(below: Sequence[Values], rows: NDArray[np.int32], weights: 
 
 
 def computation(measure: Measure, judged: Judged) -> Computation:
-    """Computes Cover, nCover or ECover(rel, partial, weights)@k.
-
-    Raises:
-        ValueError: the judgments have no ratings of items, no importances or weights where these count, or
-            no probabilities of ratings where ECover does.
-    """
+    """Compute Cover, nCover or ECover@k; ValueError where the judgments lack what the measure needs."""
     rel, partial = measure["rel"], measure["partial"]
     items, weights = judged.items, _weights(measure, judged)
     judged.item_rows.check(measure)
+    whole = judged.n_items.astype(np.float64) if weights is None else last_sum(np.maximum(weights, 0))
     if measure.NAME == "ECover":
         below = _below(measure, judged)
-        whole = _whole(judged, weights)
         return lambda hits: ratio(expected_credits(below, considered(measure, hits).rows, weights), whole)
-    if measure.NAME == "Cover":
-        whole = _whole(judged, weights)
-    else:
+    if measure.NAME == "nCover":
         whole = credits_of(_pool(judged), rel, partial, weights)
     return lambda hits: cover(
         credits_of(best_ratings(items, considered(measure, hits).rows), rel, partial, weights), whole
     )
-
-
-def _whole(judged: Judged, weights: Values | None) -> Values:
-    return judged.n_items.astype(np.float64) if weights is None else last_sum(np.maximum(weights, 0))
 
 
 def _below(measure: Measure, judged: Judged) -> list[Values]:
@@ -331,12 +305,10 @@ def _lacking(measure: Measure, needed: str, remedy: str) -> ValueError:
 
 
 def _pool(judged: Judged) -> NDArray[np.integer]:
-    """Each item's best rating of all labelled passages; shape (queries, items)."""
-    best = np.full((len(judged.query_ids), judged.items.shape[1]), -1, judged.items.dtype)
+    """Return each item's best rating of all labelled passages; shape (queries, items)."""
     labelled = judged.labels != UNJUDGED
-    for i in np.flatnonzero(judged.has_labels).tolist():
-        span = slice(int(judged.offsets[i]), int(judged.offsets[i + 1]))
-        best[i] = judged.items[span][labelled[span]].max(axis=0, initial=-1)
+    best = np.full((len(judged.query_ids), judged.items.shape[1]), -1, judged.items.dtype)
+    np.maximum.at(best, judged.query_of_row[labelled], judged.items[:-1][labelled])
     return best
 
 
