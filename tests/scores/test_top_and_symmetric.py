@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 
@@ -18,20 +17,6 @@ from trecexam.scores.correlation import MIN_DISTINCT, correlate, per_query_corre
 tied = st.integers(2, 9).flatmap(
     lambda n: st.tuples(*(st.lists(st.integers(0, 4), min_size=n, max_size=n) for _ in range(2)))
 )
-
-
-def tau_ap_with_ties(truth: Sequence[float], estimate: Sequence[float]) -> float:
-    """tau_AP with ties as in AutoJudge: shares of the runs above, without the runs tied at the top."""
-    shares = []
-    for pivot, score in enumerate(estimate):
-        above = [other for other, theirs in enumerate(estimate) if theirs > score]
-        if above:
-            shares.append(sum(truth[other] > truth[pivot] for other in above) / len(above))
-    return 2 * sum(shares) / len(shares) - 1
-
-
-def tau_ap_b(a: Sequence[float], b: Sequence[float]) -> float:
-    return (tau_ap_with_ties(a, b) + tau_ap_with_ties(b, a)) / 2
 
 
 def best_by(truth: Sequence[float], k: int) -> list[int]:
@@ -85,28 +70,6 @@ def test_kendall_at_the_number_of_runs_equals_kendall_tau(sides: tuple[list[int]
     if n in (10, 15, 20):
         found = correlate(column(ours), column(truth))
         np.testing.assert_allclose(getattr(found, f"kendall_at_{n}").value, found.kendall_tau.value)
-
-
-def test_intervals_of_both_equal_naive_subsets_and_samples() -> None:
-    """Like that of tau in test_correlation: the wider side has the bias, the other only the error."""
-    rng = np.random.default_rng(3)
-    n_runs, n = 12, 7
-    ours = rng.random((n_runs, n)) + np.arange(n_runs)[:, None] / 6
-    board = np.arange(n_runs)[rng.permutation(n_runs)] * 1.0
-    board = np.where(rng.random(n_runs) < 0.6, np.arange(n_runs), board)
-    kept = [list(k) for k in itertools.combinations(range(n), 5)]
-    best = best_by(board.tolist(), 10)
-    half = float(stats.t.ppf(0.975, n - 1)) * math.sqrt((n - 2) / 2)
-    found = correlate(ours, board)
-    means = [ours[:, k].mean(axis=1) for k in kept]
-    for (value, low, high), error in (
-        (found.tau_ap_b, np.std([tau_ap_b(m, board) for m in means])),
-        (found.kendall_at_10, np.std([stats.kendalltau(m[best], board[best]).statistic for m in means])),
-    ):
-        reach = float(half * error)
-        assert low <= value <= high
-        assert min(value - low, high - value) == pytest.approx(min(reach, 1 - value), abs=1e-9)
-    assert math.isnan(found.kendall_at_15.low)
 
 
 def test_five_distinct_values_are_enough_and_four_are_not() -> None:

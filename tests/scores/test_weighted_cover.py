@@ -153,16 +153,6 @@ def test_cover_of_one_answer_equals_the_nuggetizer_score(seed: int) -> None:
     assert {name: ours[name] for name in CALCULATED} == calculate_nugget_scores(nuggets)
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_nuggetizer_names_are_names_of_cover_with_or_without_a_cutoff(name: str) -> None:
-    assert measure(f"{name}_score") == ir_measures.parse_measure(f"{name}_score") == OURS[name]
-    assert measure(f" {name}_score@7") == OURS[name] @ 7
-    with pytest.raises(ValueError, match=f"did you mean .*{name}_score"):
-        measure(f"{name}_scor")
-    with pytest.raises(ValueError, match="which official judgments do not have"):
-        measure(f"{name}_score", official=True)
-
-
 def test_the_weighted_score_equals_the_formula_of_the_paper() -> None:
     # Two vital nuggets, one supported; two okay ones, one partly: (1 + 0.5 * 0.5) / (2 + 0.5 * 2).
     row = RubricQrel("q", "a", 5, ratings=(5, 0, 3, 0), importances=("vital", "vital", "okay", ""))

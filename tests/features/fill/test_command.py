@@ -632,37 +632,6 @@ def test_for_any_judgments_and_grades_no_human_line_changes(tmp_path: Path, seed
     assert found.n_holes == len(pool_of(root, found.depth) - human.keys())
 
 
-@pytest.mark.slow
-def test_half_of_the_dl19_judgments_are_filled(dl19: Path, tmp_path: Path) -> None:
-    root = tmp_path / "track"
-    files = {
-        "--queries": "queries.tsv",
-        "--bank": "bank.questions.jsonl.gz",
-        "--passages": "passages.jsonl.gz",
-        "--qrels": "qrels.txt",
-        "--runs": "runs",
-        "--recorded": "graded.flan-t5-large.jsonl.gz",
-    }
-    arguments = [part for option, name in files.items() for part in (option, str(dl19 / name))]
-    assert run(["init", str(root), *arguments]) == 0
-    official, merged = drop(root, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
-    assert run(["watch", str(root), "--once"]) == 0
-    assert run(["fill", str(root), "--qrels", str(official), "-o", str(merged)]) == 0
-    assert run(["check", str(merged)]) == 0
-    assert merged.read_bytes().startswith(official.read_bytes())
-    human, found, full = labels(official), labels(merged), labels(root / "qrels.txt")
-    pooled = pool_of(root, 20)
-    assert found.keys() == human.keys() | pooled
-    rows = source_rows(tmp_path / "merged.qrels.sources.tsv")
-    assert len(rows) == len(found)
-    assert {row["model"] for row in rows if row["source"] == "model"} == {"google/flan-t5-large"}
-    # Fewer errors of two or more than giving the most frequent label, 0, to all dropped ones.
-    lost = [place for place in pooled - human.keys() if place in full]
-    assert len(lost) > 700
-    wrong = sum(abs(found[place] - full[place]) >= 2 for place in lost)
-    assert wrong < sum(full[place] >= 2 for place in lost)
-
-
 def test_fill_from_python_rejects_invalid_inputs_before_grading(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     grader, half = HashGrader(), drop(root, tmp_path / "half.qrels")

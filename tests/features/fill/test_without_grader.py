@@ -150,22 +150,6 @@ def test_filling_by_learned_labels_grades_nothing(track: Path, capsys: pytest.Ca
     assert "0 cells to grade" in fill(capsys, track, "--by", "learned")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ("--by label:1", "'label:1' is not one of 'grader', 'learned'"),
-        ("--by learned -o TRACK/qrels.txt", "is in a track, where no output replaces a file"),
-    ],
-)
-def test_contradictory_options_are_rejected_by_name(
-    track: Path, capsys: pytest.CaptureFixture[str], arguments: str, said: str
-) -> None:
-    before = (track / "qrels.txt").read_bytes()
-    assert said in fill(capsys, track, *arguments.replace("TRACK", str(track)).split(), status=2)
-    assert (track / "qrels.txt").read_bytes() == before
-    assert not (track.parent / "merged.qrels").exists()
-
-
 def test_judgments_without_variation_are_an_error_and_nothing_is_written(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,17 +22,6 @@ def holes(ranking: list[str], judged: Collection[str], rated: Collection[str], d
     return found
 
 
-@given(docs, docs, docs, st.integers(1, 15))
-def test_holes_equal_a_naive_count(
-    ranking: list[str], judged: list[str], rated: list[str], depth: int
-) -> None:
-    found = holes(ranking, judged, rated, depth)
-    first = [doc_id for rank, doc_id in enumerate(ranking, 1) if rank <= depth]
-    assert found.retrieved == len(first)
-    assert found.unjudged == sum(doc_id not in judged for doc_id in first)
-    assert found.ungraded == sum(doc_id not in rated for doc_id in first)
-
-
 @given(st.lists(docs, min_size=1, max_size=4), st.data(), st.integers(1, 15))
 def test_judged_at_k_equals_ir_measures(rankings: list[list[str]], data: st.DataObject, depth: int) -> None:
     labels = st.dictionaries(st.sampled_from(DOCS), st.integers(-2, 3), min_size=1)
@@ -49,9 +38,3 @@ def test_judged_at_k_equals_ir_measures(rankings: list[list[str]], data: st.Data
         assert {f"q{n}": one.judged for n, one in enumerate(found)} == pytest.approx(theirs)
         mean = ir_measures.calc_aggregate([Judged @ depth], qrels, run)[Judged @ depth]
         assert total(found).judged == pytest.approx(mean)
-
-
-def test_sums_are_over_queries_and_a_skipped_query_counts_as_zero_in_the_mean() -> None:
-    parts = [Holes(4, 1, 0, 0.75), Holes(2, 0, 2, 1.0), Holes(0, 0, 0, 0.0)]
-    assert total(parts) == Holes(6, 1, 2, 1.75 / 3)
-    assert total([]) == Holes(0, 0, 0, 0.0)
