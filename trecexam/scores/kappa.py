@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,7 @@ Counts = NDArray[np.int64]
 MIN_QUERIES = 5
 
 
-@dataclass(frozen=True)
-class Kappa:
+class Kappa(NamedTuple):
     """Agreement beyond chance, -1..1, and a 95% interval.
 
     Attributes:

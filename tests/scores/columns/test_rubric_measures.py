@@ -25,15 +25,6 @@ from trecexam.scores.labels import LabelRule, label_qrels, subtopic_qrels
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
 
-COVERS = [
-    measure(f"{name}(rel={rel}{partial}{weights}){cutoff}")
-    for name in ("Cover", "nCover")
-    for rel in (1, 4)
-    for partial in ("", ",partial=2")
-    for weights in ("", ",weights=vital", ",weights=importance")
-    for cutoff in ("@1", "@3", "@20", "")
-    if rel == 4 or not partial
-]
 rules = st.sampled_from(("max", "count"))
 
 

@@ -21,7 +21,7 @@ from trecexam.results.page.page import Page
 from trecexam.results.result import Result, Tables
 from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import plural
-from trecexam.scores.kappa import MIN_QUERIES, Kappa, labels_of_both
+from trecexam.scores.kappa import MIN_QUERIES, labels_of_both
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import QueryRatings
 
@@ -73,7 +73,7 @@ class Agreements(Result):
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """The tables of labels by judgments."""
-        return tuple(_crosstabs(self.found).values())
+        return tuple(self.tables.values())[2:]
 
     @property
     def kappa(self) -> float:
@@ -199,7 +199,7 @@ def _agreement_table(agreements: Iterable[Agreement]) -> Table:
                 table.labels, table.counts.tolist(), table.paired, table.kappas, strict=True
             ):
                 for column, (judgment, count) in enumerate(zip(table.judgments, counts, strict=True)):
-                    of_pair = _numbers(kappa if column == paired else None)
+                    of_pair = kappa if column == paired else no_kappa[:3]
                     rows.append((*key, label, judgment, count, *of_pair, None, None))
                 rows.append((*key, label, ALL, sum(counts), *no_kappa))
             sums = table.counts.sum(axis=0).tolist()
@@ -207,8 +207,7 @@ def _agreement_table(agreements: Iterable[Agreement]) -> Table:
                 (*key, ALL, judgment, count, *no_kappa)
                 for judgment, count in zip(table.judgments, sums, strict=True)
             ]
-            whole = (*_numbers(table.kappa), table.linear, table.quadratic)
-            rows.append((*key, ALL, ALL, sum(sums), *whole))
+            rows.append((*key, ALL, ALL, sum(sums), *table.kappa, table.linear, table.quadratic))
     kappas = ("kappa", "kappa.low", "kappa.high", "kappa.linear", "kappa.quadratic")
     return Table(("table", *Thresholds._fields[:3], "label", "judgment", "count", *kappas), tuple(rows))
 
@@ -220,7 +219,7 @@ def _thresholds_table(agreements: Iterable[Agreement]) -> Table:
         (
             *(*agreed.thresholds[:4], agreed.thresholds.same_scale),
             *(agreed.accuracy, agreed.precision, agreed.recall),
-            *_numbers(agreed.binary.kappa),
+            *agreed.binary.kappa,
         )
         for agreed in agreements
     ]
@@ -242,17 +241,13 @@ def _crosstabs(agreements: Sequence[Agreement]) -> dict[str, Table]:
                 table.labels, table.counts.tolist(), table.paired, table.kappas, strict=True
             ):
                 against = None if column is None else judged[column]
-                rows.append((label, *counts, sum(counts), against, *_numbers(kappa)))
+                rows.append((label, *counts, sum(counts), against, *kappa))
             sums = table.counts.sum(axis=0).tolist()
-            rows.append((ALL, *sums, sum(sums), None, *_numbers(table.kappa)))
+            rows.append((ALL, *sums, sum(sums), None, *table.kappa))
             name = f"{table.name} {number}" if several else table.name
             caption = str(agreed.thresholds) if several else ""
             tables[name] = Table(header, tuple(rows), layout=Layout(header[:1]), caption=caption)
     return tables
-
-
-def _numbers(value: Kappa | None) -> tuple[float | None, float | None, float | None]:
-    return (None, None, None) if value is None else (value.value, value.low, value.high)
 
 
 def _threshold_notes(agreed: Agreement) -> tuple[str, str]:
@@ -278,13 +273,13 @@ def _threshold_notes(agreed: Agreement) -> tuple[str, str]:
 def _figures_notes(agreed: Agreement) -> Iterator[str]:
     """Yield the figures of the binary table, and where they say nothing."""
     at, binary = str(agreed.thresholds), agreed.binary
-    value, low, high = _numbers(binary.kappa)
+    value, low, high = binary.kappa
     accuracy, precision, recall, kappa = (
-        "-" if share is None or math.isnan(share) else f"{share:.2f}"
+        "-" if math.isnan(share) else f"{share:.2f}"
         for share in (agreed.accuracy, agreed.precision, agreed.recall, value)
     )
     interval = ""
-    if not math.isnan(binary.kappa.low):
+    if not math.isnan(low):
         interval = f" (95% interval {low:.2f} to {high:.2f}, queries kept together)"
     line = (
         f"binary table at {at}: accuracy {accuracy}, precision {precision}, recall {recall}, Cohen's kappa "
