@@ -157,7 +157,7 @@ def test_without_official_judgments_grades_are_counted_and_the_requirement_is_na
     (root / "passages.jsonl").write_text('{"docid": "q1-d00", "text": "the only one"}\n')
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.update()
-        assert [row.holes.unjudged for row in track.holes().sums()] == [None] * 3
+        assert [row.unjudged for row in track.holes().sums()] == [None] * 3
     header, *rows = (line.split("\t") for line in (root / "out" / "holes.tsv").read_text().splitlines())
     assert header == [*HEADER, "Judged@8"]
     # run0 and run2 have q1-d00, and so fewer ungraded passages.

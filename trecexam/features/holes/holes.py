@@ -65,12 +65,15 @@ class PoolHoles(NamedTuple):
 
 
 class HolesRow(NamedTuple):
-    """The holes of one run in the first `depth` ranks, for one query or, as `all`, over all of the track."""
+    """The holes of one run in the first `depth` ranks, for one query or, as `all`, over all; see `Holes`."""
 
     run: str
     query_id: str
     depth: int
-    holes: Holes
+    retrieved: int
+    unjudged: int | None
+    ungraded: int
+    judged: float | None
 
 
 @dataclass(frozen=True)
@@ -100,9 +103,14 @@ class HolesReport(Result):
         The last column has the depth in its name; with several depths the column `depth` has them, and it is
         `Judged@depth`.
         """
-        judged = f"Judged@{self.pools[0].depth if len(self.pools) == 1 else 'depth'}"
-        sums = _table(self.sums(), judged, ("query_id",), "sums over all queries")
-        tables = {"holes": _table(self.rows, judged), "runs": sums}
+        depth = self.pools[0].depth if len(self.pools) == 1 else "depth"
+        header = (*HolesRow._fields[:-1], f"Judged@{depth}")
+        keys = ("run", "query_id", "depth")
+        layout, caption = Layout(keys, without=("query_id",)), "sums over all queries"
+        tables = {
+            "holes": Table(header, self.rows, layout=Layout(keys)),
+            "runs": Table(header, self.sums(), layout=layout, caption=caption),
+        }
         return dict(reversed(tables.items())) if self.by == "run" else tables
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
@@ -113,19 +121,6 @@ class HolesReport(Result):
     def facts(self) -> dict[str, Any]:
         """The holes of all runs together, at each depth."""
         return {"pool": [pool._asdict() for pool in self.pools]}
-
-
-def _table(rows: Iterable[HolesRow], judged: str, without: tuple[str, ...] = (), caption: str = "") -> Table:
-    return Table(
-        ("run", "query_id", "depth", "retrieved", "unjudged", "ungraded", judged),
-        tuple(
-            (row.run, row.query_id, row.depth, of.retrieved, of.unjudged, of.ungraded, of.judged)
-            for row in rows
-            for of in (row.holes,)
-        ),
-        layout=Layout(("run", "query_id", "depth"), without=without),
-        caption=caption,
-    )
 
 
 def total(parts: Iterable[Holes]) -> Holes:
@@ -189,7 +184,7 @@ def holes_report(
         return -(at_first_depth.ungraded if unjudged is None else unjudged), name
 
     rows = tuple(
-        HolesRow(name, query_id, depth, ranking_holes)
+        HolesRow(name, query_id, depth, *ranking_holes)
         for name in sorted(track.runs, key=suffering)
         for depth in depths
         for query_id, ranking_holes in ((ALL, sums[name, depth]), *holes[name, depth].items())
@@ -261,9 +256,7 @@ def _pool_line(pool: PoolHoles, runs: Sequence[HolesRow]) -> str:
         f"{pool.unjudged:,} unjudged ({pool.unjudged_alone or 0:,} of them only one run has), "
         f"{pool.ungraded:,} ungraded"
     )
-    counts = sorted(
-        ((row.holes.unjudged or 0, row.run) for row in runs), key=lambda count: (-count[0], count[1])
-    )
+    counts = sorted(((row.unjudged or 0, row.run) for row in runs), key=lambda count: (-count[0], count[1]))
     worst = [f"{run} ({count:,})" for count, run in counts if count][:_NAMED]
     return f"{line}; most unjudged: {', '.join(worst)}" if worst else line
 
