@@ -226,11 +226,7 @@ def _of_scores(rubric: Floats, official: Floats) -> list[list[float]]:
 def error_and_bias(
     rubric: Floats, official: Floats, draws: QueryDraws, rbo_p: float = DEFAULT_P
 ) -> tuple[Floats, Floats]:
-    """Return standard errors and bias of the `COEFFICIENTS`, NaN where too many runs are tied.
-
-    Args:
-        rubric, official: as `correlate` takes them, of at least two queries, with a defined tau.
-    """
+    """Return standard errors and bias of the `COEFFICIENTS`, NaN where too many runs are tied."""
     judged = official.ndim == 2
     rubric_ranks = draws.subset_rankings(rubric)
     official_ranks: Iterable[tuple[slice, Ranks]] = (
@@ -275,8 +271,7 @@ def half_width(error: Floats, n_queries: int) -> Floats:
 def coefficients(rubric: Floats, official: Floats, rbo_p: float = DEFAULT_P) -> Floats:
     """Return the coefficients of each column of means, shape (coefficients, n_columns); NaN if undefined.
 
-    Args:
-        rubric, official: shape (n_runs, n_columns); a single column goes with each of the other side's.
+    A single column of a side goes with each of the other side's.
     """
     a, b = np.round(rubric, TIE_DECIMALS), np.round(official, TIE_DECIMALS)
     return _of_rankings(max(a.shape[1], b.shape[1]), ranked(a, b) if len(a) > 1 else (), rbo_p)

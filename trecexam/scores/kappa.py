@@ -160,11 +160,7 @@ class RaterAgreement:
 
 
 def rater_agreement(rated: RatedTwice, *, graded: bool) -> RaterAgreement:
-    """Return the agreement on common ratings.
-
-    Args:
-        graded: False for ratings that are 0 and 1 only, without weighted kappas.
-    """
+    """Return the agreement on common ratings; without weighted kappas where they are not `graded`."""
     n, size = len(rated.first), int(max(rated.first.max(initial=0), rated.second.max(initial=0))) + 1
     counts = rated.counts(size, size)
     table = counts.sum(axis=0)

@@ -136,11 +136,10 @@ def holm(p: ArrayLike) -> Floats:
 
 
 def corrected(p: Floats, correction: Correction) -> Floats:
-    """p values adjusted for their number; NaNs count, and stay NaN.
+    """Return p values adjusted for their number; NaNs count, and stay NaN.
 
-    Args:
-        correction: "holm", "bonferroni" (family-wise error rate), "fdr_bh", "fdr_by" (false discovery rate:
-            Benjamini & Hochberg 1995, Benjamini & Yekutieli 2001), "none".
+    "holm" and "bonferroni" hold the family-wise error rate, "fdr_bh" and "fdr_by" the false discovery rate
+    (Benjamini & Hochberg 1995, Benjamini & Yekutieli 2001); "none" adjusts nothing.
 
     Raises:
         ValueError: an unknown correction.

@@ -89,11 +89,7 @@ def means(values: Floats) -> Floats:
 
 
 def checked(rubric: ArrayLike, official: ArrayLike, *, ranks: bool = True) -> tuple[Floats, Floats]:
-    """Return both sides as arrays of shape (n_runs, n_queries); with `ranks`, official ones may be (n_runs,).
-
-    Raises:
-        ValueError: the shapes don't fit, or a value is not finite.
-    """
+    """Return both sides as arrays (n_runs, n_queries); with `ranks`, official ones may be (n_runs,)."""
     rubric_values, official_values = (np.asarray(side, np.float64) for side in (rubric, official))
     shape, official_shape = rubric_values.shape, official_values.shape
     fit: Any = shape == official_shape or (ranks and shape[:1] == official_shape)
@@ -126,10 +122,7 @@ class Outlier:
 
 
 def find_outliers(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -> tuple[Outlier, ...]:
-    """Return all runs by difference of rank, largest first; ties by official rank, then by name.
-
-    `rubric` and `official` are as `correlate` takes them.
-    """
+    """Return all runs by difference of rank, largest first; ties by official rank, then by name."""
     rubric_values, official_values = checked(rubric, official)
     if len(rubric_values) != len(runs):
         raise ValueError(f"{len(runs)} runs, and rubric values of {len(rubric_values)}")
@@ -311,7 +304,7 @@ def pearson_r(a: Floats, b: Floats) -> Floats:
 
 
 def tau_gap_columns(truth: Floats, estimate: Floats) -> Floats:
-    """tau_GAP: the share of the truth's differences that an order has right, from the top; -1..1.
+    """Return tau_GAP: the share of the truth's differences that an order has right, from the top; -1..1.
 
     Gao & Oard, "A Head-Weighted Gap-Sensitive Correlation Coefficient", SIGIR 2015:
 
@@ -320,11 +313,7 @@ def tau_gap_columns(truth: Floats, estimate: Floats) -> Floats:
     with G(i) the sum of the differences, in the truth, between the run at rank i and each run above it, and
     C(i) of those where the truth, too, has that one above. As in TREC AutoJudge, ranks at which all
     differences are 0 are left out, and ties of the estimate are in the order of the rows. NaN where all runs
-    are tied in the truth.
-
-    Args:
-        truth, estimate: scores of shape (n_runs, n_columns), higher is better; one of them may have a single
-            column.
+    are tied in the truth. One of the sides may have a single column.
     """
     n_columns = max(truth.shape[1], estimate.shape[1])
     gaps = np.full(n_columns, np.nan)
@@ -383,7 +372,7 @@ class QueryDraws:
     def sample_errors(self, values: Floats) -> Floats:
         """Return deviations of the runs' means over bootstrap samples of queries, (n_runs, n_samples).
 
-        Deviations from the mean over all n queries, times sqrt(n / (n - 1)): their variance is unbiased.
+        They are from the mean over all n queries, times sqrt(n / (n - 1)): their variance is unbiased.
         """
         n_queries, n_samples = values.shape[1], max(1, self.resamples // 2)
         drawn = np.random.default_rng([self._seed, 1]).integers(0, n_queries, size=(n_samples, n_queries))
@@ -419,21 +408,15 @@ class QueryDraws:
 
 
 def denoised(rubric: Floats, official: Floats) -> tuple[Floats, Floats]:
-    """The runs' means on both sides, shrunk to the variance without the queries' noise.
+    """Return the runs' means on both sides, shrunk to the variance without the queries' noise, and centred.
 
     Means over few queries lie further apart than the runs do over all that might be asked, and agree less
     (or, as both sides have the same queries, more). Along the two axes on which covariance of means C and
     of their noise S are both diagonal, deviations are multiplied by the root of the share that is not noise:
     A = C^1/2 (I - C^-1/2 S C^-1/2)^1/2 C^-1/2, so that A C A' = C - S. These are constrained empirical Bayes
     estimates (Louis, "Estimating a Population of Parameter Values Using Bayes and Empirical Bayes Methods",
-    JASA 79, 1984), of two values each. S is of the rest of the values without run and query means.
-
-    Args:
-        rubric: values of shape (n_runs, n_queries), at least two of each.
-        official: of the same shape; or scores of shape (n_runs,), which have no noise.
-
-    Returns:
-        Two arrays of shape (n_runs,), on the scale of the values and centred; scores as far as they go.
+    JASA 79, 1984), of two values each. S is of the rest of the values without run and query means. Official
+    scores of shape (n_runs,) have no noise.
     """
     n_runs, n_queries = rubric.shape
     sides = [rubric, official if official.ndim == 2 else np.repeat(official[:, None], n_queries, axis=1)]

@@ -185,12 +185,11 @@ def _label_rows(judged: Judged) -> list[Qrel]:
 
 
 def _item_rows(judged: Judged, rel: int) -> list[Qrel]:
-    """The labels of passages on items, as ndeval reads them.
+    """Return the labels of passages on items, as ndeval reads them.
 
     Rows name every item (`naming`). With rel=1, ratings count from the judgments' `min_rating` on; a greater
     rel is compared with the ratings, whose rows are in the order of the passages, from the lowest rating.
-    Another query has two subtopics: without any such query ir_measures' ndeval provider writes a warning to
-    stderr.
+    Another query has two subtopics: without any, ir_measures' ndeval provider writes a warning to stderr.
     """
     rows: list[Qrel] = []
     doc_ids, labelled = judged.doc_ids.to_pylist(), judged.labels != UNJUDGED

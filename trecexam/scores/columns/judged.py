@@ -66,11 +66,7 @@ class ItemRows(NamedTuple):
     greatest: int | None = None
 
     def check(self, measure: Measure) -> None:
-        """Raises an error for a Cover or nCover that would be wrong on these rows.
-
-        Raises:
-            ValueError: a row names no item; or the rows say 0 or 1 of each item, and `rel` asks for more.
-        """
+        """Refuse a Cover or nCover that would be wrong on these rows."""
         if self.unnamed is not None:
             raise ValueError(
                 f"{measure} needs the rating of each item, and the qrels of query {self.unnamed!r} have rows "
@@ -140,13 +136,10 @@ class Judged:
         min_rating: int = 4,
         min_answers: int = 1,
     ) -> Judged:
-        """Judgments from ratings of pooled passages, with the labels of `trecexam.scores.labels.labels`.
+        """Return judgments from ratings of pooled passages, with labels of `trecexam.scores.labels.labels`.
 
         Passages without any rating are there, `UNJUDGED`. With "expected" nDCG takes the gains of
         `trecexam.scores.expected.gains`.
-
-        Raises:
-            ValueError: an unknown rule, or min_answers below 1.
         """
         made = [
             QueryJudgments(
@@ -225,14 +218,11 @@ class Judged:
 
 
 def rows_of(qrels: Any) -> list[Any]:
-    """Rows of qrels, from any form that ir_measures accepts, or our data frames.
+    """Return rows of qrels, from any form that ir_measures accepts, or our data frames.
 
     Rows of one passage and item each, with `item_id` and `rating`, become one `RubricQrel` a passage; so do
-    a frame's rows of a passage with its `ratings`.
-
-    Raises:
-        ValueError: they are no qrels; or a passage has two ratings on an item, or no row for one of the
-            query's items, as in a frame with rows left out.
+    a frame's rows of a passage with its `ratings`. A ValueError says that they are no qrels, or that a
+    passage has two ratings on an item, or no row for one of the query's items.
     """
     # Of a frame, ir_measures keeps four columns alone.
     columns = getattr(qrels, "columns", ())
