@@ -146,7 +146,10 @@ class Differences(Result):
         if self.board is not None:
             board = {"leaderboard": self.joined_to(self.board.table)}
             tables = tables | board if self.pairs else board | tables
-        return tables if self.baseline else {**tables, "groups": self._groups()}
+        if self.baseline is None:
+            rows = [(run, of.measure, group) for of in self.measures for run, group in of.groups.items()]
+            tables["groups"] = Table(("run", "measure", "group"), tuple(rows))
+        return tables
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """Return the first table; with a baseline a table for each requested measure, the verdict first."""
@@ -171,14 +174,9 @@ class Differences(Result):
     @property
     def facts(self) -> dict[str, Any]:
         """Return how means were computed and differences tested."""
-        return {
-            **({} if self.board is None else self.board.facts),
-            "baseline": self.baseline,
-            "test": self.test,
-            "permutations": self.permutations,
-            "correction": self.correction,
-            "alpha": self.alpha,
-        }
+        names = ("baseline", "test", "permutations", "correction", "alpha")
+        own = {name: getattr(self, name) for name in names}
+        return own if self.board is None else {**self.board.facts, **own}
 
     def _differences(self) -> Table:
         """`run_a run_b measure difference effect_size t p p_corrected reject`, a row a comparison.
@@ -196,11 +194,6 @@ class Differences(Result):
         first = ("difference", "p_corrected", "reject", "p")
         return Table(header, tuple(rows), small=("p", "p_corrected"), layout=Layout(header[:3], first))
 
-    def _groups(self) -> Table:
-        """A row a measure and run, best first: `run measure group`."""
-        rows = [(run, of.measure, group) for of in self.measures for run, group in of.groups.items()]
-        return Table(("run", "measure", "group"), tuple(rows))
-
     def joined_to(self, board: Table) -> Table:
         """Return the leaderboard's table with facts about each run.
 
@@ -211,14 +204,11 @@ class Differences(Result):
             rows = [(row[0], self.groups.get(str(row[0])), *row[1:]) for row in board.rows]
             layout = replace(board.layout, keys=("run", "group", "queries"))
             return Table((board.header[0], "group", *board.header[1:]), tuple(rows), layout=layout)
-        header = [*board.header]
-        columns: list[dict[str, Value]] = []
+        header, rows = list(board.header), list(board.rows)
         for of in self.measures:
             by_run = of.of_baseline()
-            for name in _OF_BASELINE:
-                header.append(f"{of.measure} {name}")
-                columns.append({run: values[name] for run, values in by_run.items()})
-        rows = [(*row, *(column.get(str(row[0])) for column in columns)) for row in board.rows]
+            header += (f"{of.measure} {name}" for name in _OF_BASELINE)
+            rows = [(*row, *map(by_run.get(str(row[0]), {}).get, _OF_BASELINE)) for row in rows]
         small = tuple(name for name in header if "p-value" in name)
         return Table(tuple(header), tuple(rows), small=small, layout=board.layout)
 
