@@ -7,22 +7,14 @@ import sys
 
 import ir_measures
 import pytest
-from ir_measures import AP, Measure, P, Qrel, nDCG
-from naive_cover import Frame
+from ir_measures import AP, P, Qrel, nDCG
+from naive_cover import Frame, as_run, per_query
 
 from trecexam.scores import Cover, nCover
 from trecexam.scores.labels import RubricQrel, label_qrels
 from trecexam.scores.ratings import QueryRatings
 
 Run = dict[str, dict[str, float]]
-
-
-def as_run(rankings: dict[str, list[str]]) -> Run:
-    return {q: {d: float(-rank) for rank, d in enumerate(docs)} for q, docs in rankings.items()}
-
-
-def per_query(measure: Measure, qrels: object, run: object) -> dict[str, float]:
-    return {m.query_id: m.value for m in ir_measures.iter_calc([measure], qrels, run)}
 
 
 def test_cover_works_together_with_other_measures(

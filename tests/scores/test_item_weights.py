@@ -7,13 +7,12 @@ import random
 from dataclasses import replace
 from fractions import Fraction
 
-import ir_measures
 import numpy as np
 import pytest
 from column_cases import evaluated
 from hypothesis import given
 from hypothesis import strategies as st
-from ir_measures import Measure
+from naive_cover import as_run, per_query
 
 from trecexam.scores import Cover, nCover
 from trecexam.scores.columns import Evaluator, Judged
@@ -47,14 +46,6 @@ def weighted(queries: list[QueryRatings], seed: int = 3) -> list[QueryRatings]:
     queries[-2] = replace(queries[-2], weights=None)
     queries[-1] = replace(queries[-1], weights=tuple(-abs(weight) for weight in weights[-1]))
     return queries
-
-
-def as_run(rankings: dict[str, list[str]]) -> dict[str, dict[str, float]]:
-    return {q: {d: float(-rank) for rank, d in enumerate(docs)} for q, docs in rankings.items()}
-
-
-def per_query(one: Measure, qrels: object, run: object) -> dict[str, float]:
-    return {m.query_id: m.value for m in ir_measures.calc([one], qrels, run)[1]}
 
 
 @given(

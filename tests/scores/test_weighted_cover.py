@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from column_cases import evaluated, rating_qrels
 from ir_measures import Measure, Qrel
-from naive_cover import WEIGHT, Frame, naive_cover
+from naive_cover import WEIGHT, Frame, as_run, naive_cover, per_query
 
 from trecexam.scores import Cover, nCover
 from trecexam.scores.columns import Judged
@@ -30,14 +30,6 @@ def weighed(queries: list[QueryRatings], seed: int = 7) -> list[QueryRatings]:
         replace(q, doc_ids=q.doc_ids[:4], ratings=q.ratings[:4], importances=tuple(kind))
         for q, kind in zip(queries, kinds, strict=True)
     ]
-
-
-def as_run(rankings: dict[str, list[str]]) -> dict[str, dict[str, float]]:
-    return {q: {d: float(-rank) for rank, d in enumerate(docs)} for q, docs in rankings.items()}
-
-
-def per_query(one: Measure, qrels: object, run: object) -> dict[str, float]:
-    return {m.query_id: m.value for m in ir_measures.calc([one], qrels, run)[1]}
 
 
 @pytest.mark.parametrize("weights", list(WEIGHT))
