@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 from converters.records import Item
@@ -18,7 +19,7 @@ from trecexam.features.verification.arithmetic import (
     relevant_passages,
     worst_first,
 )
-from trecexam.grades.diagnostics import resolve_min_rating
+from trecexam.grades.diagnostics import nothing_graded, resolve_min_rating
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import no_overlap, official_judgments
 from trecexam.grades.overrides import QueryOverrides
@@ -295,28 +296,19 @@ def _chosen_queries(
     track: GradedTrack, query_ids: Ids = None, item_ids: Ids = None, doc_ids: Ids = None
 ) -> Sequence[QueryRatings]:
     """Return the ratings of the queries asked for, of those that have the items asked for."""
-    folder, bank, counts = track.folder, track.bank, track.counts
+    bank, counts = track.bank, track.counts
     _refuse_unknown(query_ids, bank.query_ids, "query", "in the bank", track)
-    items = {
-        query_id: {item.item_id: item for item in bank.items[query_id]}
-        for query_id in bank.query_ids
-        if query_ids is None or query_id in query_ids
-    }
-    in_bank = [item_id for of_query in items.values() for item_id in of_query]
-    _refuse_unknown(item_ids, in_bank, "item", "in the bank", track)
+    chosen = [query_id for query_id in bank.query_ids if query_ids is None or query_id in query_ids]
+    items = {query_id: {item.item_id for item in bank.items[query_id]} for query_id in chosen}
+    _refuse_unknown(item_ids, list(chain.from_iterable(items.values())), "item", "in the bank", track)
     ratings = track.ratings()
     if counts.cells == counts.missing + counts.no_text_cells and not any(q.rated.any() for q in ratings):
-        first = "" if track.runs else f"drop runs into {folder.runs}, then "
-        raise TrecexamError(
-            f"nothing is graded yet: {first}`trecexam watch {quoted(folder.root)} --once` grades",
-            path=folder.root,
-        )
-    queries = [
-        q
-        for q in ratings
-        if q.query_id in items
-        and (item_ids is None or any(item_id in item_ids for item_id in items[q.query_id]))
-    ]
+        watch = f"`trecexam watch {quoted(track.folder.root)} --once` grades"
+        no_runs = f"nothing is graded yet: drop runs into {track.folder.runs}, then {watch}"
+        raise TrecexamError(nothing_graded(track) if track.runs else no_runs, path=track.folder.root)
+    queries = [q for q in ratings if q.query_id in items]
+    if item_ids is not None:
+        queries = [q for q in queries if not items[q.query_id].isdisjoint(item_ids)]
     _refuse_unknown(doc_ids, {d for q in queries for d in q.doc_ids}, "passage", "in the pool", track)
     return queries
 
