@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 
 from converters.unpacking import ENDINGS
 from trecexam.config import CONFIG_NAME, TrackConfig, TrackSection, load_config
+from trecexam.config.track_config import bank_commands
 from trecexam.errors import LackingError, TrackError, quoted
 
 #: A prompt of this ending is a file of the user's, not a published one.
@@ -26,8 +27,8 @@ _NAMES = {
 TRUST_CODE = "TRECEXAM_TRUST_CODE"
 #: Outputs that a track with several graders has of all of them in out/.
 OF_ALL = ("leaderboard.tsv", "leaderboard.json", "report.html", "rejected.tsv", "manifest.json")
-#: In a track that was made from a pack, the pack's manifest; the module that reads the manifest.
-PACK, PACKED = ".trecexam/pack.json", "trecexam.extensions.pack.packing"
+#: In a track that was made from a pack, the pack's manifest.
+PACK = ".trecexam/pack.json"
 #: Files in the drop folder that a copy in progress or an editor leaves behind; they are never read.
 IGNORED_SUFFIXES = (".tmp", ".part", ".partial", ".crdownload", ".swp", ".filepart", "~")
 
@@ -210,7 +211,7 @@ class TrackFolder:
                 return tuple(sorted(paths))
             if self.write_bank is not None:
                 raise self.no_bank_yet()
-            command = "ragval questions" if self.config.grader.name == "ragval" else "bank generate"
+            command = bank_commands().get(self.config.grader.name, "bank generate")
             has_labels = self.qrels() is not None or self.config.track.dataset is not None
             raise TrackError(
                 "no test bank: put bank.<name>.jsonl here, one line a query with its questions, or have a "

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from converters.errors import ConversionError
 from converters.lines import open_input
@@ -25,26 +25,19 @@ _SLOT = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
 class TemplateFile(BaseModel):
-    """What the TOML file of a prompt of the user's own may say."""
+    """The TOML file of a user's prompt: a text with slots, and a name other than the file's."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    template: str = Field(description="The text, with its slots.")
-    name: str | None = Field(None, description="Unset: the file's name without its ending.")
+    template: str
+    name: str | None = None
 
 
 OwnFile = TypeVar("OwnFile", bound=TemplateFile)
 
 
 class OwnPrompt(NamedTuple, Generic[OwnFile]):
-    """A prompt of the user's own.
-
-    Attributes:
-        file: all that its file says.
-        name: the name there, or the file's.
-        digest_name: the name with the template's digest: under one name the text may change, and what was
-            asked must stay known.
-    """
+    """A user's prompt. `digest_name` tells what was sent if the text under a `name` changes."""
 
     file: OwnFile
     name: str
@@ -54,7 +47,7 @@ class OwnPrompt(NamedTuple, Generic[OwnFile]):
 
 
 def slots(template: str, *, jinja: bool) -> frozenset[str]:
-    """The names that a template wants filled in, known or not.
+    """Return the names that a template wants filled in, known or not.
 
     Raises:
         jinja2.TemplateSyntaxError: it is not valid Jinja.
@@ -69,7 +62,7 @@ def slots(template: str, *, jinja: bool) -> frozenset[str]:
 
 @cache
 def _compiled(template: str) -> jinja2.Template:
-    """A Jinja template that cannot reach anything but its variables, and knows all it names."""
+    """Compile a Jinja template that reaches nothing but its variables, and must know all of these."""
     import jinja2
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -80,7 +73,7 @@ def _compiled(template: str) -> jinja2.Template:
 
 
 def filled(template: str, values: Mapping[str, str], *, jinja: bool, name: str) -> str:
-    """A template with these values in its slots; what is in braces and is none of them stays.
+    """Fill these values into the slots of a template; other braces stay.
 
     Args:
         name: of the prompt, for the message.
@@ -150,7 +143,7 @@ def read_own_prompt(
 
 
 def published_prompt(name: str, prompts: Mapping[str, Prompt]) -> Prompt:
-    """The prompt of that name.
+    """Return the prompt of that name.
 
     Raises:
         GraderError: there is none; the message names the nearest.

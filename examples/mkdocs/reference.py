@@ -22,13 +22,18 @@ from converters.lines import head
 from converters.scored_rows import has_texts
 from trecexam.cli.main import cli
 from trecexam.config.file import toml_value
-from trecexam.config.graders import GraderSection, NamedGrader
-from trecexam.config.language_models import LanguageModelSection
-from trecexam.config.sections import ScoresSection, TrackSection
+from trecexam.config.sections import (
+    GraderSection,
+    LanguageModelSection,
+    NamedGrader,
+    ScoresSection,
+    TrackSection,
+    descriptions,
+)
 from trecexam.config.track_config import config_class
 from trecexam.extension import extensions, named
 from trecexam.feature import Feature
-from trecexam.outputs.features import features
+from trecexam.outputs.outputs import features
 from trecexam.scores.columns.measures import MEASURES as ON_COLUMNS
 from trecexam.scores.columns.measures.cover import NUGGET_SCORES, Cover
 from trecexam.scores.measures import pool_measures
@@ -192,16 +197,16 @@ def _section(
 ) -> str:
     summary = (section.__doc__ or "").strip().split("\n\n")[0]
     made = f"## [{name}]\n\n{escaped(' '.join(summary.split()))}\n\n"
-    rows = [_setting(key, section.model_fields[key]) for key in keys]
+    rows = [_setting(key, section.model_fields[key], descriptions(section)[key]) for key in keys]
     made += table(("setting", "type", "default", "what it does"), rows)
     if as_in_grader:
         made += f"\nSame as in [grader](#grader): {', '.join(f'`{key}`' for key in as_in_grader)}.\n"
     return made
 
 
-def _setting(key: str, field: FieldInfo) -> tuple[str, str, str, str]:
+def _setting(key: str, field: FieldInfo, description: str) -> tuple[str, str, str, str]:
     default = "" if field.default is None else f"`{toml_value(field.default)}`"
-    text = cell(field.description or "")
+    text = cell(description)
     if field.examples:
         text += f" Example: `{toml_value(field.examples[0])}`"
     return f"`{key}`", _type(field.annotation), default, text

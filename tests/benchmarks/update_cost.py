@@ -187,8 +187,10 @@ def store_grades(root: Path, grades: Sequence[tuple[list[str], list[str], Any]])
     with GradeStore(folder.store_path) as store:
         grader = store.add_grader(identity_digest(identity), identity_json(identity))
         for questions, texts, ratings in grades:
-            items = store.add_items([asked_digest(Item("", "", text, "question", ())) for text in questions])
-            passages = store.add_passages([passage_digest(text) for text in texts])
+            items = store.add_ids(
+                "item", [asked_digest(Item("", "", text, "question", ())) for text in questions]
+            )
+            passages = store.add_ids("passage", [passage_digest(text) for text in texts])
             rows = [
                 GradeRow(item, passage, rating, "ok", str(rating))
                 if rating >= 0

@@ -31,6 +31,7 @@ SCALE = '[judging]\nscale = ["off topic", "related", "to the point"]\n'
 @contextmanager
 def opened(graded_once: Path, folder: Path, settings: str) -> Iterator[tuple[Served, str]]:
     track = Path(shutil.copytree(graded_once, folder / "track"))
+    (track / "qrels.txt").unlink()
     config = track / "trecexam.toml"
     config.write_text(config.read_text() + settings)
     (folder / "people").mkdir()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -22,7 +20,6 @@ from team import users_file
 from trecexam.cli.main import run
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
 from trecexam.extensions.page import urls
-from trecexam.extensions.page.judging import JudgeNext
 from trecexam.extensions.page.users import Users
 from trecexam.folder import TrackFolder
 from trecexam.results.page.page import LOOK
@@ -81,8 +78,8 @@ class Place(NamedTuple):
             "cited": urls.grader("support", f"/query/q01/passage/{urls.segment(support.doc_ids[0])}"),
             "bank": urls.bank("q01"),
             "disagreements": urls.disagreements(),
-            "judge": urls.judge(),
-            "judge-support": urls.grader("support", "/judge"),
+            "judge": urls.assess(),
+            "judge-support": urls.grader("support", "/assess"),
             "campaign": urls.campaign(),
             "agreement": urls.campaign_agreement(),
             **{f"section-{each.name}": urls.section(each.name) for each in own.sections},
@@ -131,7 +128,7 @@ def make_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def place(track: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     path, tokens = users_file(tmp_path_factory.mktemp("people"))
-    with JudgeNext(track) as judging, serving(track, judging=judging, users=Users(path)) as served:
+    with serving(track, users=Users(path)) as served:
         yield Place(served, tokens)
 
 
@@ -170,15 +167,8 @@ def log_in(page: Page, place: Place, who: str) -> None:
 
 
 def go(page: Page, place: Place, address: str) -> None:
-    """Opens a page and waits until its list is complete."""
-    from playwright.sync_api import Error
-
+    """Opens a page."""
     page.goto(place.served.url + address)
-    while page.locator("#judge-waiting").count():
-        time.sleep(0.1)
-        # The page may be reloading by itself.
-        with suppress(Error):
-            page.reload()
 
 
 def wrong(page: Page) -> list[str]:
@@ -293,7 +283,7 @@ def test_the_first_score_is_visible_on_a_phone(place: Place, phone: Page) -> Non
 def test_the_steps_of_a_scale_are_in_one_row_or_one_column(place: Place, page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     log_in(page, place, "orla")
-    for address in ("/assess", urls.grader("support", "/judge")):
+    for address in ("/assess", urls.grader("support", "/assess")):
         go(page, place, address)
         boxes = [button.bounding_box() for button in page.locator(".steps button").all()]
         assert len(boxes) > 2

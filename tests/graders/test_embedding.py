@@ -84,16 +84,6 @@ def test_vectors_equal_those_of_sentence_transformers_up_to_rounding(dtype: str,
     assert np.abs(alone - vectors).max() < rounding
 
 
-def test_bfloat16_is_in_the_identity_and_float32_is_not(tiny_model: Path) -> None:
-    exact, rounded = (EmbeddingGrader(tiny_model, dtype=dtype) for dtype in ("float32", "bfloat16"))
-    assert "dtype" not in exact.identity
-    assert rounded.identity == {**exact.identity, "dtype": "bfloat16"}
-
-
-def test_no_texts_have_no_vectors(tiny_model: Path) -> None:
-    assert len(EmbeddingGrader(tiny_model, device="cpu").embed([])) == 0
-
-
 def test_of_long_passages_fewer_are_embedded_before_storing(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,29 +113,13 @@ def test_a_cell_is_the_cosine_of_its_two_texts_cut_into_a_rating(tiny_model: Pat
         assert value == sum(float(raw) >= cut for cut in grader.cut_points)
 
 
-def test_each_passage_and_each_item_is_embedded_once(
-    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    grader = EmbeddingGrader(tiny_model, device="cpu")
-    seen: list[str] = []
-    embed = grader.embed
-
-    def counted(texts: Any) -> Any:
-        seen.extend(texts)
-        return embed(texts)
-
-    monkeypatch.setattr(grader, "embed", counted)
-    asked = cells()
-    graded(grader, asked)
-    assert sorted(seen) == sorted({c.text for c in asked} | {c.item.text for c in asked})
-
-
 def test_the_identity_has_weights_and_cut_points_but_not_the_device(tiny_model: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(tiny_model, copy)
     one, two = EmbeddingGrader(tiny_model), EmbeddingGrader(copy, device="cpu")
     assert one.identity == two.identity
     assert EmbeddingGrader(copy, (0.1, 0.2, 0.3, 0.4, 0.5)).identity != one.identity
+    assert EmbeddingGrader(copy, dtype="bfloat16").identity == {**one.identity, "dtype": "bfloat16"}
     pooling = copy / "1_Pooling" / "config.json"
     pooling.write_text(pooling.read_text().replace("mean", "max"))
     assert EmbeddingGrader(copy).identity != one.identity
@@ -247,12 +221,6 @@ def test_stored_cosines_have_probabilities_beside_the_built_in_cut_points(
     assert grader(cut_points=[0.1, 0.2, 0.3, 0.4, 0.5]).probabilities is None
     assert grader(cut_points=list(CUT_POINTS)).probabilities is not None
     assert read(["0.84"])[0, 1:].sum() == pytest.approx(0.5)
-
-
-def test_the_model_is_named_as_in_the_settings(tiny_model: Path) -> None:
-    grader = EmbeddingGrader.create(GraderSection(model=tiny_model.name), tiny_model.parent)
-    assert grader.model_and_prompt == (tiny_model.name, "")
-    assert EmbeddingGrader(tiny_model).model_and_prompt == (tiny_model.name, "")
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,12 @@ import pytest
 from support import ROOT
 
 from converters.records import Item
+from trecexam import graders
 from trecexam.cli.main import run
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders import Answer, Cell, Grader, available, create
-from trecexam.graders.base import ITEM_KINDS, Estimate, Scale, identity_digest
+from trecexam.graders import Answer, Cell, available, create, reading_fingerprint
+from trecexam.graders.base import identity_digest
 from trecexam.graders.recorded import RecordedGrader
 
 ITEM = Item("q1", "q1/1", "What is it?")
@@ -107,6 +107,14 @@ def test_an_unknown_grader_suggests_the_nearest_name(tmp_path: Path) -> None:
         create(GraderSection(name="embeding"), tmp_path)
 
 
+def test_the_fingerprint_changes_with_a_library_that_parses_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    compute = reading_fingerprint.__wrapped__
+    now = compute()
+    assert now == compute()
+    monkeypatch.setattr(graders, "version", lambda library: "another")
+    assert compute() != now
+
+
 def test_graders_lists_what_is_available_and_what_is_missing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,24 +125,6 @@ def test_graders_lists_what_is_available_and_what_is_missing(
     assert rows["recorded"]["available"] == "yes"
     assert rows["embedding"]["available"] == "no"
     assert "pip install '.[offline]'" in rows["embedding"]["missing"]
-
-
-class Plain(Grader):
-    """A grader with only the required attributes."""
-
-    identity: Mapping[str, Any] = {"grader": "plain"}  # type: ignore[misc]
-
-    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        yield [(each, Answer(0, "ok", "")) for each in cells]
-
-
-def test_a_grader_that_says_nothing_of_itself_has_the_defaults() -> None:
-    grader = Plain()
-    assert (grader.item_kinds, grader.scale, grader.score_settings) == (ITEM_KINDS, Scale(5, 4), {})
-    assert not grader.needs_query_text
-    assert (grader.model_and_prompt, grader.meter, grader.read, grader.free_text) == (None, None, None, None)
-    assert (grader.label, grader.prompt, grader.cut) == (None, None, 0)
-    assert grader.estimate([cell(), cell()]) == Estimate(2)
 
 
 def test_a_recording_names_its_model_and_prompt(tmp_path: Path) -> None:

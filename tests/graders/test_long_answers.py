@@ -15,27 +15,15 @@ from trecexam.extensions.ragval.grader.reading import read_scores
 from trecexam.extensions.ragval.knowledge.reading import read_question as read_knowledge_question
 from trecexam.graders.base import MOST_READ
 from trecexam.graders.prompts import published
-from trecexam.graders.prompts.assignments import read_labels
+from trecexam.graders.prompts.parsing import read_labels
 from trecexam.graders.replies import read_reply
 
 SIZE = 3_500_000
 #: Endless output of broken models and servers.
 PARTS = (
-    *(
-        "4 ",
-        "4\n",
-        "\n",
-        " ",
-        "\t\n",
-        "[{",
-        '["a", ',
-        "'a', ",
-        "final score: ",
-        "the final ",
-        "<think>",
-        "```\n",
-    ),
-    *("relevance: 4 ", "**", "*a ", "Question: ", "A) a B) b ", "answer: ", '"\\', "1. what?\n", "a", "("),
+    *("4 ", "4\n", "\n", " ", "\t\n", "[{", '["a", ', "'a', ", "final score: ", "the final ", "<think>"),
+    *("```\n", "relevance: 4 ", "**", "*a ", "Question: ", "A) a B) b ", "answer: ", '"\\', "1. what?\n"),
+    *("a", "("),
 )
 ITEM = Item("q", "q/1", "What is it?", "question", gold_answers=("Paris",))
 #: One for each parser.

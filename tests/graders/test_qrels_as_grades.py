@@ -205,22 +205,6 @@ def test_official_qrels_may_be_grades_and_are_not_read_as_judgments_too(
     assert "the labels are the official judgments: agreement is 1 by construction" in said
 
 
-def test_with_a_bank_its_queries_are_evaluated_and_those_without_grades_reported(
-    tmp_path: Path, labels: Labels, runs: Path
-) -> None:
-    bank = [
-        {"query_id": q, "query_text": q, "questions": [{"question_id": f"{q}/1", "question_text": "why?"}]}
-        for q in ("q1", "q2", "q3")
-    ]
-    (tmp_path / "bank.jsonl").write_text("".join(json.dumps(line) + "\n" for line in bank))
-    path = write_qrels(tmp_path / "umbrela.qrels", labels)
-    init(tmp_path / "track", "--recorded", path, "--runs", runs, "--bank", tmp_path / "bank.jsonl", status=1)
-    with trecexam.open_track(tmp_path / "track") as track:
-        assert {row.query_id for row in track.qrels()} == {"q1", "q2"}
-    rejected = (tmp_path / "track" / "out" / "rejected.tsv").read_text()
-    assert "no grades of 1 of the bank's 3 queries, which are not evaluated: 'q3'" in rejected
-
-
 def test_queries_without_a_label_are_not_said_to_be_missing_in_the_bank(
     tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -255,25 +239,6 @@ def test_without_a_bank_queries_are_not_said_to_be_missing_in_it(small_track: Pa
     )
 
 
-def test_a_retrieved_passage_missing_from_the_qrels_is_counted_as_ungraded(
-    tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = tmp_path / "track"
-    init(root, "--recorded", write_qrels(tmp_path / "umbrela.qrels", labels), "--runs", runs)
-    first = {
-        (q, d)
-        for path in runs.iterdir()
-        for q, _, d, rank, *_ in map(str.split, path.read_text().splitlines())
-        if int(rank) <= 20 and q != "q3"
-    }
-    capsys.readouterr()
-    assert run(["status", str(root)]) == 0
-    status = dict(line.split("\t") for line in capsys.readouterr().out.splitlines())
-    assert (status["ok"], status["missing"]) == (str(len(labels)), str(len(first - labels.keys())))
-    assert status["no_text"] == "0"
-    assert len(first - labels.keys()) > 5
-
-
 def test_a_person_can_override_a_label_of_qrels(tmp_path: Path, labels: Labels, runs: Path) -> None:
     root = tmp_path / "track"
     (tmp_path / "passages.jsonl").write_text('{"docid": "d01", "text": "something"}\n')
@@ -284,24 +249,6 @@ def test_a_person_can_override_a_label_of_qrels(tmp_path: Path, labels: Labels, 
         track.update()
         assert track.override.ratings().rejected == ()
         assert {(r.query_id, r.doc_id): r.relevance for r in track.qrels()}["q1", "d01"] == 3
-
-
-def test_the_page_shows_an_llm_label_next_to_the_text_of_the_passage(
-    tmp_path: Path, labels: Labels, runs: Path
-) -> None:
-    pytest.importorskip("starlette", reason="the extra `serve` is not installed")
-    from served import client_of
-
-    from trecexam.extensions.page import urls
-
-    (tmp_path / "passages.jsonl").write_text('{"docid": "d01", "text": "something about d01"}\n')
-    path = write_qrels(tmp_path / "umbrela.qrels", labels | {("q1", "d01"): 3})
-    init(tmp_path / "track", "--recorded", path, "--runs", runs, "--passages", tmp_path / "passages.jsonl")
-    with client_of(tmp_path / "track") as client:
-        page = client.get(urls.passage("q1", "d01", "q1"))
-        other = client.get(urls.passage("q1", "d02", "q1"))
-    assert page.status_code == other.status_code == 200
-    assert "something about d01" in page.text
 
 
 def test_a_measure_with_a_threshold_above_the_scale_is_reported_as_zero(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from outside import outside
 from scripted_server import Exchange, serving
@@ -15,7 +14,7 @@ from scripted_server import Exchange, serving
 from converters.records import Item
 from trecexam.graders.base import Cell
 from trecexam.graders.prompts import published
-from trecexam.graders.prompts.assignments import ASSIGNMENTS, read_labels
+from trecexam.graders.prompts.parsing import ASSIGNMENTS, read_labels
 from trecexam.graders.replies import read_reply
 
 ITEM = Item("q", "q/1", "What do cats eat?", "question")
@@ -97,7 +96,10 @@ def test_a_rating_is_read_where_it_is_stated_once(rating: int | None, replies: l
 
 @pytest.mark.parametrize(
     ("reply", "rating"),
-    [("**##final score: 2**", 2), ("final_score = 2", 2), ("##final score: {2}", 2), ("final score: two", 2),
+    [("##final score: 3", 3), ("M: 2 T: 2 ##final score: 2.", 2), ("M: 1\n##final score: [2], because", 2),
+     ("M: 1 ##final score: <2>", 2), ("##final score: 1\n##final score: 3", 3), ("3", 3), ("Score: 2", 2),
+     ("##final score: 4", None), ("##final score: 2.5", None), ("##final score: 10", None), ("", None),
+     ("**##final score: 2**", 2), ("final_score = 2", 2), ("##final score: {2}", 2), ("final score: two", 2),
      ("The final score is 2/3.", 2), ("M: 2\nT: 3\nO: 1", 1), ('{"M": 2, "T": 1, "O": 2}', 2),
      ("##final score: 1 no\n</think>\n##final score: 2", 2), ("##final score: 2\n\nIt matches 3 intents", 2),
      ("##final score: 2-3", None), ("##final score: -1", None), ("M: 2\nT: 3", None)],
@@ -108,7 +110,17 @@ def test_a_final_score_is_read_in_any_form(reply: str, rating: int | None) -> No
 
 @pytest.mark.parametrize(
     ("reply", "rating"),
-    [("Option 1: Full Support", 2), ("(1) Full Support", 2), ("Fully supported", 2), ("full_support", 2),
+    [("``partial_support''", 1), ("**No Support**: nothing of it is there.", 0), ("Partial support.", 1),
+     ("I think it has no support", 0), ("The citation lacks full support", None), ("supported", None),
+     ("The statement is not in full support.", None), ("It doesn't have full support", None),
+     ("full_support or partial_support", None), ("There is no full support for it.", None),
+     ("This comes without partial support.", None), ("fully", None), ("", None),
+     ("partial_support\n\nThe citation does not mention the price, so it isn't full support.", 1),
+     ("**Full Support**. The citation doesn't contradict it.", 2), ("full_support\nno_support", None),
+     ("Answer: no_support\nReason: it does not say so.", 0), ("Full support? Not at all.", None),
+     ("It says when, but not why.\n\n`partial_support`", 1),
+     ("Full support: no. Partial support: yes.", None),
+     ("Option 1: Full Support", 2), ("(1) Full Support", 2), ("Fully supported", 2), ("full_support", 2),
      ('{"label": "Partial Support", "reason": "no support for x"}', 1), ("<answer>No Support</answer>", 0),
      ("No support\nhm\n</think>\nFull Support", 2), ("Not Supported", None), ("Not fully supported", None),
      ("The citation provides full support.", 2), ("Full Support?", None), ("Hardly full support", None),
@@ -183,16 +195,6 @@ def test_each_prompt_reads_every_reply_as_a_rating_of_its_scale_or_not_at_all(re
     for prompt in published().values():
         rating, status = prompt.read(reply, ITEM._replace(gold_answers=("Paris",)), cut=cut)
         assert (status == "ok") == (rating is not None and 0 <= rating <= prompt.max_rating)
-
-
-@pytest.mark.slow
-@settings(max_examples=30)
-@given(st.lists(_PIECES, min_size=1, max_size=4).map("".join))
-def test_time_grows_no_faster_than_the_reply(part: str) -> None:
-    for prompt in (RATING, UMBRELA, SUPPORT):
-        began = time.process_time()
-        prompt.read(part * (100_000 // len(part)), ITEM)
-        assert time.process_time() - began < 3, part
 
 
 def test_the_replies_of_the_field_are_read_as_a_fair_reader_does(monkeypatch: pytest.MonkeyPatch) -> None:

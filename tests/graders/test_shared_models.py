@@ -41,18 +41,3 @@ def test_two_prompts_of_one_model_load_it_once(tmp_path: Path, monkeypatch: pyte
         # The third one is on another device, by its settings.
         assert len(loaded) == 2
         assert track["rubric"].grading.counts().ok + track["rubric"].grading.counts().unparsed > 0
-
-
-@pytest.mark.slow
-def test_each_prompt_gets_the_same_answers_as_alone(tmp_path: Path) -> None:
-    model = save_t5(tmp_path / "model")
-    shared = f'name = "seq2seq"\nmodel = "{model}"\n'
-    track_section = "[track]\ndepth = 2\n[report]\nwrite = false\n"
-    both = make_small_track(tmp_path / "both", config=f"{track_section}[grader]\n{shared}{SECTIONS}")
-    with trecexam.open_track(both) as track:
-        track.update()
-        for name, prompt in (("rubric", ""), ("direct", 'prompt = "Sun"\n')):
-            alone = make_small_track(tmp_path / name, config=f"{track_section}[grader]\n{shared}{prompt}")
-            with trecexam.open_track(alone) as only:
-                only.update()
-                assert list(only.grades()) == list(track[name].grades())

@@ -15,9 +15,8 @@ from converters.records import Item
 from converters.segment import segments
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders import Cell, create
+from trecexam.graders import Cell
 from trecexam.graders.support import (
-    SUPPORT_CUTS,
     WINDOW,
     SupportEmbedding,
     SupportRecorded,
@@ -86,33 +85,6 @@ def test_a_passage_cited_by_many_sentences_is_embedded_once_and_batches_are_smal
     assert max(len(batch) for batch in batches) <= 1000
     # Texts at the end of a batch are embedded twice.
     assert sum(text in texts for text in embedded) < 5 + len(batches)
-
-
-def test_the_default_settings_make_the_offline_grader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trecexam.graders.embedding.embedding_folder", lambda *_: Path("model"))
-    grader = SupportEmbedding.create(GraderSection(), Path())
-    assert isinstance(grader, SupportEmbedding)
-    assert grader.cut_points == SUPPORT_CUTS == (0.56, 0.74)
-    assert (grader.item_kinds, grader.scale.max_rating) == ({"statement"}, 2)
-    other = SupportEmbedding.create(GraderSection(cut_points=[0.1, 0.2]), Path())
-    assert isinstance(other, SupportEmbedding)
-    assert other.cut_points == (0.1, 0.2)
-
-
-def test_a_local_model_chooses_one_of_the_permitted_answers(tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
-    from tiny_models import save_t5
-
-    save_t5(tmp_path / "t5")
-    # The tiny tokenizer makes too many tokens of the published prompt.
-    (tmp_path / "short.toml").write_text("template = '{statement}: {citation}'\nparser = 'support'\n")
-    settings = GraderSection(name="seq2seq", model=str(tmp_path / "t5"), device="cpu", prompt="short.toml")
-    grader = create(settings, tmp_path)
-    asked = [cell("Pumps move heat. " * n, "Pumps move heat.") for n in range(1, 5)]
-    answers = [answer for batch in grader.grade(asked) for _, answer in batch]
-    assert len(answers) == 4
-    assert all((answer.status, answer.rating in {0, 1, 2}) == ("ok", True) for answer in answers)
-    assert {answer.raw for answer in answers} <= {"full_support", "partial_support", "no_support"}
 
 
 HEADER = "run\tquery_id\tsentence\tdoc_id\tlabel\n"

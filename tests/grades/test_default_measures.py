@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from headings import split_heading
-from support import HashGrader, Terminal, make_small_track
+from support import HashGrader, make_small_track
 
 import trecexam
-from trecexam.cli.main import run
 from trecexam.graders.base import Scale
 
 STANDARD = ["P(rel=4)@8", "Cover(rel=4)@8", "nDCG@8", "AP(rel=4)", "nCover(rel=4)@8", "alpha_nDCG@8"]
@@ -51,10 +49,6 @@ def measures(root: Path, grader: HashGrader | None = None) -> list[str]:
 
 def heading(path: Path) -> list[str]:
     return [name for name in path.read_text().splitlines()[0].split("\t") if "stderr" not in name]
-
-
-def test_runs_are_ranked_by_precision_by_default(small_track: Path) -> None:
-    assert measures(small_track) == STANDARD
 
 
 @pytest.mark.usefixtures("with_report")
@@ -136,34 +130,3 @@ def test_measures_in_the_settings_take_precedence_and_may_have_nuggetizer_names(
     (root / "trecexam.toml").write_text(f"[track]\ndepth = 8\n[scores]\nmeasures = {json.dumps(named)}\n")
     assert measures(root) == named
     assert heading(root / "out" / "leaderboard.tsv") == ["run", *named]
-
-
-def test_nuggetizer_names_are_measures_of_every_command(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with_importance(graded, "vital", "okay")
-    for command in ("leaderboard", "correlate"):
-        assert run([command, str(graded), "-m", "vital_score@8"]) == 0
-        printed = capsys.readouterr()
-        assert "vital_score@8" in printed.out + printed.err, command
-    with trecexam.open_track(graded) as track:
-        cover = "Cover(rel=5,partial=3,weights='vital')@8"
-        assert track.leaderboard(["vital_score@8"])["vital_score@8"] == track.leaderboard([cover])[cover]
-
-
-def test_a_terminal_shows_the_names_that_a_pipe_has(
-    graded: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    on_terminal: Terminal,
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    with_importance(graded, "vital", "okay")
-    with on_terminal():
-        assert run(["leaderboard", str(graded)]) == 0
-    names, rows = split_heading(capsys.readouterr().out.splitlines())
-    assert names == ["rank", "run", "all_score@8", "vital_score@8", "P(rel=4)@8"]
-    assert all(row.count("±") == 3 for row in rows[:3])
-    with on_terminal():
-        assert run(["leaderboard", str(graded), "--wide"]) == 0
-    assert f"{A}  {V}" in capsys.readouterr().out

@@ -80,7 +80,9 @@ def test_the_warning_depends_on_the_runs_and_needs_enough_of_them(root: Path) ->
         track.update()
         (line,) = (line for line in track.leaderboard().notes if "encoder" in line)
         assert "too high: same; " in line
-        (root / "runs" / "same.run").unlink()
+        # Five passages may be in that order by chance.
+        lines = (root / "runs" / "same.run").read_text().splitlines(keepends=True)
+        (root / "runs" / "same.run").write_text("".join(lines[:5]))
         assert not any("encoder" in line for line in track.leaderboard().notes)
 
 

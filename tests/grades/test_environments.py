@@ -95,7 +95,7 @@ def test_grades_by_another_process_on_another_device_are_in_the_manifest(root: P
     update(root, CPU)
     path = root / ".trecexam" / "grades.sqlite"
     with GradeStore(path) as store:
-        store.add(store.graders()[0][0], [GradeRow(999, 999, 3, "ok", "3")], CUDA)
+        store.add(1, [GradeRow(999, 999, 3, "ok", "3")], CUDA)
     assert update(root, CPU).changed
     assert manifest(root)["environments"]["mixed"] == ["device", "dtype", "processor"]
     assert not update(root, CPU).changed

@@ -98,13 +98,3 @@ def test_a_note_lists_the_measures_that_ignore_negative_weights(
     assert (
         "3 of 12 items have a negative weight, and count against in measures with weights='item' alone" in err
     )
-
-
-def test_a_bank_without_weights_is_a_one_line_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_small_track(tmp_path / "track")
-    assert run(["leaderboard", str(root), "-m", "compliance_score@20"]) == 2
-    err = capsys.readouterr().err.strip()
-    assert "needs items with a weight, and the grader asks about none" in err
-    assert len(err.splitlines()) == 1

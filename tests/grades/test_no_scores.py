@@ -84,17 +84,6 @@ def test_no_run_of_an_ungraded_track_is_the_best_one(ungraded: Path) -> None:
     assert all(math.isnan(value) for value in values)
 
 
-def test_history_gives_no_rank_to_a_run_before_it_has_a_score(ungraded: Path) -> None:
-    with trecexam.open_track(ungraded) as track:
-        track.update()
-    (ungraded / "trecexam.toml").write_text("[track]\ndepth = 8\n")
-    assert not (ungraded / "out" / "history.tsv").exists()
-    with trecexam.open_track(ungraded, grader=HashGrader()) as track:
-        moved = track.update().moved
-    assert [row.rank_before for row in moved] == [None, None, None]
-    assert {row.rank_after for row in moved} >= {1, 3}
-
-
 def test_the_page_of_a_run_without_a_score_has_no_rank_and_no_zeros(ungraded: Path) -> None:
     with client_of(ungraded) as client:
         page = client.get("/run/run1").text

@@ -9,7 +9,7 @@ import pytest
 from support import HashGrader, write_run
 
 from trecexam.grades.open_track import OpenTrack
-from trecexam.grades.pooled_rows import PooledRows
+from trecexam.grades.run_grades import pooled_ranks
 from trecexam.inputs.track_graders import open_folder
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.ranked import rows_at_ranks
@@ -33,10 +33,10 @@ def test_joining_through_the_pool_equals_the_join_of_each_run(root: Path, depth:
         ]
         for judged in judgments:
             runs = list(track.runs.values())[1:]
-            pooled = PooledRows.of(track, runs, judged, depth)
+            pooled = pooled_ranks(track, runs, judged, depth)
             assert pooled is not None
-            for run in runs:
-                through, own = pooled.ranked(run), rows_at_ranks(run, judged, depth)
+            for run, through in zip(runs, pooled, strict=True):
+                own = rows_at_ranks(run, judged, depth)
                 np.testing.assert_array_equal(through.offsets, own.offsets)
                 np.testing.assert_array_equal(through.rows, own.rows)
                 np.testing.assert_array_equal(through.n_retrieved, own.n_retrieved)
@@ -47,7 +47,7 @@ def test_beyond_the_pool_no_join_through_it_is_made(root: Path) -> None:
         loader = loaders.first
         track = loader.load(depth=2)
         judged, runs = Judged.from_ratings(track.ratings()), list(track.runs.values())
-        assert PooledRows.of(track, runs, judged, 3) is None
-        assert PooledRows.of(track, runs, judged, None) is None
-        assert PooledRows.of(track, runs, judged, 2) is not None
-        assert PooledRows.of(track, runs, Judged.from_qrels([], ["another query"]), 1) is None
+        assert pooled_ranks(track, runs, judged, 3) is None
+        assert pooled_ranks(track, runs, judged, None) is None
+        assert pooled_ranks(track, runs, judged, 2) is not None
+        assert pooled_ranks(track, runs, Judged.from_qrels([], ["another query"]), 1) is None

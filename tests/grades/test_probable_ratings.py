@@ -96,22 +96,6 @@ def test_outputs_have_expected_gains_next_to_whole_labels(unsure: Path) -> None:
         assert row.scores[1].mean == pytest.approx(np.mean(covers))
 
 
-def test_the_frame_of_labels_has_gains_as_floats(unsure: Path) -> None:
-    with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
-        frame = track.export.qrels_frame(library="pyarrow")
-        assert "gain" not in track.export.qrels_frame(library="pyarrow", binary=True).column_names
-        assert "gain" not in track.export.qrels_frame(library="pyarrow", label="max").column_names
-    lines = (unsure / "out" / "rubric.gains.tsv").read_text().splitlines()[1:]
-    written = {
-        (q, d): (float(gain), int(label)) for q, d, gain, label in (line.split("\t") for line in lines)
-    }
-    assert str(frame.schema.field("gain").type) == "double"
-    assert str(frame.schema.field("label").type) == "int64"
-    for row in frame.to_pylist():
-        gain, label = written[row["query_id"], row["doc_id"]]
-        assert (row["gain"], row["label"]) == (pytest.approx(gain, abs=1e-6), label)
-
-
 def test_the_number_of_ratings_without_probabilities_is_reported_where_they_matter(unsure: Path) -> None:
     with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
         cells = sum(1 for _ in track.grades())
@@ -155,20 +139,6 @@ def test_without_probabilities_expected_labels_equal_plain_labels(tmp_path: Path
         assert re.search("count as certain", found.notes[0])
         assert all(row.scores[2].mean == row.scores[3].mean for row in found.rows)
     assert boards[0] == boards[1]
-
-
-def test_probabilities_on_another_scale_count_as_none(tmp_path: Path) -> None:
-    class EightNumbers(HashGrader):
-        def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-            for batch in super().grade(cells):
-                yield [(cell, answer._replace(probabilities=(0.125,) * 8)) for cell, answer in batch]
-
-    root = make_small_track(tmp_path / "t", config=EXPECTED)
-    with trecexam.open_track(root, grader=EightNumbers()) as track:
-        track.grading.grade()
-        board = track.leaderboard(["Cover(rel=4)@8", "ECover(rel=4)@8"])
-    assert re.search("count as certain", board.notes[0])
-    assert all(row.scores[0].mean == row.scores[1].mean for row in board.rows)
 
 
 def test_exported_recorded_grades_keep_their_probabilities(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -198,12 +197,6 @@ def test_a_prompt_for_another_kind_of_item_is_rejected(small_track: Path) -> Non
     assert "of the kind nuggets, which asks about nugget, and its grader asks about query" in str(
         unable["nuggets"]
     )
-
-
-def test_a_copied_track_reads_its_own_files(two: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(two, tmp_path / "copy"))
-    with trecexam.open_track(copy) as track:
-        assert track["other"].folder.runs == copy / "runs"
 
 
 def test_ratings_of_people_that_belong_to_no_grader_are_reported(small_track: Path) -> None:

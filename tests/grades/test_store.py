@@ -8,20 +8,19 @@ from pathlib import Path
 import pytest
 
 from trecexam.errors import StoreError
-from trecexam.grades.store import GradeRow, GradeStore
-from trecexam.grades.store_connection import VERSION
+from trecexam.grades.store import VERSION, GradeRow, GradeStore
 
 
 def test_a_grade_is_found_after_reopening(tmp_path: Path) -> None:
     path = tmp_path / "grades.sqlite"
     with GradeStore(path) as store:
         grader = store.add_grader(b"g", "{}")
-        item, passage = store.add_items([b"i"])[0], store.add_passages([b"p"])[0]
+        item, passage = store.add_ids("item", [b"i"])[0], store.add_ids("passage", [b"p"])[0]
         store.add(grader, [GradeRow(item, passage, 4, "ok", "4.", (0.0, 0.1, 0.1, 0.1, 0.6, 0.1))])
     with GradeStore(path) as store:
         assert store.grader_id(b"g") == grader
-        (grades,) = store.columns(grader, [item])
-        assert (grades.passage_ids.tolist(), grades.codes.tolist()) == ([passage], [4])
+        grades = store.columns(grader, [item])
+        assert (grades.keys.tolist(), grades.codes.tolist()) == ([item << 32 | passage], [4])
         assert store.answers(grader, item)[passage].answer == "4."
         assert store.answers(grader, item)[passage].probabilities == (0.0, 0.1, 0.1, 0.1, 0.6, 0.1)
 
@@ -30,7 +29,7 @@ def test_graders_do_not_see_grades_of_each_other(tmp_path: Path) -> None:
     with GradeStore(tmp_path / "s") as store:
         one, two = store.add_grader(b"1", "{}"), store.add_grader(b"2", "{}")
         store.add(one, [GradeRow(1, 1, 3, "ok", "3")])
-        assert list(store.columns(two, [1])) == []
+        assert not len(store.columns(two, [1]).keys)
         assert (store.count(one), store.count(two), store.count()) == (1, 0, 1)
 
 
@@ -83,9 +82,7 @@ def test_a_full_disk_loses_only_the_batch(tmp_path: Path) -> None:
         assert store.count() == 1
         store.add(1, [GradeRow(1, 2, 4, "ok", "4")])
     with GradeStore(path) as store:
-        (grades,) = store.columns(1, [1])
-        rated = dict(zip(grades.passage_ids.tolist(), grades.codes.tolist(), strict=True))
-        assert rated == {1: 3, 2: 4}
+        assert {row.passage_id: row.rating for row in store.answers(1, 1).values()} == {1: 3, 2: 4}
 
 
 def test_readers_see_the_last_commit_during_a_write_transaction(tmp_path: Path) -> None:
@@ -113,38 +110,26 @@ def test_reading_creates_no_file_and_writes_nothing(tmp_path: Path) -> None:
             store.add(1, [GradeRow(1, 2, 3, "ok", "3")])
 
 
-@pytest.mark.parametrize("limit", [None, 130])
-def test_columns_of_answers_equal_the_rows_for_any_text(tmp_path: Path, limit: int | None) -> None:
-    texts = ["4", "", "\0 4", "5\x1f5", "\x1f", "ü\0\0", "x" * 70, "y" * 70, "a\nb"]
+@pytest.mark.parametrize("items_at_a_time", [1, 2, 256])
+def test_columns_of_answers_equal_the_rows_for_any_text(
+    tmp_path: Path, items_at_a_time: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trecexam.grades.store._ITEMS", items_at_a_time)
+    texts = ["4", "", "\0 4", "ü\0\0", "x" * 70, "a\nb"]
     with GradeStore(tmp_path / "grades.sqlite") as store:
         grader = store.add_grader(b"g", "{}")
-        plain, odd, none = store.add_items([b"plain", b"odd", b"none"])
-        passages = store.add_passages([bytes([n]) for n in range(len(texts))])
+        plain, odd, none = store.add_ids("item", [b"plain", b"odd", b"none"])
+        passages = store.add_ids("passage", [bytes([n]) for n in range(len(texts))])
         store.add(grader, [GradeRow(plain, passage, 3, "ok", "3") for passage in reversed(passages)])
         rows = [GradeRow(odd, p, None, "unparsed", text) for p, text in zip(passages, texts, strict=True)]
         store.add(grader, rows)
-        if limit is not None:
-            # Joined, the answers exceed SQLite's maximum length of a text.
-            store._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
-        for size in (1, 2, 256):
-            blocks = list(store.columns(grader, [plain, odd, none], size, answers=True))
-            assert len(blocks) == (2 if size == 1 else 1)
-            found = {
-                (item, passage): (code, answer)
-                for block in blocks
-                for item, passage, code, answer in zip(
-                    block.item_ids.tolist(),
-                    block.passage_ids.tolist(),
-                    block.codes.tolist(),
-                    block.answers,
-                    strict=True,
-                )
-            }
-            assert found == {
-                (item, passage): (-2 if row.rating is None else row.rating, row.answer)
-                for item in (plain, odd)
-                for passage, row in store.answers(grader, item).items()
-            }
+        columns = store.columns(grader, [plain, odd, none], answers=True)
+        found = zip(columns.keys.tolist(), columns.codes.tolist(), columns.answers.to_pylist(), strict=True)
+        assert list(found) == [
+            (item << 32 | passage, -2 if row.rating is None else row.rating, row.answer)
+            for item in (plain, odd)
+            for passage, row in sorted(store.answers(grader, item).items())
+        ]
 
 
 def test_ids_are_the_same_whether_a_table_is_read_whole_or_row_by_row(
@@ -152,11 +137,11 @@ def test_ids_are_the_same_whether_a_table_is_read_whole_or_row_by_row(
 ) -> None:
     digests = [str(n).encode() for n in range(50)]
     with GradeStore(tmp_path / "grades.sqlite") as store:
-        store.add_passages(digests)
+        store.add_ids("passage", digests)
         asked = [*digests[::-3], b"unknown", *digests[:5]]
-        one_by_one = store.passage_ids(asked)
+        one_by_one = store.ids("passage", asked)
         monkeypatch.setattr("trecexam.grades.store._MANY", 1)
-        assert store.passage_ids(asked) == one_by_one
+        assert store.ids("passage", asked) == one_by_one
 
 
 @pytest.mark.parametrize("write", [True, False])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank
-from trecexam.grades.overrides import COUNTS, REFUSED, REPLACED, WITHDRAWN, resolve
+from trecexam.inputs.overrides import COUNTS, REFUSED, REPLACED, WITHDRAWN, resolve
 
 QUERIES, SENTENCES, DOCS = ("q1", "q2"), ("statement:a", "statement:b"), ("d1", "d2", "d3")
 #: d1 and d2 have the same text; d3 has none here.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
-import ir_measures
 import pytest
 from ir_measures import RR, P
 from served import client_of
@@ -15,85 +15,59 @@ import trecexam
 from trecexam.cli.main import run
 
 
-def cautions(root: Path, measures: list[str | ir_measures.Measure] | None = None, **how: bool) -> list[str]:
-    """Only the notes on thresholds."""
+def cautions(root: Path, scores: str, measures: list[Any] | None = None, **how: bool) -> list[str]:
+    """Only the notes on thresholds, with these settings of [scores]."""
+    (root / "trecexam.toml").write_text(f"[track]\ndepth = 8\n[scores]\n{scores}\n")
     with trecexam.open_track(root, grader=HashGrader()) as track:
         return [line for line in track.leaderboard(measures, **how).notes if " on count in " in line]
 
 
-def configure(root: Path, scores: str) -> None:
-    (root / "trecexam.toml").write_text(f"[track]\ndepth = 8\n[scores]\n{scores}\n")
-
-
+@pytest.mark.parametrize(
+    ("scores", "measures", "expected"),
+    [
+        ("", ["P@5"], ["ratings from 1 on count in P@5; this track's threshold is 4: P(rel=4)@5"]),
+        (
+            "",
+            ["AP", "nDCG@8", P @ 5, "RR@8", "P(rel=4)@8", "Judged@8", "Bpref"],
+            [
+                "ratings from 1 on count in AP, P@5, RR@8, Bpref; this track's threshold is 4: AP(rel=4), "
+                "P(rel=4)@5, RR(rel=4)@8, Bpref(rel=4)"
+            ],
+        ),
+        ("", ["P(rel=1)@5", P(rel=1) @ 5, "RR(rel=3)", "Cover(rel=2)@8", "Cover@8", "nCover@8"], []),
+        ("min_rating = 1", ["P@5", "AP"], []),
+        # Cover's default is 4.
+        (
+            "min_rating = 1",
+            ["Cover@8", "Cover(rel=4)@8"],
+            ["ratings from 4 on count in Cover(rel=4)@8; this track's threshold is 1: Cover(rel=1)@8"],
+        ),
+        (
+            "min_rating = 3",
+            ["P@8", "Cover@8", "nCover(partial=3)@8"],
+            [
+                "ratings from 1 on count in P@8; this track's threshold is 3: P(rel=3)@8",
+                "ratings from 4 on count in Cover(rel=4)@8, nCover(rel=4,partial=3)@8; this track's "
+                "threshold is 3: Cover(rel=3)@8, nCover(rel=3)@8",
+            ],
+        ),
+        ("", None, []),
+        (
+            'measures = ["P@8", "alpha_nDCG@8"]',
+            None,
+            ["ratings from 1 on count in P@8; this track's threshold is 4: P(rel=4)@8"],
+        ),
+    ],
+)
 def test_the_warning_names_measures_that_count_from_1_and_those_at_the_threshold(
-    small_track: Path,
+    small_track: Path, scores: str, measures: list[Any] | None, expected: list[str]
 ) -> None:
-    assert cautions(small_track, ["P@5"]) == [
-        "ratings from 1 on count in P@5; this track's threshold is 4: P(rel=4)@5"
-    ]
-    named: list[str | ir_measures.Measure] = [
-        "AP",
-        "nDCG@8",
-        P @ 5,
-        "RR@8",
-        "P(rel=4)@8",
-        "Judged@8",
-        "Bpref",
-    ]
-    assert cautions(small_track, named) == [
-        "ratings from 1 on count in AP, P@5, RR@8, Bpref; this track's threshold is 4: AP(rel=4), "
-        "P(rel=4)@5, RR(rel=4)@8, Bpref(rel=4)"
-    ]
-
-
-def test_the_suggested_measure_has_other_values(small_track: Path) -> None:
-    with trecexam.open_track(small_track, grader=HashGrader()) as track:
-        track.update()
-        qrels, ranking = list(track.qrels()), track.leaderboard(["P@5", "P(rel=4)@5"])
-    for row in ranking.rows:
-        assert row.scores[0].mean > row.scores[1].mean
-    lines = (small_track / "runs" / "run0.run").read_text().splitlines()
-    columns = [line.split() for line in lines]
-    scored = [ir_measures.ScoredDoc(q, d, float(score)) for q, _, d, _, score, _ in columns]
-    values = ir_measures.calc_aggregate([P @ 5, P(rel=4) @ 5], qrels, scored)
-    (row,) = (row for row in ranking.rows if row.run == "run0")
-    assert [score.mean for score in row.scores] == pytest.approx([values[P @ 5], values[P(rel=4) @ 5]])
-
-
-def test_an_explicit_threshold_gives_no_warning(small_track: Path) -> None:
-    assert cautions(small_track, ["P(rel=1)@5", P(rel=1) @ 5, "RR(rel=3)", "Cover(rel=2)@8"]) == []
-
-
-def test_a_track_with_threshold_1_needs_no_warning(small_track: Path) -> None:
-    configure(small_track, "min_rating = 1")
-    assert cautions(small_track, ["P@5", "AP"]) == []
-    # Cover's default is 4.
-    assert cautions(small_track, ["Cover@8", "Cover(rel=4)@8"]) == [
-        "ratings from 4 on count in Cover(rel=4)@8; this track's threshold is 1: Cover(rel=1)@8"
-    ]
-
-
-def test_cover_without_rel_counts_from_4_whatever_the_threshold(small_track: Path) -> None:
-    assert cautions(small_track, ["Cover@8", "nCover@8"]) == []
-    configure(small_track, "min_rating = 3")
-    assert cautions(small_track, ["P@8", "Cover@8", "nCover(partial=3)@8"]) == [
-        "ratings from 1 on count in P@8; this track's threshold is 3: P(rel=3)@8",
-        "ratings from 4 on count in Cover(rel=4)@8, nCover(rel=4,partial=3)@8; this track's threshold is 3: "
-        "Cover(rel=3)@8, nCover(rel=3)@8",
-    ]
-
-
-def test_measures_in_the_settings_are_checked_and_defaults_are_at_the_threshold(small_track: Path) -> None:
-    assert cautions(small_track) == []
-    configure(small_track, 'measures = ["P@8", "alpha_nDCG@8"]')
-    assert cautions(small_track) == [
-        "ratings from 1 on count in P@8; this track's threshold is 4: P(rel=4)@8"
-    ]
+    assert cautions(small_track, scores, measures) == expected
 
 
 def test_judgments_are_counted_from_1_if_min_relevant_is_2(small_track: Path) -> None:
-    configure(small_track, "min_relevant = 2")
-    assert cautions(small_track, ["nDCG@5", "P@5", RR @ 5, "AP(rel=1)"], official=True) == [
+    given = ["nDCG@5", "P@5", RR @ 5, "AP(rel=1)"]
+    assert cautions(small_track, "min_relevant = 2", given, official=True) == [
         "judgments from 1 on count in P@5, RR@5; this track's threshold is 2: P(rel=2)@5, RR(rel=2)@5"
     ]
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
@@ -103,38 +77,30 @@ def test_judgments_are_counted_from_1_if_min_relevant_is_2(small_track: Path) ->
 
 
 def test_if_min_relevant_is_not_set_graded_judgments_give_a_note(small_track: Path) -> None:
-    assert cautions(small_track, official=True) == [
+    assert cautions(small_track, "", official=True) == [
         "judgments from 1 on count in AP, P@8, and labels go up to 3: set `min_relevant` in [scores] to the "
         "label from which a passage is relevant, 2 in TREC DL"
     ]
-    configure(small_track, "min_relevant = 1")
-    assert cautions(small_track, official=True) == []
-    configure(small_track, "")
+    assert cautions(small_track, "min_relevant = 1", official=True) == []
     qrels = small_track / "qrels.txt"
     columns = [line.split() for line in qrels.read_text().splitlines()]
     qrels.write_text("".join(f"{q} 0 {doc} {min(int(n), 1)}\n" for q, _, doc, n in columns))
-    assert cautions(small_track, official=True) == []
-
-
-def test_the_live_page_shows_the_warning_for_its_official_columns(graded: Path) -> None:
-    with client_of(graded) as client:
-        assert "judgments from 1 on count in AP, P@8, and labels go up to 3: set " in client.get("/").text
+    assert cautions(small_track, "", official=True) == []
 
 
 def test_correlations_show_the_warning_for_both_sides_everywhere(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    with client_of(graded) as client:
+        assert "judgments from 1 on count in AP, P@8, and labels go up to 3: set " in client.get("/").text
     toml = graded / "trecexam.toml"
     toml.write_text(toml.read_text() + "\n[scores]\nmin_relevant = 2\n")
     rubric = "ratings from 1 on count in P@8; this track's threshold is 4: P(rel=4)@8"
     official = "judgments from 1 on count in AP; this track's threshold is 2: AP(rel=2)"
-    for command in (
-        ("correlate",),
-        ("correlate", "--per-query"),
-    ):
-        assert run([*command, str(graded), "-m", "P@8", "--official-measure", "AP"]) == 0
+    for words in ((), ("--per-query",)):
+        assert run(["correlate", *words, str(graded), "-m", "P@8", "--official-measure", "AP"]) == 0
         lines = capsys.readouterr().err.splitlines()
-        assert (lines.count(rubric), lines.count(official)) == (1, 1), command
+        assert (lines.count(rubric), lines.count(official)) == (1, 1), words
     assert run(["correlate", str(graded), "-m", "P@8", "--thresholds"]) == 0
     assert " from 1 on" not in capsys.readouterr().err
     assert run(["leaderboard", str(graded), "--official", "-m", "AP", "--json"]) == 0

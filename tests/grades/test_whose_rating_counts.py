@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from converters.records import HumanRating, Item
 from trecexam.bank import Bank
-from trecexam.grades.overrides import Overrides, resolve
+from trecexam.inputs.overrides import Overrides, resolve
 
 BANK = Bank.from_items([Item("q1", "q1/0", "Why?", "question")])
 Rule = Literal["latest", "majority", "adjudicated"]

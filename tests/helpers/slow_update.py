@@ -14,7 +14,7 @@ from support import HashGrader
 import trecexam
 from trecexam.folder import TrackFolder
 from trecexam.graders import Answer, Cell, create
-from trecexam.grades.measures import check_measures
+from trecexam.inputs.measures import check_measures
 from trecexam.track import selection
 
 

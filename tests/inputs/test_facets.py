@@ -145,15 +145,3 @@ def test_the_bank_is_edited_and_checked_by_query(tmp_path: Path) -> None:
         assert track.bank.check().problems == ()
         facets = {row.query_id for row in track.qrels(by="facet")}
     assert facets == {f"q{n}/{facet}" for n in (1, 2, 3) for facet in ("T_1", "T_2/deep")} - {"q1/T_2/deep"}
-
-
-def test_a_run_is_checked_against_queries_not_facets(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = faceted(tmp_path / "track", in_query_id=True)
-    (root / "queries.tsv").unlink()
-    bank = [json.loads(line) for line in (root / "bank.questions.jsonl").read_text().splitlines()]
-    text = "".join(json.dumps(row) + "\n" for row in bank if "/" in row["query_id"])
-    (root / "bank.questions.jsonl").write_text(text)
-    assert run(["check", str(root / "runs" / "run0.run"), "--track", str(root)]) == 0
-    assert "topic" not in capsys.readouterr().out

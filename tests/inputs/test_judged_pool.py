@@ -183,15 +183,6 @@ def test_a_changed_judgments_file_grades_only_new_passages(root: Path) -> None:
     assert ("q2", "late") in labelled(root)
 
 
-def test_grades_are_kept_when_the_option_is_switched_off_and_on(root: Path) -> None:
-    update(root)
-    before = (root / "out" / "rubric.qrels").read_bytes()
-    for config in (OFF, ON):
-        (root / "trecexam.toml").write_text(config)
-        assert not update(root).asked
-    assert (root / "out" / "rubric.qrels").read_bytes() == before
-
-
 def test_the_estimate_counts_judged_passages_before_any_request(root: Path) -> None:
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as track:
@@ -240,32 +231,6 @@ def test_agreement_fill_and_verify_include_judged_passages(root: Path) -> None:
     assert rule.n_both == 27
 
 
-def test_a_removed_judgment_is_filled_only_if_a_run_has_the_passage(root: Path) -> None:
-    update(root)
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        rows = track.simulate(["AP"], judgments=True, repeats=8).table.records()
-        (row,) = [row for row in rows if row["removed"] == 90]
-        in_both, judged = 27, 40
-        # Nine of ten judgments are removed, including those of nine of ten passages of the runs.
-        assert row["filled"] < in_both
-        assert row["filled"] / row["n_removed"] == pytest.approx(in_both / judged, abs=0.08)
-        notes = track.simulate(["AP"], judgments=True, repeats=1).notes
-        assert any(note.startswith("27 of 40 judged passages have an automatic label") for note in notes), (
-            notes
-        )
-
-
-def test_the_exported_pool_has_judged_passages_without_a_rank(root: Path) -> None:
-    update(root)
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        pool = {(passage.query_id, passage.doc_id): passage for passage in track.export.pool()}
-    assert set(pool) == labelled(root)
-    alone = pool["q1", ALONE]
-    assert alone.text == "what nobody retrieves"
-    assert not alone.rankings
-    assert [judgment.relevance for judgment in alone.judgments] == [3]
-
-
 def test_judgments_of_passages_outside_all_runs_are_reported_even_if_pooled(
     root: Path,
 ) -> None:
@@ -278,15 +243,6 @@ def test_judgments_of_passages_outside_all_runs_are_reported_even_if_pooled(
         compared = track.correlate()
         assert compared is not None
         assert any("are document ids written in another form?" in remark for remark in compared.notes)
-
-
-def test_a_rating_by_a_person_of_a_judged_passage_counts(root: Path) -> None:
-    update(root)
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.override("q1", ALONE, 5, item=1, who="ann", why="says it all")
-        track.update()
-        label = {(row.query_id, row.doc_id): row.relevance for row in track.qrels()}
-    assert label["q1", ALONE] == 5
 
 
 def test_exams_and_judge_next_use_only_the_passages_of_runs(root: Path) -> None:

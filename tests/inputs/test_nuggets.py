@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 from support import HashGrader, tsv_rows
 
-import converters
 import trecexam
 from trecexam.cli.main import run
 from trecexam.scores import Cover
@@ -170,84 +168,6 @@ def test_the_command_accepts_the_measure_without_quotes(
     assert (scored["items"], scored["vital_items"]) == (9, 3)
 
 
-def test_a_changed_importance_changes_scores_but_no_grade(judged: Path) -> None:
-    bank = judged / "bank.nuggets.jsonl"
-    with trecexam.open_track(judged) as track:
-        first = track.update()
-        before = {path.name: path.read_bytes() for path in (judged / "out").iterdir() if path.is_file()}
-        rows = [json.loads(line) for line in bank.read_text().splitlines()]
-        rows[2]["nuggets"][0]["importance"] = "vital"
-        lines(bank, rows)
-        again = track.update()
-        after = {path.name: path.read_bytes() for path in (judged / "out").iterdir() if path.is_file()}
-        kept = track.leaderboard()
-    assert first.graded > 0
-    assert (again.changed, again.graded) == (True, 0)
-    changed = {name for name in before if before[name] != after[name]}
-    assert changed == {
-        "history.tsv",
-        "leaderboard.tsv",
-        "leaderboard.json",
-        "per_query.tsv",
-        "differences.tsv",
-        "report.html",
-        "manifest.json",
-    }
-    moved = {
-        (row["run"], row["query_id"], row["measure"])
-        for old, row in zip(table_of(before["per_query.tsv"]), table_of(after["per_query.tsv"]), strict=True)
-        if old != row
-    }
-    # q3 has a vital nugget now, which `good` supports, and `quiet` partly.
-    vital, strict = NAMES["vital"], NAMES["strict_vital"]
-    assert moved == {("good", "q3", strict), ("good", "q3", vital), ("quiet", "q3", vital)}
-    # Values cached in memory equal those of a new process.
-    with trecexam.open_track(judged) as fresh:
-        assert fresh.leaderboard() == kept
-
-
-def table_of(content: bytes) -> list[dict[str, str]]:
-    return list(csv.DictReader(content.decode().splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
-
-
-def test_a_rating_by_a_person_counts_in_weighted_cover(judged: Path) -> None:
-    assert run(["watch", str(judged), "--once"]) == 0
-    before = means(judged)
-    item = list(converters.read(judged / "bank.nuggets.jsonl"))[1]
-    assert (item.query_id, item.importance) == ("q1", "vital")
-    (judged / "overrides.tsv").write_text(
-        f"query_id\tdoc_id\titem_id\trating\twho\twhy\nq1\tquiet/q1\t{item.item_id}\t3\tme\tin part\n"
-    )
-    assert run(["watch", str(judged), "--once"]) == 0
-    after = means(judged)
-    # Half of one of two vital nuggets, on one of three queries.
-    assert after["quiet"]["vital"] == pytest.approx(before["quiet"]["vital"] + 0.5 / 2 / 3)
-    assert after["quiet"]["strict_vital"] == before["quiet"]["strict_vital"]
-    assert after["good"] == before["good"]
-
-
-def test_commands_that_evaluate_measures_accept_weighted_ones(
-    judged: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = [f"{q} 0 {name}/{q} {n}\n" for n, name in enumerate(("short", "quiet", "fair%20one", "good"))
-            for q in ASSIGNED["good"]]  # fmt: skip
-    (judged / "qrels.txt").write_text("".join(rows))
-    assert run(["watch", str(judged), "--once"]) == 0
-    name = NAMES["vital"].replace("'", "")
-    for command in (
-        ["correlate", "-m", name],
-        ["correlate", "-m", name, "--thresholds"],
-        ["holes"],
-    ):
-        capsys.readouterr()
-        assert run([command[0], str(judged), *command[1:]]) == 0, command
-        shown = capsys.readouterr().out
-        if command[0] == "correlate":
-            assert "Cover(rel=5" in shown
-            # With threshold 3, partial support counts as support.
-            assert ("Cover(rel=3,weights='vital')@20" in shown) == ("--thresholds" in command)
-
-
 NOT_VITAL = {
     "none has an importance": lambda row: {"text": row["text"]},
     "none is vital": lambda row: row | {"importance": "okay"},
@@ -328,25 +248,6 @@ def test_two_nuggets_with_the_same_text_are_graded_once_and_counted_twice(
     ]
 
 
-def test_assignments_of_two_nuggets_with_the_same_text_give_the_scores_of_nuggetizer(
-    judged: Path,
-) -> None:
-    bank = judged / "bank.nuggets.jsonl"
-    rows = [json.loads(line) for line in bank.read_text().splitlines()]
-    twins = {row["qid"]: [*row["nuggets"], row["nuggets"][0]] for row in rows}
-    lines(bank, [row | {"nuggets": twins[row["qid"]]} for row in rows])
-    every = [row | {"nuggets": [*row["nuggets"], row["nuggets"][0]]} for n in ASSIGNED for row in answers(n)]
-    lines(judged / "assignments.jsonl", every)
-    assert run(["watch", str(judged), "--once"]) == 0
-    for name, by_query in ASSIGNED.items():
-        for key in NAMES:
-            total = 0.0
-            for query_id, of in by_query.items():
-                assigned = nuggets(query_id, of)
-                total += published([*assigned, assigned[0]])[key]
-            assert means(judged)[name.replace(" ", "%20")][key] == pytest.approx(total / len(IMPORTANCE))
-
-
 def test_a_grader_of_whole_queries_has_no_items_to_weight(tmp_path: Path) -> None:
     class Direct(HashGrader):
         item_kinds = frozenset(("query",))
@@ -361,26 +262,6 @@ def test_a_grader_of_whole_queries_has_no_items_to_weight(tmp_path: Path) -> Non
         pytest.raises(trecexam.TrecexamError, match=reason),
     ):
         track.update()
-
-
-def test_in_a_bank_with_some_importances_missing_ones_count_as_okay(judged: Path) -> None:
-    bank = judged / "bank.nuggets.jsonl"
-    rows = [json.loads(line) for line in bank.read_text().splitlines()]
-    for row in rows:
-        for nugget in row["nuggets"]:
-            if nugget["importance"] == "okay":
-                # nuggetizer's label if its model gave none.
-                nugget["importance"] = "failed"
-    before = means_after_update(judged)
-    lines(bank, rows)
-    assert means_after_update(judged) == before
-
-
-def means_after_update(root: Path) -> list[float]:
-    assert run(["watch", str(root), "--once"]) == 0
-    with trecexam.open_track(root) as track:
-        board = track.leaderboard([*NAMES.values(), "Cover(rel=5,partial=3,weights=importance)"])
-    return [score.mean for row in board.rows for score in row.scores]
 
 
 def test_files_of_answers_that_do_not_form_a_run_are_rejected(judged: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Iterator
@@ -11,11 +10,9 @@ from pathlib import Path
 import ir_measures
 import pytest
 from ir_measures import Measure, Qrel, ScoredDoc
-from served import client_of
-from support import ROOT, HashGrader, make_small_track, switch_report_on
+from support import ROOT, HashGrader, make_small_track
 
 import trecexam
-from trecexam.cli.main import run
 from trecexam.scores.measures import COVER, DIVERSITY, depends_on_pool, measure, pool_measures
 
 FREE, OF_POOL = ["P(rel=4)@8", "Cover(rel=4)@8"], ["nDCG@8", "AP(rel=4)", "nCover(rel=4)@8", "alpha_nDCG@8"]
@@ -93,10 +90,11 @@ def test_one_line_names_the_measures_the_runs_and_a_remedy(small_track: Path) ->
         path.unlink()
     (line,) = cautions(small_track, ["nDCG@8"])
     assert line.startswith("values of nDCG@8 depend on this pool of 1 run; ")
-
-
-def test_measures_of_the_ranks_of_a_run_alone_need_no_warning(small_track: Path) -> None:
     assert cautions(small_track, ["P(rel=4)@8", "RR(rel=4)", "Cover(rel=4)@8", "Success(rel=4)@3"]) == ()
+    assert cautions(small_track, ["nDCG@8"], official=True) == ()
+    (small_track / "qrels.txt").unlink()
+    (line,) = cautions(small_track, ["nDCG@8"])
+    assert line.endswith(" pools; report how many runs were pooled, and to which depth")
 
 
 def test_a_cutoff_beyond_the_depth_is_reported_where_it_is_asked_for(small_track: Path) -> None:
@@ -122,15 +120,12 @@ def test_queries_that_no_run_answers_are_reported(small_track: Path) -> None:
     assert without("nothing") == ()
     assert without("q2") == ("in no run, and so 0: 1 of the 3 queries of the bank: q2",)
     assert without("q3") == ("in no run, and so 0: 2 of the 3 queries of the bank: q2, q3",)
-    assert "in no run, and so 0: 2 of the 3 queries of the bank: q2, q3" in cautions(small_track)
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        assert "in no run, and so 0: 2 of the 3 queries of the bank: q2, q3" in track.update().cautions
     config = small_track / "trecexam.toml"
     config.write_text(config.read_text() + '[scores]\naverage = "answered"\n')
     (line,) = cautions(small_track, ["P(rel=4)@8"])
     assert line.endswith("flatters runs that skip queries: 3 of 3 runs")
-
-
-def test_official_judgments_give_no_pool_warning(small_track: Path) -> None:
-    assert cautions(small_track, ["nDCG@8"], official=True) == ()
 
 
 def test_qrels_used_as_grades_are_a_pool_that_runs_do_not_change(small_track: Path) -> None:
@@ -172,56 +167,6 @@ def test_with_judged_passages_pooled_only_queries_without_judgments_give_a_warni
     assert "3 runs for 3 of 3 queries" in line
 
 
-def test_the_warning_is_on_the_terminal_in_json_in_out_in_the_report_and_on_the_page(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    switch_report_on(graded)
-    assert run(["watch", str(graded), "--once"]) == 0
-    capsys.readouterr()
-    assert run(["leaderboard", str(graded), "--json"]) == 0
-    printed = capsys.readouterr()
-    assert printed.err.splitlines().count(CAUTION) == 1
-    assert json.loads(printed.out)["notes"] == [CAUTION]
-    assert json.loads((graded / "out" / "leaderboard.json").read_text())["notes"] == [CAUTION]
-    in_html = CAUTION[1:].replace("`pool_judged = true`", "<code>pool_judged = true</code>")
-    assert (graded / "out" / "report.html").read_text().count(in_html) == 1
-    with client_of(graded) as client:
-        assert in_html in client.get("/").text
-
-
-def test_outputs_are_updated_when_judgments_of_pooled_passages_are_added(small_track: Path) -> None:
-    (small_track / "trecexam.toml").write_text("[track]\ndepth = 12\npool_judged = true\n")
-    qrels = small_track / "qrels.txt"
-    complete = qrels.read_text()
-    written = []
-    for text in ("", complete):
-        qrels.write_text(text) if text else qrels.unlink()
-        with trecexam.open_track(small_track, grader=HashGrader()) as track:
-            track.update()
-        written.append(json.loads((small_track / "out" / "leaderboard.json").read_text())["notes"])
-    equal = (
-        "no run has more than 10 ranks, so P(rel=4)@12 is at most 0.833; all 3 runs have the same P(rel=4)@12"
-    )
-    assert [notes[0].partition(":")[0] for notes in written] == [equal, equal]
-    assert [len(notes) for notes in written] == [2, 1]
-
-
-def test_values_without_a_warning_equal_those_of_the_run_alone(small_track: Path) -> None:
-    def of_run0() -> dict[str, float]:
-        with trecexam.open_track(small_track, grader=HashGrader()) as track:
-            track.update()
-            board = track.leaderboard()
-            (row,) = (row for row in board.rows if row.run == "run0")
-            return {name: score.mean for name, score in zip(board.measures, row.scores, strict=True)}
-
-    together = of_run0()
-    for path in (small_track / "runs").glob("run[12].run"):
-        path.unlink()
-    alone = of_run0()
-    assert {name for name in FREE if alone[name] == together[name]} == set(FREE)
-    assert {name for name in OF_POOL if alone[name] > together[name]} >= {"nDCG@8", "AP(rel=4)"}
-
-
 def test_the_first_default_measure_does_not_depend_on_the_pool(tmp_path: Path) -> None:
     expected = {
         "max": [*FREE, *OF_POOL],
@@ -233,14 +178,6 @@ def test_the_first_default_measure_does_not_depend_on_the_pool(tmp_path: Path) -
         with trecexam.open_track(root, grader=HashGrader()) as track:
             board = track.leaderboard()
         assert list(board.measures) == names, label
-
-
-def test_without_official_judgments_the_warning_gives_an_applicable_remedy(small_track: Path) -> None:
-    (small_track / "qrels.txt").unlink()
-    with trecexam.open_track(small_track, grader=HashGrader()) as track:
-        track.update()
-        (caution,) = track.leaderboard().notes
-    assert caution.endswith(" pools; report how many runs were pooled, and to which depth")
 
 
 def test_a_cutoff_beyond_all_ranks_and_equal_runs_are_reported(small_track: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 from support import HashGrader, hashed_rating, tsv_rows
 
 import trecexam
-from converters.bank import read_bank, write_bank
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 
@@ -123,14 +122,6 @@ def test_a_query_whose_items_are_all_retired_is_removed_and_reported_once(small_
     assert done.runs == 3
 
 
-def test_a_run_with_only_retired_queries_is_rejected(small_track: Path) -> None:
-    (small_track / "runs" / "alone.run").write_text("q2 Q0 q2-d00 1 1.0 alone\n")
-    retire(small_track, query_id="q2")
-    _, done = updated(small_track)
-    assert "runs/alone.run" in {row.file for row in done.rejected}
-    assert done.runs == 3
-
-
 def test_a_bank_whose_items_are_all_retired_is_a_one_line_error(
     small_track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -188,55 +179,3 @@ def test_items_can_be_retired_in_every_form_with_one_line_per_query(small_track:
     assert [cell.item.text.strip("?") for cell in updated(small_track)[0].asked][:1] == ["a"]
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         assert (track.status()["items"], track.status()["retired_items"]) == (1, 1)
-
-
-@pytest.mark.parametrize("kind", ["question", "nugget"])
-def test_items_can_be_retired_in_forms_with_one_line_per_item(small_track: Path, kind: str) -> None:
-    lines = [{"query_id": "q1", kind: "a"}, {"query_id": "q1", kind: "b", "retired": True}]
-    (small_track / "bank.questions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert {cell.item.text for cell in updated(small_track)[0].asked} == {"a"}
-
-
-def test_a_converted_bank_keeps_retired_items_and_origins(tmp_path: Path) -> None:
-    origin = {"prompt": "p", "model": "m", "seed": 3, "time": "2026-01-01T00:00:00Z", "text": "was?"}
-    lines = [
-        {"query_id": "q1", "question_id": "1", "question": "a?", "retired": True, "origin": origin},
-        {"query_id": "q1", "question_id": "2", "question": "b?"},
-    ]
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert run(["convert", str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl"), "--to", "bank"]) == 0
-    items = list(read_bank(tmp_path / "a.jsonl"))
-    assert list(read_bank(tmp_path / "b.jsonl")) == items
-    assert [item.retired for item in items] == [True, False]
-    with (tmp_path / "c.jsonl").open("wb") as file:
-        write_bank(items, file)
-    assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
-
-
-def test_the_daemon_grades_only_the_items_that_an_editor_changed(small_track: Path) -> None:
-    """What `watch` does at each check of the folder, in one open track, like the daemon."""
-    grader = HashGrader()
-    with trecexam.open_track(small_track, grader=grader) as track:
-
-        def asked() -> set[str]:
-            grader.asked.clear()
-            track.update()
-            return {cell.item.item_id for cell in grader.asked}
-
-        assert len(asked()) == 12
-        retire(small_track, "q1/0")
-        assert asked() == set()
-        assert track.grading.counts().missing == 0
-        edit(
-            small_track,
-            lambda item: item.update(question_text="new?") if item["question_id"] == "q2/3" else None,
-            "q2",
-        )
-        assert asked() == {"q2/3"}
-        retire(small_track, "q1/0", retired=False)
-        assert asked() == set()
-        assert track.grading.counts().missing == 0
-        retire(small_track, query_id="q3")
-        assert asked() == set()
-        retire(small_track, query_id="q3", retired=False)
-        assert asked() == set()

@@ -144,18 +144,6 @@ def test_a_file_replaced_by_one_of_the_same_size_and_time_is_read_again(
     assert RunColumns(columns).read(path).name == "two"
 
 
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def cut_the_end(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-1])
-
-
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
 def garbage(path: Path) -> None:
     path.write_bytes(random.Random(0).randbytes(path.stat().st_size))
 
@@ -185,9 +173,6 @@ def a_folder(path: Path) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        truncate,
-        cut_the_end,
-        empty,
         garbage,
         another_run,
         Path.unlink,

@@ -16,7 +16,6 @@ from converters.gold import KIND as GOLD
 from converters.records import Item
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.graders.base import Answer, Cell, Grader, identity_digest, identity_json
-from trecexam.grades.overrides import QueryOverrides
 from trecexam.grades.sheets import (
     CODES,
     ERROR,
@@ -28,6 +27,7 @@ from trecexam.grades.sheets import (
 )
 from trecexam.grades.store import GradeRow, GradeStore
 from trecexam.grades.stored_grades import StoredGrades
+from trecexam.inputs.overrides import QueryOverrides
 
 TEXTS = ("one", "two", "three", "four", None)
 #: Gold outputs of a query have the same prompts, and each parses an answer separately.
@@ -108,7 +108,7 @@ def store_of(folder: str, stored: Mapping[tuple[str, bytes], Said]) -> GradeStor
     store = GradeStore(Path(folder) / "grades.sqlite")
     grader = store.add_grader(identity_digest(Stored.identity), identity_json(Stored.identity))
     for (text, item), each in stored.items():
-        ids = store.add_items([item])[0], store.add_passages([passage_digest(text)])[0]
+        ids = store.add_ids("item", [item])[0], store.add_ids("passage", [passage_digest(text)])[0]
         store.add(grader, [GradeRow(*ids, *each.row)])
     return store
 

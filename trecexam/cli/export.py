@@ -124,8 +124,8 @@ def runs(track: Track, output: Path, metadata: bool) -> None:
 
     Each run's tag is its name on the leaderboard. The order is that of trec_eval.
     """
-    from trecexam.grades.diagnostics import order_cautions
     from trecexam.grades.loaded_track import has_bank
+    from trecexam.inputs.measures import order_cautions
 
     contents: dict[Path, bytes] = {}
     exported = answering(track, has_bank, bank_needed=False).export.runs()

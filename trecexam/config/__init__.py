@@ -1,9 +1,16 @@
 """trecexam.toml -> `TrackConfig`: every setting with its unit and default."""
 
 from trecexam.config.file import line_of_setting, load_config, render_config, toml_value
-from trecexam.config.graders import GraderSection, NamedGrader
-from trecexam.config.language_models import GeneratorSection, LanguageModelSection, Section
-from trecexam.config.sections import RaySection, ScoresSection, TrackSection, UnparsedPolicy
+from trecexam.config.sections import (
+    GeneratorSection,
+    GraderSection,
+    LanguageModelSection,
+    NamedGrader,
+    ScoresSection,
+    Section,
+    TrackSection,
+    UnparsedPolicy,
+)
 from trecexam.config.track_config import CONFIG_NAME, TrackConfig, effective, purse_of
 
 __all__ = [
@@ -12,7 +19,6 @@ __all__ = [
     "GraderSection",
     "LanguageModelSection",
     "NamedGrader",
-    "RaySection",
     "ScoresSection",
     "Section",
     "TrackConfig",

@@ -16,9 +16,13 @@ from pydantic import BaseModel, ValidationError
 
 from converters.errors import ConversionError
 from converters.lines import open_input
-from trecexam.config.graders import GraderSection, NamedGrader
-from trecexam.config.language_models import LanguageModelSection
-from trecexam.config.sections import ScoresSection, TrackSection
+from trecexam.config.sections import (
+    GraderSection,
+    LanguageModelSection,
+    NamedGrader,
+    TrackSection,
+    descriptions,
+)
 from trecexam.config.track_config import CONFIG_NAME, TrackConfig, config_class
 from trecexam.errors import ConfigError, plain_reason
 
@@ -28,7 +32,7 @@ _FIRST = {
     "grader": ("name",),
     "scores": ("min_rating", "measures", "min_relevant"),
 }
-#: Of several graders, `min_rating` and `measures` are each one's.
+#: The same beside [graders.NAME], where `min_rating` and `measures` are.
 _FIRST_OF_SEVERAL = _FIRST | {"grader": ("name", "budget"), "scores": ("min_relevant",)}
 #: Characters of a line of a comment.
 _WIDTH = 100
@@ -45,7 +49,7 @@ _MAY_HOLD_A_KEY = frozenset({"base_url", "key_env", "extra", "headers", "query"}
 
 
 def load_config(path: Path) -> TrackConfig:
-    """Reads and checks a trecexam.toml.
+    """Read and check a trecexam.toml.
 
     Raises:
         ConfigError: with path and line; an unknown key names the nearest known one.
@@ -93,7 +97,7 @@ def _wrong_graders(config: TrackConfig) -> Iterator[tuple[tuple[str, str], str]]
 
 
 def line_of_setting(path: Path, *location: str) -> int | None:
-    """The line of trecexam.toml on which a section or a setting stands; None where it is not found."""
+    """Return the line of a section or a setting of trecexam.toml; None where there is none."""
     try:
         return _line_of(_text(path), location)
     except (OSError, UnicodeDecodeError, ConversionError):
@@ -113,8 +117,8 @@ def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
     line = _line_of(text, location)
     name = ".".join(location)
     if first["type"] == "extra_forbidden":
-        names = list(_section(location).model_fields)
         what = "section" if len(location) == 1 else "setting"
+        names = list((config_class() if what == "section" else _section(location[0])).model_fields)
         near = difflib.get_close_matches(location[-1], names, n=1, cutoff=0.65)
         hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(names)}"
         if what == "section" and not near:
@@ -128,20 +132,14 @@ def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
     return ConfigError(f"`{name}`{value}: {reason}", path=path, line=line)
 
 
-def _section(location: Sequence[str]) -> type[BaseModel]:
-    """What has the last key of a place."""
-    if len(location) == 1:
-        return config_class()
-    if len(location) > 2:
-        return NamedGrader
-    section = config_class().model_fields[location[0]].annotation
-    assert isinstance(section, type)
-    assert issubclass(section, BaseModel)
-    return section
+def _section(name: str) -> type[BaseModel]:
+    """Return the model of a section."""
+    section: Any = config_class().model_fields[name].annotation
+    return NamedGrader if name == "graders" else section
 
 
 def _line_of(text: str, location: Sequence[str]) -> int | None:
-    """The line on which a section or a key stands, found by eye: tomllib keeps no positions."""
+    """Find the line of a section or a key: tomllib keeps no positions."""
     whole, above = ".".join(location), ".".join(location[:-1])
     section = ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -160,11 +158,11 @@ def _line_of(text: str, location: Sequence[str]) -> int | None:
 def render_config(
     values: Mapping[str, Mapping[str, Any]], *, full: bool = True, comments: Mapping[str, str] | None = None
 ) -> str:
-    """A commented trecexam.toml: `values` are set, other settings are there as comments.
+    """Return a commented trecexam.toml: `values` are set, other settings are there as comments.
 
     Args:
         values: section name -> setting name -> value.
-        full: all settings, each with its description; else about twenty lines: what is set, and `_FIRST`.
+        full: all settings, each with its description; else what is set, and `_FIRST`.
         comments: section name ("graders.NAME") -> what is at its head.
     """
     comments = comments or {}
@@ -179,7 +177,7 @@ def render_config(
         if section == "graders":
             lines += _several(values.get(section, {}), comments, full=full)
             continue
-        model, section_values = _section([section, ""]), values.get(section, {})
+        model, section_values = _section(section), values.get(section, {})
         shared = _as_in_grader(model) if full else []
         keys = [
             key
@@ -191,22 +189,22 @@ def render_config(
             off = section == "judging" and section not in values
             lines += ["", f"# [{section}]" if off else f"[{section}]", *_comment(comments.get(section))]
         for key in keys:
-            # Of what `init` was given nobody has to be told what it is.
-            if key not in section_values:
-                lines += [] if key in shared else _unset(model, key)
+            unset = [] if key in shared else _unset(model, key)
+            if key in section_values:
+                # Of what `init` was given nobody has to be told what it is.
+                lines += [*(unset[:1] if full else ()), f"{key} = {toml_value(section_values[key])}"]
             else:
-                lines += [f"# {model.model_fields[key].description}"] if full and key not in shared else []
-                lines.append(f"{key} = {toml_value(section_values[key])}")
+                lines += unset
         if shared:
             lines.append(f"# As in [grader]: {', '.join(shared)}.")
     return "\n".join(lines) + "\n"
 
 
-def _unset(section: type[BaseModel], key: str) -> tuple[str, str]:
-    """The description of a setting, and its default or an example, as comments."""
+def _unset(section: type[BaseModel], key: str) -> list[str]:
+    """Return the description of a setting, and its default or an example, as comments."""
     field = section.model_fields[key]
     default = (field.examples or [""])[0] if field.default is None else field.default
-    return f"# {field.description}", f"# {key} = {toml_value(default)}"
+    return [f"# {descriptions(section)[key]}", f"# {key} = {toml_value(default)}"]
 
 
 def _comment(text: str | None) -> list[str]:
@@ -216,10 +214,9 @@ def _comment(text: str | None) -> list[str]:
 def _several(
     graders: Mapping[str, Mapping[str, Any]], comments: Mapping[str, str], *, full: bool
 ) -> Iterator[str]:
-    """The sections of several graders; in full what they may have beside [track], [grader], [scores]."""
-    shared_sections = (GraderSection, ScoresSection, TrackSection)
-    shared_keys = {key for section in shared_sections for key in section.model_fields} - {"runs"}
-    own_keys = [key for key in NamedGrader.model_fields if key not in shared_keys]
+    """Yield the sections of several graders; in full their settings beside [track], [grader], [scores]."""
+    shared_keys = TrackSection.model_fields.keys() - {"runs"}
+    own_keys = [key for key in NamedGrader.__annotations__ if key not in shared_keys]
     if full:
         yield ""
         yield "# [graders.NAME]"
@@ -236,7 +233,7 @@ def _several(
 
 
 def _as_in_grader(section: type[BaseModel]) -> list[str]:
-    """The settings of a section that [grader] has too, and explains."""
+    """Return the settings of a section that [grader] has too, and explains."""
     if section is GraderSection or not issubclass(section, LanguageModelSection):
         return []
     annotations = section.__annotations__
@@ -244,7 +241,7 @@ def _as_in_grader(section: type[BaseModel]) -> list[str]:
 
 
 def toml_value(value: Any) -> str:
-    """A string, number, boolean, list or table as TOML has it on one line."""
+    """Return a string, number, boolean, list or table as TOML has it on one line."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{json.dumps(key)} = {toml_value(each)}" for key, each in value.items()) + "}"
     # JSON's strings, numbers, booleans and flat lists are TOML too.

@@ -9,14 +9,15 @@ from typing import Any, TypeVar
 
 from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, create_model, model_serializer
 
-from trecexam.config.graders import GraderSection, NamedGrader
-from trecexam.config.language_models import GeneratorSection, Section
 from trecexam.config.sections import (
     CellsSection,
+    GeneratorSection,
+    GraderSection,
     JudgingSection,
-    RaySection,
+    NamedGrader,
     ReportPageSection,
     ScoresSection,
+    Section,
     TrackSection,
     WatchSection,
 )
@@ -25,8 +26,6 @@ from trecexam.extension import extensions, named
 
 CONFIG_NAME = "trecexam.toml"
 S = TypeVar("S", bound=Section)
-#: Graders whose model can write, too.
-LANGUAGE_MODELS = ("openai", "causal", "seq2seq")
 #: What a model costs and which of its versions it is go with the model.
 _OF_THE_MODEL = ("revision", "price_in", "price_out")
 
@@ -41,7 +40,6 @@ class TrackConfig(Section):
     track: TrackSection = _DEFAULTS
     grader: GraderSection = _DEFAULTS
     graders: dict[str, NamedGrader] = {}  # noqa: RUF012 - pydantic copies it
-    ray: RaySection = _DEFAULTS
     scores: ScoresSection = _DEFAULTS
     report: ReportPageSection = _DEFAULTS
     cells: CellsSection = _DEFAULTS
@@ -58,6 +56,18 @@ class TrackConfig(Section):
             values.pop("graders", None)
         return values
 
+    def values(self, *, work: bool = False, exclude_none: bool = False) -> dict[str, Any]:
+        """Return the settings that change values in out/, ready for JSON.
+
+        Args:
+            work: also those that change the work of an update, see `Section.changes`.
+            exclude_none: without settings that are unset.
+        """
+        left_out = ("nothing",) if work else ("nothing", "work")
+        kinds = {name: field.annotation for name, field in type(self).model_fields.items()}
+        exclude = {name for name, kind in kinds.items() if getattr(kind, "changes", "values") in left_out}
+        return self.model_dump(mode="json", exclude=exclude, exclude_none=exclude_none)
+
     def section(self, kind: type[S]) -> S:
         """The section of trecexam.toml that an extension declares; its defaults where it is not there."""
         for name, declared in type(self).model_fields.items():
@@ -68,11 +78,16 @@ class TrackConfig(Section):
 
     @property
     def has_writer(self) -> bool:
-        """Whether a language model is named that can write test banks: in [generator], or in [grader]."""
-        generator, grader = self.generator, self.grader
-        if generator.model is not None or generator.base_url is not None or generator.name is not None:
-            return True
-        return grader.name in LANGUAGE_MODELS or (grader.name == "ragval" and grader.model is not None)
+        """True where [generator] or [grader] names a language model that can write test banks."""
+        writer = self.generator
+        is_named = (writer.name, writer.model, writer.base_url) != (None, None, None)
+        return is_named or self.grader.name in bank_commands()
+
+    @property
+    def cluster(self) -> Section | None:
+        """The section of the cluster that does the work of models; None where this process does."""
+        sections = (getattr(self, name) for name in type(self).model_fields)
+        return next((each for each in sections if isinstance(each, Section) and each.is_cluster), None)
 
     @property
     def has_judging(self) -> bool:
@@ -184,6 +199,13 @@ def purse_of(config: TrackConfig, name: str | None) -> str:
         return "grader"
     fields_set = config.graders[name].model_fields_set
     return f"graders.{name}" if fields_set & {"name", "budget", "budget_tokens"} else "grader"
+
+
+@cache
+def bank_commands() -> Mapping[str, str]:
+    """Return the graders whose language model can write a test bank, too, and the command for that."""
+    declared = (command for extension in extensions() for command in extension.bank_commands.items())
+    return {"openai": "bank generate", **dict(declared)}
 
 
 @cache

@@ -21,7 +21,7 @@ _BLOCK = 2**20
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder, and those it is in; one that is there is fine."""
+    """Make a folder, and those it is in; one that is there is fine."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -29,15 +29,11 @@ def make_folder(folder: Path) -> None:
 
 
 def replace(path: Path, content: bytes, *, mode: int = 0o666, into_special: bool = True) -> bool:
-    """Writes a file by renaming a finished one into its place.
+    """Write a file by renaming a finished one into its place; return False where it has this content.
 
     Args:
-        mode: who may open a new file, less the process's mask; of an old one that stays.
-        into_special: a device or a pipe is written into, as /dev/stdout is; False: it is replaced, and so is
-            an empty folder.
-
-    Returns:
-        Whether anything was written: a file that already has this content is left alone.
+        mode: who may open a new file, less the process's mask; an old file keeps its mode.
+        into_special: write into a device or a pipe, as /dev/stdout; False replaces it, or an empty folder.
     """
     return bool(replace_together({path: content}, mode=mode, into_special=into_special))
 
@@ -45,13 +41,10 @@ def replace(path: Path, content: bytes, *, mode: int = 0o666, into_special: bool
 def replace_together(
     contents: Mapping[Path, bytes], *, mode: int = 0o666, into_special: bool = True
 ) -> list[Path]:
-    """Writes files that belong together: none gets into its place before all are finished.
+    """Write files that belong together, none before all are finished; return those that changed.
 
     Args:
-        mode, into_special: as in `replace`.
-
-    Returns:
-        The files that were written: those that already have their content are left alone.
+        mode, into_special: as of `replace`.
     """
     finished: dict[Path, Path] = {}
     path = Path()
@@ -90,15 +83,14 @@ def replace_together(
 
 
 def _has(path: Path, content: bytes) -> bool:
-    """Return True where a file has this content; read it in blocks, as it may be large."""
+    """Return True where a file of the same size has this content; read it in blocks, as it may be large."""
+    starts = range(0, len(content), _BLOCK)
     with path.open("rb") as file:
-        return all(
-            file.read(_BLOCK) == content[start : start + _BLOCK] for start in range(0, len(content), _BLOCK)
-        )
+        return all(file.read(_BLOCK) == content[start : start + _BLOCK] for start in starts)
 
 
 def append(path: Path, content: bytes) -> None:
-    """Adds to the end of a file that is there; a link stays a link."""
+    """Add to the end of a file that is there; a link stays a link."""
     try:
         with path.open("ab", buffering=0) as file:
             size = file.seek(0, os.SEEK_END)
@@ -122,7 +114,7 @@ def _is_special(path: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Removes an output that no longer applies."""
+    """Remove an output that no longer applies."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
@@ -130,13 +122,12 @@ def remove(path: Path) -> None:
 
 
 def replace_all(folder: Path, contents: Mapping[str, bytes], ours: Iterable[str]) -> None:
-    """Writes files into a folder, all or none; what of earlier ones is not among them is removed.
+    """Write files into a folder, all or none, and remove earlier ones that are not among them.
 
     Args:
         contents: by their names below the folder.
         ours: patterns of names that may be there from an earlier time; other files are left alone.
     """
-    make_folder(folder)
     replace_together({folder / name: content for name, content in contents.items()})
     new_paths = {folder / name for name in contents}
     stale = [path for pattern in ours for path in folder.glob(pattern) if path not in new_paths]
@@ -150,7 +141,7 @@ def replace_all(folder: Path, contents: Mapping[str, bytes], ours: Iterable[str]
 
 
 def sweep(folder: Path) -> None:
-    """Removes what a killed writer left behind."""
+    """Remove what a killed writer left behind."""
     for path in folder.glob(".*.tmp"):
         with contextlib.suppress(OSError):
             path.unlink()

@@ -70,10 +70,8 @@ class FileCache:
 
     def forget(self, kind: str) -> None:
         """Drop the results of a kind of reading."""
-        for key in [key for key in self._known if key[0] == kind]:
-            del self._known[key]
+        self._known = {key: known for key, known in self._known.items() if key[0] != kind}
 
     def forget_missing(self) -> None:
         """Drop facts about files that are gone."""
-        for key in [key for key in self._known if not key[1].exists()]:
-            del self._known[key]
+        self._known = {key: known for key, known in self._known.items() if key[1].exists()}

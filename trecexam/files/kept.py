@@ -21,7 +21,6 @@ from trecexam.files.atomic import replace
 HEAD = 128
 #: The largest file of the track that is read as a whole, in bytes.
 LARGEST = 2**31
-_HEAD = re.compile(rb"trecexam-kept (\d{1,15}) [0-9a-f]{64} *\n")
 
 
 def read_regular(path: Path, largest: int = LARGEST) -> bytes:
@@ -44,10 +43,9 @@ def read_regular(path: Path, largest: int = LARGEST) -> bytes:
 
 def read_object(path: Path) -> dict[str, Any]:
     """Read the JSON object in a file of the track; empty where there is none, or it cannot be read."""
-    try:
+    with contextlib.suppress(OSError):
         return _object(read_regular(path))
-    except OSError:
-        return {}
+    return {}
 
 
 def _object(content: bytes) -> dict[str, Any]:
@@ -71,7 +69,8 @@ def sealed(name: str, payload: bytes, version: int = 1) -> bytes:
 def unsealed(name: str, content: memoryview, version: int = 1) -> memoryview | None:
     """Return the payload that `sealed` put at the start of the content; None where it is damaged."""
     head = bytes(content[:HEAD])
-    payload = content[HEAD : HEAD + _length(head)]
+    length = re.match(rb"trecexam-kept (\d{1,15}) ", head)
+    payload = content[HEAD : HEAD + (int(length[1]) if length else 0)]
     return payload if head == _head(name, payload, version) else None
 
 
@@ -82,12 +81,12 @@ def write_kept(path: Path, payload: bytes, version: int = 1, *, mode: int = 0o66
 
 def read_kept(path: Path, version: int = 1) -> bytes | None:
     """Read what `write_kept` wrote; None where it is missing, damaged, another file or of another version."""
-    try:
+    with contextlib.suppress(OSError):
         content = read_regular(path, HEAD + LARGEST)
-    except OSError:
-        return None
-    payload = unsealed(path.name, memoryview(content), version)
-    return bytes(payload) if payload is not None and HEAD + len(payload) == len(content) else None
+        payload = unsealed(path.name, memoryview(content), version)
+        if payload is not None and HEAD + len(payload) == len(content):
+            return bytes(payload)
+    return None
 
 
 def recall(path: Path) -> dict[str, Any]:
@@ -104,9 +103,3 @@ def _head(name: str, payload: bytes | memoryview, version: int) -> bytes:
     digest = hashlib.sha256(f"{version} {name}\n".encode(errors="surrogateescape"))
     digest.update(payload)
     return f"trecexam-kept {len(payload)} {digest.hexdigest()}".ljust(HEAD - 1).encode() + b"\n"
-
-
-def _length(head: bytes) -> int:
-    """Read the length of a payload in its head; 0 where it is none."""
-    match = _HEAD.fullmatch(head)
-    return int(match[1]) if match else 0

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import converters
 from converters.errors import ConversionError, Lost, escaped
+from converters.lines import open_input
 
 
 class Stamp(NamedTuple):
@@ -46,14 +49,11 @@ def located(file: str, line: int | None, reason: str) -> str:
 
 def stamp(path: Path) -> Stamp | None:
     """Return the stamp of a file, or None where there is none; of a link to nothing, its own."""
-    try:
-        status = path.stat()
-    except OSError:
-        try:
-            status = path.lstat()
-        except OSError:
-            return None
-    return Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    for look in (path.stat, path.lstat):
+        with suppress(OSError):
+            status = look()
+            return Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    return None
 
 
 def dangling_link(path: Path) -> str:
@@ -65,12 +65,17 @@ def dangling_link(path: Path) -> str:
 
 def sniffed(path: Path) -> str | None:
     """Return the format, or None: then reading the file as what it should be names the line."""
-    try:
+    with suppress(ConversionError):
         return converters.sniff(path)
-    except ConversionError:
-        return None
+    return None
 
 
 def fingerprint(stamps: Mapping[Path, Stamp]) -> list[list[Any]]:
     """Return stamps as sorted, JSON-ready rows: equal exactly when no input changed."""
     return sorted([os.fspath(path), *value] for path, value in stamps.items())
+
+
+def sha256_of(path: Path) -> str:
+    """Return the sha256 (hex) of a file's content."""
+    with open_input(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

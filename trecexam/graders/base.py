@@ -1,4 +1,4 @@
-"""What a grader is: it knows no store and no track, gets cells and gives answers."""
+"""Graders get cells and give answers; they know no store and no track."""
 
 from __future__ import annotations
 
@@ -26,12 +26,7 @@ ITEM_KINDS = frozenset({"question", "nugget"})
 
 
 class Stopwatch:
-    """Tells when work is to stop; what is on its way to a server then gets `LAST_ANSWERS` seconds.
-
-    Args:
-        stop: called again and again; None for never.
-        paid: answers on their way may have to be paid for, wanted or not.
-    """
+    """Tells when work is to stop; `paid` answers on their way then get `LAST_ANSWERS` seconds."""
 
     def __init__(self, stop: Callable[[], bool] | None, *, paid: bool) -> None:
         self._stop = stop or (lambda: False)
@@ -63,7 +58,7 @@ class Cell(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a grader said of a cell.
+    """A grader's answer for a cell.
 
     `status` is "ok" (`rating` is 0..5), or "unparsed", "refused", "error" (`rating` is None). `raw` is the
     answer as it came; `probabilities` are those of the ratings 0..5 where the grader has them. `cut_at` is
@@ -78,10 +73,10 @@ class Answer(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What grading would take: cells, tokens as expected and at most, and money (None: no prices are set).
+    """Cells, tokens as expected and at most, and money (None: no prices are set) that grading would take.
 
-    `time` is None unless it was asked for, and where the model runs elsewhere. `calls` are requests to a
-    server where each answer can be read; `calls_at_most` also has those that are sent again where it cannot.
+    `time` is None unless it was requested, and where the model runs elsewhere. `calls` are requests to a
+    server if each answer can be read; `calls_at_most` also has requests that are sent again.
     """
 
     cells: int
@@ -95,7 +90,7 @@ class Estimate(NamedTuple):
     calls_at_most: int | None = None
 
     def plus(self, other: Estimate) -> Estimate:
-        """Return what both take together. Tokens, money and calls are those of the one that counts them."""
+        """Return the sum of both. Tokens, money and calls are those of the estimate that counts them."""
         if not self.cells or not other.cells:
             return self if self.cells else other
         cells = self.cells + other.cells
@@ -106,49 +101,48 @@ class Estimate(NamedTuple):
 
     def columns(self) -> dict[str, int | float | None]:
         """Return what a table shows: all but the time, and calls where they are counted."""
-        columns = self._asdict()
-        del columns["time"]
-        return {key: value for key, value in columns.items() if key[:5] != "calls" or value is not None}
+        columns = {key: value for key, value in self._asdict().items() if key != "time"}
+        return {key: value for key, value in columns.items() if value is not None or key[:5] != "calls"}
 
 
 class Scale(NamedTuple):
-    """A grader's ratings: 0..`max_rating`; from `min_rating` on one counts, where the track does not say."""
+    """A grader's ratings, 0..`max_rating`; they count from `min_rating` on, unless the track says."""
 
     max_rating: int = 5
     min_rating: int = 4
 
     @classmethod
     def up_to(cls, max_rating: int) -> Scale:
-        """Return the scale 0..`max_rating`, of 1 to 5; what counts is one below its best, if there is."""
+        """Return the scale 0..`max_rating`; ratings count from one below the best on, and from 1 of 0..1."""
         return cls(max_rating, max(1, max_rating - 1))
 
 
 class Grader(ABC):
-    """Answers cells. What has a default here need not be said.
+    """Answers cells. Attributes with a default here are optional.
 
     Attributes:
-        item_kinds: the kinds of items that it grades; {"query"} grades a passage's relevance to the query
-            itself, whatever the bank holds.
-        needs_query_text: it is told the query's text beside each item.
+        item_kinds: kinds of items that it grades; {"query"} grades a passage's relevance to the query itself,
+            whatever the bank holds.
+        needs_query_text: prompts name the query's text beside each item.
         scale: of its ratings.
-        score_settings: settings of [scores] that suit it, where the track does not say otherwise.
-        model_and_prompt: what people know them as, where the identity names neither; None for no name.
-        meter: where tokens are paid for; with it comes `estimate`.
-        read: (item, raw answer, True where `reply_limit` ended it) -> the rating that it means, its status.
-        reply_limit: the most tokens of a reply, where that is not in the identity: a cell whose answer was
+        score_settings: settings of [scores] that suit it, unless the track sets them.
+        model_and_prompt: names for people, if the identity has neither.
+        meter: counts tokens that are paid for; with it comes `estimate`.
+        read: (item, raw answer, True if `reply_limit` ended it) -> rating and status.
+        reply_limit: the most tokens of a reply, if the identity does not have them: a cell whose answer was
             cut off at fewer is graded again.
-        free_text: what is stored is a model's own words, and `read` counts; None where it does not say.
-        probabilities: raw answers -> those of the ratings 0..5, (answers, 6), NaN where one means none; None
-            where the grader stores what it knows of them.
-        cosines: raw answers -> the cosines that they are, NaN where one is none; None if they are not.
+        free_text: True if a model's own words are stored and `read` counts; None if unknown.
+        probabilities: raw answers -> probabilities of the ratings 0..5, (answers, 6), NaN for other answers;
+            None if they are stored.
+        cosines: raw answers -> cosines, NaN for other answers.
         label: (item, raw answer) -> a label between 0 and 1, finer than a rating.
-        prompt: the prompt of a cell, and whether its text was cut for it.
-        cut: how many texts were too long for its model, since it was made.
-        known_passages: query_id -> doc_ids that it has grades of, where it goes by ids. It needs no texts
-            then, and all of these passages are pooled.
-        cells_share: with a language model, what a passage's cells have in common there: "nothing",
-            the beginning of their "prompts", which is read once where they come together, or one "answer" to
-            all. Such a model grades the most useful cells first.
+        prompt: cell -> its prompt, and whether its text was cut.
+        cut: number of texts so far that were too long for the model.
+        known_passages: query_id -> doc_ids with a grade, of a grader that goes by ids. It needs no texts,
+            and all of these passages are pooled.
+        cells_share: what a passage's cells share in a language model, which grades the most useful cells
+            first: "nothing", the beginning of their "prompts" (read once if they come together), or one
+            "answer".
     """
 
     item_kinds: frozenset[str] = ITEM_KINDS
@@ -171,53 +165,53 @@ class Grader(ABC):
     @property
     @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """Everything that can change an answer (model, prompt, decoding ...), but not batch size and device.
+        """All that can change an answer (model, prompt, decoding ...), known before any model is loaded.
 
-        It is known before any model is loaded.
+        Batch size and device are not in it.
         """
 
     @abstractmethod
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        """Answer, batch by batch, in any order; each batch is stored in one transaction.
+        """Yield answers, batch by batch, in any order; each batch is stored in one transaction.
 
-        A cell that the grader has nothing to say about (`recorded`: not in the recording) is left out. A
-        batch may be empty: then the grader is still at work, and who reads it can stop it.
+        Cells without an answer (`recorded`: not in the recording) are left out. A batch may be empty, so that
+        the caller can stop a grader that is still at work.
 
         Raises:
-            UngradedError: it gave what it can give now; the rest is graded at the next update.
-            GraderError: it cannot grade at all; the message says what to do.
+            UngradedError: no more can be graded now; the rest is graded at the next update.
+            GraderError: nothing can be graded; the message says what to do.
         """
 
     @property
     def environment(self) -> Mapping[str, str] | None:
-        """What the last answers were made on (device, dtype, versions ...); None where that is not known."""
+        """Device, dtype, versions ... behind the last answers; None if unknown."""
         return None
 
     @property
     def model_to_load(self) -> str:
-        """The name of the model that the next grading loads; "" if it loads none."""
+        """Name of the model that the next grading loads; "" for none."""
         return ""
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
-        """Return what grading would take; asks nobody."""
+        """Return the costs of grading; sends nothing."""
         return Estimate(sum(1 for _ in cells))
 
 
 @dataclass(frozen=True)
 class Factory:
-    """How a grader is made.
+    """Makes a grader.
 
     Attributes:
         summary: one line for `trecexam graders`.
-        missing: "" where the grader can run here, else what is missing and how to get it.
+        missing: returns "" if the grader can run here, else what is missing and how to get it.
         create: (settings, track root) -> Grader; loads no model.
-        standard: its prompts are of `trecexam.graders.prompts`, or none, and its answers are read as theirs;
-            so what it needs is known before it is made.
-        runs_model: False where it has nothing to compute that a cluster could do.
+        standard: its prompts, if any, are those of `trecexam.graders.prompts`, so its needs are known before
+            it is made.
+        runs_model: False if a cluster could compute nothing for it.
         reads: those of the settings `base_url`, `metric` and `prompt` that change something for it.
-        check_prompt: refuses a prompt file that it cannot use; None where it asks one of the published ones.
-        reading: how its stored answers are read, without its model: those of `read`, `label`, `probabilities`
-            and `cosines` that do it, by name. None: ratings are what they were when stored.
+        check_prompt: refuses a prompt file that it cannot use; None if it takes the published prompts.
+        reading: returns the readers of stored answers that need no model, by name: `read`, `label`,
+            `probabilities`, `cosines`. None: ratings stay as they were stored.
     """
 
     summary: str

@@ -26,7 +26,7 @@ class MissingRow(NamedTuple):
 
     sheet: Sheet
     row: int
-    columns: NDArray[np.intp]
+    columns: Sequence[int]
 
     def cell(self, track: GradedTrack, column: int) -> Cell:
         """The cell at this column."""
@@ -49,39 +49,29 @@ def missing_rows(
     Args:
         only: query_id -> the doc_ids whose cells are meant; None for all.
     """
-    # How many queries ask an item: only then is the same asked twice of a text, by other queries.
+    # Only queries with common items can ask the same twice of a text.
     uses = Counter(asked_digest(item) for sheet in track.sheets.values() for item in sheet.items)
-    queued_cells: set[tuple[str, bytes]] = set()
+    queued_anywhere: set[tuple[str | None, bytes]] = set()
     for query_id, sheet in track.sheets.items():
-        seen: set[str] = set()
         digests = [asked_digest(item) for item in sheet.items]
-        is_shared = sheet.cells is not None or any(uses[digest] > 1 for digest in digests)
+        queued = queued_anywhere if any(uses[digest] > 1 for digest in digests) else set()
         chosen_ids = frozenset(sheet.doc_ids if only is None else only.get(query_id, ()))
-        for row, columns in _missing_by_row(sheet):
-            text = sheet.texts[row]
-            if text is None or text in seen or sheet.doc_ids[row] not in chosen_ids:
+        rows, columns = sheet.where((sheet.flat() == MISSING) & sheet.gradable)
+        if not len(rows):
+            continue
+        if sheet.cells is None:
+            starts = np.flatnonzero(np.diff(rows, prepend=-1))
+        else:
+            by_item = np.argsort(columns, kind="stable")
+            rows, columns, starts = rows[by_item], columns[by_item], np.arange(len(rows))
+        for row, of_row in zip(rows[starts].tolist(), np.split(columns, starts[1:]), strict=True):
+            if sheet.doc_ids[row] not in chosen_ids:
                 continue
-            if sheet.cells is None:
-                seen.add(text)
-            if is_shared:
-                new = []
-                for column in columns.tolist():
-                    if (text, digests[column]) not in queued_cells:
-                        queued_cells.add((text, digests[column]))
-                        new.append(column)
-                columns = np.array(new, np.intp)
-            if len(columns):
-                yield MissingRow(sheet, row, columns)
-
-
-def _missing_by_row(sheet: Sheet) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Yield each row and its columns without a grade; cell by cell where these are of some pairs."""
-    if sheet.cells is None:
-        yield from ((row, (codes == MISSING).nonzero()[0]) for row, codes in enumerate(sheet.codes))
-    else:
-        rows, columns = sheet.where(sheet.codes == MISSING)
-        by_item = np.argsort(columns, kind="stable")
-        yield from zip(rows[by_item].tolist(), columns[by_item][:, None], strict=True)
+            text = sheet.texts[row]
+            new = [column for column in of_row.tolist() if (text, digests[column]) not in queued]
+            queued.update((text, digests[column]) for column in new)
+            if new:
+                yield MissingRow(sheet, row, new)
 
 
 def is_useful(track: GradedTrack) -> bool:
@@ -139,10 +129,10 @@ def useful_cells(track: GradedTrack, only: Mapping[str, Collection[str]] | None 
     scores = {query_id: cell_scores(track, sheet) for query_id, sheet in track.sheets.items()}
     # The row of each cell, as an index of `rows`, and its item's column.
     passage = np.repeat(np.arange(len(rows)), [len(row.columns) for row in rows])
-    column = np.concatenate([np.empty(0, np.intp), *(row.columns for row in rows)])
+    column = [column for row in rows for column in row.columns]
     useful = [scores[row.sheet.query_id][row.row, row.columns] for row in rows]
     for at in np.argsort(-np.concatenate([np.empty(0), *useful]), kind="stable").tolist():
-        yield rows[passage[at]].cell(track, int(column[at]))
+        yield rows[passage[at]].cell(track, column[at])
 
 
 def retrieved_weights(ranks: NDArray[np.int32], n: int) -> NDArray[np.float64]:

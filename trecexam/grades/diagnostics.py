@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from ir_measures import Measure
 from numpy.typing import NDArray
 
-from converters.run import Run
-from trecexam.bank.model import Bank
-from trecexam.config import TrackConfig
 from trecexam.errors import TrecexamError, quoted
 from trecexam.files.cache import memoized
 from trecexam.graders.replies import unread_line
-from trecexam.grades.measures import weighted
+from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.official import official_measures, relevance_thresholds
 from trecexam.grades.probable_ratings import without_probabilities
-from trecexam.grades.relevance import official_measures, relevance_thresholds
 from trecexam.grades.run_grades import partly_graded, runs_without_score
 from trecexam.grades.sheets import Sheet
-from trecexam.inputs.measure_names import MeasureLike
+from trecexam.inputs.measures import (
+    above_scale,
+    counting_note,
+    order_cautions,
+    printed_names,
+    rating_cautions,
+    skipping_cautions,
+    weighted,
+    with_default_rel,
+    without_vital,
+)
+from trecexam.inputs.track_graders import MeasureLike
 from trecexam.results.notes import CHANGES, METHOD, STANDING, Note
 from trecexam.results.terminal import printable
 from trecexam.results.text import number, plural, shorten_list
 from trecexam.scores.columns.measures.cover import ITEM
-from trecexam.scores.encoder_likeness import MAX_RANKS, MIN_RUNS, agreement, runs_like_encoder
+from trecexam.scores.encoder_likeness import MIN_RUNS, agreements_of_runs, runs_like_encoder
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, depends_on_pool, measure
+from trecexam.scores.measures import COVER, DIVERSITY, depends_on_pool, measure
 from trecexam.scores.support import SUPPORT
 from trecexam.scores.values import TIE_DECIMALS
-
-if TYPE_CHECKING:
-    from trecexam.grades.graded_track import GradedTrack
 
 #: Why there are no scores yet.
 NO_RUNS = "no runs yet: drop some into the track's folder for runs"
@@ -57,25 +61,30 @@ def none_is_read(track: GradedTrack) -> bool:
 
 def grades_notes(track: GradedTrack, *, human: bool = True) -> tuple[str, ...]:
     """Return notes on the grades behind a result: people's, missing ones, answers without a rating."""
-    if not track.counts.is_graded:
-        return (Note(without_label(track) or nothing_graded(track), CHANGES),)
-    lines = (*_missing(track), *unread_answers(track))
-    return (*(human_notes(track) if human else ()), *(Note(line, CHANGES) for line in lines))
+    counts, unlabelled = track.counts, without_label(track)
+    if not counts.is_graded:
+        return (Note(unlabelled or nothing_graded(track), CHANGES),)
+    lines = [unlabelled] if unlabelled else []
+    if counts.missing and not unlabelled:
+        lines.append(
+            f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
+            f"`trecexam watch {quoted(track.folder.root)}` grades what the grader can"
+        )
+    if counts.no_text:
+        of_passages = f"{counts.no_text:,} of {counts.passages:,} pooled passages"
+        lines.append(f"{of_passages} have no text and count as not relevant")
+    people = human_notes(track.override_summary()) if human else ()
+    return (*people, *(Note(line, CHANGES) for line in (*lines, *unread_answers(track))))
 
 
-def human_notes(track: GradedTrack) -> Iterator[str]:
-    """Yield how many grades are people's, and whose; nothing where none is."""
-    summary = track.override_summary()
+def human_notes(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how many grades are people's, and whose; see `GradedTrack.override_summary`."""
     if summary["who"]:
-        yield human_line(summary)
-
-
-def human_line(summary: Mapping[str, Any]) -> str:
-    """Return how many grades are people's, and whose; `summary` as `override_summary` gives it."""
-    return (
-        f"a person's rating replaces the grader's in {plural(summary['cells'], 'cell')} and for "
-        f"{plural(summary['passages'], 'passage')} as a whole ({', '.join(map(printable, summary['who']))})"
-    )
+        yield (
+            f"a person's rating replaces the grader's in {plural(summary['cells'], 'cell')} and for "
+            f"{plural(summary['passages'], 'passage')} as a whole "
+            f"({', '.join(map(printable, summary['who']))})"
+        )
 
 
 def without_label(track: GradedTrack) -> str:
@@ -91,38 +100,21 @@ def without_label(track: GradedTrack) -> str:
     )
 
 
-def unread_answers(track: GradedTrack) -> Iterator[str]:
-    """Yield how many answers name no rating, what they count as, and how many of them were cut off."""
+@memoized
+def unread_answers(track: GradedTrack) -> tuple[str, ...]:
+    """Return how many answers name no rating, what they count as, and how many of them were cut off."""
     counts, policy = track.counts, track.config.scores.unparsed
     unread = counts.unparsed + counts.refused + counts.error
     if not unread:
-        return
-    yield (
+        return ()
+    lines = (
         f"of the grader's {counts.ok + unread:,} answers {counts.unparsed:,} are unparsed, "
         f'{counts.refused:,} refused and {counts.error:,} errors; the policy "{policy}": each unparsed '
-        f"or refused one {POLICY[policy]}"
+        f"or refused one {POLICY[policy]}",
     )
-    if n_cut := _n_cut(track):
-        yield f"{plural(n_cut, 'unparsed answer')} cut off (ends early: raise max_new_tokens in [grader])"
-
-
-@memoized
-def _n_cut(track: GradedTrack) -> int:
-    return track.grades.n_cut(track.sheets)
-
-
-def _missing(track: GradedTrack) -> Iterator[str]:
-    counts, unlabelled = track.counts, without_label(track)
-    if unlabelled:
-        yield unlabelled
-    elif counts.missing:
-        yield (
-            f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
-            f"`trecexam watch {quoted(track.folder.root)}` grades what the grader can"
-        )
-    if counts.no_text:
-        of_passages = f"{counts.no_text:,} of {counts.passages:,} pooled passages"
-        yield f"{of_passages} have no text and count as not relevant"
+    n_cut = track.grades.n_cut(track.sheets)
+    early = f"{plural(n_cut, 'unparsed answer')} cut off (ends early: raise max_new_tokens in [grader])"
+    return (*lines, early) if n_cut else lines
 
 
 def nothing_graded(track: GradedTrack) -> str:
@@ -170,42 +162,23 @@ def resolve_min_rating(track: GradedTrack, min_rating: int | None) -> int:
 
 def left_out_runs(track: GradedTrack) -> Iterator[str]:
     """Yield a note on runs that are left out, and the setting that brings them back."""
-    n, folder = track.inputs.left_out_runs, track.folder
-    if not n:
-        return
+    n, folder, noun = track.inputs.left_out_runs, track.folder, "run"
     if not track.kind.ranks:
-        line = f"skipped {plural(n, 'run')} without citations"
-    elif track.config.track.unit != "response":
-        # One of several graders looks at some of the runs alone.
-        which = folder.whole.graders[track.name].runs
-        line = f'skipped {plural(n, "run")} by `runs = "{which}"` in [graders.{track.name}]'
+        why = "without citations"
+    elif track.config.track.unit == "response":
+        section, noun = "track" if folder.grader is None else folder.section, "ranked run"
+        why = f'by `unit = "response"` in [{section}]; `unit = "passage"` grades ranked runs too'
     else:
-        section = "track" if folder.grader is None else folder.section
-        line = (
-            f'skipped {plural(n, "ranked run")} by `unit = "response"` in [{section}]; `unit = "passage"` '
-            "grades ranked runs too"
-        )
-    yield Note(line, METHOD)
-
-
-def order_cautions(runs: Mapping[str, Run]) -> Iterator[str]:
-    """Yield a note on runs that trec_eval 9 orders otherwise."""
-    reordered = {name: n for name, run in runs.items() if (n := run.n_reordered_in_32_bits)}
-    if reordered:
-        yield (
-            f"{shorten_list(reordered, 3, quote='')}: scores that are equal in 32 bits, so trec_eval 9 "
-            f"orders {plural(sum(reordered.values()), 'ranking')} otherwise; here scores are compared in 64 "
-            "bits, as in trec_eval 10"
-        )
+        # One of several graders looks at some of the runs alone.
+        which = folder.whole.graders[track.name].runs if n else ""
+        why = f'by `runs = "{which}"` in [graders.{track.name}]'
+    if n:
+        yield Note(f"skipped {plural(n, noun)} {why}", METHOD)
 
 
 @memoized
 def encoder_cautions(track: GradedTrack) -> tuple[str, ...]:
-    """Return a note that names the runs nearer to the grader's encoder than chance allows.
-
-    A passage's cosine is its highest over the query's items, as its label is its best rating; see
-    `runs_like_encoder`.
-    """
+    """Return a note that names the runs nearer to the grader's encoder than chance allows."""
     if track.grader.cosines is None or len(track.runs) < MIN_RUNS:
         return ()
     names = list(track.runs)
@@ -218,26 +191,22 @@ def encoder_cautions(track: GradedTrack) -> tuple[str, ...]:
 
 
 def encoder_agreements(track: GradedTrack) -> NDArray[np.float64]:
-    """Return how far each run ranks as the grader's encoder does, shape (runs, queries): see `agreement`."""
-    agreements = np.full((len(track.runs), len(track.sheets)), np.nan)
-    for column, (query_id, sheet) in enumerate(track.sheets.items()):
-        ranks = track.pool[query_id].ranks[:, :MAX_RANKS]
-        if ranks.shape[1] < 2:
-            continue
-        if highest_cosines not in sheet.memo:
-            sheet.memo[highest_cosines] = highest_cosines(track, sheet)
-        highest: NDArray[np.float64] = sheet.memo[highest_cosines]
-        # The last one is for rank -1.
-        agreements[:, column] = agreement(np.append(highest, np.nan)[ranks])
-    return agreements
+    """Return how far each run ranks as the grader's encoder does: see `agreements_of_runs`."""
+    # The last cosine is for rank -1.
+    return agreements_of_runs(
+        np.append(highest_cosines(track, sheet), np.nan)[track.pool[query_id].ranks]
+        for query_id, sheet in track.sheets.items()
+    )
 
 
 def highest_cosines(track: GradedTrack, sheet: Sheet) -> NDArray[np.float64]:
-    """Return each passage's highest cosine, NaN where it has none."""
-    cosines = track.grades.cosines(sheet)
-    if cosines is None or not cosines.shape[1]:
-        return np.full(len(sheet.doc_ids), np.nan)
-    highest: NDArray[np.float64] = np.fmax.reduce(cosines, axis=1)
+    """Return each passage's highest cosine, NaN where it has none; kept with the sheet."""
+    if highest_cosines not in sheet.memo:
+        cosines = track.grades.cosines(sheet)
+        if cosines is None or not cosines.shape[1]:
+            cosines = np.full((len(sheet.doc_ids), 1), np.nan)
+        sheet.memo[highest_cosines] = np.fmax.reduce(cosines, axis=1)
+    highest: NDArray[np.float64] = sheet.memo[highest_cosines]
     return highest
 
 
@@ -264,41 +233,30 @@ def without_score_note(runs: Sequence[str]) -> str:
 # Queries
 
 
-def skipped_cautions(track: GradedTrack, query_ids: Sequence[str], of: str = "bank") -> Iterator[str]:
-    """Yield a note on the queries that no run answers, where means are over all queries.
+def coverage_notes(
+    track: GradedTrack, board: Leaderboard, query_ids: Collection[str], of: str = "bank"
+) -> Iterator[str]:
+    """Yield notes on the queries that no run answers, and on the runs that skip queries.
 
     Args:
         query_ids: those that means are over; `of` says whose they are.
     """
-    answered = {query_id for run in track.runs.values() for query_id in run.query_ids}
-    skipped = [query_id for query_id in query_ids if query_id not in answered]
-    if skipped and track.runs and track.config.scores.average == "all":
+    answered = {row.run: row.n_answered for row in board.rows}
+    if track.config.scores.average == "answered":
+        if skipping := sum(n < len(query_ids) for n in answered.values()):
+            yield (
+                "means are over the queries that each run answered (`average` in [scores]), which flatters "
+                f"runs that skip queries: {skipping:,} of {plural(len(answered), 'run')}"
+            )
+        return
+    of_any = {query_id for run in track.runs.values() for query_id in run.query_ids}
+    skipped = [query_id for query_id in query_ids if query_id not in of_any]
+    if skipped and track.runs:
         yield (
             f"in no run, and so 0: {len(skipped):,} of the {plural(len(query_ids), 'query')} of the {of}: "
             f"{shorten_list(skipped, quote='')}"
         )
-
-
-def answered_cautions(board: Leaderboard) -> Iterator[str]:
-    """Yield a note on runs that skip queries, and what these count."""
-    if board.average != "answered":
-        yield from skipping_cautions({row.run: row.n_answered for row in board.rows}, board.n_queries)
-    elif skipping := sum(row.n_answered < board.n_queries for row in board.rows):
-        yield (
-            "means are over the queries that each run answered (`average` in [scores]), which flatters runs "
-            f"that skip queries: {skipping:,} of {plural(len(board.rows), 'run')}"
-        )
-
-
-def skipping_cautions(answered: Mapping[str, int], n_queries: int) -> Iterator[str]:
-    """Yield a note on the runs that answer fewer queries than others, where means are over all queries."""
-    most, queries = max(answered.values(), default=0), plural(n_queries, "query")
-    fewer = sorted((n, run) for run, n in answered.items() if n < most)
-    if len(fewer) == 1:
-        yield f"{fewer[0][1]} answers {fewer[0][0]:,} of {queries}; the others count as 0"
-    elif fewer:
-        listed = shorten_list([f"{run} {n:,}" for n, run in fewer], quote="")
-        yield f"{len(fewer):,} runs answer fewer than {queries}, and the others count as 0: {listed}"
+    yield from skipping_cautions(answered, len(query_ids))
 
 
 # Measures
@@ -306,7 +264,7 @@ def skipping_cautions(answered: Mapping[str, int], n_queries: int) -> Iterator[s
 
 def pool_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterator[str]:
     """Yield a note on measures that depend on the pool, where the pool is of the track's runs alone."""
-    names = _names(each for each in map(measure, measures) if depends_on_pool(each))
+    names = printed_names(each for each in map(measure, measures) if depends_on_pool(each))
     alone = track.pooled_of_runs_alone
     if not names or not alone or not track.runs:
         return
@@ -326,14 +284,10 @@ def pool_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterat
 
 
 def depth_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterator[str]:
-    """Yield a note on measures whose cutoff is beyond the pool's depth, where runs have passages there.
-
-    Args:
-        measures: the track's own are left alone.
-    """
-    track_measures = {*_names(map(measure, (*track.measures, *track.columns)))}
+    """Yield a note on measures deeper than the pool, but the track's own, where runs have passages there."""
+    track_measures = {*printed_names(map(measure, (*track.measures, *track.columns)))}
     deeper = [each for each in map(measure, measures) if each.params.get("cutoff", 0) > track.depth]
-    names = [name for name in _names(deeper) if name not in track_measures]
+    names = [name for name in printed_names(deeper) if name not in track_measures]
     # Of qrels that are grades all passages that they name are graded.
     if not names or track.grader.known_passages is not None:
         return
@@ -369,100 +323,28 @@ def telling_cautions(track: GradedTrack, board: Leaderboard, *, official: bool =
         yield Note(f"{'; '.join(parts)}{see}", CHANGES)
 
 
-def rating_cautions(config: TrackConfig, measures: Iterable[MeasureLike]) -> Iterator[str]:
-    """Yield notes on measures on ratings that count from their default rating on, and not from min_rating.
-
-    Labels that count items have no such threshold; Cover has one all the same, 4 by default.
-
-    Args:
-        config: on the scale of the grader.
-        measures: as they were given: one whose `rel` is written is left alone.
-    """
-    threshold, counts = config.scores.min_rating, config.scores.label == "count"
-    at_default = [each for each in _at_default(measures) if not counts or each.NAME in COVER]
-    for default in sorted({each["rel"] for each in at_default} - {threshold}):
-        these = [each for each in at_default if each["rel"] == default]
-        yield _counting(these, f"ratings from {default}", threshold)
-
-
 def judgment_cautions(track: GradedTrack, measures: Sequence[MeasureLike] | None = None) -> Iterator[str]:
-    """Yield a note on official measures that count from 1 on, unless `min_relevant` is 1.
-
-    Args:
-        measures: as they were given; None for the track's own.
-    """
+    """Yield a note on official measures (None: the own) that count from 1, if `min_relevant` is not 1."""
     scores = track.config.scores
-    at_default = list(_at_default(official_measures(track) if measures is None else measures))
+    at_default = list(with_default_rel(official_measures(track) if measures is None else measures))
     if not at_default:
         return
     at = relevance_thresholds(track)
     best = max((row.relevance for row in track.official or ()), default=0)
     threshold = at.min_relevant if at.same_scale else scores.min_relevant
     if threshold > 1:
-        yield _counting(at_default, "judgments from 1", threshold)
+        yield counting_note(at_default, "judgments from 1", threshold)
     elif best > 1 and "min_relevant" not in scores.model_fields_set:
         line = (
-            f"judgments from 1 on count in {', '.join(_names(at_default))}, and labels go up to {best}: set "
-            "`min_relevant` in [scores] to the label from which a passage is relevant, 2 in TREC DL"
+            f"judgments from 1 on count in {', '.join(printed_names(at_default))}, and labels go up to "
+            f"{best}: set `min_relevant` in [scores] to the label from which a passage is relevant, 2 in "
+            "TREC DL"
         )
         yield Note(line, CHANGES)
 
 
-def _at_default(measures: Iterable[MeasureLike]) -> Iterator[Measure]:
-    """Yield measures that take a `rel` and were given none; subtopics are made with the threshold."""
-    for each in map(measure, measures):
-        rel = each.SUPPORTED_PARAMS.get("rel")
-        if rel and isinstance(rel.default, int) and "rel" not in each.params and each.NAME not in DIVERSITY:
-            yield each
-
-
-def _counting(measures: Sequence[Measure], what: str, threshold: int) -> Note:
-    better = ", ".join(_names(at_min_rating(each, threshold, counts=False) or each for each in measures))
-    names = ", ".join(_names(measures))
-    return Note(f"{what} on count in {names}; this track's threshold is {threshold}: {better}", CHANGES)
-
-
-def _names(measures: Iterable[Measure]) -> list[str]:
-    return list(dict.fromkeys(map(str, measures)))
-
-
-def above_scale(names: Iterable[str], config: TrackConfig, max_rating: int) -> Iterator[str]:
-    """Yield a note on measures that count from a rating which no grade can have."""
-    labels_are_ratings = config.scores.label != "count"
-    never = [
-        str(each)
-        for each in map(measure, names)
-        if (each.NAME in COVER and each["rel"] > max_rating)
-        or (labels_are_ratings and each.NAME not in DIVERSITY and each.params.get("rel", 0) > max_rating)
-    ]
-    if never:
-        line = f"the grader rates 0..{max_rating}, so all runs have 0 in {', '.join(never)}; see `rel`"
-        yield Note(line, CHANGES)
-
-
-def without_vital(names: Iterable[str], bank: Bank) -> Iterator[str]:
-    """Yield a note on measures of vital items alone where the bank has none: they are 0, as in nuggetizer."""
-    vital = [str(each) for each in weighted(names) if each["weights"] == "vital"]
-    if vital and len(bank) and not bank.n_vital:
-        yield Note(f"no item of the bank is vital, so all runs have 0 in {', '.join(vital)}", CHANGES)
-
-
-def _of_responses(track: GradedTrack) -> Iterator[str]:
-    """Yield a note where the first measure looks at ranks, which generated responses hardly have."""
-    generated, first = track.inputs.dropped.generated.intersection(track.runs), measure(track.measures[0])
-    named = track.config.scores.measures is not None
-    if named or not track.kind.ranks or first.NAME in COVER | DIVERSITY:
-        return
-    if 0 < len(generated) < len(track.runs):
-        cover = next(name for name in track.measures if measure(name).NAME in COVER)
-        yield (
-            f"generated responses ({len(generated):,} of {len(track.runs):,} runs) fill few ranks and have "
-            f"little {first} whatever they say: compare them with ranked runs by {cover}"
-        )
-
-
-def _against(track: GradedTrack) -> Iterator[str]:
-    """Yield a note on items that count against, where shown measures ignore that."""
+def _of_settings(track: GradedTrack) -> Iterator[str]:
+    """Yield notes on the track's own measures, where they say little of its runs or ignore weights."""
     of_items = {str(each) for each in weighted(track.measures) if each["weights"] == ITEM}
     others = [name for name in track.measures if str(measure(name)) not in of_items]
     if others and track.bank.n_against:
@@ -471,15 +353,14 @@ def _against(track: GradedTrack) -> Iterator[str]:
             f"against in measures with weights={ITEM!r} alone: for labels and for {', '.join(others)} they "
             "are like others"
         )
-
-
-def _unsupported(track: GradedTrack, board: Leaderboard) -> Iterator[str]:
-    """Yield a note on runs that are no generated responses, by measures of what these cite."""
-    of_support = [name for name in board.measures if name in SUPPORT]
-    ranked = [row for row in board.rows if row.run not in track.responses]
-    if of_support and ranked:
-        some = f"{len(ranked):,} of {plural(len(board.rows), 'run')}"
-        yield f"{some}: no generated responses, so 0 in {', '.join(of_support)}"
+    generated, first = track.inputs.dropped.generated.intersection(track.runs), measure(track.measures[0])
+    by_ranks = track.config.scores.measures is None and track.kind.ranks
+    if by_ranks and first.NAME not in COVER | DIVERSITY and 0 < len(generated) < len(track.runs):
+        cover = next(name for name in track.measures if measure(name).NAME in COVER)
+        yield (
+            f"generated responses ({len(generated):,} of {len(track.runs):,} runs) fill few ranks and have "
+            f"little {first} whatever they say: compare them with ranked runs by {cover}"
+        )
 
 
 def first_measure_note(track: GradedTrack) -> Iterator[str]:
@@ -502,23 +383,23 @@ def board_notes(
         measures: those that were asked for; None for the track's own.
     """
     names = track.measures if measures is None else board.measures
-    on_items = without_vital(names, track.bank), without_probabilities(track, names)
-    if measures is None:
-        own = (*on_items[0], *_against(track), *_of_responses(track), *on_items[1])
-    else:
-        own = (*on_items[0], *on_items[1], *depth_cautions(track, names))
+    of_support = [name for name in board.measures if name in SUPPORT]
+    ranked = [row for row in board.rows if row.run not in track.responses] if of_support else []
+    some = f"{len(ranked):,} of {plural(len(board.rows), 'run')}"
     return (
         # What makes a value too low comes first: people are shown a few notes.
         *left_out_runs(track),
         *run_grades_notes(track),
-        *skipped_cautions(track, track.bank.query_ids),
-        *answered_cautions(board),
+        *coverage_notes(track, board, track.bank.query_ids),
         *order_cautions(track.runs),
         *encoder_cautions(track),
-        *own,
+        *without_vital(names, track.bank),
+        *(_of_settings(track) if measures is None else ()),
+        *without_probabilities(track, names),
+        *(() if measures is None else depth_cautions(track, names)),
         *telling_cautions(track, board),
         *above_scale(board.measures, track.config, track.grader.scale.max_rating),
-        *_unsupported(track, board),
+        *([f"{some}: no generated responses, so 0 in {', '.join(of_support)}"] if ranked else ()),
         *rating_cautions(track.config, track.measures if measures is None else measures),
         *pool_cautions(track, board.measures),
     )

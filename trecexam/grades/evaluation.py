@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,32 +13,22 @@ from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.files.cache import memoized
 from trecexam.grades.cited import cited_values
 from trecexam.grades.diagnostics import (
-    answered_cautions,
     board_notes,
+    coverage_notes,
     judgment_cautions,
     left_out_runs,
     nothing_graded,
-    order_cautions,
-    skipped_cautions,
     telling_cautions,
     without_score_note,
 )
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.measures import check_importance
-from trecexam.grades.official import (
-    never_judged,
-    never_judged_note,
-    official_judgments,
-    unjudged_note,
-    why_unjudged,
-)
-from trecexam.grades.pooled_rows import PooledRows
+from trecexam.grades.official import official_judgments, official_measures, why_unjudged
 from trecexam.grades.probable_ratings import needing, probable_ratings
-from trecexam.grades.relevance import official_measures
-from trecexam.grades.run_grades import partly_graded, runs_without_score
+from trecexam.grades.run_grades import partly_graded, pooled_ranks, runs_without_score
 from trecexam.grades.value_cache import Stale, ValueCache
-from trecexam.inputs.measure_names import MeasureLike, Measures, listed, names_of
-from trecexam.inputs.track_graders import own_measures
+from trecexam.inputs.measures import check_importance, order_cautions, printed_names
+from trecexam.inputs.official import never_judged, never_judged_note, unjudged_note
+from trecexam.inputs.track_graders import MeasureLike, Measures, listed, names_of, own_measures
 from trecexam.results.text import shorten_list
 from trecexam.scores.columns.evaluator import Evaluator
 from trecexam.scores.columns.judged import Judged
@@ -128,7 +118,7 @@ def _check_kind(track: GradedTrack, measures: Sequence[Measure]) -> None:
 
 
 def _cited_values(track: GradedTrack, cache: ValueCache, measures: Sequence[Measure]) -> MeasureValues:
-    names = _printed(measures)
+    names = printed_names(measures)
     columns = [SUPPORT.index(name) for name in names]
     stale = cache.stale(track.inputs.dropped.run_contents, names, track.sheets)
     computed = [(part, cited_values(track, *part)[:, :, columns]) for part in stale]
@@ -261,9 +251,8 @@ def _official_notes(
     if unjudged:
         yield never_judged_note(unjudged, len(board.rows))
     yield from telling_cautions(track, board, official=True)
-    yield from skipped_cautions(track, sorted(judged), "judgments")
+    yield from coverage_notes(track, board, sorted(judged), "judgments")
     yield from unjudged_note({row.run: track.runs[row.run] for row in board.rows}, judged)
-    yield from answered_cautions(board)
     yield from judgment_cautions(track, measures)
 
 
@@ -271,11 +260,6 @@ def _official_notes(
 def own_leaderboard(track: GradedTrack) -> Leaderboard:
     """Return the leaderboard by the track's own measures."""
     return leaderboard(track)
-
-
-def _printed(measures: Iterable[Measure]) -> list[str]:
-    """Return the measures' names, each once."""
-    return list(dict.fromkeys(map(str, measures)))
 
 
 def _values(
@@ -286,7 +270,7 @@ def _values(
     prepare: Callable[[Sequence[str]], Evaluator],
 ) -> MeasureValues:
     """Return the values of all runs, kept ones and those that are evaluated now."""
-    names = _printed(measures)
+    names = printed_names(measures)
 
     def evaluator_on(query_ids: Sequence[str]) -> Evaluator:
         if len(query_ids) < len(tokens):
@@ -299,9 +283,8 @@ def _values(
 
     def evaluated(part: Stale) -> Iterator[NDArray[np.float64]]:
         evaluator, runs = evaluator_on(part.query_ids), [track.runs[run] for run in part.runs]
-        rows = PooledRows.of(track, runs, evaluator.judged, evaluator.depth)
-        for run in runs:
-            yield evaluator.values(run, None if rows is None else rows.ranked(run))
+        ranked = pooled_ranks(track, runs, evaluator.judged, evaluator.depth)
+        yield from map(evaluator.values, runs, ranked) if ranked else map(evaluator.values, runs)
         cache.failures.update(evaluator.failures)
 
     contents = track.inputs.dropped.run_contents

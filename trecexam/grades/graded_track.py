@@ -14,15 +14,14 @@ from trecexam.config import TrackConfig
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
-from trecexam.grades.judging_scale import JudgingScale
-from trecexam.grades.overrides import Overrides
 from trecexam.grades.sheets import Counts, Sheet, count_cells
 from trecexam.grades.stored_grades import StoredGrades
 from trecexam.grades.value_cache import ValueCache
+from trecexam.inputs.inputs import TrackInputs
 from trecexam.inputs.kind import Asked, Kind, MeasureFacts
-from trecexam.inputs.official_leaderboard import OfficialLeaderboard
+from trecexam.inputs.official import OfficialLeaderboard
+from trecexam.inputs.overrides import JudgingScale, Overrides
 from trecexam.inputs.pool import PooledQuery
-from trecexam.inputs.track_inputs import TrackInputs
 from trecexam.results.table import Table
 from trecexam.scores.ratings import QueryRatings
 
@@ -173,28 +172,16 @@ class GradedTrack:
         Args:
             human: False for the grader's ratings alone.
         """
-        if self.asked.citing is not None:
-            # A matrix of these is mostly empty, and all of them are too much to keep.
-            return tuple(
-                self.sheets[q].ratings(self.config.scores.unparsed, human=human)
-                for q in (self.bank.query_ids if query_ids is None else query_ids)
-            )
-        of_query = self._ratings if human else self._machine_ratings
-        return tuple(of_query[q] for q in (self.bank.query_ids if query_ids is None else query_ids))
-
-    @cached_property
-    def _ratings(self) -> Mapping[str, QueryRatings]:
-        unparsed = self.config.scores.unparsed
-        return {query_id: sheet.ratings(unparsed) for query_id, sheet in self.sheets.items()}
-
-    @cached_property
-    def _machine_ratings(self) -> Mapping[str, QueryRatings]:
-        rated = {query_id: sheet for query_id, sheet in self.sheets.items() if sheet.overrides is not None}
-        unparsed = self.config.scores.unparsed
-        return {
-            **self._ratings,
-            **{query_id: sheet.ratings(unparsed, human=False) for query_id, sheet in rated.items()},
-        }
+        unparsed, ratings = self.config.scores.unparsed, list[QueryRatings]()
+        for query_id in self.bank.query_ids if query_ids is None else query_ids:
+            sheet = self.sheets[query_id]
+            key = "ratings", unparsed, human and sheet.overrides is not None
+            rated = sheet.memo.get(key) or sheet.ratings(unparsed, human=human)
+            # A matrix of citations is mostly empty, and all of them are too much to keep.
+            if self.asked.citing is None:
+                sheet.memo[key] = rated
+            ratings.append(rated)
+        return ratings
 
     def grade_rows(self, query_ids: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
         """Yield every grade of the pool, or of these queries; see `StoredGrades.rows`."""

@@ -9,8 +9,7 @@ from converters.errors import ConversionError
 from trecexam.errors import LackingError, TrecexamError, cannot_go_on
 from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.inputs.measure_names import Measures, names_of
-from trecexam.inputs.track_graders import folder_of, split_measure
+from trecexam.inputs.track_graders import Measures, folder_of, names_of, split_measure
 from trecexam.results.notes import LOST, Note
 
 

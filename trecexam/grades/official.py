@@ -1,101 +1,25 @@
-"""The judgments of a track, official ones and people's, and whether they meet the pool at all."""
+"""The judgments of a track, official ones and people's, and from which of them on a passage is relevant."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import converters
-from converters.records import NOT_JUDGED, Qrel, judgment
-from converters.run import Run
+from converters.records import NOT_JUDGED
 from trecexam.errors import TrecexamError
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import located
 from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.overrides import NOT_POOLED, REFUSED
-from trecexam.inputs.sources import provenance_notes, written_by
+from trecexam.inputs.official import Official, PeoplesJudgment, official_of
+from trecexam.inputs.overrides import NOT_POOLED, REFUSED
 from trecexam.inputs.typed_text import differing_in_form
-from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.text import plural, shorten_list
-
-
-class PeoplesJudgment(NamedTuple):
-    """A judgment that counts of people of the track, on the scale of the official judgments.
-
-    Attributes:
-        who: the names of those who say it.
-        why: their reasons.
-    """
-
-    query_id: str
-    doc_id: str
-    label: int
-    who: tuple[str, ...]
-    why: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Official:
-    """Official judgments, as they are in their file, and people's beside them.
-
-    Attributes:
-        source: the file, as people see it; or the dataset.
-        rows: the judgments of the file, in the file's order.
-        written_by: the command that wrote them, see `written_by`; None: people did.
-        provenance: whose labels they are, in lines; () where no file beside them says so.
-        people: what people of the track judged that the file does not judge, see `track_judgments`.
-        people_notes: how many judgments are whose, and which do not count, one per line.
-    """
-
-    source: str
-    rows: tuple[Qrel, ...]
-    written_by: str | None = None
-    provenance: tuple[str, ...] = ()
-    people: tuple[PeoplesJudgment, ...] = ()
-    people_notes: tuple[str, ...] = ()
-
-    @property
-    def qrels(self) -> tuple[Qrel, ...]:
-        """The lines of the file, then the judgments of people."""
-        return (*self.rows, *(Qrel(*row[:3]) for row in self.people))
-
-    @cached_property
-    def judged(self) -> Mapping[str, Mapping[str, int]]:
-        """query_id -> doc_id -> judgment, see `converters.records.judgment`.
-
-        People's are among them. Queries without any are left out. Of a passage's judgments for several
-        subtopics the best one counts.
-        """
-        judged: dict[str, dict[str, int]] = {}
-        for row in self.rows:
-            given = judgment(row.relevance)
-            if given is not None:
-                of_query = judged.setdefault(row.query_id, {})
-                of_query[row.doc_id] = max(given, of_query.get(row.doc_id, given))
-        for by_people in self.people:
-            judged.setdefault(by_people.query_id, {})[by_people.doc_id] = by_people.label
-        return judged
-
-    def warnings(self) -> tuple[str, ...]:
-        """Name labels of machines and negative labels, one kind per line."""
-        lines = [Note(line, CHANGES) for line in self.provenance]
-        if self.written_by and not lines:
-            wrote = f"{self.source}: `trecexam {self.written_by}` wrote it"
-            lines.append(Note(f"{wrote}, so labels of a machine are among the judgments", CHANGES))
-        not_judged = sum(row.relevance == NOT_JUDGED for row in self.rows)
-        junk = sum(row.relevance < NOT_JUDGED for row in self.rows)
-        for n, meaning in (
-            (not_judged, f"the label {NOT_JUDGED}: pooled, not judged"),
-            (junk, f"a label below {NOT_JUDGED}: judged, not relevant"),
-        ):
-            if n:
-                lines.append(Note(f"{self.source}: {plural(n, 'line')} with {meaning}", METHOD))
-        return tuple(lines)
+from trecexam.scores.labels import LabelRule
+from trecexam.scores.ratings import MAX_RATING
 
 
 def no_overlap(
@@ -140,73 +64,6 @@ def why_unjudged(track: GradedTrack) -> str | None:
     return no_overlap(track, judgments) or "no passage that a run has is judged"
 
 
-def never_judged(
-    runs: Mapping[str, Run], judged: Mapping[str, Collection[str]], query_ids: Collection[str]
-) -> list[str]:
-    """Return the runs that rank no judged passage for any of these queries."""
-    documents = {query_id: set(judged.get(query_id, ())) for query_id in query_ids}
-    return [
-        name
-        for name, run in runs.items()
-        if all(documents[query_id].isdisjoint(run.ranking(query_id)) for query_id in query_ids)
-    ]
-
-
-def never_judged_note(without: Sequence[str], n_runs: int, values: str = "official values") -> str:
-    """Name runs that have 0 whatever they say: responses' own passages are in no qrels.
-
-    Args:
-        without: from `never_judged`, one or more.
-        n_runs: all runs that are compared.
-        values: those that are 0.
-    """
-    its, it = ("its", "it") if len(without) == 1 else ("their", "them")
-    leave_out = f"; leave {it} out to compare the others" if len(without) < n_runs else ""
-    line = (
-        f"{shorten_list(without, 3, quote='')}: none of {its} passages is judged, so {its} {values} are "
-        f"0{leave_out}"
-    )
-    return Note(line, CHANGES)
-
-
-#: Ranks in which passages without a judgment are counted; the share of them that people are told of; and how
-#: far runs' shares may lie apart until both ends are named.
-_FIRST, _TELL, _APART = 10, 0.1, 0.1
-
-
-def unjudged_note(runs: Mapping[str, Run], judged: Mapping[str, Collection[str]]) -> tuple[str, ...]:
-    """Return a line on passages in the runs' first ranks that nobody judged, where they are many; else none.
-
-    Args:
-        judged: query_id -> judged doc_ids; only these queries count.
-    """
-    shares: dict[str, float] = {}
-    n_unjudged = n_ranks = 0
-    for name, run in runs.items():
-        rankings = [(judged[query_id], run.ranking(query_id, _FIRST)) for query_id in judged]
-        of_run = sum(map(len, (ranking for _, ranking in rankings)))
-        lacking = sum(doc_id not in labels for labels, ranking in rankings for doc_id in ranking)
-        if of_run:
-            shares[name] = lacking / of_run
-        n_unjudged, n_ranks = n_unjudged + lacking, n_ranks + of_run
-    if not shares or max(shares.values()) < _TELL:
-        return ()
-    least, most = min(shares, key=shares.__getitem__), max(shares, key=shares.__getitem__)
-    ends = f", from {shares[least]:.0%} ({least}) to {shares[most]:.0%} ({most})"
-    ends = ends if shares[most] - shares[least] > _APART else ""
-    line = (
-        f"{n_unjudged / n_ranks:.0%} of the passages in the first {_FIRST} ranks are not judged{ends}, and "
-        "most measures take them as not relevant; `trecexam holes` counts those of each run"
-    )
-    return (Note(line, CHANGES),)
-
-
-def read_official(path: Path) -> Official:
-    """Read the judgments of a file that is not the track's."""
-    rows = tuple(converters.read(path, "qrels"))
-    return Official(str(path), rows, written_by(path), provenance_notes(path))
-
-
 @memoized
 def official_judgments(track: GradedTrack) -> Official:
     """Return the track's official judgments; TrecexamError with what to do where it has none."""
@@ -222,10 +79,9 @@ def official_judgments(track: GradedTrack) -> Official:
             "no official judgments: put qrels.txt here or name a file with `qrels` in [track]",
             path=folder.root,
         )
-    rows, source = track.official, str(folder.config.track.dataset) if file is None else folder.shown(file)
-    command = None if file is None else written_by(file)
-    whose = () if file is None else provenance_notes(file, source)
-    return Official(source, rows, command, whose)
+    if file is None:
+        return Official(str(folder.config.track.dataset), track.official)
+    return official_of(file, track.official, folder.shown(file))
 
 
 def track_judgments(track: GradedTrack, official: Official | None = None) -> Official:
@@ -337,3 +193,110 @@ def shown_error(folder: TrackFolder, error: TrecexamError) -> str:
 
 def _some(ids: Collection[str]) -> str:
     return shorten_list(ids, 2, dots=True) or "none"
+
+
+class Thresholds(NamedTuple):
+    """What makes a passage relevant to the grader and to the judgments.
+
+    Attributes:
+        min_rating, min_answers, rule: as `trecexam.scores.labels.labels` takes them.
+        min_relevant: from this official judgment on, a passage is relevant.
+        max_rating, max_judgment: the best of either scale; None: no judgments.
+        same_scale: labels and judgments are both on 0..`max_rating`.
+        reason: why both sides have one threshold, or each its own.
+    """
+
+    min_rating: int
+    min_answers: int
+    min_relevant: int
+    rule: LabelRule = "max"
+    max_rating: int = MAX_RATING
+    max_judgment: int | None = None
+    same_scale: bool = False
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in zip(self._fields, self[:3], strict=False))
+
+    @property
+    def in_words(self) -> str:
+        """The label and the judgment from which on a passage counts as relevant."""
+        if self.rule == "count":
+            label = f"label {self.min_answers} or more (items rated {self.min_rating} or better)"
+        elif self.min_answers > 1:
+            label = f"label {self.min_rating} or more (its {self.min_answers} best ratings are that high)"
+        else:
+            label = f"label {self.min_rating} or more"
+        return f"{label} counts as relevant; judgment {self.min_relevant} or more counts as relevant"
+
+
+def official_measures(track: GradedTrack) -> list[str]:
+    """Return the measures on the official judgments: the settings', else nDCG@10, AP and P.
+
+    AP and P count from the threshold of both sides, where labels and judgments are on the same scale.
+    """
+    at = relevance_thresholds(track)
+    return track.config.official_measures(at.min_relevant if at.same_scale else None)
+
+
+def relevance_thresholds(
+    track: GradedTrack,
+    min_rating: int | None = None,
+    min_relevant: int | None = None,
+    min_answers: int | None = None,
+) -> Thresholds:
+    """Return the thresholds of labels and judgments, equal by default where both are on the same scale.
+
+    The scale of labels is the grader's; that of judgments goes from 0 to the best one of all judgments, of
+    whichever queries, or to min_relevant where that is above it: nobody gave the best one yet.
+    Labels that count items have no scale in common with judgments.
+
+    On the same scale a threshold that is given holds for both sides unless each has one; without any it is
+    the greater of the settings `min_rating` and `min_relevant`. On scales that differ each side has the
+    given one, else its setting.
+
+    Args:
+        min_rating, min_relevant, min_answers: in place of the settings.
+    """
+    scores = track.config.scores
+    max_rating, best = _scales(track)
+    rating, relevant = scores.min_rating, scores.min_relevant
+    max_judgment = None if best is None else max(best, relevant if min_relevant is None else min_relevant)
+    same_scale = scores.label != "count" and max_rating == max_judgment
+    if same_scale:
+        both = max(rating, relevant)
+        rating = both if min_relevant is None else min_relevant
+        relevant = both if min_rating is None else min_rating
+    at = Thresholds(
+        rating if min_rating is None else min_rating,
+        scores.min_answers if min_answers is None else min_answers,
+        relevant if min_relevant is None else min_relevant,
+        scores.label,
+        max_rating,
+        max_judgment,
+        same_scale,
+    )
+    if at.rule == "count":
+        reason = "labels count items, so each side has its own threshold"
+    elif not same_scale:
+        scale = f"labels are on the scale 0..{max_rating} and judgments on 0..{max_judgment}"
+        reason = f"{scale}, so each side has its own threshold"
+    else:
+        is_one = at.min_rating == at.min_relevant
+        meaning = "so both have the same threshold" if is_one else "but two different thresholds were given"
+        reason = f"labels and judgments are both on the scale 0..{max_rating}, {meaning}"
+        if min_rating is None and min_relevant is None:
+            reason += (
+                f", the greater of min_rating {scores.min_rating} and min_relevant {scores.min_relevant}"
+            )
+    return at._replace(reason=reason)
+
+
+@memoized
+def _scales(track: GradedTrack) -> tuple[int, int | None]:
+    """Return the best rating, and the best judgment; None without judgments."""
+    # A user's own grader may go beyond the scale that it names.
+    highest_ratings = (int(q.ratings.max(initial=0)) for q in track.ratings(human=False))
+    judged = () if track.official is None else track_judgments(track).judged.values()
+    best = max((label for labels in judged for label in labels.values()), default=None)
+    return max((track.grader.scale.max_rating, *highest_ratings)), best

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
@@ -18,36 +17,24 @@ from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
 from trecexam.config import TrackConfig, purse_of
 from trecexam.errors import TrackError, TrecexamError
-from trecexam.extension import named
+from trecexam.extension import named, provided
 from trecexam.files.cache import FileCache
-from trecexam.files.kept import recall, remember
-from trecexam.files.stamps import Stamp, stamp
-from trecexam.folder import PACK, PACKED, TrackFolder
-from trecexam.graders import Grader, create
-from trecexam.graders.base import Estimate, identity_digest, identity_json
+from trecexam.files.stamps import Stamp, sha256_of, stamp
+from trecexam.folder import PACK, TrackFolder
+from trecexam.graders import Grader, create, is_standard, reading_fingerprint
+from trecexam.graders.base import identity_digest, identity_json
 from trecexam.graders.meter import Spent, Usage
-from trecexam.graders.registry import is_standard, reading_fingerprint
-from trecexam.graders.replies import FIRST
 from trecexam.graders.writing.base import naming
-from trecexam.graders.writing.kept_answers import AnswerFile
-from trecexam.grades.diagnostics import none_is_read, nothing_read
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.grading import Graded, Grading, Progress, without_codes, without_errors
-from trecexam.grades.judging_scale import judging_scale
-from trecexam.grades.kept_codes import KeptCodes
 from trecexam.grades.loaded_track import LoadedTrack
-from trecexam.grades.measures import check_importance, check_measures
-from trecexam.grades.overrides import Overrides, resolve
-from trecexam.grades.sheets import UNREAD, Sheet
+from trecexam.grades.sheets import Sheet
 from trecexam.grades.store import GradeStore
-from trecexam.grades.stored_grades import StoredGrades
-from trecexam.grades.stored_sheets import sheets_of, with_new_grades
+from trecexam.grades.stored_grades import KeptCodes, StoredGrades, sheets_of, with_new_grades
 from trecexam.grades.value_cache import ValueCache
 from trecexam.inputs.dropped_runs import DroppedRuns
-from trecexam.inputs.input_files import sha256_of
 from trecexam.inputs.inputs import (
     Needs,
-    dropped_runs,
+    TrackInputs,
     input_digests,
     input_stamps,
     read_inputs,
@@ -56,33 +43,12 @@ from trecexam.inputs.inputs import (
     shared_paths,
 )
 from trecexam.inputs.kind import Kind
+from trecexam.inputs.measures import check_importance, check_measures
+from trecexam.inputs.overrides import Overrides, judging_scale, resolve
+from trecexam.inputs.pool import Texts, TrackPool, cited_pool, track_pool
 from trecexam.inputs.run_columns import RunColumns
-from trecexam.inputs.texts import Texts
 from trecexam.inputs.track_graders import ONLY, declared_kind, folder_of, grader_names, kind_of
-from trecexam.inputs.track_inputs import TrackInputs
-from trecexam.inputs.track_pool import TrackPool, cited_pool, track_pool
 from trecexam.version import __version__
-
-#: Settings of a grader that change no answer.
-_NO_ANSWER = {
-    *("concurrency", "timeout", "retries", "max_batch_tokens", "requests_per_minute", "tokens_per_minute"),
-    *("price_in", "price_out", "budget", "budget_tokens"),
-}
-
-
-class _State(NamedTuple):
-    """Equal at two moments exactly when loading gives the same graded track.
-
-    Attributes:
-        grades: changes when the store was closed, or another view graded cells with the same grader.
-        stamps: the stamp of what counts of each input file.
-        depth, bank_files: as of `GraderView.load`.
-    """
-
-    grades: tuple[int, int]
-    stamps: Mapping[Path, Stamp]
-    depth: int | None
-    bank_files: Sequence[Path] | None
 
 
 class OpenTrack(Mapping[str, "GraderView"]):
@@ -95,6 +61,7 @@ class OpenTrack(Mapping[str, "GraderView"]):
         files: what was made of each file.
         columns: columns of large runs.
         inputs: needs of graders -> the state of the files, and what was read of them.
+        texts: source of passages -> the passages.
         n_closed: how often the store was closed; a track that was loaded before has lost its answers.
         n_gradings: digest of a grader's identity -> how often cells were graded here. Several sections may
             name the same grader.
@@ -120,6 +87,7 @@ class OpenTrack(Mapping[str, "GraderView"]):
         self.files = FileCache()
         self.columns = RunColumns(folder.shared_state / "runs", write=False)
         self.inputs: dict[Hashable, tuple[object, TrackInputs]] = {}
+        self.texts: dict[Path | str | None, Texts] = {}
         self.n_closed = 0
         self.n_gradings: Counter[bytes] = Counter()
         names = grader_names(folder)
@@ -133,7 +101,6 @@ class OpenTrack(Mapping[str, "GraderView"]):
         for name in self._given:
             folder_of(folder, name)
         self._views: dict[str, GraderView | None] = dict.fromkeys(names)
-        self._texts: dict[Path | str | None, Texts] = {}
         self._store: GradeStore | None = None
 
     def __enter__(self) -> OpenTrack:
@@ -193,6 +160,10 @@ class OpenTrack(Mapping[str, "GraderView"]):
                 errors[name] = error
         return LoadedTrack(self.folder, graded_tracks, errors)
 
+    def last_loaded(self) -> Iterator[GradedTrack]:
+        """Yield the graded track that each grader's view loaded last; loads none."""
+        return (view.last[1] for view in self._views.values() if view is not None and view.last is not None)
+
     @property
     def store(self) -> GradeStore:
         """The grades; read-only until `open_to_write`."""
@@ -223,35 +194,35 @@ class OpenTrack(Mapping[str, "GraderView"]):
         self._store = None
         self.n_closed += 1
 
-    def texts(self, folder: TrackFolder) -> Texts:
-        """Return the passages of the track, as one of its graders has them."""
-        source = folder.passages() or folder.config.track.dataset or folder.recorded()
-        if source not in self._texts:
-            self._texts[source] = Texts(folder)
-        return self._texts[source]
+    def usage(self, grader: Grader) -> Usage:
+        """Return what a grader used so far."""
+        return Usage(*self.store.usage(identity_digest(grader.identity)))
 
-    def gradings(self, purse: str, but: str = "") -> Iterator[Grading]:
-        """Yield the gradings that the budget of a section pays for, without the grader `but`."""
-        for name in self:
-            # A grader that cannot be made sends no requests.
-            with suppress(TrecexamError, ConversionError):
-                if name != but and self[name].purse == purse:
-                    yield self[name].grading
-
-    def spent_by_graders(self, purse: str, cost: Callable[[Usage], float | None]) -> Spent:
+    def spent_by_graders(
+        self, purse: str, cost: Callable[[Usage], float | None], but: Grader | None = None
+    ) -> Spent:
         """Return what graders used of the budget of this section.
 
         Args:
-            cost: gives the price where none of the track's graders has that budget.
+            cost: gives the price of what graders used that the track does not have any more.
+            but: without this grader.
 
         Raises:
             StoreError: the store cannot be read.
         """
-        grading = next(self.gradings(purse), None)
-        if grading is not None:
-            return grading.spent()
-        used = Usage(*self.store.paid(purse))
-        return Spent(used.tokens_in + used.tokens_out, cost(used))
+        graders: dict[bytes, Grader] = {}
+        for name in self:
+            # A grader that cannot be made sends no requests.
+            with suppress(TrecexamError, ConversionError):
+                if self[name].purse == purse:
+                    graders[identity_digest(self[name].grader.identity)] = self[name].grader
+        excluded = () if but is None else (identity_digest(but.identity),)
+        rest = Usage(*self.store.paid(purse, {*excluded, *graders}))
+        spent = Spent(rest.tokens_in + rest.tokens_out, cost(rest))
+        for digest, grader in graders.items():
+            if digest not in excluded and grader.meter is not None:
+                spent = spent.plus(grader.meter.spent(self.usage(grader)))
+        return spent
 
 
 class GraderView:
@@ -263,6 +234,7 @@ class GraderView:
         name: the grader's name in the track.
         purse: the settings section whose budget pays.
         is_own: True for the grader of the settings.
+        used: what the last grading used.
     """
 
     def __init__(
@@ -279,14 +251,16 @@ class GraderView:
         self.name = self.folder.grader or ONLY
         self.purse = purse or purse_of(self.folder.whole, self.folder.grader)
         self.is_own = grader is None
+        self.used = Usage()
         self._given = grader
         self._recording = self._recording_stamp()
         # Before the grader is made: the grader reads this content of the prompt, or a later one.
         self._prompt_digest = _digest(self.folder.prompt())
         self._run_values: Mapping[str, ValueCache] = defaultdict(ValueCache)
-        #: The last loaded track and its state; its sheets, and the state of the grades in these.
-        self._last: tuple[_State, GradedTrack] | None = None
-        self._sheets: tuple[tuple[int, int] | None, Mapping[str, Sheet]] = None, {}
+        #: The last loaded track, and what it was loaded from; its sheets, and the state of their grades.
+        self.last: tuple[tuple[object, ...], GradedTrack] | None = None
+        self._sheets: Mapping[str, Sheet] = {}
+        self._grades: tuple[int, int] | None = None
 
     def is_current(self) -> bool:
         """Return False where the grader's recording changed: the settings then name another grader."""
@@ -305,7 +279,7 @@ class GraderView:
         if self._given is not None:
             return self._given
         if (self.folder.root / PACK).is_file():
-            stored: Grader | None = named(f"{PACKED}:stored_grader")(self.folder, self._make)
+            stored: Grader | None = provided("packs").stored_grader(self.folder, self._make)
             return stored or self._make()
         return self._make()
 
@@ -318,7 +292,7 @@ class GraderView:
             if make is not None:
                 made: Grader = named(make)(config.grader, folder.root)
                 return made
-            return create(config.grader, folder.root, config.ray, trust_code=folder.trust_code)
+            return create(config.grader, folder.root, config.cluster, trust_code=folder.trust_code)
 
     @cached_property
     def config(self) -> TrackConfig:
@@ -355,7 +329,8 @@ class GraderView:
 
     @cached_property
     def _dropped(self) -> DroppedRuns:
-        return dropped_runs(self.folder, self.needs, self.track.files, self.track.columns)
+        whole = self.needs.whole_answers
+        return DroppedRuns(self.folder, self.track.files, self.track.columns, whole_answers=whole)
 
     @cached_property
     def _kept_codes(self) -> KeptCodes | None:
@@ -374,21 +349,6 @@ class GraderView:
         """The grades; read-only until `OpenTrack.open_to_write`."""
         return self.track.store
 
-    @cached_property
-    def grading(self) -> Grading:
-        """The grader at work."""
-        return Grading(self.grader, self._open_store, self.purse, self._beside, self._by_writers)
-
-    def _open_store(self) -> GradeStore:
-        return self.track.store
-
-    def _beside(self) -> Iterator[Grader]:
-        """Yield the track's other graders that the same budget pays for."""
-        return (grading.grader for grading in self.track.gradings(self.purse, but=self.name))
-
-    def _by_writers(self) -> Usage:
-        return AnswerFile(self.folder.answers_path).spent(self.purse)
-
     def stamps(
         self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None
     ) -> dict[Path, Stamp]:
@@ -405,10 +365,8 @@ class GraderView:
         self.track.files.forget_missing()
         self._dropped.forget_missing()
 
-    def _state(self, hold: Collection[Path], depth: int | None, bank_files: Sequence[Path] | None) -> _State:
-        return _State(self._grades_state(), self.stamps(hold, bank_files), depth, bank_files)
-
     def _grades_state(self) -> tuple[int, int]:
+        """Return another value when the store was closed, or any view graded cells with the same grader."""
         return self.track.n_closed, self.track.n_gradings[identity_digest(self.grader.identity)]
 
     def load(
@@ -432,14 +390,18 @@ class GraderView:
         """
         if bank_needed and bank_files is None:
             self.check_bank()
-        state = self._state(hold, depth, bank_files)
-        if self._last is not None and self._last[0] == state:
-            return self._last[1]
+        stamps = self.stamps(hold, bank_files)
+        state = stamps, depth, bank_files
+        grades = self._grades_state()
+        if self.last is not None and self.last[0] == state and self._grades == grades:
+            return self.last[1]
         # Before another one is made, so that no two are in memory.
-        self._last = None
-        track = self._load(state, hold)
-        if self._state(hold, depth, bank_files) == state:
-            self._last = state, track
+        self.last = None
+        self._sheets, self._grades = self._sheets if self._grades == grades else {}, grades
+        track = self._load(stamps, hold, depth or self.config.track.depth, bank_files)
+        self._sheets = track.sheets
+        if self._grades_state() == grades and self.stamps(hold, bank_files) == stamps:
+            self.last = state, track
         return track
 
     def check_bank(self) -> None:
@@ -451,20 +413,25 @@ class GraderView:
         if self.needs.bank:
             self.folder.bank()
 
-    def _load(self, state: _State, hold: Collection[Path]) -> GradedTrack:
+    def _load(
+        self,
+        stamps: Mapping[Path, Stamp],
+        hold: Collection[Path],
+        depth: int,
+        bank_files: Sequence[Path] | None,
+    ) -> GradedTrack:
         folder, config, grader, files = self.folder, self.config, self.grader, self.track.files
         check_measures(config, folder.config_path)
-        inputs = self._read(state, hold)
+        inputs = self._read(stamps, hold, bank_files)
         human, judged, refused = read_people(folder, files)
-        digests = input_digests(folder, files, hold, state.bank_files)
-        now = self.stamps(hold, state.bank_files)
-        for path in state.stamps.keys() | now.keys():
-            if state.stamps.get(path) != now.get(path):
+        digests = input_digests(folder, files, hold, bank_files)
+        now = self.stamps(hold, bank_files)
+        for path in stamps.keys() | now.keys():
+            if stamps.get(path) != now.get(path):
                 # Nobody knows which content was read: the next update reads it again.
                 digests[folder.shown(path)] = f"changed while it was read, {uuid4()}"
-        if state.bank_files is None:
+        if bank_files is None:
             check_importance(config.measures(), inputs.bank, inputs.bank_files)
-        depth = state.depth or config.track.depth
         pool = self._pool(inputs, depth)
         # Otherwise Arrow keeps what the pool was made with, twice what all runs take, for a while.
         pa.default_memory_pool().release_unused()
@@ -477,9 +444,6 @@ class GraderView:
         if scale is not None:
             judgments = resolve(judged, name, *of_pool, best, rule, own_scale=scale)
         grades = StoredGrades(self.store, grader, self._kept_codes)
-        before = self._sheets[1] if self._sheets[0] == state.grades else {}
-        sheets = sheets_of(before, grades, inputs.asked, pool, overrides)
-        self._sheets = state.grades, sheets
         rejected = tuple(sorted((*inputs.rejected, *refused), key=rejected_order))
         uncounted = (*pool.rejected, *overrides.rejected, *judgments.rejected, *pool.no_text)
         return GradedTrack(
@@ -493,7 +457,7 @@ class GraderView:
             pool=pool.queries,
             texts=pool.texts,
             notes=(*inputs.dropped.notes, *pool.notes),
-            sheets=sheets,
+            sheets=sheets_of(self._sheets, grades, inputs.asked, pool, overrides),
             overrides=overrides,
             judgments=judgments,
             judging_scale=scale,
@@ -504,21 +468,23 @@ class GraderView:
             run_values=self._run_values,
         )
 
-    def _read(self, state: _State, hold: Collection[Path]) -> TrackInputs:
+    def _read(
+        self, stamps: Mapping[Path, Stamp], hold: Collection[Path], bank_files: Sequence[Path] | None
+    ) -> TrackInputs:
         """Read the inputs, or return those of another grader with the same needs."""
         folder, needs, known = self.folder, self.needs, self.needs.known_queries
         settings = folder.config.track.model_dump_json(exclude={"depth", "pool_judged", "min_text"})
         key = (
             *(needs.kinds, needs.query_text, needs.runs, self.kind.name, folder.config.grader.citations),
-            *(settings, folder.recorded(), state.bank_files),
+            *(settings, folder.recorded(), bank_files),
         )
-        paths = [*shared_paths(folder, state.bank_files), folder.recorded()]
-        files = known and frozenset(known), {path: state.stamps.get(path) for path in paths if path}
+        paths = [*shared_paths(folder, bank_files), folder.recorded()]
+        files = known and frozenset(known), {path: stamps.get(path) for path in paths if path}
         read, cache = self.track.inputs, self.track.files
         if key not in read or read[key][0] != files:
             # Before others are read, so that no two are in memory.
             read.pop(key, None)
-            inputs = read_inputs(folder, needs, hold, state.bank_files, files=cache, dropped=self._dropped)
+            inputs = read_inputs(folder, needs, hold, bank_files, files=cache, dropped=self._dropped)
             read[key] = files, inputs
         return read[key][1]
 
@@ -528,7 +494,9 @@ class GraderView:
         ids = None if passages is None else tuple((query, frozenset(of)) for query, of in passages.items())
         key = depth, track.pool_judged, track.min_text, ids
         if key not in inputs.pools:
-            texts = self.track.texts(self.folder)
+            folder = self.folder
+            source = folder.passages() or folder.config.track.dataset or folder.recorded()
+            texts = self.track.texts.setdefault(source, Texts(folder))
             inputs.pools[key] = (
                 track_pool(self.folder, inputs, self.grader, texts, depth)
                 if inputs.asked.citing is None
@@ -540,95 +508,22 @@ class GraderView:
     def refreshed(self, track: GradedTrack) -> GradedTrack:
         """Return the track with grades that were stored since for cells without one, or with an error."""
         grades = StoredGrades(self.store, self.grader)
-        return self._followed(
+        return self.followed(
             track, replace(track, sheets=with_new_grades(track.sheets, grades), grades=grades)
         )
 
-    def _followed(self, track: GradedTrack, fresh: GradedTrack) -> GradedTrack:
+    def followed(self, track: GradedTrack, fresh: GradedTrack) -> GradedTrack:
         """Keep `fresh` in place of `track`."""
-        grades = self._grades_state()
-        is_last = self._last is not None and self._last[1] is track
-        self._last = (self._last[0]._replace(grades=grades), fresh) if self._last and is_last else None
-        self._sheets = grades, fresh.sheets
+        if self.last is not None:
+            self.last = (self.last[0], fresh) if self.last[1] is track else None
+        self._sheets, self._grades = fresh.sheets, self._grades_state()
         return fresh
-
-    def grade(
-        self,
-        track: GradedTrack,
-        progress: Callable[[Progress], None] | None = None,
-        stop: Callable[[], bool] | None = None,
-        only: Mapping[str, Collection[str]] | None = None,
-    ) -> tuple[GradedTrack, Graded]:
-        """Grade the cells that have no grade yet, see `Grading.run`; return the track with its new grades.
-
-        The track must be loaded with the store open to write.
-        """
-        track, section = self.with_new_settings(track), self.folder.section
-        if track.counts.missing:
-            # Before the first: where the grader fails, grades of this track are old all the same.
-            self.track.n_gradings[identity_digest(self.grader.identity)] += 1
-        with naming(section):
-            outcome = self.grading.run(track, progress, stop, only)
-        if self.purse == section:
-            outcome = outcome._replace(why=outcome.why.replace("[grader]", f"[{section}]"))
-        track = self.refreshed(track)
-        if none_is_read(track):
-            self._remember_settings()
-            # A stopped grading goes on with the rest. Recordings do not depend on a setting.
-            if self.grader.free_text and (track.counts.unparsed >= FIRST or outcome.complete):
-                why = "; ".join(filter(None, (outcome.why, nothing_read(track))))
-                outcome = outcome._replace(complete=False, why=why)
-        return track, outcome
-
-    def with_new_settings(self, track: GradedTrack) -> GradedTrack:
-        """Forget replies of which none could be read, where the grader's settings changed since."""
-        if not none_is_read(track):
-            return track
-        ((identity, settings),) = self._settings.items()
-        if recall(self.folder.unread_path).get(identity, settings) == settings:
-            return track
-        track.grades.forget(track.sheets, UNREAD)
-        return self._followed(track, without_codes(track, UNREAD))
-
-    def _remember_settings(self) -> None:
-        if recall(self.folder.unread_path) != self._settings:
-            # Where this cannot be written, a change of settings goes unnoticed; --retry-errors asks again.
-            with suppress(TrecexamError):
-                remember(self.folder.unread_path, self._settings)
-
-    @property
-    def _settings(self) -> dict[str, str]:
-        """The grader's digest -> a digest of its settings that can change an answer."""
-        settings = self.config.grader.model_dump(mode="json", exclude=_NO_ANSWER)
-        return {identity_digest(self.grader.identity).hex(): identity_digest(settings).hex()}
-
-    def estimate(self, track: GradedTrack, *, retry_errors: bool = False) -> Estimate:
-        """Return what `grade` would take.
-
-        Args:
-            retry_errors: as if answers that are errors were forgotten.
-        """
-        return self.grading.estimate(without_errors(track) if retry_errors else track)
 
     def keep_codes(self, track: GradedTrack) -> None:
         """Keep the codes of a loaded track for the next process, where its store is open to write."""
         if self._kept_codes is not None and self.store.write:
             codes_by_token = {sheet.token: sheet.codes for sheet in track.sheets.values()}
             self._kept_codes.write(self.store.at_rest(settle=True), codes_by_token)
-
-    def forget_errors(self) -> int:
-        """Drop the grader's answers with the status "error", and return their number.
-
-        Where no reply can be read, all replies are dropped, too. The track must be loaded again.
-        """
-        n_replies = 0
-        # Without a bank, there are no cells.
-        with suppress(TrecexamError, ConversionError):
-            track = self.load()
-            n_replies = track.grades.forget(track.sheets, UNREAD) if none_is_read(track) else 0
-        self._last, self._sheets = None, (None, {})
-        grader_id = StoredGrades(self.store, self.grader).grader_id
-        return n_replies + (0 if grader_id is None else self.store.forget(grader_id, "error"))
 
 
 def _digest(path: Path | None) -> str | None:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from ir_measures import Measure
 
+from trecexam.grades.graded_track import GradedTrack
 from trecexam.scores.expected import with_probabilities
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
-
-if TYPE_CHECKING:
-    from trecexam.grades.graded_track import GradedTrack
 
 
 def needing(track: GradedTrack, measures: Iterable[str | Measure]) -> list[str]:

@@ -22,11 +22,7 @@ from trecexam.scores.measures import measures_on_qrels
 
 
 def rejected_rows(track: GradedTrack, ungraded: Iterable[Rejected] = ()) -> tuple[Rejected, ...]:
-    """Return inputs that were rejected, and items that cannot be graded.
-
-    Args:
-        ungraded: what the grader left out, see `left_out`.
-    """
+    """Return inputs that were rejected, items that cannot be graded, and `ungraded`, see `left_out`."""
     files = track.folder.bank(optional=True)
     file = track.folder.shown(files[0]) if len(files) == 1 else "the bank"
     lines = [(file, taken_for_comments(track.bank.query_ids))]
@@ -51,11 +47,7 @@ def rejected_notes(rows: Sequence[Rejected], most: int = 20) -> Iterator[str]:
 
 
 def lost_in_words(lost: Mapping[Lost, int]) -> str:
-    """Return how much was rejected: "2 files, 14 lines"; "" where nothing was.
-
-    Args:
-        lost: what is lost -> how many rows of out/rejected.tsv say so.
-    """
+    """Return how much was rejected, "2 files, 14 lines", from rows by what they lose; "" of none."""
     kinds: tuple[Lost, ...] = ("file", "line", "response")
     parts = [plural(lost[kind], kind) for kind in kinds if lost.get(kind)]
     parts += [f"{plural(lost['cell'], 'row')} on cells without a grade"] if lost.get("cell") else []

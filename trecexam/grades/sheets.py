@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from converters.records import Item
 from trecexam.bank.model import asked_digest, item_digest
 from trecexam.config import UnparsedPolicy
-from trecexam.grades.overrides import QueryOverrides
+from trecexam.inputs.overrides import QueryOverrides
 from trecexam.scores.ratings import QueryRatings
 
 #: Codes of a cell without a rating; ratings themselves are 0..5.
@@ -73,19 +73,17 @@ class Sheet:
         return key if self.cells is None else int(np.searchsorted(self.cells, key))
 
     def keys(self, texts: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a number for each cell, made of its item's and its text's; negative where one of these is.
+        """Return a number for each cell, made of its item's and its text's, in the order of `flat`.
 
         Args:
-            texts, items: a number below 2**31 for each text and item; negative for none.
+            texts, items: a number below 2**31 for each text and item; negative for none, as is the cell's.
         """
-        if self.cells is None:
-            return np.asarray((items << 32)[None, :] | texts[:, None])
-        rows, columns = np.divmod(self.cells, max(len(self.items), 1))
+        rows, columns = self.at(np.arange(self.codes.size))
         return np.asarray((items << 32)[columns] | texts[rows])
 
     def matrix(self) -> NDArray[np.int8]:
         """Return the codes of shape (len(doc_ids), len(items)), NOT_ASKED where there is no cell."""
-        return self.codes if self.cells is None else self.spread(self.codes, NOT_ASKED)
+        return self.spread(self.flat(), NOT_ASKED)
 
     def spread(self, values: NDArray[Any], fill: float) -> NDArray[Any]:
         """Return values in the order of `flat` as an array of shape (rows, columns, ...)."""
@@ -100,9 +98,7 @@ class Sheet:
     def gradable(self) -> NDArray[np.bool_]:
         """Of each cell, in the order of `flat`, whether its passage has a gradable text."""
         has_text = np.array([text is not None for text in self.texts], np.bool_)
-        if self.cells is None:
-            return np.repeat(has_text, len(self.items))
-        return np.asarray(has_text[self.cells // max(len(self.items), 1)], np.bool_)
+        return np.asarray(has_text[self.at(np.arange(self.codes.size))[0]], np.bool_)
 
     @property
     def rated(self) -> NDArray[np.bool_]:
@@ -130,20 +126,20 @@ class Sheet:
         """blake2b of the cells, their codes and people's ratings: equal exactly when all of these are."""
         people = self.overrides and self.overrides.token
         content = repr((self.query_id, self.doc_ids, self.items, people)).encode(errors="surrogatepass")
-        return hashlib.blake2b(self.token + content + self.codes.tobytes(), digest_size=16).digest()
+        return hashlib.blake2b(self.token.encode() + content + self.codes.tobytes(), digest_size=16).digest()
 
     @cached_property
-    def token(self) -> bytes:
-        """Key of these cells, whatever their grades: 16 bytes of blake2b."""
+    def token(self) -> str:
+        """Key of these cells, whatever their grades: 16 bytes of blake2b, hex."""
         content = hashlib.blake2b(digest_size=16)
         lengths = [-1 if text is None else len(text) for text in self.texts]
         content.update(np.array([len(self.texts), *lengths], np.int64).tobytes())
-        content.update("".join(text or "" for text in self.texts).encode(errors="surrogatepass"))
+        content.update("".join(filter(None, self.texts)).encode(errors="surrogatepass"))
         for item in self.items:
             content.update(asked_digest(item) + item_digest(item))
         if self.cells is not None:
             content.update(b"cells" + self.cells.tobytes())
-        return content.digest()
+        return content.hexdigest()
 
     @property
     def without_text(self) -> frozenset[str]:
@@ -211,7 +207,7 @@ def count_cells(sheets: Iterable[Sheet]) -> Counts:
     total = dict.fromkeys(Counts.__dataclass_fields__, 0)
     for sheet in sheets:
         codes = sheet.flat()
-        no_text = sum(text is None for text in sheet.texts)
+        no_text = sheet.texts.count(None)
         total["cells"] += codes.size
         total["ok"] += int((codes >= 0).sum())
         total["passages"] += len(sheet.doc_ids)

@@ -15,6 +15,7 @@ from trecexam.graders.base import identity_digest
 from trecexam.graders.meter import Usage
 from trecexam.graders.writing.create import used_by_writers
 from trecexam.grades.diagnostics import left_out_runs, unread_answers
+from trecexam.grades.grading import usage
 from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.grades.rejected import lost_in_words, rejected_rows
 from trecexam.grades.sheets import Counts
@@ -91,7 +92,7 @@ def _grader_status(loader: GraderView, *, bank_needed: bool = True) -> Status:
         "runs": len(track.runs),
         **({"left_out_runs": track.inputs.left_out_runs} if track.inputs.left_out_runs else {}),
         **asdict(track.counts),
-        **(loader.grading.usage() or {"total": {}})["total"],
+        **(usage(loader) or {"total": {}})["total"],
         **_written(loader.folder),
         "stored_grades": loader.store.count(),
         "rated_by": ", ".join(track.override_summary()["who"]) or None,

@@ -7,17 +7,73 @@ transaction; `kill -9` loses at most the batch in flight.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+from urllib.parse import quote
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from trecexam.grades.store_connection import StoreConnection
+from trecexam.errors import StoreError
+from trecexam.files.stamps import Stamp, stamp
+
+#: Of the tables below. Stores of any other version are refused.
+VERSION = 4
+_SCHEMA = """
+    CREATE TABLE grader  (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, identity TEXT NOT NULL);
+    CREATE TABLE item    (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE);
+    CREATE TABLE passage (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE);
+    CREATE TABLE environment (id INTEGER PRIMARY KEY, details TEXT NOT NULL UNIQUE);
+    CREATE TABLE grade (
+        grader_id  INTEGER NOT NULL REFERENCES grader(id),
+        item_id    INTEGER NOT NULL REFERENCES item(id),
+        passage_id INTEGER NOT NULL REFERENCES passage(id),
+        rating     INTEGER CHECK (rating BETWEEN 0 AND 5),
+        status     TEXT NOT NULL CHECK (status IN ('ok', 'unparsed', 'refused', 'error')),
+        answer     TEXT NOT NULL,
+        probabilities TEXT,
+        environment_id INTEGER REFERENCES environment(id),
+        cut_at INTEGER,
+        PRIMARY KEY (grader_id, item_id, passage_id),
+        CHECK ((rating IS NOT NULL) = (status = 'ok'))
+    ) WITHOUT ROWID;
+    CREATE TABLE paid (
+        grader_id  INTEGER NOT NULL REFERENCES grader(id),
+        purse      TEXT NOT NULL,
+        requests   INTEGER NOT NULL,
+        tokens_in  INTEGER NOT NULL,
+        tokens_out INTEGER NOT NULL,
+        PRIMARY KEY (grader_id, purse)
+    );
+"""
+#: What to do about a damaged store.
+REMEDY = "the store may be damaged; restore a copy, or move it away and grade anew (`trecexam watch --once`)"
+#: What Python raises of values that are not what was stored.
+_NOT_AS_STORED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
+#: Stands for the stamp of a file that is not there.
+_NO_FILE = Stamp(0, 0, 0, 0)
+#: From so many rows on, a table is read from end to end in place of row after row.
+_MANY = 2000
+#: And only where this share of it is wanted: a store has the passages of years.
+_SHARE = 0.1
+#: A grade as one number: the rating, or what its status is where there is none.
+_CODE = (
+    "coalesce(rating, CASE status WHEN 'unparsed' THEN -2 WHEN 'refused' THEN -3 WHEN 'error' THEN -4 END, "
+    "-128)"
+)
+#: All that a code can be, and a status.
+_CODES, _STATUSES = (-4, -3, -2, 0, 1, 2, 3, 4, 5), ("ok", "unparsed", "refused", "error")
+#: Columns of grades that are read in bulk, their types, and the number of items of one query.
+_NUMBERS = [("item", np.int64), ("passage", np.int64), ("code", np.int8)]
+_ANSWERS = [*_NUMBERS, ("cut_at", np.int64), ("answer", np.object_)]
+_ITEMS = 4096
+#: Columns of a `GradeRow`.
+_WHOLE = "item_id, passage_id, rating, status, answer, probabilities, cut_at"
 
 
 class GradeRow(NamedTuple):
@@ -32,55 +88,51 @@ class GradeRow(NamedTuple):
     cut_at: int | None = None
 
 
-#: From so many rows on, a table is read from end to end in place of row after row.
-_MANY = 2000
-#: And only where this share of it is wanted: a store has the passages of years.
-_SHARE = 0.1
-#: A grade as one number: the rating, or what its status is where there is none.
-_CODE = (
-    "coalesce(rating, CASE status WHEN 'unparsed' THEN -2 WHEN 'refused' THEN -3 WHEN 'error' THEN -4 END, "
-    "-128)"
-)
-#: All that a code can be, and a status.
-_CODES, _STATUSES = (-4, -3, -2, 0, 1, 2, 3, 4, 5), ("ok", "unparsed", "refused", "error")
-#: Numbers of a grade that are read in bulk, and the limit that ended an answer, 0 for none.
-_IN_BULK, _CUT = ("item_id", "passage_id", _CODE), "coalesce(cut_at, 0)"
-
-
 class GradeColumns(NamedTuple):
-    """One grader's grades on some items: columns of the same length.
+    """One grader's grades on some items, sorted by key: columns of the same length.
 
-    `codes` are the ratings 0..5, or -2 unparsed, -3 refused, -4 error; `cut_at` are the limits that ended
-    answers, 0 for none. `answers` and `cut_at` are empty where answers were not asked for.
+    Attributes:
+        keys: item << 32 | passage, see `Sheet.keys`.
+        codes: the ratings 0..5, or -2 unparsed, -3 refused, -4 error.
+        answers: raw answers, by dictionary; None if not requested.
+        cut_at: the limits that ended answers, 0 for none.
     """
 
-    item_ids: NDArray[np.int64]
-    passage_ids: NDArray[np.int64]
+    keys: NDArray[np.int64]
     codes: NDArray[np.int8]
-    answers: Sequence[str] = ()
+    answers: Any = None
     cut_at: NDArray[np.int64] = np.empty(0, np.int64)
 
     @classmethod
-    def parse(cls, numbers: Sequence[str | None], answers: Sequence[str] = ()) -> GradeColumns:
-        """Parse joined columns of numbers: items, passages, codes, and limits beside answers.
+    def parse(cls, rows: NDArray[np.void]) -> GradeColumns:
+        """Parse rows of the type `_NUMBERS` or `_ANSWERS`.
 
         Raises:
             ValueError: they were never stored so.
         """
-        items, passages, codes, *limits = map(_numbers, numbers)
-        cut_at = limits[0] if limits else codes
-        if not len(items) == len(passages) == len(codes) == len(cut_at):
-            raise ValueError("columns of different lengths")
-        if len(codes):
-            # Keys of cells are made of both, see `Sheet.keys`.
+        items, passages, codes = rows["item"], rows["passage"], rows["code"]
+        if len(rows):
             if min(items.min(), passages.min()) < 1 or max(items.max(), passages.max()) >= 2**31:
                 raise ValueError("rows that are none")
             if not np.isin(codes, _CODES).all():
                 raise ValueError("codes that are none")
-        return cls(items, passages, codes.astype(np.int8), answers, cut_at)
+        keys = items << 32 | passages
+        in_order = np.argsort(keys, kind="stable")
+        if rows.dtype == _NUMBERS:
+            return cls(keys[in_order], codes[in_order])
+        # Models say the same few things again and again.
+        answers = pa.array(rows["answer"][in_order], pa.string()).dictionary_encode()
+        if answers.null_count:
+            raise ValueError("answers that are none")
+        return cls(keys[in_order], codes[in_order], answers, rows["cut_at"][in_order])
 
-
-_WHOLE = "item_id, passage_id, rating, status, answer, probabilities, cut_at"
+    def places(self, keys: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return where each of these keys is; -1 where it is not."""
+        if not len(self.keys):
+            return np.full(keys.shape, -1)
+        at = np.searchsorted(self.keys, keys)
+        at[at == len(self.keys)] = 0
+        return np.where(self.keys[at] == keys, at, -1)
 
 
 def _grade_row(row: tuple[int, int, int | None, str, str, str | None, int | None]) -> GradeRow:
@@ -101,29 +153,170 @@ def _details(stored: str) -> Mapping[str, str]:
     return details
 
 
-def _numbers(text: str | None) -> NDArray[np.int64]:
-    """Parse whole numbers with a blank between them; ValueError where they are none."""
-    with warnings.catch_warnings():
-        # numpy reads up to what is no number, and only warns.
-        warnings.simplefilter("error", DeprecationWarning)
-        try:
-            return np.fromstring(text or "", np.int64, sep=" ")
-        except DeprecationWarning as error:
-            raise ValueError(str(error)) from None
-
-
-class GradeStore(StoreConnection):
+class GradeStore:
     """The grades of one track. One process writes at a time; any number may read meanwhile.
 
     The ids it hands out (grader, item, passage) are row numbers of this file and of nothing else.
+
+    A grader that never graded here has the id None, and no grades.
 
     Raises (all methods):
         StoreError: the file is no store, is newer than this program, cannot be written, or the disk is full.
     """
 
+    def __init__(self, path: Path, *, write: bool = True, patience: float = 60) -> None:
+        """Open the store; make it when it is opened for writing.
+
+        Args:
+            write: False never writes to disk: also a store in a folder that may only be read can be read.
+            patience: seconds to wait for another process that has the file for itself.
+        """
+        self.path = path
+        self.write = write
+        self._patience = patience
+        self._is_whole = False
+        with self._errors():
+            # SQLite waits for ever for who writes into a pipe.
+            if path.exists() and not path.is_file():
+                raise StoreError(
+                    "is a folder, a pipe or a device, not a file: move it away and put the store back",
+                    path=path,
+                )
+            self._db = self._connect()
+        self._inode = (stamp(path) or _NO_FILE).inode
+
+    def _connect(self) -> sqlite3.Connection:
+        uri = f"file:{quote(str(self.path.absolute()))}"
+        if self.write:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            return self._open(uri)
+        try:
+            return self._open(f"{uri}?mode=ro")
+        except sqlite3.OperationalError:
+            # Beside a WAL, SQLite wants to make a file even to read, unless told that nobody writes.
+            return self._open(f"{uri}?immutable=1" if self.path.exists() else ":memory:")
+
+    def _open(self, target: str) -> sqlite3.Connection:
+        db = sqlite3.connect(
+            target, uri=True, isolation_level=None, timeout=self._patience, check_same_thread=False
+        )
+        try:
+            if self.write:
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA synchronous = NORMAL")
+            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+            if version not in (0, VERSION):
+                raise StoreError(
+                    f"made by another trecexam (store version {version}, known here: {VERSION}); use "
+                    "that, or move the store away and grade anew",
+                    path=self.path,
+                )
+            if version == 0 and "?" in target:
+                # It was killed before its tables were made: a store without grades.
+                db.close()
+                return self._open(":memory:")
+            if version == 0:
+                # executescript commits what came before, so the transaction is part of the script.
+                db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def is_empty(self) -> bool:
+        """Return True if no grade was ever stored: forgotten ones leave their grader."""
+        with self._errors():
+            return self._db.execute("SELECT 1 FROM grader LIMIT 1").fetchone() is None
+
+    def is_replaced(self) -> bool:
+        """Return True if the opened file is gone, or another one in its place: what is stored is lost."""
+        return (stamp(self.path) or _NO_FILE).inode != self._inode
+
+    def at_rest(self, *, settle: bool = False) -> Stamp | None:
+        """Return the file's stamp, or None while the last grades are in its WAL.
+
+        Args:
+            settle: move them into the file first, where nobody reads it right now.
+        """
+        wal = self.path.with_name(f"{self.path.name}-wal")
+        if settle and self.write and (stamp(wal) or _NO_FILE).size:
+            with self._errors():
+                self._db.execute("PRAGMA busy_timeout = 0")
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                self._db.execute(f"PRAGMA busy_timeout = {round(1000 * self._patience)}")
+        return None if (stamp(wal) or _NO_FILE).size else stamp(self.path)
+
+    def check(self) -> None:
+        """Have SQLite look for damage, once: 0.9 seconds where a million grades are stored.
+
+        A value that became another one that might be right is not seen.
+        """
+        if self._is_whole:
+            return
+        with self._reading():
+            (found,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != "ok":
+            raise self._damaged(str(found))
+        self._is_whole = True
+
+    def _damaged(self, what: str) -> StoreError:
+        return StoreError(f"{what}: {REMEDY}", path=self.path)
+
+    def changes(self) -> int:
+        """Return another number whenever another connection changed the file since the last call."""
+        with self._errors():
+            return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                # A full disk may have rolled back already.
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            hint = {
+                "database or disk is full": "free some space and start again: nothing stored is lost",
+                "file is not a database": "this is not a grade store; move it away and grade anew",
+                "attempt to write a readonly database": "make the folder writable",
+                "unable to open database file": "make the folder writable",
+                "database is locked": "another process holds it; wait or stop that one",
+            }.get(str(error), REMEDY)
+            raise StoreError(f"{error}: {hint}", path=self.path) from error
+        except OSError as error:
+            raise StoreError(f"{error.strerror}: make the folder writable", path=self.path) from error
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """As `_errors`, where what is stored is taken apart: what cannot be is damage."""
+        try:
+            with self._errors():
+                yield
+        except _NOT_AS_STORED as error:
+            raise self._damaged(f"what is stored cannot be read ({type(error).__name__})") from error
+
     def grader_id(self, digest: bytes) -> int | None:
         """Return the row of a grader identity, or None where it never graded."""
-        return self._ids("grader", [digest])[0]
+        return self.ids("grader", [digest])[0]
 
     def add_grader(self, digest: bytes, identity: str) -> int:
         """Return the row of a grader identity, made where it is new. `identity` is its canonical JSON."""
@@ -135,63 +328,39 @@ class GradeStore(StoreConnection):
         assert grader_id is not None
         return grader_id
 
-    def graders(self) -> list[tuple[int, str]]:
-        """Return (row, identity as canonical JSON) of every grader that ever graded here."""
-        with self._reading():
-            rows = self._db.execute("SELECT id, identity FROM grader ORDER BY id").fetchall()
-            if not all(isinstance(json.loads(identity), dict) for _, identity in rows):
-                raise ValueError("an identity that is none")
-            return rows
-
-    def item_ids(self, digests: Sequence[bytes]) -> list[int | None]:
-        """Return the rows of item digests, in the order asked; None where one is new."""
-        return self._ids("item", digests)
-
-    def passage_ids(self, digests: Sequence[bytes]) -> list[int | None]:
-        """Return the rows of passage digests, in the order asked; None where one is new."""
-        return self._ids("passage", digests)
-
-    def add_items(self, digests: Sequence[bytes]) -> list[int]:
-        """Return the rows as `item_ids`; rows are made for new ones."""
-        return self._add_ids("item", digests)
-
-    def add_passages(self, digests: Sequence[bytes]) -> list[int]:
-        """Return the rows as `passage_ids`; rows are made for new ones."""
-        return self._add_ids("passage", digests)
-
     def add_environment(self, details: Mapping[str, str]) -> int:
         """Return the row of what answers were made on, see `Grader`; made where it is new."""
         text = json.dumps(details, sort_keys=True, ensure_ascii=False)
-        return self._add_ids("environment", [text], "details")[0]
+        return self.add_ids("environment", [text], "details")[0]
 
-    def _ids(self, table: str, keys: Sequence[bytes | str], column: str = "digest") -> list[int | None]:
+    def ids(self, table: str, keys: Sequence[bytes | str], column: str = "digest") -> list[int | None]:
+        """Return the rows of these keys in a table ("item", "passage" ...); None for new ones."""
         query = f"SELECT id FROM {table} WHERE {column} = ?"
         with self._reading():
             last: int = self._db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]
             if len(keys) > max(_MANY, _SHARE * last):
-                key_set = frozenset(keys)
-                everything = self._db.execute(f"SELECT {column}, id FROM {table}")
-                row_of = {key: int(row) for key, row in everything if key in key_set}
-                return [row_of.get(key) for key in keys]
-            rows = [self._db.execute(query, (key,)).fetchone() for key in keys]
-            return [None if row is None else int(row[0]) for row in rows]
+                rows = dict(self._db.execute(f"SELECT {column}, id FROM {table}").fetchall())
+                return [rows.get(key) for key in keys]
+            found = (self._db.execute(query, (key,)).fetchone() for key in keys)
+            return [None if row is None else int(row[0]) for row in found]
 
-    def _add_ids(self, table: str, keys: Sequence[bytes | str], column: str = "digest") -> list[int]:
-        new = [(key,) for key, row in zip(keys, self._ids(table, keys, column), strict=True) if row is None]
+    def add_ids(self, table: str, keys: Sequence[bytes | str], column: str = "digest") -> list[int]:
+        """Return the rows as `ids`; rows are made for new ones."""
+        new = [(key,) for key, row in zip(keys, self.ids(table, keys, column), strict=True) if row is None]
         if new:
             with self._transaction():
                 self._db.executemany(f"INSERT OR IGNORE INTO {table} ({column}) VALUES (?)", new)
-        return [row for row in self._ids(table, keys, column) if row is not None]
+        return [row for row in self.ids(table, keys, column) if row is not None]
 
     def n_environments(self) -> int:
         """Return how many environments answers of all graders were made on, as far as that is known."""
         with self._reading():
             return int(self._db.execute("SELECT count(*) FROM environment").fetchone()[0])
 
-    def environments(self, grader_id: int) -> list[tuple[Mapping[str, str] | None, int]]:
+    def environments(self, grader_id: int | None) -> list[tuple[Mapping[str, str] | None, int]]:
         """Return what this grader's answers were made on (None: not known), and how many, the most first."""
-        if not self.n_environments():
-            count = self.count(grader_id)
+        if grader_id is None or not self.n_environments():
+            count = 0 if grader_id is None else self.count(grader_id)
             return [(None, count)] if count else []
         query = (
             "SELECT details, n FROM (SELECT environment_id, count(*) AS n FROM grade WHERE grader_id = ? "
@@ -223,9 +392,9 @@ class GradeStore(StoreConnection):
                 (grader_id, purse, *used),
             )
 
-    def usage(self, grader_id: int) -> tuple[int, int, int]:
-        """Return (requests, tokens in, tokens out) that this grader used so far."""
-        return self._used("grader_id = ?", grader_id)
+    def usage(self, digest: bytes) -> tuple[int, int, int]:
+        """Return (requests, tokens in, tokens out) that the grader with this digest used so far."""
+        return self._used("grader_id = ?", self.grader_id(digest))
 
     def paid(self, purse: str, without: Collection[bytes] = ()) -> tuple[int, int, int]:
         """Return (requests, tokens in, tokens out) paid from a purse, but for graders with these digests."""
@@ -238,7 +407,7 @@ class GradeStore(StoreConnection):
             requests, tokens_in, tokens_out = self._db.execute(query, values).fetchone()
             return int(requests or 0), int(tokens_in or 0), int(tokens_out or 0)
 
-    def forget(self, grader_id: int, status: str) -> int:
+    def forget(self, grader_id: int | None, status: str) -> int:
         """Drop this grader's grades with this status, so that they are sent again; return how many."""
         with self._transaction():
             deleted = self._db.execute(
@@ -246,54 +415,39 @@ class GradeStore(StoreConnection):
             )
             return deleted.rowcount
 
-    def forget_cells(self, grader_id: int, cells: Iterable[tuple[int, int]]) -> None:
-        """Drop this grader's grades of these cells, each (item row, passage row)."""
+    def forget_cells(self, grader_id: int | None, keys: Iterable[int]) -> None:
+        """Drop this grader's grades with these keys, see `GradeColumns`."""
         with self._transaction():
             self._db.executemany(
                 "DELETE FROM grade WHERE grader_id = ? AND item_id = ? AND passage_id = ?",
-                ((grader_id, *cell) for cell in cells),
+                ((grader_id, *divmod(key, 2**32)) for key in keys),
             )
 
     def columns(
-        self, grader_id: int, item_ids: Iterable[int], size: int = 256, *, answers: bool = False
-    ) -> Iterator[GradeColumns]:
-        """Yield this grader's grades on these items, and maybe on some others, by rising item.
+        self, grader_id: int | None, item_ids: Iterable[int], *, answers: bool = False
+    ) -> GradeColumns:
+        """Return this grader's grades on these items, and maybe on some others.
 
         Args:
-            size: grades of so many items come at a time.
             answers: with the raw answers, and the limits that ended them.
         """
-        ids = sorted(set(item_ids))
-        numbers = (*_IN_BULK, _CUT) if answers else _IN_BULK
-        # SQLite joins in C; a million rows as Python tuples take several times as long.
-        joined = [f"group_concat({name}, ' ')" for name in numbers]
-        joined += ["group_concat(answer, char(31))"] if answers else []
-        for start in range(0, len(ids), size):
-            part = ids[start : start + size]
+        ids, dtype = sorted(set(item_ids)), np.dtype(_ANSWERS if answers else _NUMBERS)
+        names = f"item_id, passage_id, {_CODE}{', coalesce(cut_at, 0), answer' if answers else ''}"
+        parts = [np.empty(0, dtype)]
+        for start in range(0, len(ids), _ITEMS):
+            part = ids[start : start + _ITEMS]
             # Items that were graded together have neighbouring rows, which are read faster in one go.
             if part[-1] - part[0] < 2 * len(part):
                 which, values = "item_id BETWEEN ? AND ?", [part[0], part[-1]]
             else:
                 which, values = f"item_id IN ({', '.join('?' * len(part))})", part
-            rest = f"FROM grade WHERE grader_id = ? AND {which}"
+            query = f"SELECT {names} FROM grade WHERE grader_id = ? AND {which}"
             with self._reading():
-                query, row = f"SELECT {', '.join(joined)} {rest}", list[str | None]()
-                # Longer than SQLite lets a text be.
-                with suppress(sqlite3.DataError):
-                    row = [*self._db.execute(query, (grader_id, *values)).fetchone()]
-                replies: Sequence[str] = (row[-1] or "").split("\x1f") if answers and row and row[0] else ()
-                # An answer may have the character that parts them.
-                if not row or (replies and len(replies) != (row[0] or "").count(" ") + 1):
-                    query = f"SELECT {', '.join(numbers)}, answer {rest}"
-                    *of_numbers, replies = zip(*self._db.execute(query, (grader_id, *values)), strict=True)
-                    row = [" ".join(map(str, column)) for column in of_numbers]
-                    if not all(isinstance(reply, str) for reply in replies):
-                        raise ValueError("answers that are none")
-                columns = GradeColumns.parse(row[: len(numbers)], replies if answers else ())
-            if len(columns.codes):
-                yield columns
+                parts.append(np.fromiter(self._db.execute(query, (grader_id, *values)), dtype))
+        with self._reading():
+            return GradeColumns.parse(np.concatenate(parts))
 
-    def answers(self, grader_id: int, item_id: int) -> Mapping[int, GradeRow]:
+    def answers(self, grader_id: int | None, item_id: int) -> Mapping[int, GradeRow]:
         """Return passage id -> the whole grade, raw answer too, of every grade on this item."""
         with self._reading():
             rows = self._db.execute(
@@ -314,26 +468,18 @@ class GradeStore(StoreConnection):
             for identity, environment, passage, item, *row in self._db.execute(query):
                 yield identity, environment, passage.lower(), item.lower(), _grade_row(tuple(row))
 
-    def cut_cells(self, grader_id: int) -> frozenset[tuple[int, int]]:
-        """Return (item row, passage row) of this grader's answers that a limit ended."""
+    def cut_keys(self, grader_id: int | None) -> NDArray[np.int64]:
+        """Return the keys, as of `GradeColumns`, of this grader's answers that a limit ended."""
         query = "SELECT item_id, passage_id FROM grade WHERE grader_id = ? AND cut_at > 0"
         with self._reading():
-            return frozenset(self._db.execute(query, (grader_id,)))
+            cells = self._db.execute(query, (grader_id,))
+            return np.array([item << 32 | passage for item, passage in cells], np.int64)
 
-    def has_probabilities(self, grader_id: int) -> bool:
+    def has_probabilities(self, grader_id: int | None) -> bool:
         """Whether this grader gave probabilities with any of its grades."""
         query = "SELECT 1 FROM grade WHERE grader_id = ? AND probabilities IS NOT NULL LIMIT 1"
         with self._reading():
             return self._db.execute(query, (grader_id,)).fetchone() is not None
-
-    def answer(self, grader_id: int, item_id: int, passage_id: int) -> GradeRow | None:
-        """Return the whole grade of one cell, None where it has none."""
-        with self._reading():
-            row = self._db.execute(
-                f"SELECT {_WHOLE} FROM grade WHERE grader_id = ? AND item_id = ? AND passage_id = ?",
-                (grader_id, item_id, passage_id),
-            ).fetchone()
-            return None if row is None else _grade_row(row)
 
     def count(self, grader_id: int | None = None) -> int:
         """Return how many grades are stored, by one grader or in all."""

@@ -18,11 +18,6 @@ class Stale(NamedTuple):
     query_ids: tuple[str, ...]
 
 
-class _OfRun(NamedTuple):
-    content: Hashable
-    values: NDArray[np.float64]
-
-
 class ValueCache:
     """Per-query values of runs under one set of judgments and measures.
 
@@ -37,9 +32,9 @@ class ValueCache:
     """
 
     def __init__(self) -> None:
-        self._measures: tuple[str, ...] = ()
-        self._tokens: dict[str, Hashable] = {}
-        self._runs: dict[str, _OfRun] = {}
+        self._contents: Mapping[str, Hashable] = {}
+        self._tokens: Mapping[str, Hashable] = {}
+        self._values = MeasureValues((), (), (), np.zeros((0, 0, 0)))
         self.evaluated = 0
         self.failures: dict[str, str] = {}
         self.evaluator: tuple[object, Any] | None = None
@@ -54,8 +49,8 @@ class ValueCache:
             measures: as ir_measures prints them.
             tokens: query_id -> a token of its labels.
         """
-        known = self._runs if tuple(measures) == self._measures else {}
-        new = tuple(run for run in contents if run not in known or known[run].content != contents[run])
+        known = self._contents if tuple(measures) == self._values.measures else {}
+        new = tuple(run for run in contents if run not in known or known[run] != contents[run])
         old = tuple(run for run in contents if run not in set(new))
         changed = tuple(q for q in tokens if q not in self._tokens or self._tokens[q] != tokens[q])
         parts = Stale(new, tuple(tokens)), Stale(old, changed)
@@ -74,36 +69,21 @@ class ValueCache:
             contents, measures, tokens: as of `stale`.
             computed: each part of what `stale` returned, with its runs' values, of shape (queries, measures).
         """
-        query_ids = tuple(tokens)
-        query_index = {query_id: index for index, query_id in enumerate(query_ids)}
-        cached = self._following(query_ids, len(measures)) if tuple(measures) == self._measures else {}
-        evaluated = self.evaluated
+        row_of, column_of = ({name: at for at, name in enumerate(names)} for names in (contents, tokens))
+        array = np.zeros((len(contents), len(tokens), len(measures)))
+        kept, evaluated = self._values, self.evaluated
+        if tuple(measures) == kept.measures:
+            rows = [row for row, run in enumerate(kept.runs) if run in row_of]
+            columns = [column for column, query_id in enumerate(kept.query_ids) if query_id in column_of]
+            to_rows = [row_of[kept.runs[row]] for row in rows]
+            to_columns = [column_of[kept.query_ids[column]] for column in columns]
+            array[np.ix_(to_rows, to_columns)] = kept.array[np.ix_(rows, columns)]
         for part, arrays in computed:
-            rows = [query_index[query_id] for query_id in part.query_ids]
+            to_columns = [column_of[query_id] for query_id in part.query_ids]
             for run, values in zip(part.runs, arrays, strict=True):
-                whole = values
-                if len(rows) < len(query_ids):
-                    whole = cached[run].values.copy()
-                    whole[rows] = values
-                cached[run] = _OfRun(contents[run], whole)
-                evaluated += len(rows)
-        # Without queries there is nothing to evaluate on.
-        nothing = np.zeros((len(query_ids), len(measures)))
+                array[row_of[run], to_columns] = values
+                evaluated += len(to_columns)
         # Not before: where an evaluation was broken off, all is as it was.
-        self._measures, self._tokens, self.evaluated = tuple(measures), dict(tokens), evaluated
-        self._runs = {run: cached.get(run, _OfRun(contents[run], nothing)) for run in contents}
-        arrays = [of_run.values for of_run in self._runs.values()]
-        array = np.stack(arrays) if arrays else np.zeros((0, *nothing.shape))
-        return MeasureValues(tuple(contents), query_ids, self._measures, array)
-
-    def _following(self, query_ids: tuple[str, ...], n_measures: int) -> dict[str, _OfRun]:
-        """Return kept values with the rows of these queries; rows of new queries are zero."""
-        before = {query_id: query_index for query_index, query_id in enumerate(self._tokens)}
-        if tuple(before) == query_ids:
-            return dict(self._runs)
-        old_indices = np.array([before.get(query_id, -1) for query_id in query_ids], np.intp)
-        nothing = np.zeros((1, n_measures))
-        return {
-            name: entry._replace(values=np.vstack([entry.values, nothing])[old_indices])
-            for name, entry in self._runs.items()
-        }
+        self._contents, self._tokens, self.evaluated = dict(contents), dict(tokens), evaluated
+        self._values = MeasureValues(tuple(contents), tuple(tokens), tuple(measures), array)
+        return self._values

@@ -26,6 +26,9 @@ from trecexam.config import TrackSection
 from trecexam.extension import extensions, named
 from trecexam.files.stamps import Rejected, located, sniffed
 
+#: A line of a run.
+RUN_LINE = "query_id Q0 doc_id rank score tag"
+
 
 @dataclass(frozen=True)
 class Dropped:
@@ -143,17 +146,16 @@ def read_dropped(
         return _of_responses(path, read_responses(path), track, query_texts)
     if kind == "grades" and (judged := _judged_answers(path)):
         return judged
-    if kind == "qrels" and is_ambiguous(head(path)):
+    start = head(path)
+    if kind == "qrels" and is_ambiguous(start):
         kind = "run"
-    if kind not in {"run", None}:
-        raise ConversionError(
-            path,
-            1,
-            f"neither a run nor generated responses: this looks like the format '{kind}'; "
-            "a run has lines `query_id Q0 doc_id rank score tag`",
-        )
+    is_list = kind is None and start.lines[0].lstrip().startswith(b"[")
+    if is_list or kind not in {"run", None}:
+        looks = "is a JSON list of other things" if is_list else f"looks like the format '{kind}'"
+        reason = f"neither a run nor generated responses: this {looks}; a run has lines `{RUN_LINE}`"
+        raise ConversionError(path, 1, reason)
     run = read_run(path)
-    with_texts = kind == "run" and has_texts(head(path))
+    with_texts = kind == "run" and has_texts(start)
     documents = tuple(converters.read(path, "passages")) if with_texts else ()
     return Dropped(run, generated=False, documents=documents)
 
@@ -225,11 +227,7 @@ def _of_responses(path: Path, parsed: Parsed, track: TrackSection, query_texts: 
 
 
 def one_run(path: Path, names: Sequence[str]) -> str:
-    """Return the name of the run whose responses a file has.
-
-    Raises:
-        ConversionError: the file has responses of several runs.
-    """
+    """Return the name of the run whose responses a file has; of several runs it raises a ConversionError."""
     if len(names) > 1:
         raise ConversionError(
             path,
@@ -240,11 +238,7 @@ def one_run(path: Path, names: Sequence[str]) -> str:
 
 
 def run_of(path: Path, name: str, rows: Sequence[tuple[str, str, float]]) -> Run:
-    """Make the run of a file of responses; rows are query_id, doc_id, score.
-
-    Raises:
-        ConversionError: the ids are not those of a run.
-    """
+    """Make the run of a file of responses from (query_id, doc_id, score), or raise a ConversionError."""
     try:
         return Run.from_entries(safe_name(name), rows)
     except ValueError as error:

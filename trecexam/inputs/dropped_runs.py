@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -27,19 +27,6 @@ from trecexam.results.text import plural, shorten_list
 
 #: Only runs that agree in so many entries of their first and last query are compared as a whole.
 _COMPARED_FIRST = 20
-
-
-def _has_measures(run: Run) -> bool:
-    """Return True where measures are in place of documents: {"bm25": {"nDCG@10": 0.3}}."""
-    # Imports ir_measures.
-    from trecexam.scores.measures import measure
-
-    try:
-        for name in run.ranking(run.query_ids[0]):
-            measure(name)
-    except ValueError:
-        return False
-    return True
 
 
 class RunContent(NamedTuple):
@@ -66,15 +53,15 @@ class TakenRuns:
         notes: warnings about accepted files, one per line.
     """
 
-    runs: Mapping[str, Run]
-    run_files: Mapping[str, Path]
-    run_contents: Mapping[str, RunContent]
     own_texts: Mapping[str, str]
     documents: Mapping[str, str]
-    answers: Mapping[str, tuple[Answered, ...]]
-    generated: frozenset[str]
-    responses: Mapping[str, tuple[Response, ...]]
     notes: tuple[str, ...]
+    runs: dict[str, Run] = field(default_factory=dict)
+    run_files: dict[str, Path] = field(default_factory=dict)
+    run_contents: dict[str, RunContent] = field(default_factory=dict)
+    answers: dict[str, tuple[Answered, ...]] = field(default_factory=dict)
+    generated: set[str] = field(default_factory=set)
+    responses: dict[str, tuple[Response, ...]] = field(default_factory=dict)
 
 
 class DroppedRuns:
@@ -106,33 +93,52 @@ class DroppedRuns:
             rejected: gets a row for each file, line and response that is not accepted.
         """
         texts = hashlib.sha256(json.dumps(sorted(query_texts.items())).encode()).hexdigest()
-        self._read_again_after_changes(texts)
-        readable = self._readable(query_texts, hold, rejected)
+        track = self.folder.config.track
+        how = track.pool, track.unit, track.truncate, self.whole_answers, track.exclude_query_document, texts
+        reading = f"run {' '.join(map(str, how))}"
+        if reading != self._reading:
+            # Other settings, or other texts of queries, make something else of the same files.
+            self._files.forget(self._reading)
+            self._reading = reading
+        readable: dict[Path, Dropped] = {}
+        accepted: dict[Path, Dropped] = {}
+        own_texts: dict[str, str] = {}
         incomplete: list[str] = []
-        in_bank = {
-            path: self._in_bank(path, dropped, bank, rejected, incomplete)
-            for path, dropped in readable.items()
-        }
-        accepted = {path: dropped for path, dropped in in_bank.items() if dropped is not None}
+        for path in self.folder.run_files():
+            if path in hold and not self._files.has(self._reading, path):
+                continue
+            try:
+                dropped = self._dropped(path, query_texts, frozen=path in hold)
+                self._check(path, dropped, own_texts)
+            except ConversionError as error:
+                rejected.append(Rejected(self.folder.shown(path), error.line, error.reason, "file"))
+                continue
+            readable[path] = dropped
+            own_texts.update(dropped.texts)
+            in_bank = self._in_bank(path, dropped, bank, rejected, incomplete)
+            if in_bank is not None:
+                accepted[path] = in_bank
         documents, other_texts = self._documents(accepted)
         # Of several graders each may take other runs, and a run has one name: that among all there are.
         named = accepted if self.folder.grader is None else readable
         names = name_runs({path: dropped.run.name for path, dropped in named.items()}, self.folder.runs)
-        of = {names[path]: (path, accepted[path]) for path in sorted(accepted, key=names.__getitem__)}
-        return TakenRuns(
-            runs={name: dropped.run.renamed(name) for name, (_, dropped) in of.items()},
-            run_files={name: path for name, (path, _) in of.items()},
-            run_contents={
-                name: RunContent(path, self.stamp_of(path), texts if dropped.by_prompt else "")
-                for name, (path, dropped) in of.items()
-            },
+        taken = TakenRuns(
             own_texts={doc_id: text for each in accepted.values() for doc_id, text in each.texts.items()},
             documents=documents,
-            answers={name: dropped.answers for name, (_, dropped) in of.items() if dropped.answers},
-            generated=frozenset(name for name, (_, dropped) in of.items() if dropped.generated),
-            responses={name: dropped.responses for name, (_, dropped) in of.items() if dropped.responses},
             notes=(*incomplete, *other_texts, *self._left_out(accepted, bank), *self._twice(accepted)),
         )
+        for path in sorted(accepted, key=names.__getitem__):
+            name, dropped = names[path], accepted[path]
+            taken.runs[name], taken.run_files[name] = dropped.run.renamed(name), path
+            known_by = texts if dropped.by_prompt else ""
+            taken.run_contents[name] = RunContent(path, self.stamp_of(path), known_by)
+            if dropped.answers:
+                taken.answers[name] = dropped.answers
+            if dropped.responses:
+                taken.responses[name] = dropped.responses
+            if dropped.generated:
+                taken.generated.add(name)
+        return taken
 
     def stamp_of(self, path: Path) -> Stamp | None:
         """Return the stamp of a file when it was read; None where it was not."""
@@ -141,34 +147,6 @@ class DroppedRuns:
     def forget_missing(self) -> None:
         """Remove the kept columns of files that are gone."""
         self._columns.forget(but=set(self.folder.run_files()))
-
-    def _read_again_after_changes(self, texts: str) -> None:
-        """Forget what was made of files with other settings, or other texts of queries."""
-        track = self.folder.config.track
-        how = track.pool, track.unit, track.truncate, self.whole_answers, track.exclude_query_document, texts
-        reading = f"run {' '.join(map(str, how))}"
-        if reading != self._reading:
-            self._files.forget(self._reading)
-            self._reading = reading
-
-    def _readable(
-        self, query_texts: Mapping[str, str], hold: Collection[Path], rejected: list[Rejected]
-    ) -> dict[Path, Dropped]:
-        """Return the files that can be read, whatever their queries."""
-        readable: dict[Path, Dropped] = {}
-        texts: dict[str, str] = {}
-        for path in self.folder.run_files():
-            if path in hold and not self._files.has(self._reading, path):
-                continue
-            try:
-                dropped = self._dropped(path, query_texts, frozen=path in hold)
-                self._check(path, dropped, texts)
-            except ConversionError as error:
-                rejected.append(Rejected(self.folder.shown(path), error.line, error.reason, "file"))
-                continue
-            readable[path] = dropped
-            texts.update(dropped.texts)
-        return readable
 
     def _dropped(self, path: Path, query_texts: Mapping[str, str], *, frozen: bool) -> Dropped:
         if dangling := dangling_link(path):
@@ -274,9 +252,6 @@ class DroppedRuns:
             f"none of its queries ({shorten_list(run.query_ids, dots=True)}) is among the grader's queries "
             f"({shorten_list(bank.items, 2, dots=True) or 'none'}){hint}"
         )
-        if _has_measures(run):
-            runs = shorten_list(run.query_ids, 3, dots=True)
-            reason = f"values of measures, not a run: drop the run files of {runs} instead"
         return Rejected(self.folder.shown(path), self._line_of(path, run.query_ids[0]), reason, "file")
 
     def _left_out(self, accepted: Mapping[Path, Dropped], bank: Bank) -> Iterator[str]:

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from converters.bank import read_bank_queries
+import converters
+from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
 from converters.ir_dataset import dataset_qrels, dataset_queries
+from converters.overrides import read_overrides
 from converters.records import HumanRating, Item, Qrel
+from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.bank.model import QUERY, asked, item_by_query
-from trecexam.errors import LackingError, TrackError
+from trecexam.errors import LackingError, TrackError, quoted
 from trecexam.files.cache import FileCache
-from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
+from trecexam.files.stamps import Rejected, Stamp, dangling_link, sha256_of, stamp
 from trecexam.folder import TrackFolder
 from trecexam.inputs.dropped_files import judges_answers
-from trecexam.inputs.dropped_runs import DroppedRuns
-from trecexam.inputs.input_files import (
-    read_bank_file,
-    read_overrides_file,
-    read_qrels_file,
-    read_queries_file,
-    sha256_of,
-)
+from trecexam.inputs.dropped_runs import DroppedRuns, TakenRuns
 from trecexam.inputs.kind import Asked, ItemSources, Kind
-from trecexam.inputs.official_leaderboard import read_leaderboard_file
+from trecexam.inputs.official import OfficialLeaderboard, judged_labels, read_leaderboard_file
 from trecexam.inputs.run_columns import RunColumns
 from trecexam.inputs.sources import provenance_beside, sources_beside
-from trecexam.inputs.track_inputs import TrackInputs
 from trecexam.results.text import shorten_list
 
 T = TypeVar("T")
@@ -66,9 +62,60 @@ class Needs:
         return judges_answers(self.kinds)
 
 
-def dropped_runs(folder: TrackFolder, needs: Needs, files: FileCache, columns: RunColumns) -> DroppedRuns:
-    """Return the reader of the drop folder for a grader with these needs."""
-    return DroppedRuns(folder, files, columns, whole_answers=needs.whole_answers)
+@dataclass(frozen=True, eq=False)
+class TrackInputs:
+    """All inputs of a track at one moment, but texts of passages and people's ratings.
+
+    Graders with the same needs share one.
+
+    Attributes:
+        dropped: runs and whole answers that are graded and ranked.
+        left_out_runs: the number of runs that the settings `unit` and `runs` leave out.
+        bank_files: files of the bank.
+        query_texts: query_id -> text, as far as it is known.
+        own_queries: queries of the track's file or dataset, as far as it can be read.
+        official: official judgments, None where there are none.
+        official_leaderboard: None where there is none.
+        asked: the items to grade.
+        rejected: inputs that were rejected, sorted.
+        pools: pools that were made of these inputs.
+    """
+
+    dropped: TakenRuns
+    left_out_runs: int
+    bank_files: tuple[Path, ...]
+    query_texts: Mapping[str, str]
+    own_queries: frozenset[str]
+    official: tuple[Qrel, ...] | None
+    official_leaderboard: OfficialLeaderboard | None
+    asked: Asked
+    rejected: tuple[Rejected, ...]
+    pools: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def runs(self) -> Mapping[str, Run]:
+        """Runs by display name, sorted by name."""
+        return self.dropped.runs
+
+    @property
+    def bank(self) -> Bank:
+        """The items to grade."""
+        return self.asked.bank
+
+    @property
+    def official_ranks(self) -> Mapping[str, float] | None:
+        """run -> its official rank, 1 is best; None without an official leaderboard."""
+        return None if self.official_leaderboard is None else self.official_leaderboard.ranks
+
+    @cached_property
+    def judged(self) -> Mapping[str, Mapping[str, int]]:
+        """query_id -> doc_id -> official judgment; without queries that have none."""
+        return judged_labels(self.official or ())
+
+    @property
+    def judged_queries(self) -> Collection[str]:
+        """Queries with official judgments."""
+        return self.judged.keys()
 
 
 def shared_paths(folder: TrackFolder, bank_files: Sequence[Path] | None = None) -> list[Path]:
@@ -142,33 +189,28 @@ def read_inputs(
         hold: run files that are being written now; their earlier content, if any, still counts.
         bank_files: in place of the track's own.
         files: files that were read before.
-        dropped: the reader of the drop folder, see `dropped_runs`.
+        dropped: the reader of the drop folder.
 
     Raises:
         ConversionError: the bank cannot be read.
         TrackError: there is nothing to grade.
     """
     files = files or FileCache()
-    dropped = dropped or dropped_runs(
-        folder, needs, files, RunColumns(folder.shared_state / "runs", write=False)
-    )
+    columns = RunColumns(folder.shared_state / "runs", write=False)
+    dropped = dropped or DroppedRuns(folder, files, columns, whole_answers=needs.whole_answers)
     paths = folder.bank(optional=True) if bank_files is None else bank_files
     whole, texts, rejected = _read_bank(folder, files, paths)
-
-    def optional(path: Path | None, kind: str, read: Callable[[Path], T]) -> T | None:
-        value, reasons = _read_optional(folder, files, path, kind, read)
-        rejected.extend(reasons)
-        return value
-
-    queries = optional(folder.queries(), "queries", read_queries_file) or {}
-    official = optional(folder.qrels(), "qrels", read_qrels_file)
+    optional = partial(_read_optional, folder, files, rejected)
+    queries: dict[str, str] = optional(folder.queries(), "queries", _read_queries) or {}
+    official: tuple[Qrel, ...] | None = optional(folder.qrels(), "qrels", _read_qrels)
     if dataset := folder.config.track.dataset:
         try:
             if folder.queries() is None:
                 queries = _read_dataset(folder, files, "queries", lambda: _texts_of(dataset))
             if folder.qrels() is None:
-                rows = _read_dataset(folder, files, "qrels", lambda: tuple(dataset_qrels(dataset)))
-                official = rows or None
+                official = (
+                    _read_dataset(folder, files, "qrels", lambda: tuple(dataset_qrels(dataset))) or None
+                )
         except ConversionError as error:
             rejected.append(Rejected(error.path, error.line, error.reason, "file"))
     texts |= queries
@@ -216,52 +258,61 @@ def read_people(
     rows, rejected = [], list[Rejected]()
     for path in (folder.overrides(), folder.judgments() if _has_judgments(folder) else None):
         there = path if path is not None and (path.exists() or path.is_symlink()) else None
-        value, reasons = _read_optional(folder, files, there, "overrides", read_overrides_file)
+        value = _read_optional(folder, files, rejected, there, "overrides", read_overrides_file)
         accepted, refused = value or ((), [])
         rows.append(accepted)
-        rejected += [*reasons, *_refused(folder, there, refused)]
+        rejected += _refused(folder, there, refused)
     return rows[0], rows[1], rejected
 
 
 def _read_optional(
-    folder: TrackFolder, files: FileCache, path: Path | None, kind: str, read: Callable[[Path], T]
-) -> tuple[T | None, list[Rejected]]:
-    """Read a file that a track need not have: its value, or None and the reason.
-
-    Args:
-        kind: of reading, a key of the cache.
-    """
-    if path is None:
-        return None, []
+    folder: TrackFolder,
+    files: FileCache,
+    rejected: list[Rejected],
+    path: Path | None,
+    kind: str,
+    read: Callable[[Path], T],
+) -> T | None:
+    """Return the value of a file that a track need not have; else None, and the reason in `rejected`."""
     try:
-        if dangling := dangling_link(path):
+        if path is not None and (dangling := dangling_link(path)):
             raise ConversionError(path, None, dangling)
-        return files.get(kind, path, read), []
+        return None if path is None else files.get(kind, path, read)
     except ConversionError as error:
-        return None, [Rejected(folder.shown(path), error.line, error.reason, "file")]
+        rejected.append(Rejected(folder.shown(path or folder.root), error.line, error.reason, "file"))
+    return None
 
 
 def whole_bank(folder: TrackFolder, paths: Sequence[Path]) -> Bank:
-    """Read all items of these files, whatever a grader asks about.
-
-    Raises:
-        ConversionError: they cannot be read.
-    """
+    """Read all items of these files, whatever a grader asks about."""
     return _read_bank(folder, FileCache(), paths)[0]
 
 
-def query_texts(folder: TrackFolder) -> dict[str, str]:
-    """Read query_id -> text of every query of the track, whether it has items or not.
+def read_bank_file(path: Path) -> tuple[tuple[Item, ...], dict[str, str], list[ConversionError]]:
+    """Read a bank file: items, texts of queries, and lines that are no items."""
+    blank: list[ConversionError] = []
+    try:
+        items = tuple(read_bank(path, blank.append))
+    except ConversionError as error:
+        if error.line is None:
+            raise
+        # A track without a folder links its files.
+        file = path.parent / path.readlink() if path.is_symlink() else path
+        mend = f"mend the line; `trecexam bank check {quoted(file)}` names all such lines"
+        raise ConversionError(path, error.line, f"{error.reason}; {mend}") from None
+    return items, {query.query_id: query.text for query in read_bank_queries(path)}, blank
 
-    Raises:
-        ConversionError: the queries cannot be read.
-    """
+
+def read_overrides_file(path: Path) -> tuple[tuple[tuple[int, HumanRating], ...], list[ConversionError]]:
+    """Read (line, rating) of each rating, and the errors of other lines."""
+    refused: list[ConversionError] = []
+    return tuple(read_overrides(path, refused.append)), refused
+
+
+def query_texts(folder: TrackFolder) -> dict[str, str]:
+    """Read query_id -> text of every query of the track, whether it has items or not."""
     path, dataset = folder.queries(), folder.config.track.dataset
-    texts: dict[str, str] = {}
-    if path is not None:
-        texts = read_queries_file(path)
-    elif dataset is not None:
-        texts = _texts_of(dataset)
+    texts = _read_queries(path) if path else _texts_of(dataset) if dataset else {}
     for bank in folder.bank(optional=True):
         with contextlib.suppress(ConversionError):
             for query in read_bank_queries(bank):
@@ -270,11 +321,7 @@ def query_texts(folder: TrackFolder) -> dict[str, str]:
 
 
 def _read_dataset(folder: TrackFolder, files: FileCache, kind: str, read: Callable[[], T]) -> T:
-    """Read a part of the dataset, which does not change while the settings are unchanged.
-
-    Raises:
-        ConversionError: the dataset cannot be read; the next call tries again.
-    """
+    """Read a part of the dataset once; where that fails, the next call tries again."""
     try:
         return files.get(f"dataset {kind}", folder.config_path, lambda _: read())
     except ConversionError:
@@ -286,14 +333,18 @@ def _texts_of(dataset: str) -> dict[str, str]:
     return {query.query_id: query.text for query in dataset_queries(dataset)}
 
 
+def _read_queries(path: Path) -> dict[str, str]:
+    return {query.query_id: query.text for query in converters.read(path, "queries")}
+
+
+def _read_qrels(path: Path) -> tuple[Qrel, ...]:
+    return tuple(converters.read(path, "qrels"))
+
+
 def _read_bank(
     folder: TrackFolder, files: FileCache, paths: Sequence[Path]
 ) -> tuple[Bank, dict[str, str], list[Rejected]]:
-    """Read the bank, the texts of its queries, and the lines that are no items.
-
-    Raises:
-        ConversionError: a file cannot be read, or an item id is in two files.
-    """
+    """Read the bank, texts of its queries, and lines that are no items, or raise a ConversionError."""
     items: list[Item] = []
     first: dict[str, str] = {}
     queries: dict[str, str] = {}
@@ -323,11 +374,7 @@ def _graded_bank(
     files: Sequence[Path],
     official: Sequence[Qrel] | None,
 ) -> tuple[Bank, list[Rejected]]:
-    """Return the part of the bank that is graded, and queries that are not evaluated.
-
-    Raises:
-        TrackError: nothing is graded.
-    """
+    """Return the graded part of the bank, and queries not evaluated; where none is, raise a TrackError."""
     if needs.bank and not files:
         # Runs, texts and judgments can be worked with all the same.
         return Bank(dict.fromkeys(sorted({*texts, *(row.query_id for row in official or ())}), ())), []

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic
-from trecexam.inputs.input_files import sha256_of
+from trecexam.files.stamps import sha256_of
 from trecexam.inputs.protected import refuse_protected
 from trecexam.results.text import plural
 from trecexam.version import __version__
@@ -104,11 +104,7 @@ def read_provenance(qrels: Path) -> Provenance | None:
 
 
 def provenance_notes(qrels: Path, shown: Path | str | None = None) -> tuple[str, ...]:
-    """Say whose labels a qrels file holds, in a line; () where no file beside it says so.
-
-    Args:
-        shown: the file as people see it; None for its path.
-    """
+    """Say whose labels a qrels file (`shown` to people) holds; () where no file beside it says so."""
     provenance = read_provenance(qrels)
     if provenance is None:
         return ()

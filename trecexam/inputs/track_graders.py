@@ -1,23 +1,28 @@
-"""The graders of a track by name: the kind, the settings and the files of each."""
+"""The graders of a track by name: the kind, the settings, the files and the measures of each."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trecexam.config import TrackConfig, effective, line_of_setting
 from trecexam.errors import ConfigError, LackingError, TrackError, did_you_mean
 from trecexam.folder import PROMPT_SUFFIXES, TrackFolder
 from trecexam.inputs.kind import Kind
 from trecexam.inputs.kinds import KINDS, kind_of_items
-from trecexam.inputs.measure_names import MeasureLike, Measures, listed
 
 if TYPE_CHECKING:
+    import ir_measures
+
     from trecexam.graders.prompts.model import Prompt
+
+#: A measure as people give it from Python: its name, or an ir_measures.Measure; one of these, or several.
+MeasureLike: TypeAlias = "str | ir_measures.Measure"
+Measures: TypeAlias = "MeasureLike | Sequence[MeasureLike]"
 
 #: The grader of a track that names none; people's ratings in its place are in overrides.tsv.
 ONLY = "rubric"
@@ -28,14 +33,7 @@ _WITHOUT_PROMPT = ("embedding", "recorded")
 
 
 def open_folder(root: Path | str, grader: str | None = None) -> TrackFolder:
-    """Open the folder of a track with the settings and files of one grader.
-
-    Args:
-        grader: its name; None for the first.
-
-    Raises:
-        TrackError, ConfigError: see `TrackFolder.open`; or there is no such grader.
-    """
+    """Open the folder of a track with the settings and files of one grader; None for the first."""
     return folder_of(TrackFolder.open(root), grader)
 
 
@@ -45,11 +43,7 @@ def grader_names(folder: TrackFolder) -> tuple[str, ...]:
 
 
 def split_measure(folder: TrackFolder, measure: str) -> tuple[str | None, str]:
-    """Split `NAME:MEASURE` into grader and measure; the grader is None where none is named.
-
-    Raises:
-        TrackError: there is no such grader, or two are named.
-    """
+    """Split `NAME:MEASURE` into grader (None where none is named) and measure, or raise a TrackError."""
     match = _GRADER_MEASURE.fullmatch(measure)
     if match is None:
         return None, measure
@@ -61,6 +55,22 @@ def split_measure(folder: TrackFolder, measure: str) -> tuple[str | None, str]:
     if name in names:
         reason = f" begins with two names of graders: write {rest}"
     raise TrackError(f"measure '{measure}'{reason}", path=folder.config_path)
+
+
+def listed(measures: Measures | None) -> list[MeasureLike] | None:
+    """Return one or several measures as a list, each as it was given; None for None."""
+    if measures is None:
+        return None
+    several = [measures] if isinstance(measures, str) or not isinstance(measures, Iterable) else [*measures]
+    if not several:
+        raise ValueError("measures: name at least one, or None for the track's own")
+    return several
+
+
+def names_of(measures: Measures | None) -> list[str] | None:
+    """Return the names of one or several measures, as ir_measures prints them; None for None."""
+    each = listed(measures)
+    return None if each is None else [str(measure) for measure in each]
 
 
 def own_measures(folder: TrackFolder, measures: Measures) -> list[MeasureLike]:
@@ -177,11 +187,7 @@ def _effective(folder: TrackFolder, name: str) -> TrackConfig:
 
 
 def _kind(folder: TrackFolder, name: str) -> Kind:
-    """Return the kind that a section declares by `kind`, by its name, or by its prompt.
-
-    Raises:
-        ConfigError: it declares none.
-    """
+    """Return the kind that a section declares by `kind`, name or prompt, or raise a ConfigError."""
     kinds, section = KINDS, folder.whole.graders[name]
     kind = name if section.kind is None else section.kind
     if kind in kinds:
@@ -204,17 +210,13 @@ def _kind(folder: TrackFolder, name: str) -> Kind:
 
 def _prompt_named(name: str) -> Prompt | None:
     """Return the published prompt of this name, in upper or lower case."""
-    from trecexam.graders.prompts.published import published
+    from trecexam.graders.prompts import published
 
     return {prompt_name.lower(): prompt for prompt_name, prompt in published().items()}.get(name.lower())
 
 
 def _people(folder: TrackFolder, name: str) -> str:
-    """Return the grader whose file of people's ratings counts for this one.
-
-    Raises:
-        ConfigError: there is no such grader, or it grades other things.
-    """
+    """Return the grader whose file of people's ratings counts for this one, or raise a ConfigError."""
     graders = folder.whole.graders
     other = graders[name].people or name
     reason = ""

@@ -33,11 +33,7 @@ def typed(what: str, text: str, most: int) -> str:
 
 
 def refuse_controls(what: str, text: str) -> None:
-    """Refuse characters that are invisible in a file or change the order of what is displayed.
-
-    Raises:
-        TrecexamError: there is such a character.
-    """
+    """Refuse characters that are invisible in a file or change the order of what is displayed."""
     control = CONTROLS.search(text) or ("\n" if "\n" in text else None)
     if control:
         raise TrecexamError(

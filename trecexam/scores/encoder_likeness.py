@@ -12,6 +12,8 @@ standard deviation.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,6 +27,8 @@ MIN_RUNS = 8
 ALPHA = 0.001
 #: Ranks that are compared, at most.
 MAX_RANKS = 20
+#: Passages that a run must have in all of its rankings: the agreement of fewer is chance.
+MIN_PASSAGES = 2 * MAX_RANKS
 #: Passages that are so many apart in the encoder's order of a ranking, at most, are compared.
 _NEAR = 3
 _NORMAL = 1.4826
@@ -51,14 +55,32 @@ def agreement(cosines: Floats) -> Floats:
     return mean
 
 
+def agreements_of_runs(cosines: Iterable[Floats]) -> Floats:
+    """Return the agreement of each run and query, shape (n_runs, n_queries).
+
+    A run with fewer passages than `MIN_PASSAGES`, or than half of the median run's, has NaN: chance moves its
+    mean further than that of the other runs.
+
+    Args:
+        cosines: of each query, see `agreement`; the first `MAX_RANKS` ranks are compared.
+    """
+    of_queries = [each[:, :MAX_RANKS] for each in cosines]
+    if not of_queries:
+        return np.empty((0, 0))
+    n_passages = np.sum([np.count_nonzero(~np.isnan(each), axis=1) for each in of_queries], axis=0)
+    agreements = np.stack([agreement(each) for each in of_queries], axis=1)
+    agreements[n_passages < max(MIN_PASSAGES, np.median(n_passages) / 2)] = np.nan
+    return agreements
+
+
 def runs_like_encoder(agreements: Floats) -> list[int]:
-    """The rows of the runs whose mean agreement is far above that of the median run, in order.
+    """Return the rows of the runs whose mean agreement is far above that of the median run, in order.
 
     The distance in units of the spread has a p-value: Student's t with n_runs - 1 degrees of freedom,
     one-sided, adjusted by Holm. A run is listed where that is below `ALPHA`.
 
     Args:
-        agreements: of shape (n_runs, n_queries), see `agreement`; NaN where a run has no ranking.
+        agreements: of shape (n_runs, n_queries), see `agreements_of_runs`; NaN where a run has no ranking.
     """
     from scipy.special import stdtr
 

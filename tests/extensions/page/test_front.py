@@ -78,9 +78,7 @@ def test_ratings_work_through_a_proxy_and_all_links_have_the_prefix(
     client = open_client(track, front=Front.of(f"{PUBLIC}/trec"))
     inner = "" if stripped else "/trec"
     headers = hosts(preserved)
-    paths = (
-        "/ /run/run0 /queries /query/q1 /query/q1/passage/q1-d00 /query/q1/item/q1~2F1 /judge /disagreements"
-    )
+    paths = "/ /run/run0 /queries /query/q1 /query/q1/passage/q1-d00 /query/q1/item/q1~2F1 /disagreements"
     for path in f"{paths} /section/holes /rejected /search?q=d00 /bank/q1 /who /nowhere".split():
         page = client.get(inner + path, headers=headers).text
         links = re.findall(r'(?:href|src|action|data-state|content)="(?:0; url=)?(/[^"]*)"', page)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -16,13 +15,11 @@ from rag_track import make_demo_with_two_graders
 from served import client_of, csrf_of, rows_of
 from starlette.testclient import TestClient
 from team import Team, users_file
-from worker_thread import Thread
 
 import trecexam
 from trecexam.cli.main import run
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
 from trecexam.extensions.page import urls
-from trecexam.extensions.page.judging import JudgeNext, look
 from trecexam.extensions.page.users import Users
 from trecexam.folder import TrackFolder
 
@@ -73,15 +70,6 @@ def test_the_first_page_is_the_table_of_all_graders(demo: Path, pages: TestClien
     )
 
 
-def test_the_joint_table_can_be_sorted_and_searched(pages: TestClient) -> None:
-    def runs(address: str) -> list[str]:
-        return re.findall(r'<th scope="row"[^>]*><a [^>]*><bdi>([^<]*)', pages.get(address).text)
-
-    assert runs("/?q=dense") == ["dense-rerank", "dense"]
-    assert runs("/?sort=run")[:2] == ["bm25", "bm25-rm3"]
-    assert runs("/?sort=-support:SupportF1")[0] == "rag-demo", "runs without a value are last"
-
-
 @pytest.mark.parametrize("grader", ["rubric", "support"])
 @pytest.mark.parametrize("page", LISTS)
 def test_each_grader_has_its_pages_and_the_header_links_to_the_same_page_of_others(
@@ -92,25 +80,6 @@ def test_each_grader_has_its_pages_and_the_header_links_to_the_same_page_of_othe
     assert here(answer.text) == [grader]
     expected = {name: f"/grader/{name}{page}" for name in ("rubric", "support")}
     assert header(answer.text) == {"All graders": "/", **expected}
-
-
-def test_urls_without_a_grader_are_those_of_the_first_grader(pages: TestClient) -> None:
-    assert here(pages.get("/").text) == ["All graders"]
-    assert here(pages.get("/queries").text) == ["rubric"]
-    assert header(pages.get("/queries").text)["support"] == "/grader/support/queries"
-    # Pages without a grader link to the leaderboards.
-    assert header(pages.get("/rejected").text)["support"] == "/grader/support"
-    assert here(pages.get("/rejected").text) == []
-
-
-def test_every_link_and_form_names_its_grader(pages: TestClient) -> None:
-    for page in ("/", "/queries", "/judge", "/query/q01", "/grader/support/queries", "/rejected", "/work"):
-        of = "support" if "support" in page else "rubric"
-        text = pages.get(page).text
-        links = set(re.findall(r'(?:href|action)="(/[^"?#]*)', text))
-        others = {link for link in links if not re.match(r"/$|/static/|/who|/work|/rejected|/grader/", link)}
-        assert not others - {page}
-        assert any(link.startswith(f"/grader/{of}/") for link in links)
 
 
 def test_links_stay_with_the_grader(pages: TestClient) -> None:
@@ -128,19 +97,10 @@ def test_links_stay_with_the_grader(pages: TestClient) -> None:
     assert any("/item/" in link for link in known)
 
 
-def test_the_leaderboard_of_a_grader_has_its_own_values(demo: Path, pages: TestClient) -> None:
-    with trecexam.open_track(demo) as track:
-        own = track["support"].leaderboard()
-    page = pages.get("/grader/support?sort=-SupportF1").text
-    assert re.findall(r'/grader/support/run/[^"]*"><bdi>([^<]*)', page) == [row.run for row in own.rows]
-    for row, shown in zip(own.rows, rows_of(page), strict=True):
-        assert any(cell.startswith(f"{row.scores['SupportF1'].mean:.3f}") for cell in shown)
-
-
 def _cells_of(pages: TestClient, grader: str) -> Iterator[dict[str, str]]:
     """Cells of a grader, as form fields."""
     view = pages.app.state.live.view.of(grader)  # type: ignore[attr-defined]
-    for query_id in view.query_ids:
+    for query_id in view.queries:
         state = view.query(query_id)
         for place, doc_id in enumerate(state.doc_ids):
             for _, item in state.asked(place):
@@ -191,29 +151,6 @@ def test_people_rate_for_each_grader_in_a_separate_file(track: Path, grader: str
             counting = {name: loaded[name].override.ratings().table.rows for name in shown}
         assert {name for name, rows in counting.items() if rows} == {grader}
     assert [path.name for path in track.glob("overrides*")] == [file]
-
-
-def test_each_grader_has_its_own_list_and_trail_for_judging(track: Path) -> None:
-    make = lambda: Thread(look, track)  # noqa: E731
-    with JudgeNext(track, make=make, rest=0) as judging, client_of(track, judging=judging) as pages:
-        addresses = {}
-        for grader in ("rubric", "support", "second"):
-            for _ in range(1000):
-                answer = pages.get(f"/grader/{grader}/judge")
-                if answer.status_code == 303:
-                    break
-                time.sleep(0.02)
-            addresses[grader] = answer.headers["location"]
-            assert addresses[grader].startswith(f"/grader/{grader}/judge?")
-        # Trails are separate: what was shown for one grader is not in the trail of another.
-        pages.get(addresses["rubric"])
-        page = pages.get(addresses["second"]).text
-        assert "judge-previous" not in page
-        assert 'action="/grader/second/override"' in page
-        assert header(page) == {
-            "All graders": "/",
-            **{name: f"/grader/{name}/judge" for name in ("rubric", "support", "second")},
-        }
 
 
 def test_assessors_judge_blind_for_each_grader(track: Path, tmp_path: Path) -> None:
@@ -281,18 +218,6 @@ def test_an_unknown_grader_is_reported(pages: TestClient) -> None:
     answer = pages.get("/grader/umbrela/queries")
     assert answer.status_code == 404
     assert "the graders are rubric, support" in words(answer.text)
-
-
-def test_a_grader_that_cannot_go_on_is_shown_with_the_reason(demo: Path, tmp_path: Path) -> None:
-    root = Path(shutil.copytree(demo, tmp_path / "demo"))
-    (root / "support.tsv").unlink()
-    with client_of(root) as pages:
-        page = pages.get("/")
-        assert page.status_code == 200
-        assert "support has no results now" in words(page.text)
-        assert "support.tsv" in words(page.text)
-        assert header(page.text) == {"All graders": "/", "rubric": "/grader/rubric"}
-        assert "support.tsv" in words(pages.get("/grader/support").text)
 
 
 def test_if_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path, tmp_path: Path) -> None:

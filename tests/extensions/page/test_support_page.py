@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,12 @@ from cited import make_cited_track, response, write_responses
 from scripted_server import Exchange, serving
 from served import client_of, csrf_of
 from starlette.testclient import TestClient
-from support import until
-from worker_thread import Thread
 
 pytest.importorskip("httpx2")
 
 from cited import judging
 
 import trecexam
-from trecexam.extensions.page.judging import JudgeNext, Wish, look
-from trecexam.extensions.page.marking import marked_support
 
 DOCS = ["q1-heat", "q1-cost", "q2-sea", "lost"]
 #: The grader's answer, which must be hidden before the first label of the person.
@@ -74,64 +70,39 @@ def track(cited_once: Path, tmp_path: Path) -> Path:
 
 
 #: Where people judge for the grader.
-JUDGE = "/grader/support/judge"
+JUDGE = "/grader/support/assess"
 
 
 @pytest.fixture
 def client(track: Path) -> Iterator[TestClient]:
-    make = lambda: Thread(look, track)  # noqa: E731
-    with JudgeNext(track, make=make, rest=0) as judging, client_of(track, judging=judging) as opened:
+    with client_of(track) as opened:
+        opened.post("/who", data={"who": "Ann", "csrf": csrf_of(opened)})
         yield opened
 
 
-def wait_until_listed(client: TestClient) -> None:
-    """Waits until the track is read and its list is made."""
-    state = client.app.state  # type: ignore[attr-defined]
-    state.live.reload()
-    wanted = state.judging.of(Wish(grader="support"))
-
-    def is_listed() -> bool:
-        version = state.live.view.version
-        queue = wanted.want(version)
-        return bool(queue.level and not queue.total and not queue.stale(version))
-
-    until(is_listed)
-
-
 def first(client: TestClient) -> str:
-    wait_until_listed(client)
+    """The address of the first passage to judge."""
     answer = client.get(JUDGE)
     assert answer.status_code == 303, answer.text
     return str(answer.headers["location"])
 
 
-def fields(page: str, *, undo: bool = False) -> dict[str, str]:
-    """The hidden fields of the labelling form, or of the undo form."""
-    forms = [
-        {
-            name: unescape(value)
-            for name, value in re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)
-        }
-        for form in re.findall(
-            r'<form method="post" action="/grader/support/override".*?</form>', page, re.DOTALL
-        )
-    ]
-    return next(form for form in forms if ("rating" in form) == undo)
+def fields(page: str, form: str = "rate-form") -> dict[str, str]:
+    """The hidden fields of the form that contains this text."""
+    forms = re.findall(r'<form method="post".*?</form>', page, re.DOTALL)
+    chosen = next(text for text in forms if form in text)
+    hidden = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', chosen)
+    return {name: unescape(value) for name, value in hidden}
 
 
 def send(client: TestClient, **form: str) -> Any:
     return client.post("/grader/support/override", data=form)
 
 
-def label(client: TestClient, address: str, rating: str, who: str = "Ann", **more: str) -> Any:
-    form = fields(client.get(address).text)
-    return send(client, **{"why": "so", **form, "who": who, "rating": rating, **more})
-
-
-def link(page: str, name: str) -> str:
-    found = re.search(rf'id="judge-{name}" rel="\w+" href="([^"]*)"', page)
-    assert found is not None
-    return unescape(found[1])
+def label(client: TestClient, address: str, *ratings: str, form: str = "rate-form", act: str = "") -> Any:
+    """Labels the sentences of a passage, or sends another form of its page."""
+    given = {f"item-{number}": rating for number, rating in enumerate(ratings, 1)}
+    return client.post(JUDGE, data={**fields(client.get(address).text, form), **given, "act": act})
 
 
 def overrides(track: Path) -> list[dict[str, str]]:
@@ -139,123 +110,41 @@ def overrides(track: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def sentence_of(page: str) -> str:
-    match = re.search(r'<strong dir="auto">(.*?)</strong>', page)
-    assert match is not None
-    return unescape(match[1])
+def sentences_of(page: str) -> list[str]:
+    return [unescape(text) for text in re.findall(r'<strong dir="auto">(.*?)</strong>', page)]
 
 
-def test_neither_run_nor_grader_is_visible_before_the_first_label(client: TestClient) -> None:
-    address, shown = first(client), set()
-    for _ in range(4):
+def test_sentences_are_judged_in_context_without_run_and_grader(client: TestClient, track: Path) -> None:
+    address, shown = first(client), list[str]()
+    for _ in range(3):
         answer = client.get(address)
         told = answer.text + address + str(answer.headers)
         assert not re.search("sysalpha|sysbeta", told)
-        # The three labels are only on the buttons and in the help.
-        assert [told.count(f"{word} support") for word in ("full", "partial", "no")] == [2, 2, 2]
-        assert 'class="rating' not in told
         assert ANSWER not in told
-        assert "The grader's label is shown after yours" in told
-        shown.add(sentence_of(answer.text))
-        address = client.get(link(answer.text, "next")).headers["location"]
-    assert shown == {"Both move heat.", "Pumps cost <i>time</i>.", "The sea is salt.", "Cats purr."}
-    assert address == JUDGE
-
-
-def test_the_sentence_is_in_context_next_to_the_passage_with_matches_highlighted(
-    client: TestClient,
-) -> None:
-    address = first(client)
-    while sentence_of(page := client.get(address).text) != "Pumps cost <i>time</i>.":
-        address = client.get(link(page, "next")).headers["location"]
-    assert '<span class="soft" dir="auto">Both move heat.</span>' in page
-    assert '<strong dir="auto">Pumps cost &lt;i&gt;time&lt;/i&gt;.</strong>' in page
-    assert '<span class="soft" dir="auto">Why?</span>' in page
-    assert "<mark>Pumps</mark> <mark>cost</mark> money." in page
-
-
-def test_a_label_is_saved_and_then_the_label_of_the_grader_is_shown(client: TestClient, track: Path) -> None:
-    one = first(client)
-    # Citations shared by two runs come first.
-    assert sentence_of(client.get(one).text) == "Both move heat."
-    answer = label(client, one, "0")
-    assert answer.status_code == 303
-    two = answer.headers["location"]
-    assert two not in {one, JUDGE}
-    page = client.get(two).text
-    assert "q1-heat: no support by Ann counts now." in page
-    (row,) = overrides(track)
-    assert (row["query_id"], row["doc_id"], row["rating"], row["who"]) == ("q1", "q1-heat", "0", "Ann")
-    back = client.get(link(page, "previous")).headers["location"]
-    assert back == one
-    page = client.get(back).text
-    assert 'Ann</bdi> says <span class="rating r0">no support</span>' in page
-    assert f'<span class="rating r1">partial support</span> <q dir="auto">{ANSWER}partial_support</q>' in page
+        asked = sentences_of(answer.text)
+        shown += asked
+        if "Pumps cost <i>time</i>." in asked:
+            assert '<span class="soft" dir="auto">Both move heat.</span>' in answer.text
+            assert '<span class="soft" dir="auto">Why?</span>' in answer.text
+        address = label(client, address, *["0"] * len(asked)).headers["location"]
+    assert "Everything is judged" in client.get(address).text
+    assert sorted(shown) == ["Both move heat.", "Cats purr.", "Pumps cost <i>time</i>.", "The sea is salt."]
+    assert {row["rating"] for row in overrides(track)} == {"0"}
+    assert {row["who"] for row in overrides(track)} == {"Ann"}
     live = client.app.state.live  # type: ignore[attr-defined]
-    assert live.wait_for(lambda one: one.view.others["support"].counts.human_cells == 1)
+    assert live.wait_for(lambda one: one.view.others["support"].counts.human_cells == 4)
     board = client.get("/").text
-    assert re.search(r"4 of 4 cells graded by openai tiny, 1 rated by people, 1 without a text", board)
+    assert re.search(r"4 of 4 cells graded by openai tiny, 4 rated by people, 1 without a text", board)
     assert f'href="{JUDGE}"' in board
-    # Another person does not see the label, but is told that it exists.
-    client.cookies.clear()
-    page = client.get(one).text
-    assert "Somebody labelled it already" in page
-    assert "says" not in page.partition('id="said-head"')[2].partition("<form")[0]
-    assert ANSWER not in page
-    assert first(client) != one
 
 
-def test_the_last_remaining_label_can_be_undone_too(client: TestClient, track: Path) -> None:
-    address = first(client)
-    while address != JUDGE:
-        last, address = address, label(client, address, "2").headers["location"]
-    wait_until_listed(client)
-    page = client.get(JUDGE).text
-    assert "No sentence is left to label" in page
-    assert "Of 5 sentences with a cited passage 1 has a passage without a text" in page
-    assert send(client, **fields(page, undo=True)).headers["location"] == last
-    assert [row["rating"] for row in overrides(track)][-2:] == ["2", ""]
-    assert "is withdrawn." in client.get(last).text
-
-
-def test_a_concurrent_label_is_not_overwritten_by_accident_and_not_revealed(
-    client: TestClient, track: Path
-) -> None:
+def test_the_last_label_can_be_undone(client: TestClient, track: Path) -> None:
     one = first(client)
-    stale = fields(client.get(one).text)
-    label(client, one, "2", who="Bob")
-    client.cookies.clear()
-    answer = send(client, **{**stale, "why": "w", "who": "Ann", "rating": "0"})
-    assert (answer.status_code, answer.headers["location"]) == (303, one)
-    page = client.get(one).text
-    assert "Your label was not saved: meanwhile Bob labelled it." in page
-    assert page.count("full support") == 2
-    assert [row["who"] for row in overrides(track)] == ["Bob"]
-    assert label(client, one, "0").status_code == 303
-    assert [row["who"] for row in overrides(track)] == ["Bob", "Ann"]
-
-
-def test_when_all_are_labelled_or_skipped_the_page_says_so_and_offers_the_skipped(client: TestClient) -> None:
-    address = first(client)
-    for number in range(3):
-        address = label(client, address, str(number)).headers["location"]
-    skipped = address
-    assert client.get(link(client.get(address).text, "next")).headers["location"] == JUDGE
-    wait_until_listed(client)
-    page = client.get(JUDGE).text
-    assert "but for those that you skipped" in page
-    assert "Show the 1 that were skipped" in page
-    assert client.post(f"{JUDGE}/again", data={"csrf": csrf_of(client)}).status_code == 303
-    assert first(client) == skipped
-
-
-def test_labelling_works_with_keys_1_2_3_and_without_javascript(client: TestClient) -> None:
-    page = client.get(first(client)).text
-    keys = re.findall(r'<button name="rating" value="(\d)"[^>]*aria-keyshortcuts="(\d)">(\w+)', page)
-    assert keys == [("2", "1", "full"), ("1", "2", "partial"), ("0", "3", "no")]
-    assert 'id="judge"' in page
-    assert 'id="rate-form"' in page
-    assert "/static/judge.js" in page
+    n_sentences = len(sentences_of(client.get(one).text))
+    following = label(client, one, *["2"] * n_sentences).headers["location"]
+    undone = label(client, following, form="Undo your last", act="withdraw")
+    assert undone.headers["location"] == one
+    assert [row["rating"] for row in overrides(track)] == ["2"] * n_sentences + [""] * n_sentences
 
 
 @pytest.mark.parametrize(
@@ -275,102 +164,10 @@ def test_labelling_works_with_keys_1_2_3_and_without_javascript(client: TestClie
 def test_malformed_forms_get_a_response_and_write_nothing(
     client: TestClient, track: Path, change: dict[str, str], status: int, text: str
 ) -> None:
-    form = fields(client.get(first(client)).text)
+    one = client.app.state.live.view.others["support"].query("q1")  # type: ignore[attr-defined]
+    doc_id = "q1-heat"
+    ((_, item),) = one.asked(one.place(doc_id))
+    form = {"csrf": csrf_of(client), "query": "q1", "doc": doc_id, "item": item.item_id, "seen": ""}
     answer = send(client, **{"who": "Ann", "why": "w", **form, "rating": "1", **change})
     assert (answer.status_code, text in answer.text) == (status, True)
     assert not (track / "overrides.support.tsv").exists()
-
-
-def test_a_track_without_support_has_no_link_and_no_page(
-    graded: Path, open_client: Callable[..., TestClient]
-) -> None:
-    client = open_client(graded)
-    board = client.get("/").text
-    assert "upport" not in board
-    assert client.get(JUDGE).status_code == 404
-    assert send(client, csrf=csrf_of(client), rating="1").status_code == 404
-
-
-def test_a_label_by_hand_in_overrides_tsv_counts(client: TestClient, track: Path) -> None:
-    one = first(client)
-    label(client, one, "2")
-    content = (track / "overrides.support.tsv").read_text()
-    client.cookies.clear()
-    (track / "overrides.support.tsv").unlink()
-    assert first(client) == one
-    (track / "overrides.support.tsv").write_text(content)
-    assert first(client) != one
-
-
-@pytest.mark.parametrize(
-    ("passage", "sentence", "marked"),
-    [
-        ("He sold 42 cars. It rained.", "42 cars were sold, not 4.", ["sold", "42", "cars"]),
-        ("A pump moves heat. It rained.", "A pump moves heat.", ["A pump moves heat"]),
-        ("Pumps cost money.", "Pumps cost time.", ["Pumps", "cost"]),
-        ("No word of it.", "Elephants sleep.", []),
-        ("", "Elephants sleep.", []),
-    ],
-)
-def test_the_sentence_or_else_the_shared_words_are_highlighted(
-    passage: str, sentence: str, marked: list[str]
-) -> None:
-    pieces = marked_support(passage, sentence)
-    assert [piece.text for piece in pieces if piece.is_marked] == marked
-    assert "".join(piece.text for piece in pieces) == passage
-
-
-def test_an_organizer_decides_if_people_disagree_on_a_sentence(client: TestClient, track: Path) -> None:
-    live = client.app.state.live  # type: ignore[attr-defined]
-    one = first(client)
-    form, text = fields(client.get(one).text), sentence_of(client.get(one).text)
-    agreement = "/grader/support/campaign/agreement"
-    assert text not in client.get(agreement).text
-    with trecexam.open_track(track) as loaded:
-        for who, rating in (("ada", 2), ("bob", 0)):
-            loaded["support"].override(
-                form["query"], form["doc"], rating, item=form["item"], who=who, why="read"
-            )
-    live.reload()
-    page = client.get(agreement).text
-    assert "1 of 1 are open" in page
-    assert text in unescape(page)
-    state = live.view.of("support").query(form["query"])
-    assert state.texts[state.place(form["doc"])] in unescape(page)
-    assert (
-        "<bdi>ada</bdi>: <strong>full support</strong>; <bdi>bob</bdi>: <strong>no support</strong>" in page
-    )
-    assert text not in unescape(client.get("/campaign/agreement").text), "these are of another grader"
-    decide = re.search(
-        r'<form method="post" action="/grader/support/campaign/adjudicate".*?</form>', page, re.DOTALL
-    )
-    assert decide is not None
-    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', decide[0]))
-    data = {name: unescape(value) for name, value in hidden.items()}
-    answer = client.post("/grader/support/campaign/adjudicate", data={**data, "rating": "1", "who": "eve"})
-    assert answer.status_code == 303
-    assert "partial support counts now, by your decision." in client.get(agreement).text
-    assert [row["rating"] for row in overrides(track)] == ["2", "0", "1"]
-
-
-def test_a_label_shown_before_the_reload_equals_the_one_after_it(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    live = client.app.state.live  # type: ignore[attr-defined]
-    one = first(client)
-    form = fields(client.get(one).text)
-    ours = live.view.query(form["query"])
-    with monkeypatch.context() as patched:
-        # The reader never gets to it.
-        patched.setattr(live._link, "send", lambda message: None)
-        label(client, one, "0")
-        shown = live.view.others["support"].query(form["query"])
-    assert shown.human[form["doc"], form["item"]].rating == 0
-    assert live.view.query(form["query"]).human == ours.human == {}
-    live._patches.clear()
-    live._looking = None
-    live.reload()
-    read = live.view.others["support"].query(form["query"])
-    assert read is not shown
-    assert (read.ratings == shown.ratings).all()
-    assert (read.labels, read.human) == (shown.labels, shown.human)

@@ -86,38 +86,6 @@ def test_the_stop_words_equal_those_of_nltk() -> None:
     assert {"the", "of", "shouldn't", "yourselves"} <= stop_words()
 
 
-@pytest.mark.parametrize(
-    ("stem", "words"),
-    [
-        # Examples of Porter's paper of 1980.
-        *[(stem, [word]) for word, stem in (
-            ("caresses", "caress"), ("ponies", "poni"), ("relational", "relat"), ("hopping", "hop"),
-            ("electricity", "electr"), ("adjustable", "adjust"), ("controlling", "control"))],
-        # Two letters are left alone; Porter's own rules take the s of them.
-        *[(word, [word]) for word in ("us", "is", "as", "uk", "by")],
-        # In four letters -ies and -ied leave -ie, not -i.
-        ("die", ["dies", "died", "dying"]), ("lie", ["lies", "lied", "lying"]),
-        ("tie", ["ties", "tied", "tying"]),
-        # Longer words leave -i, a final y after a consonant too, with or without a vowel before it.
-        ("fli", ["flies", "fly"]), ("tri", ["tries", "tried", "try"]), ("spi", ["spied", "spies", "spy"]),
-        # A y after a vowel stays.
-        ("enjoy", ["enjoy", "enjoys", "enjoyed", "enjoying"]), ("day", ["day", "days"]),
-        # The irregular forms that NLTK lists.
-        ("sky", ["sky", "skies"]), ("news", ["news"]), ("inning", ["inning", "innings"]),
-        ("outing", ["outing", "outings"]), ("canning", ["canning", "cannings"]), ("howe", ["howe"]),
-        ("proceed", ["proceed"]), ("exceed", ["exceed"]), ("succeed", ["succeed"]),
-        # -fulli and -logi are suffixes of step 2; -alli is removed first, then the step is applied again.
-        ("hope", ["hopefully"]), ("geolog", ["geology"]), ("theolog", ["theology"]),
-        ("sensat", ["sensationally"]),
-        # A word of a vowel and a consonant is short: an e comes back.
-        ("ale", ["aling"]),
-    ],
-)  # fmt: skip
-def test_stemming_equals_the_porter_stemmer_of_nltk(stem: str, words: list[str]) -> None:
-    """The rules of `nltk.stem.PorterStemmer` in its default mode, with which EXAM was published."""
-    assert {normalised(word) for word in words} == {stem}
-
-
 def test_the_prompt_with_a_key_rates_right_answers_1() -> None:
     prompt = published()["QuestionCompleteConcisePromptWithAnswerKey2"]
     item = Item("q1", "q1/1", "Where is the Louvre?", "question", ("Paris",))

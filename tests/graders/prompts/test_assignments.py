@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from converters.records import Item
 from trecexam.graders.prompts import published
-from trecexam.graders.prompts.assignments import read_labels, with_place
+from trecexam.graders.prompts.parsing import read_labels, with_place
 
 LABELS = ("support", "partial_support", "not_support")
 ITEM = Item("q", "q/1", "It is so.", "nugget")
@@ -60,14 +60,6 @@ def test_a_list_of_labels_is_read_in_any_formatting(answer: str) -> None:
 )
 def test_a_list_of_the_wrong_length_is_not_read(answer: str) -> None:
     assert read_labels(answer, 2, LABELS) is None
-
-
-def test_the_prompt_with_two_grades_has_no_partial_support() -> None:
-    prompt = published()["NuggetAssign2"]
-    labels = [label for label, _ in prompt.answers]
-    assert labels == ["support", "not_support"]
-    assert read_labels("['partial_support']", 1, labels) is None
-    assert prompt.read("partial_support", ITEM) == (None, "unparsed")
 
 
 def test_the_stored_answer_of_a_label_has_its_position_in_the_list() -> None:

@@ -73,11 +73,7 @@ def test_a_jinja_prompt_can_use_conditions_and_its_slots_are_detected(tmp_path: 
         ("p.toml", "template = 'x\n", r"p\.toml:1: this prompt is not valid TOML"),
         ("p.toml", "name = 'x'\n", "`template`: is missing; a prompt has template, name"),
         ("p.toml", "template = '{question} {context}'\ncolour = 1\n", "`colour`: no such setting;"),
-        (
-            "p.toml",
-            "template = '{question} {context}'\nparser = 'maybe'\n",
-            "`parser`: must be 'rating'",
-        ),
+        ("p.toml", "template = '{question} {context}'\nparser = 'maybe'\n", "`parser`: must be 'rating'"),
         ("p.toml", "template = '{question} {context}'\nmax_rating = 9\n", "`max_rating`"),
         ("p.toml", "template = '{question}'\n", "no place for the passage"),
         ("p.toml", "template = '{context}'\n", "asks about nothing"),

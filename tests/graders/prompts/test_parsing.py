@@ -9,9 +9,7 @@ from trecexam.graders.prompts.answer_key import UNANSWERABLE
 from trecexam.graders.prompts.parsing import (
     UNPARSED,
     read_answer,
-    read_final_score,
     read_rating,
-    read_support,
     read_yes_no,
 )
 
@@ -74,18 +72,6 @@ def test_punctuation_around_a_digit_changes_nothing(rating: int, lead: str, tail
     assert read_rating(f"{lead}{rating}{tail}", 5, LABELS) == (rating, "ok")
 
 
-@given(st.text(max_size=60))
-def test_any_text_is_read_and_ratings_stay_on_the_scale(answer: str) -> None:
-    for reading, best in (
-        (read_rating(answer, 5, LABELS), 5),
-        (read_rating(answer, 2), 2),
-        (read_final_score(answer), 3),
-        (read_yes_no(answer), 1),
-        (read_answer(answer), 1),
-    ):
-        assert reading == UNPARSED or (reading.status == "ok" and 0 <= (reading.rating or 0) <= best)
-
-
 def test_a_rating_above_the_maximum_of_a_smaller_scale_is_unparsed() -> None:
     assert read_rating("2", 2) == (2, "ok")
     assert read_rating("3", 2) == UNPARSED
@@ -104,59 +90,3 @@ def test_yes_and_no_are_read_from_the_first_word(answer: str, rating: int) -> No
 @pytest.mark.parametrize("answer", ["", "maybe", "The passage says yes", "1", "nope", "yesterday"])
 def test_neither_yes_nor_no_is_unparsed(answer: str) -> None:
     assert read_yes_no(answer) == UNPARSED
-
-
-@pytest.mark.parametrize(
-    ("answer", "rating"),
-    [("##final score: 3", 3), ("## final score: 0", 0), ("M: 2 T: 1\n##final score: 2", 2),
-     ("final score 1.", 1),
-     ("##final score: **2**", 2), ("M: 2 T: 2 ##final score: 2.", 2),
-     ("M: 1\n##final score: [2], because", 2), ("M: 1 ##final score: <2>", 2),
-     ("##final score: 1\n##final score: 3", 3), ("3", 3), ("Score: 2", 2)],
-)  # fmt: skip
-def test_the_final_score_of_umbrela_is_read(answer: str, rating: int) -> None:
-    assert read_final_score(answer) == (rating, "ok")
-
-
-@pytest.mark.parametrize(
-    "answer", ["##final score: 4", "##final score: 2.5", "##final score: 10", "M: 2 T: 3", ""]
-)
-def test_a_final_score_outside_the_scale_is_unparsed(answer: str) -> None:
-    assert read_final_score(answer) == UNPARSED
-
-
-@pytest.mark.parametrize(
-    ("answer", "rating"),
-    [
-        ("full_support", 2),
-        ("Full Support", 2),
-        ("``partial_support''", 1),
-        ("**No Support**: nothing of it is there.", 0),
-        ("Partial support.", 1),
-        ("The statement is not in full support.", None),
-        ("It doesn't have full support", None),
-        ("full_support or partial_support", None),
-        ("I think it has no support", 0),
-        ("There is no full support for it.", None),
-        ("The citation lacks full support", None),
-        ("This comes without partial support.", None),
-        # After a complete label comes a reason, which may contain "not".
-        ("partial_support\n\nThe citation does not mention the price, so it isn't full support.", 1),
-        ("**Full Support**. The citation doesn't contradict it.", 2),
-        ("Answer: no_support\nReason: it does not say so.", 0),
-        ("It says when, but not why.\n\n`partial_support`", 1),
-        ("full_support\nno_support", None),
-        ("Full support? Not at all.", None),
-        ("Full support: no. Partial support: yes.", None),
-        ("supported", None),
-        ("fully", None),
-        ("", None),
-    ],
-)
-def test_support_is_read_if_one_label_is_named_and_not_negated(answer: str, rating: int | None) -> None:
-    assert read_support(answer) == (rating, "ok" if rating is not None else "unparsed")
-
-
-@given(st.text(max_size=200))
-def test_any_answer_on_support_gives_a_rating_or_is_unparsed(answer: str) -> None:
-    assert read_support(answer).rating in {None, 0, 1, 2}

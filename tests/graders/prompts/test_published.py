@@ -14,15 +14,6 @@ from converters.records import Item
 from trecexam.errors import GraderError
 from trecexam.graders.prompts import DEFAULT, named, published
 
-QUESTION_RATING = """\
-Can the question be answered based on the available context? choose one:
-- 5: The answer is highly relevant, complete, and accurate.
-- 4: The answer is mostly relevant and complete but may have minor gaps or inaccuracies.
-- 3: The answer is partially relevant and complete, with noticeable gaps or inaccuracies.
-- 2: The answer has limited relevance and completeness, with significant gaps or inaccuracies.
-- 1: The answer is minimally relevant or complete, with substantial shortcomings.
-- 0: The answer is not relevant or complete at all.
-Question: {question} Context: {context}"""
 NUGGET_RATING = """\
 Given the context, evaluate the coverage of the specified key fact (nugget). Use this scale:
 - 5: Detailed, clear coverage.
@@ -32,56 +23,32 @@ Given the context, evaluate the coverage of the specified key fact (nugget). Use
 - 1: Minimally mentioned, largely inaccurate.
 - 0: Not mentioned at all.
 Key Fact: {nugget} Context: {context}"""
-QUESTION_ANSWER = (
-    "provide a complete and concise answer to the question based on the context. "
-    "Question: {question} Context: {context}"
-)
 NUGGET_EXTRACTION = (
     "Extract the passage from the text that best relates to the key fact (nugget), ensuring relevance and "
     "clarity. Key Fact: {nugget} Context: {context}"
-)
-SUN = (
-    "Instruction: Given a passage and a query, predict whether the passage includes an answer to the query "
-    'by producing either "Yes" or "No".\nQuery: {query}\nPassage: {passage}\nAnswer:'
-)
-FAGB = (
-    "Instruction: Indicate if the passage is relevant for the question. Respond with 'Yes' or 'No'.\n\n"
-    "Question: {query}\nPassage: {passage}\nAnswer:"
-)
-THOMAS = (
-    "Instruction: You are a search quality rater evaluating the relevance of passages. Given a query and a "
-    "passages, you must provide a score on an integer scale of 0 to 2 with the following meanings:\n"
-    "2 = highly relevant, very helpful for this query\n"
-    "1 = relevant, may be partly helpful but might contain other irrelevant content\n"
-    "0 = not relevant, should never be shown for this query\n\n"
-    "Query: {query}\nPassage: {passage}\nAnswer:"
-)
-HELM = (
-    "Instruction: Does the passage answer the query? Respond with 'Yes' or 'No'.\n\n"
-    "Query: {query}\nPassage: {passage}\nAnswer:"
 )
 VERIFICATION = (
     'For the question "{question}" the correct answer is "{correct_answer}". '
     'Is "{answer}" an equally correct response to this question? Answer yes or no.'
 )
 PRINTED = {
-    "QuestionSelfRatedUnanswerablePromptWithChoices": QUESTION_RATING,
     "NuggetSelfRatedPrompt": NUGGET_RATING,
-    "QuestionCompleteConciseUnanswerablePromptWithChoices": QUESTION_ANSWER,
-    "QuestionCompleteConcisePromptWithAnswerKey2": QUESTION_ANSWER,
-    "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2": QUESTION_ANSWER,
-    "AnswerVerification": VERIFICATION,
     "NuggetExtractionPrompt": NUGGET_EXTRACTION,
-    "Sun": SUN,
-    "FagB": FAGB,
-    "Thomas": THOMAS,
-    "HELM": HELM,
+    "AnswerVerification": VERIFICATION,
 }
-#: Too long to include here: the sha256 of their texts.
+#: First 40 digits of the sha256 of others, which are compared with the released texts where these are here.
 DIGESTS = {
-    "Sun_few": "60bb06788ee24ba545412b4e16bcfe52ba7060279bedb9d55bfbc5aef5a237ad",
-    "FagB_few": "489a74707f0669ba64d582f7dcc0eb8df57deae61b7c8a5ead1b27150eb69a23",
-    "UMBRELA": "c92537a4f97293dfe1fd5f3dccc3f7dea44e3ace65061a74dbf8afc833441546",
+    "QuestionSelfRatedUnanswerablePromptWithChoices": "60bc0484a8684d070b42397b03e16cb4ae36d23c",
+    "QuestionCompleteConciseUnanswerablePromptWithChoices": "9fbeedd3aac7dd8845b502858995c2b8a6c4c5c3",
+    "QuestionCompleteConcisePromptWithAnswerKey2": "9fbeedd3aac7dd8845b502858995c2b8a6c4c5c3",
+    "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2": "9fbeedd3aac7dd8845b502858995c2b8a6c4c5c3",
+    "Sun": "3106754cfc8bc00aac006cf0684dd7435bb7fcd2",
+    "Sun_few": "60bb06788ee24ba545412b4e16bcfe52ba706027",
+    "FagB": "76ec12894f373aa07a8f3493ede8d7b25c2f1608",
+    "FagB_few": "489a74707f0669ba64d582f7dcc0eb8df57deae6",
+    "Thomas": "844215bdc0ff6ae08bdc73407673110a3648f0e3",
+    "HELM": "a7229118382c62653c958326ed70f2e18a615755",
+    "UMBRELA": "c92537a4f97293dfe1fd5f3dccc3f7dea44e3ace",
 }
 RELEASED = {
     "Sun": "Sun",
@@ -103,8 +70,8 @@ def test_a_prompt_equals_the_printed_one_byte_for_byte(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DIGESTS)
-def test_a_long_prompt_is_unchanged_byte_for_byte(name: str) -> None:
-    assert hashlib.sha256(published()[name].template.encode()).hexdigest() == DIGESTS[name]
+def test_a_prompt_is_unchanged_byte_for_byte(name: str) -> None:
+    assert hashlib.sha256(published()[name].template.encode()).hexdigest()[:40] == DIGESTS[name]
 
 
 @pytest.mark.parametrize("name", RELEASED)

@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 from assigning import nuggets_in
-from cited import judging as judging_support
-from cited import make_cited_track, write_responses
-from erag_track import answer as answer_from_document
-from erag_track import erag_track
-from ragval import answer, judging, make_track, write_lines
+from cited import write_responses
+from ragval import write_lines
 from scripted_server import Exchange, Scripted, serving
 from support import write_run
 
@@ -104,20 +101,6 @@ def test_the_estimate_counts_every_call_of_a_prompt(
         assert estimated(root, capsys)["cells"] == 0
 
 
-@pytest.mark.parametrize("settings", [
-    '[track]\nunit = "response"\n', '[track]\npool = "both"\n', '[track]\npool = "citations"\n',
-    '[cells]\norder = "useful"\n'])  # fmt: skip
-def test_the_estimate_counts_the_calls_for_any_unit_of_responses(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: str
-) -> None:
-    with serving(supported) as server:
-        root = track(tmp_path / "track", server.url, prompt="NuggetAssign")
-        config = root / "trecexam.toml"
-        config.write_text(settings + config.read_text())
-        found = estimated(root, capsys)
-        assert calls_made(root, server) == found["calls"]
-
-
 @pytest.mark.parametrize(
     "prompt",
     [
@@ -144,29 +127,3 @@ def test_unreadable_lists_take_at_most_the_estimated_number_of_calls(
         # Of that one neither the list nor its nuggets, one by one, are sent again.
         calls = calls_made(root, server)
         assert calls == found["calls_at_most"] - 1 - len(nuggets_in(readable[0])) > found["calls"]
-
-
-@pytest.mark.parametrize(("citations", "calls"), [("first", 4), ("all", 5)])
-def test_the_estimate_of_support_counts_each_citation_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], citations: str, calls: int
-) -> None:
-    with serving(judging_support) as server:
-        root = make_cited_track(tmp_path / "track", server.url, citations=citations)
-        found = estimated(root, capsys)
-        assert (found["cells"], found["calls"]) == (calls, calls)
-        assert calls_made(root, server) == calls
-
-
-def test_the_estimate_counts_the_calls_of_graders_that_parse_free_text(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(judging) as server:
-        root = make_track(tmp_path / "judged", server.url)
-        write_lines(root / "runs" / "good.jsonl", [answer("k1", 5, 4), answer("k2", 4, 5)])
-        found = estimated(root, capsys)
-        assert (found["cells"], found["calls"]) == (4, 2)
-        assert calls_made(root, server) == 2
-    with serving(answer_from_document) as server:
-        root = erag_track(tmp_path / "erag", server.url)
-        found = estimated(root, capsys)
-        assert calls_made(root, server) == found["calls"] == found["calls_at_most"]

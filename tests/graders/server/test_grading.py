@@ -70,14 +70,9 @@ def test_the_number_of_concurrent_requests_equals_the_setting(make: Make, cells:
     ("text", "rating", "status"),
     [
         ("4", 4, "ok"),
-        ("Rating: 3", 3, "ok"),
-        ('{"answer": "5"}', 5, "ok"),
-        ('```json\n{"rating": 2}\n```', 2, "ok"),
         ("<think>\n1 or 4? Rather 4.\n</think>\n\n4", 4, "ok"),
         ("It depends on what is meant.", None, "unparsed"),
         ("", None, "unparsed"),
-        ("unanswerable", 0, "ok"),
-        ('{"answer": {"a": [1]}}', None, "unparsed"),
     ],
 )
 def test_answers_are_parsed_leniently_and_stored_unchanged(
@@ -122,18 +117,14 @@ ALL = {"4": 0.5, "5": 0.2, "3": 0.1, "2": 0.1, "1": 0.05, "0": 0.04, "Rating": 0
         (chat_logprobs({"4": 0.5, "5": 0.2}), None),
         # Fewer than requested, but nothing of weight is missing.
         (chat_logprobs({"4": 0.9, "5": 0.099}), [0, 0, 0, 0, 0.9, 0.099]),
-        ({"content": []}, None),
         ({"content": None}, None),
         ({"content": [{"token": "4"}]}, None),
         ({"content": [{"token": "4", "top_logprobs": [{"token": "4", "logprob": "x"}]}]}, None),
         ({"content": [{"token": "4", "top_logprobs": [{"token": "4", "logprob": 3.0}]}]}, None),
-        ({"content": [{"token": "4", "top_logprobs": None}]}, None),
         ({"content": [{"token": "4", "top_logprobs": [{"token": "4", "logprob": -(10**400)}]}]}, None),
         (chat_logprobs({"4": 0.999}, token=4), None),
-        (chat_logprobs({"4": 0.999}, token=None), None),
         ({"content": [{"token": "4", "top_logprobs": [{"token": "4", "logprob": float("nan")}]}]}, None),
         ("junk", None),
-        (None, None),
     ],
 )
 def test_probabilities_are_stored_if_complete(
@@ -187,20 +178,6 @@ def test_sglang_gets_the_permitted_answers_as_a_regular_expression(
     permitted = [text for text in ("5", "0", "6", "55", "") if re.fullmatch(restricted["regex"], text)]
     assert permitted == ["5", "0"]
     assert "regex" not in free
-
-
-def test_refused_log_probabilities_are_not_requested_again(make: Make, cells: list[Cell]) -> None:
-    def script(exchange: Exchange) -> None:
-        if "logprobs" in exchange.body:
-            exchange.fail(400, "Requested sample logprobs of 20, which is greater than max allowed: 5")
-        else:
-            exchange.say()
-
-    with serving(script) as server:
-        grader = make(server.url, concurrency=1)
-        for part in (cells[:3], cells[3:6]):
-            assert len(graded(grader, part)) == 3
-    assert ["logprobs" in body for body in server.bodies] == [True, *[False] * 6]
 
 
 def test_fields_that_a_server_does_not_know_are_omitted_or_renamed(make: Make, cells: list[Cell]) -> None:
@@ -308,6 +285,8 @@ def test_answers_are_returned_before_later_cells_are_created(make: Make) -> None
 def test_invalid_settings_are_rejected(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(GraderError, match="needs `base_url`"):
         make(None)
+    with pytest.raises(GraderError, match="needs `price_in` and `price_out`"):
+        make("http://a/v1", budget=3.0)
     with pytest.raises(GraderError, match="needs `model`"):
         make("http://a/v1", model=None)
     with pytest.raises(GraderError, match="`structured` holds a server's"):
@@ -317,14 +296,11 @@ def test_invalid_settings_are_rejected(make: Make, monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("TEST_KEY")
     with pytest.raises(GraderError, match="the environment variable TEST_KEY is not set"):
         list(make("http://a/v1").grade([]))
-    monkeypatch.setenv("TEST_KEY", "two words")
-    with pytest.raises(GraderError, match="TEST_KEY holds no key") as caught:
-        list(make("http://a/v1").grade([]))
-    assert "two" not in str(caught.value)
-
-
-def test_identities_are_canonical_json(make: Make) -> None:
-    assert json.loads(identity_json(make("http://a/v1").identity))["grader"] == "openai"
+    for key in ("two words", "four"):
+        monkeypatch.setenv("TEST_KEY", key)
+        with pytest.raises(GraderError, match="TEST_KEY holds no key of 5 or more plain") as caught:
+            list(make("http://a/v1").grade([]))
+        assert key[:3] not in str(caught.value)
 
 
 VERIFIED = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"

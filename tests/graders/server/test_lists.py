@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -249,25 +248,6 @@ def test_an_added_nugget_is_requested_alone_and_nothing_is_requested_twice(tmp_p
         assert not server.seen
     with trecexam.open_track(root) as track:
         assert track.status()["stored_grades"] == 39
-
-
-def test_an_estimate_counts_ten_nuggets_as_one_call(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with serving(assign) as server:
-        root = nugget_track(tmp_path / "track", server.url, nuggets=12, extra="max_new_tokens = 100\n")
-        assert run(["watch", str(root), "--estimate"]) == 0
-        header, row = capsys.readouterr().out.splitlines()
-        estimated = dict(zip(header.split("\t"), row.split("\t"), strict=True))
-        assert not server.bodies
-        assert run(["watch", str(root), "--once"]) == 0
-        assert len(server.bodies) == 6
-    assert (estimated["cells"], estimated["calls"]) == ("36", "6")
-    assert int(estimated["tokens_out"]) == 3 * (8 * 10 + 8 * 2)
-    # Each list twice, then each nugget of it.
-    assert int(estimated["tokens_out_at_most"]) == 100 * 3 * ((2 + 10) + (2 + 2))
-    words = sum(len(prompt) for prompt in server.seen)
-    assert math.isclose(int(estimated["tokens_in"]), words / 4, rel_tol=0.3)
 
 
 def test_a_budget_that_lists_could_exceed_stops_before_them(tmp_path: Path) -> None:

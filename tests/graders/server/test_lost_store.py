@@ -74,16 +74,6 @@ def test_a_lost_store_is_reported_with_the_number_of_cells_and_nothing_is_reques
     assert len(server.bodies) == 2 * asked
 
 
-def test_a_restored_store_is_used_silently(paid_track: Path, server: Scripted, tmp_path: Path) -> None:
-    asked = len(server.bodies)
-    shutil.copy(paid_track / ".trecexam" / "grades.sqlite", tmp_path / "kept")
-    lose_store(paid_track)
-    assert run(["watch", str(paid_track), "--once"]) == 2
-    shutil.copy(tmp_path / "kept", paid_track / ".trecexam" / "grades.sqlite")
-    assert run(["watch", str(paid_track), "--once"]) == 0
-    assert len(server.bodies) == asked
-
-
 def test_an_older_copy_of_the_store_is_reported_before_paying_again(
     paid_track: Path, server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -137,16 +127,6 @@ def test_if_grading_is_free_a_lost_store_is_made_again(
     assert outputs(graded) == before
     assert run(["watch", str(graded), "--once"]) == 0
     assert "nothing new" in capsys.readouterr().err
-
-
-def test_a_daemon_reports_a_lost_store_and_waits(paid_track: Path, server: Scripted) -> None:
-    asked = len(server.bodies)
-    lose_store(paid_track)
-    lines: list[str] = []
-    daemon = Daemon(paid_track, poll=True, settle=0, log=lines.append, look_ended=lambda why: daemon.stop())
-    daemon.run()
-    assert any(ASK in line and "cannot go on" in line for line in lines)
-    assert len(server.bodies) == asked
 
 
 @pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 2)])

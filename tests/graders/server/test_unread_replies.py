@@ -142,15 +142,6 @@ def test_retry_errors_keeps_unread_replies_where_others_can_be_read(
     assert len(server.bodies) == CELLS
 
 
-def test_one_readable_reply_among_the_first_is_enough(
-    track: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
-) -> None:
-    server.script = lambda exchange: exchange.say("4" if exchange.number == FIRST else REPLY)
-    said = watched(capsys, track, status=0)
-    assert f"{CELLS - 1} unparsed" in said
-    assert len(server.bodies) == CELLS
-
-
 def test_a_small_track_of_unread_replies_has_no_scores_either(
     tmp_path: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scripted_server import serving
-from support import HashGrader
 
 import trecexam
 from trecexam.cli.main import run
@@ -61,17 +59,6 @@ def test_the_manifest_has_the_usage_of_this_update_and_in_total(track: MakeTrack
     assert found["total"]["requests"] == asked + 2 == len(server.bodies)
 
 
-def test_the_usage_of_a_server_that_counts_no_tokens_is_estimated(track: MakeTrack) -> None:
-    content = b'{"choices": [{"message": {"content": "4"}}]}'
-    with serving(lambda exchange: exchange.send(200, content)) as server:
-        root = track(server.url)
-        assert run(["watch", str(root), "--once"]) == 0
-    total = usage(root)["total"]
-    assert total["requests"] == len(server.bodies)
-    assert total["tokens_in"] > 100 * total["requests"]
-    assert total["cost"] is None
-
-
 def test_paid_but_useless_answers_count_too(make: Make, cells: list[Any]) -> None:
     content = b'{"choices": [], "usage": {"prompt_tokens": 70, "completion_tokens": 500}}'
     with serving(lambda exchange: exchange.send(200, content)) as server:
@@ -81,8 +68,8 @@ def test_paid_but_useless_answers_count_too(make: Make, cells: list[Any]) -> Non
     assert grader.meter.used == Usage(4, 4 * 70, 4 * 500)
 
 
-@pytest.mark.parametrize("number", ["-1", str(10**40), '"many"'])
-def test_impossible_token_counts_are_replaced_by_an_estimate(track: MakeTrack, number: str) -> None:
+@pytest.mark.parametrize("number", ["null", "-1", str(10**40), '"many"'])
+def test_token_counts_that_are_missing_or_impossible_are_estimated(track: MakeTrack, number: str) -> None:
     counted = f'{{"prompt_tokens": {number}, "completion_tokens": {number}}}'
     content = f'{{"choices": [{{"message": {{"content": "4"}}}}], "usage": {counted}}}'.encode()
     with serving(lambda exchange: exchange.send(200, content)) as server:
@@ -90,7 +77,8 @@ def test_impossible_token_counts_are_replaced_by_an_estimate(track: MakeTrack, n
         assert run(["watch", str(root), "--once"]) == 0
     total = usage(root)["total"]
     assert total["requests"] == len(server.bodies)
-    assert 0 < total["tokens_in"] < 10**6
+    assert 100 * total["requests"] < total["tokens_in"] < 10**6
+    assert total["cost"] is None
 
 
 def test_an_estimate_sends_no_request_and_needs_no_key(
@@ -125,59 +113,6 @@ def test_an_estimate_uses_observed_answer_lengths_and_counts_only_new_cells(
     assert int(found["cells"]) > 0
     assert int(found["tokens_out"]) == 3 * int(found["cells"])
     assert "set `price_in`" in capsys.readouterr().err or found["cost"] in {"", "None", "-"}
-
-
-@pytest.mark.slow
-def test_an_estimate_without_token_counts_has_cells_and_a_measured_time(
-    small_track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("sentence_transformers")
-    assert run(["watch", str(small_track), "--estimate"]) == 0
-    printed = capsys.readouterr()
-    # 3 queries with 12 passages in the pool, 4 items each; the sample's parts are 1, 4, 16 and the other 15.
-    assert printed.out.splitlines()[1].split("\t")[0] == "144"
-    assert re.search(
-        r"grading would take about \d+ (s|minutes): a sample took "
-        r"\d+\.\d s until the first passage, then \d+\.\d s for (16|60|64) cells "
-        r"of (4|15|16) passages\n",
-        printed.err,
-    )
-    with trecexam.open_track(small_track) as track:
-        assert track.status()["stored_grades"] == 0
-        taken = track.grading.estimate_time()
-    assert taken is not None
-    assert taken.seconds == pytest.approx(taken.start + 144 * taken.pace / taken.cells)
-
-
-def test_no_time_is_measured_if_grading_may_cost_or_nothing_is_to_do(
-    track: MakeTrack, graded: Path, hash_grader: HashGrader, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with serving() as server:
-        root = track(server.url)
-        with trecexam.open_track(root) as opened:
-            assert opened.grading.estimate_time() is None
-        assert server.bodies == []
-    with trecexam.open_track(root, grader=hash_grader) as opened:
-        assert opened.grading.estimate_time() is None
-    assert not hash_grader.asked
-    assert run(["watch", str(graded), "--estimate"]) == 0
-    assert "would take" not in capsys.readouterr().err
-
-
-def test_a_grader_that_cannot_run_has_cells_and_no_time(
-    small_track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("transformers")
-    empty = small_track / "model"
-    empty.mkdir()
-    (empty / "config.json").write_text('{"model_type": "t5"}')
-    (empty / "model.safetensors").write_bytes(b"no weights")
-    (small_track / "trecexam.toml").write_text('[grader]\nname = "seq2seq"\nmodel = "model"\n')
-    status = run(["watch", str(small_track), "--estimate"])
-    printed = capsys.readouterr()
-    assert status == 0, printed.err
-    assert printed.out.splitlines()[1].startswith("144\t")
-    assert "no time can be measured here: " in printed.err
 
 
 def test_two_exceeded_limits_are_both_reported(track: MakeTrack, capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,11 +156,6 @@ def test_grading_stops_before_a_budget_is_exceeded_and_resumes_when_it_is_raised
         (root / "trecexam.toml").write_text(config)
         assert run(["watch", str(root), "--once"]) == 0
     assert set(server.seen.values()) == {1}
-
-
-def test_a_budget_in_money_needs_prices(make: Make) -> None:
-    with pytest.raises(GraderError, match="needs `price_in` and `price_out`"):
-        make("http://a/v1", budget=3.0)
 
 
 def test_a_limit_is_passed_by_what_was_used_and_is_on_its_way() -> None:

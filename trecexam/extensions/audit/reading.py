@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,11 +14,11 @@ import numpy as np
 import converters
 from converters.arrow import strings
 from converters.label_table import read_teams
-from converters.records import judgment
 from converters.unpacking import without_ending
 from trecexam.errors import TrecexamError
 from trecexam.extensions.audit.records import DEPTH, AuditInputs, Rows, Side
 from trecexam.inputs.dropped_runs import equal_runs, name_runs
+from trecexam.inputs.official import judged_labels
 from trecexam.inputs.sources import provenance_notes
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores.columns import UNJUDGED, Judged, Ranked, rows_at_ranks
@@ -49,7 +50,7 @@ def read_inputs(
     """
     if len(qrels) not in (1, 2):
         raise TrecexamError(f"{len(qrels)} --qrels were given: give one or two")
-    labels = [_labels(path) for path in qrels]
+    labels = [judged_labels(converters.read(path, "qrels")) for path in qrels]
     common = sorted(set.intersection(*map(set, labels)))
     if not common:
         raise TrecexamError("the two --qrels have no query in common: are both files for the same track?")
@@ -61,16 +62,19 @@ def read_inputs(
     ]
     larger = _larger(qrels, labels, notes) if len(labels) == 2 else None
     files = list(dict.fromkeys(_run_files(runs, notes)))
-    reader = _Reader(labels, common, files)
+    with _each_warning_once():
+        reader = _Reader(labels, common, files)
+        missing = [query for query in common if query not in reader.answered]
+        if missing and reader.names:
+            reader = _Reader(labels, [query for query in common if query in reader.answered], files)
     if not reader.names:
         for error in reader.rejected:
             raise error
         raise TrecexamError(
             f"no run ranks anything for the {plural(len(common), 'judged query')}: check --runs"
         )
-    if missing := [query for query in common if query not in reader.answered]:
+    if missing:
         notes.append(f"left out {plural(len(missing), 'judged query')} for which no run ranks anything")
-        reader = _Reader(labels, [query for query in common if query in reader.answered], files)
     judge_ranking = None if judge_run is None else converters.read(judge_run, "run")
     judge_rows = None if judge_ranking is None else (judge_ranking.name, reader.rows_of(judge_ranking)[0])
     named = name_runs(reader.names, Path(os.path.commonpath([path.parent for path in reader.names])))
@@ -104,6 +108,24 @@ def read_inputs(
     )
 
 
+@contextmanager
+def _each_warning_once() -> Iterator[None]:
+    """Log each warning about a file once, though a run may be read several times."""
+    seen: set[str] = set()
+
+    def is_new(record: logging.LogRecord) -> bool:
+        n_seen = len(seen)
+        seen.add(record.getMessage())
+        return len(seen) > n_seen
+
+    logger = logging.getLogger("converters")
+    logger.addFilter(is_new)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_new)
+
+
 def _larger(qrels: Sequence[Path], labels: Sequence[Labels], notes: list[str]) -> int | None:
     """Return the index of the file that contains the other's labels, with a note; None where neither does."""
     flat = [
@@ -128,17 +150,6 @@ def _with_kind(error: converters.ConversionError, path: Path) -> converters.Conv
             reason = f"{error.reason}; the file looks like {kind}{hint}"
             return converters.ConversionError(error.path, error.line, reason)
     return error
-
-
-def _labels(path: Path) -> Labels:
-    """The labels in a file; a passage with several labels (one per subtopic) gets the highest."""
-    labels: dict[str, dict[str, int]] = {}
-    for row in converters.read(path, "qrels"):
-        label = judgment(row.relevance)
-        if label is not None:
-            of_query = labels.setdefault(row.query_id, {})
-            of_query[row.doc_id] = max(label, of_query.get(row.doc_id, label))
-    return labels
 
 
 def _run_files(paths_given: Iterable[Path], notes: list[str]) -> Iterator[Path]:

@@ -17,11 +17,12 @@ from trecexam.errors import ConfigError, TrecexamError
 from trecexam.extensions.autojudge.settings import Endpoint, as_toml, track_settings
 from trecexam.files.atomic import make_folder, replace
 from trecexam.folder import TrackFolder
+from trecexam.grades import grading
 from trecexam.grades.diagnostics import grades_notes
 from trecexam.grades.evaluation import values_of_runs
 from trecexam.grades.loaded_track import LoadedTrack
-from trecexam.grades.missing_banks import lacks_bank
 from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.missing_banks import lacks_bank
 from trecexam.outputs.update import update
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores.columns.measures.cover import NUGGET_SCORES
@@ -187,7 +188,7 @@ def _refuse_to_ask(loaders: OpenTrack) -> None:
         if lacks_bank(loaders[name].folder, loaders.files) and loaders[name].folder.config.has_writer:
             raise TrecexamError(f"{name}: its test bank is not written yet, {why}")
     for name, each in loaders.load().graded_tracks.items():
-        estimate = loaders[name].estimate(each)
+        estimate = grading.estimate(loaders[name], each)
         if estimate.cells and estimate.tokens_in is not None:
             raise TrecexamError(f"{name}: no answer is stored for {plural(estimate.cells, 'cell')}, {why}")
 

@@ -15,8 +15,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.override.overriding import QueryToRate, seen_token, take
 from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.judging_scale import JudgingScale
-from trecexam.grades.overrides import REFUSED, takes_back
+from trecexam.inputs.overrides import REFUSED, JudgingScale, takes_back
 
 #: The reasons in the file if no reason is requested.
 JUDGED, WITHDRAWN = "judged", "withdrawn"
@@ -58,17 +57,19 @@ class PersonalJudgment(NamedTuple):
         return self.status == "cannot"
 
 
-def asked_items(judging: JudgingSection, items: Sequence[Item]) -> tuple[str, ...]:
+def asked_items(
+    judging: JudgingSection, scale: JudgingScale | None, items: Sequence[Item]
+) -> tuple[str, ...]:
     """The item_ids to judge on each passage of a query; "" is the whole passage.
 
-    With a scale the passage as a whole is judged, and with `whole_passage = false` its items; without one its
-    items, and with `whole_passage = true` the passage as a whole last. Where there is no item that people
-    could be asked about, it is the passage as a whole.
+    With a scale of judgments the passage as a whole is judged, and with `whole_passage = false` its items;
+    without one its items, and with `whole_passage = true` the passage as a whole last. Where there is no item
+    that people could be asked about, it is the passage as a whole.
     """
     of_items = tuple(item.item_id for item in items if item.kind != QUERY)
     if not of_items:
         return ("",)
-    if judging.scale is not None:
+    if scale is not None:
         return of_items if judging.whole_passage is False else ("",)
     return (*of_items, "") if judging.whole_passage else of_items
 

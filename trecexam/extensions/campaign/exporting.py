@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+import converters
 from converters.errors import ConversionError
 from converters.fields import column
 from converters.ir_dataset import dataset_qrels
@@ -23,10 +24,9 @@ from trecexam.files import atomic
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.judging_scale import JudgingScale, judging_scale
-from trecexam.grades.overrides import UNDECIDED, Overrides
 from trecexam.grades.rejected import rejected_rows
-from trecexam.inputs.input_files import read_overrides_file, read_qrels_file
+from trecexam.inputs.inputs import read_overrides_file
+from trecexam.inputs.overrides import UNDECIDED, JudgingScale, Overrides, judging_scale
 from trecexam.inputs.protected import refuse_folder
 from trecexam.inputs.typed_text import MAX_WHO, refuse_controls, typed
 from trecexam.scores.labels import labels
@@ -133,7 +133,9 @@ def _scale_of(folder: TrackFolder) -> JudgingScale | None:
     """Return the track's scale of judgments, by its files as they are now."""
     path, dataset = folder.qrels(), folder.config.track.dataset
     try:
-        official = read_qrels_file(path) if path else tuple(dataset_qrels(dataset)) if dataset else ()
+        official = tuple(
+            converters.read(path, "qrels") if path else dataset_qrels(dataset) if dataset else ()
+        )
     except ConversionError:
         # Such a file counts nowhere: the update names what is wrong with it.
         official = ()

@@ -65,7 +65,8 @@ def judging_progress(track: GradedTrack) -> Progress:
         TrecexamError: the plan cannot be read.
     """
     plan, opinions = read_plan(track.folder) or JudgingPlan(()), opinions_of(track)
-    items_by_query = {q: asked_items(track.config.judging, items) for q, items in track.bank.items.items()}
+    judging, scale = track.config.judging, track.judging_scale
+    items_by_query = {q: asked_items(judging, scale, items) for q, items in track.bank.items.items()}
     topics, assessors = [], []
     for name, tasks in plan.by_assessor.items():
         by_topic: dict[str, list[PlannedTask]] = {}

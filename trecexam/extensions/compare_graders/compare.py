@@ -13,7 +13,7 @@ from trecexam.features.agreement.agreement import NothingInCommonError, agreemen
 from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.paired_scores import NothingToCompareError
 from trecexam.grades.open_track import GraderView
-from trecexam.inputs.measure_names import Measures
+from trecexam.inputs.track_graders import Measures
 from trecexam.results.notes import CHANGES, Note
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value

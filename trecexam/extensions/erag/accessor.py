@@ -10,16 +10,15 @@ from trecexam.extensions.erag.erag import EragRequest, erag_grader, from_model, 
 from trecexam.extensions.erag.evaluation import ALWAYS, FILES, Evaluation
 from trecexam.extensions.erag.labels import OUTPUTS
 from trecexam.extensions.erag.metrics import Metric
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing.create import writing_purse
+from trecexam.grades import grading
 from trecexam.grades.grading import Progress
-from trecexam.grades.grading_time import measure_time
-from trecexam.grades.lost_grades import refuse_lost_grades
 from trecexam.grades.open_track import GraderView, OpenTrack
-from trecexam.inputs.measure_names import Measures, names_of
 from trecexam.inputs.protected import refuse_folder
+from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.track_groups import Group
 
 
@@ -95,10 +94,10 @@ class EragAccessor(Group):
         with OpenTrack(folder) as loaders:
             loader = GraderView(loaders, folder, erag_grader(folder, request))
             track = load(loader, request).track
-            estimate = loader.grading.estimate(track)
+            estimate = grading.estimate(loader, track)
             if not timed or estimate.time is not None:
                 return estimate
-            return estimate._replace(time=measure_time(loader, track))
+            return estimate._replace(time=grading.measure_time(loader, track))
 
 
 def _by_model(
@@ -113,13 +112,13 @@ def _by_model(
         loader = GraderView(loaders, folder, erag_grader(folder, request), purse)
         loaded, graded = load(loader, request), None
         if loaded.missing:
-            with TrackLock(folder.lock_path):
-                refuse_lost_grades(loader)
+            with track_lock(folder.lock_path):
+                grading.refuse_lost_grades(loader)
                 loaders.open_to_write()
                 loaded = load(loader, request)
-                track, graded = loader.grade(loaded.track, progress, stop, only=loaded.only)
+                track, graded = grading.grade(loader, loaded.track, progress, stop, only=loaded.only)
                 loaded = replace(loaded, track=track)
-        return from_model(loaded, graded, loader.grading.usage())
+        return from_model(loaded, graded, grading.usage(loader))
 
 
 def _path(path: Path | str | None) -> Path | None:

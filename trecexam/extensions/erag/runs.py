@@ -14,7 +14,7 @@ from trecexam.folder import TrackFolder
 from trecexam.results.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.inputs.track_inputs import TrackInputs
+    from trecexam.inputs.inputs import TrackInputs
 
 
 def check_runs(folder: TrackFolder, track: TrackInputs) -> None:

@@ -24,7 +24,7 @@ from trecexam.graders import Grader
 from trecexam.grades.grading import Progress
 from trecexam.grades.official import why_unjudged
 from trecexam.grades.open_track import OpenTrack
-from trecexam.inputs.measure_names import Measures, names_of
+from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.frames import Framed, Library
 from trecexam.results.notes import LOST, Note, ranked
 from trecexam.scaffold import Sources, make_track

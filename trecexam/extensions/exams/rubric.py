@@ -17,9 +17,8 @@ from trecexam.extensions.exams.responses import from_track, item_names
 from trecexam.extensions.exams.results import ExamFit, told
 from trecexam.grades.evaluation import official_values
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import never_judged, never_judged_note, official_judgments
-from trecexam.grades.relevance import official_measures
-from trecexam.inputs.official_leaderboard import LEADERBOARD
+from trecexam.grades.official import official_judgments, official_measures
+from trecexam.inputs.official import LEADERBOARD, never_judged, never_judged_note
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.measures import measure
 from trecexam.scores.rank_correlation import QueryDraws

@@ -12,8 +12,7 @@ import numpy as np
 
 from trecexam.extensions.learn.arithmetic.passages import Vectors
 from trecexam.features.fill.records import Encoded
-from trecexam.graders.embedding import spread
-from trecexam.graders.kept_vectors import FILE, KeptVectors
+from trecexam.graders.embedding import FILE, KeptVectors, spread
 
 #: Texts that are encoded until they are kept and counted. With 512 encoding takes 4% less.
 BLOCK = 64

@@ -15,10 +15,10 @@ from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages,
 from trecexam.extensions.learn.encoding import TrackVectors
 from trecexam.features.fill.records import Encoded
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import Official
 from trecexam.grades.sheets import Sheet
 from trecexam.grades.stored_grades import StoredGrades
-from trecexam.inputs.texts import Texts, no_passages
+from trecexam.inputs.official import Official
+from trecexam.inputs.pool import Texts, no_passages
 from trecexam.results.notes import CHANGES, Note
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores.ratings import MAX_RATING

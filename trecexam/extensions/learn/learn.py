@@ -28,7 +28,7 @@ from trecexam.grades.diagnostics import NO_RUNS
 from trecexam.grades.evaluation import check_runs, leaderboard
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress
-from trecexam.grades.official import Official
+from trecexam.inputs.official import Official
 from trecexam.inputs.sources import LEARNED_IDENTITY, LEARNED_QRELS
 from trecexam.results.result import Result
 from trecexam.results.table import Table, Value, rounded, to_json
@@ -208,7 +208,7 @@ def _track_digest(track: GradedTrack) -> str:
     ranks = track.folder.official_leaderboard()
     not_learned_from = None if ranks is None else track.folder.shown(ranks)
     files = {file: digest for file, digest in track.digests.items() if file != not_learned_from}
-    settings = track.config.model_dump(mode="json", exclude={"generator", "exam", "learn", "watch", "cells"})
+    settings = track.config.values()
     content = [
         files,
         [sheet.digest.hex() for sheet in track.sheets.values()],

@@ -19,7 +19,7 @@ from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, rounded
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores.correlation import half_width
-from trecexam.scores.encoder_likeness import MAX_RANKS, agreement, runs_like_encoder
+from trecexam.scores.encoder_likeness import agreements_of_runs, runs_like_encoder
 from trecexam.scores.leaderboard import Leaderboard, Row, Score, Scores
 
 #: Of nDCG; less where the pool is not so deep.
@@ -134,12 +134,10 @@ def _ends(scores: ExpectedScores, n: int) -> tuple[Floats, Floats]:
 def _of_the_encoder(track: GradedTrack, pool: LearnedPool, board: LearnedBoard, k: int) -> list[str]:
     """A note on runs that rank passages like the encoder, with ranks with and without its cosine."""
     queries = pool.data.queries
-    agreements = np.full((len(track.runs), len(queries)), math.nan)
-    for at, query in enumerate(queries):
-        ranks = query.ranks[:, :MAX_RANKS]
-        if ranks.shape[1] > 1 and len(query.doc_ids) > 1:
-            cosines = np.append(query.features[:, FEATURES.index("cosine")], math.nan)
-            agreements[:, at] = agreement(cosines[ranks])
+    cosine = FEATURES.index("cosine")
+    agreements = agreements_of_runs(
+        np.append(query.features[:, cosine], math.nan)[query.ranks] for query in queries
+    )
     names = tuple(track.runs)
     alike = [names[at] for at in runs_like_encoder(agreements)]
     if not alike:

@@ -25,9 +25,10 @@ from trecexam.features.fill.records import Encoded
 from trecexam.folder import TrackFolder
 from trecexam.graders.embedding import dtype_of
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import Official, no_overlap, track_judgments
+from trecexam.grades.official import no_overlap, track_judgments
 from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.stored_grades import unusable_lines
+from trecexam.inputs.official import Official
 from trecexam.packages import install
 from trecexam.results.text import plural, shorten_list
 

@@ -27,7 +27,7 @@ from trecexam.features.fill.records import (
 )
 from trecexam.files.kept import read_object
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import Official
+from trecexam.inputs.official import Official
 from trecexam.inputs.sources import LEARNED_IDENTITY
 
 

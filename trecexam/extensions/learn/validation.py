@@ -31,7 +31,7 @@ from trecexam.features.fill.records import GRADER, LEARNED, NOTHING
 from trecexam.features.fill.rules import fitted, thresholds
 from trecexam.graders.base import identity_digest
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import Official
+from trecexam.inputs.official import Official
 from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table

@@ -9,5 +9,6 @@ from trecexam.extension import Extension
 EXTENSION = Extension(
     "local_models",
     graders={"seq2seq": f"{__name__}.seq2seq:FACTORY", "causal": f"{__name__}.causal:FACTORY"},
+    bank_commands={"seq2seq": "bank generate", "causal": "bank generate"},
     models=f"{__name__}.writer:MODELS",
 )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
@@ -22,12 +22,12 @@ from trecexam.config import CONFIG_NAME
 from trecexam.errors import GraderError, LackingError, TrackError, TrecexamError, plain_reason, quoted
 from trecexam.files import atomic
 from trecexam.files.kept import read_object, read_regular
+from trecexam.files.stamps import sha256_of
 from trecexam.folder import PACK, TrackFolder, refuse_code
+from trecexam.graders import available
 from trecexam.graders.base import Answer, Cell, Grader, Scale, identity_digest, identity_json
-from trecexam.graders.registry import available
 from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.grades.store import GradeRow, GradeStore
-from trecexam.inputs.input_files import sha256_of
 from trecexam.inputs.inputs import input_stamps
 from trecexam.inputs.track_graders import ONLY, usable_folders
 from trecexam.outputs.outputs import MANIFEST
@@ -172,8 +172,8 @@ def unpack(path: Path, root: Path) -> int:
         with GradeStore(TrackFolder.open(root).store_path) as store:
             for (identity, environment), rows in zip(manifest.sources, grades, strict=True):
                 grader = store.add_grader(identity_digest(identity), identity_json(identity))
-                passages = store.add_passages([row[0] for row in rows])
-                items = store.add_items([row[1] for row in rows])
+                passages = store.add_ids("passage", [row[0] for row in rows])
+                items = store.add_ids("item", [row[1] for row in rows])
                 cells = zip(items, passages, rows, strict=True)
                 store.add(grader, [GradeRow(item, text, *row[2:]) for item, text, row in cells], environment)
     except BaseException as error:
@@ -270,3 +270,14 @@ def differences(folder: TrackFolder) -> str:
     names = shorten_list(outputs, 10, quote="")
     n_files = plural(len(pack.outputs), "file")
     return f"{len(outputs):,} of {n_files} of out/ differ from the pack: {names}; {reason}"
+
+
+class Packs(NamedTuple):
+    """Calls on tracks that are made of packs."""
+
+    unpack: Callable[[Path, Path], int] = unpack
+    differences: Callable[[TrackFolder], str] = differences
+    stored_grader: Callable[[TrackFolder, Callable[[], Grader]], Grader | None] = stored_grader
+
+
+PACKS = Packs()

@@ -82,12 +82,12 @@ def _read(path: Path, view: View, cells: Sequence[tuple[str, Item, str | None]])
     try:
         with GradeStore(path, write=False, patience=PATIENCE) as store:
             grader = store.grader_id(view.grader_digest)
-            items = store.item_ids([asked_digest(item) for _, item, _ in gradable])
-            passages = store.passage_ids([passage_digest(key) for _, _, key in gradable])
+            items = store.ids("item", [asked_digest(item) for _, item, _ in gradable])
+            passages = store.ids("passage", [passage_digest(key) for _, _, key in gradable])
             for (name, _, _), item, passage in zip(gradable, items, passages, strict=True):
                 if grader is None or item is None or passage is None:
                     continue
-                grade = store.answer(grader, item, passage)
+                grade = store.answers(grader, item).get(passage)
                 if grade is not None:
                     answers[name] = GraderAnswer(grade.answer, grade.probabilities)
     except StoreError as error:

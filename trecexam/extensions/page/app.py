@@ -19,13 +19,11 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.front import Front
 from trecexam.extensions.page.guard import Guard
-from trecexam.extensions.page.judging import JudgeNext
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.live import LiveTrack
 from trecexam.extensions.page.pages import routes
 from trecexam.extensions.page.rendering import NotFoundError, NotReadyError, live_of, render
 from trecexam.extensions.page.sessions import Sessions
-from trecexam.extensions.page.trails import Trails
 from trecexam.extensions.page.users import Users, user_of
 from trecexam.results.page.page import LOOK
 
@@ -48,7 +46,6 @@ class _Name(Convertor[str]):
 def create_app(
     live: LiveTrack,
     *,
-    judging: JudgeNext | None = None,
     token: str | None = None,
     hosts: Iterable[str] = (),
     cookie: str = "trecexam",
@@ -59,7 +56,6 @@ def create_app(
 
     Args:
         live: running already, and stopped by who started it; so is the next one.
-        judging: what to judge next; None for none.
         token, hosts, cookie, front: see `Guard`.
         users: who may log in; None where nobody has to.
     """
@@ -81,11 +77,8 @@ def create_app(
         },
     )
     app.state.live = live
-    app.state.judging = judging
-    app.state.trails = Trails()
     app.state.sessions = sessions
-    app.state.judged = {}
-    app.state.pooled = {}
+    app.state.desks = {}
     app.state.assessing = {}
     app.state.started = time.time()
     return app

@@ -26,8 +26,6 @@ _MOST, _MOST_OF_SENTENCE = 4_000, 600
 _WORK = 1_000_000
 #: A word that stands more often than that in a passage does not tell where to look.
 _RARE = 50
-#: Letters of a word that is marked by itself.
-_TELLING = 4
 _WORD = re.compile(r"\w+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")  # noqa: RUF001 - Chinese and Japanese sentences
 _RATING = re.compile(r"\W*(?:(?:rating|score|grade|answer|label)\W*)?\d(?:\s*(?:/|out of|of)\s*\d)?\W*", re.I)
@@ -61,25 +59,6 @@ def marked(passage: str, answer: str) -> list[MarkedPiece]:
         Pieces whose texts make up the passage, none of them empty; [] for an empty passage.
     """
     return _pieces(passage, _spans(passage, answer))
-
-
-def marked_support(passage: str, sentence: str) -> list[MarkedPiece]:
-    """The passage in pieces, with the sentence marked, or else the words that both share.
-
-    These are numbers, and words of four letters or more. What is only alike is not marked: another word can
-    be all that matters.
-    """
-    folded, words = _folded(passage), _words(sentence)
-    span = _exact(folded, words) if words else None
-    if span is not None:
-        return _pieces(passage, iter([_span(folded, *span)]))
-    shared = set(words.split())
-    spans = (
-        at
-        for word, at in zip(folded.words, folded.spans, strict=True)
-        if word in shared and (len(word) >= _TELLING or word.isdecimal())
-    )
-    return _pieces(passage, spans)
 
 
 def _pieces(passage: str, spans: Iterator[tuple[int, int]]) -> list[MarkedPiece]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.features.override import overriding
 from trecexam.folder import TrackFolder
-from trecexam.grades.judging_scale import rubric_names
 from trecexam.grades.sheets import REFUSED, UNPARSED
+from trecexam.inputs.overrides import rubric_names
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 
@@ -66,7 +66,7 @@ def standing(view: View, state: QueryView) -> overriding.QueryToRate:
         dict(zip(state.doc_ids, state.keys, strict=True)),
         view.settings.depth,
         view.settings.max_rating,
-        tuple(view.query_ids),
+        tuple(view.queries),
         cells,
         view.scale,
     )

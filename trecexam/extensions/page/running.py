@@ -22,7 +22,6 @@ from trecexam.extensions.campaign.plan import PLAN, read_plan
 from trecexam.extensions.page.app import create_app
 from trecexam.extensions.page.front import Front, address_of
 from trecexam.extensions.page.guard import plain_page
-from trecexam.extensions.page.judging import JudgeNext
 from trecexam.extensions.page.live import LiveTrack
 from trecexam.extensions.page.rendering import warm_up
 from trecexam.extensions.page.urls import segment
@@ -78,7 +77,6 @@ def serve(
     with ExitStack() as stack:
         listening = stack.enter_context(bound(host, port))
         live = stack.enter_context(LiveTrack(root))
-        judging = stack.enter_context(JudgeNext(root))
         actual = listening.getsockname()[1]
         first = f"grader/{segment(grader)}" if grader is not None else ""
         page_url = address(host, actual, token, first)
@@ -99,7 +97,6 @@ def serve(
         server = Server(
             live,
             listening,
-            judging=judging,
             token=token,
             hosts=(host,),
             front=front,

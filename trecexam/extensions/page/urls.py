@@ -88,8 +88,6 @@ disagreements = _to("/disagreements")
 section = _to("/section/{}")
 search = _to("/search")
 bank = _to("/bank/{}")
-judge = _to("/judge")
-judge_again = _to("/judge/again")
 override = _to("/override")
 assess = _to("/assess")
 assess_passage = _to("/assess/passage/{}")
@@ -108,11 +106,6 @@ logout = _to("/logout", of_all=True)
 def passage(query_id: str, doc_id: str, item_id: str | None = None, **more: Value) -> str:
     """The address of a passage, with an optional item in focus."""
     return _of_grader(f"/query/{segment(query_id)}/passage/{segment(doc_id)}", {"item": item_id, **more})
-
-
-def judge_step(direction: str, query_id: str, doc_id: str, item_id: str, **more: Value) -> str:
-    """Return the address of the step to the "next" or "previous" judgment; templates use it."""
-    return _of_grader(f"/judge/{direction}", {"query": query_id, "doc": doc_id, "item": item_id, **more})
 
 
 def bank_change(query_id: str, change: str) -> str:

@@ -17,9 +17,10 @@ from trecexam.extensions.simulation.arithmetic.simulation import Filler, Simulat
 from trecexam.features.fill.records import LEARNED, Encoded, Labels
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress
-from trecexam.grades.official import Official, no_overlap, official_judgments
-from trecexam.grades.relevance import official_measures as own_official_measures
-from trecexam.inputs.measure_names import Measures, names_of
+from trecexam.grades.official import no_overlap, official_judgments
+from trecexam.grades.official import official_measures as own_official_measures
+from trecexam.inputs.official import Official
+from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.result import Tables
 from trecexam.results.table import Table

@@ -14,8 +14,7 @@ from trecexam.features.agreement.arithmetic import Agreement, agreement
 from trecexam.files.cache import memoized
 from trecexam.grades.diagnostics import nothing_graded
 from trecexam.grades.graded_track import GradedTrack, with_texts
-from trecexam.grades.official import no_overlap, track_judgments
-from trecexam.grades.relevance import Thresholds, relevance_thresholds
+from trecexam.grades.official import Thresholds, no_overlap, relevance_thresholds, track_judgments
 from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.page.page import Page
 from trecexam.results.result import Result, Tables

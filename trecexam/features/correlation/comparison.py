@@ -24,12 +24,11 @@ from trecexam.grades.diagnostics import grades_notes, nothing_graded, without_sc
 from trecexam.grades.evaluation import rubric_values, scored_values, why_no_scores
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
-from trecexam.grades.relevance import official_measures as official_measures_of
-from trecexam.grades.relevance import relevance_thresholds
+from trecexam.grades.official import official_measures as official_measures_of
+from trecexam.grades.official import relevance_thresholds
 from trecexam.grades.run_grades import runs_without_score
-from trecexam.inputs.measure_names import Measures, listed, names_of
-from trecexam.inputs.official_leaderboard import LEADERBOARD, of_leaderboard
-from trecexam.inputs.track_graders import own_measures
+from trecexam.inputs.official import LEADERBOARD, of_leaderboard
+from trecexam.inputs.track_graders import Measures, listed, names_of, own_measures
 from trecexam.results.notes import CHANGES, METHOD, Note, each_once, of_grader
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value

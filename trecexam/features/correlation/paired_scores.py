@@ -10,24 +10,23 @@ from itertools import chain, compress
 import numpy as np
 
 from trecexam.errors import TrecexamError
-from trecexam.grades.diagnostics import (
-    judgment_cautions,
-    left_out_runs,
-    nothing_graded,
-    order_cautions,
-    rating_cautions,
-    skipping_cautions,
-    without_score_note,
-)
+from trecexam.grades.diagnostics import judgment_cautions, left_out_runs, nothing_graded, without_score_note
 from trecexam.grades.evaluation import official_values, rubric_values
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import never_judged, never_judged_note, shown_error, unjudged_note, why_unjudged
 from trecexam.grades.official import official_judgments as official_of
-from trecexam.grades.relevance import official_measures as official_measures_of
+from trecexam.grades.official import official_measures as official_measures_of
+from trecexam.grades.official import shown_error, why_unjudged
 from trecexam.grades.run_grades import runs_without_score
-from trecexam.inputs.measure_names import MeasureLike, names_of
-from trecexam.inputs.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
-from trecexam.inputs.track_graders import own_measures
+from trecexam.inputs.measures import order_cautions, rating_cautions, skipping_cautions
+from trecexam.inputs.official import (
+    HOW_TO_ADD,
+    LEADERBOARD,
+    never_judged,
+    never_judged_note,
+    of_leaderboard,
+    unjudged_note,
+)
+from trecexam.inputs.track_graders import MeasureLike, names_of, own_measures
 from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.table import Value
 from trecexam.results.text import plural, shorten_list

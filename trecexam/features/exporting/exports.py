@@ -24,9 +24,9 @@ from trecexam.grades.graded_track import GradedTrack, graded_by
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.grades.probable_ratings import probable_ratings
 from trecexam.grades.run_grades import runs_without_score
-from trecexam.inputs.measure_names import Measures
 from trecexam.inputs.protected import refuse_protected
 from trecexam.inputs.sources import refuse_foreign, write_with_provenance
+from trecexam.inputs.track_graders import Measures
 from trecexam.results.frames import Library, data_frame, texts
 from trecexam.scores.labels import LabelRule, RubricQrel, label_qrels
 from trecexam.scores.ratings import QueryRatings

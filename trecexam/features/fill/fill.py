@@ -23,14 +23,14 @@ from trecexam.features.fill.records import (
     TaughtLabels,
 )
 from trecexam.features.fill.rules import RuleName, ScaleMap, label_confidences
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.grading import Progress, count_missing
-from trecexam.grades.lost_grades import refuse_lost_grades
-from trecexam.grades.official import Official, no_overlap, read_official, track_judgments
+from trecexam.grades.grading import Progress, count_missing, grade, refuse_lost_grades
+from trecexam.grades.official import no_overlap, track_judgments
 from trecexam.grades.open_track import GraderView
 from trecexam.grades.rejected import rejected_notes
 from trecexam.grades.stored_grades import unusable_lines
+from trecexam.inputs.official import Official, read_official
 from trecexam.inputs.protected import refuse_protected
 from trecexam.inputs.sources import (
     LEARNED_IDENTITY,
@@ -305,11 +305,11 @@ def fill(
         _check_output(loader.folder.root, to_fill.qrels, merged)
     graded = 0
     if to_fill.missing:
-        with TrackLock(loader.folder.lock_path):
+        with track_lock(loader.folder.lock_path):
             refuse_lost_grades(loader)
             loader.track.open_to_write()
             track = loader.load()
-            track, outcome = loader.grade(track, progress, only=to_fill.holes)
+            track, outcome = grade(loader, track, progress, only=to_fill.holes)
             if outcome.why:
                 raise GraderError(outcome.why)
             graded = outcome.cells

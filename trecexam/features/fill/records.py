@@ -14,7 +14,7 @@ from converters.records import NOT_JUDGED, Qrel
 from converters.trec_qrels import qrels_line
 from trecexam.features.fill.rules import ScaleMap
 from trecexam.files.stamps import Rejected
-from trecexam.grades.official import Official
+from trecexam.inputs.official import Official
 from trecexam.inputs.sources import UNJUDGED, sources_beside, write_with_provenance
 from trecexam.results.result import Result
 from trecexam.results.table import Table, to_tsv

@@ -16,7 +16,8 @@ from trecexam.feature import Feature
 from trecexam.files.cache import memoized
 from trecexam.grades.diagnostics import NO_RUNS
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import Official, no_overlap, read_official, shown_error, track_judgments
+from trecexam.grades.official import no_overlap, shown_error, track_judgments
+from trecexam.inputs.official import Official, read_official
 from trecexam.inputs.pool import pool_with_ranks
 from trecexam.results.page.page import Page
 from trecexam.results.result import Result

@@ -23,7 +23,7 @@ from trecexam.grades.evaluation import (
 )
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.run_grades import runs_without_score
-from trecexam.inputs.measure_names import Measures, names_of
+from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.notes import LOST, METHOD, Note
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value
@@ -160,10 +160,12 @@ class Differences(Result):
             [of.measure, f"{of.measure}.stderr", *(f"{of.measure} {name}" for name in _SHOWN)]
             for of in self.measures
         ]
-        if not table.layout.split:
+        if table.layout.most is not None:
             blocks = [[name for block in blocks for name in block]]
         keys = table.header[: table.header.index(self.measures[0].measure)]
-        layout = replace(table.layout, split=False)
+        # Each stands beside its measure.
+        short = {f"{of.measure} {name}": name for of in self.measures for name in _SHOWN}
+        layout = replace(table.layout, short=short)
         shown = []
         for block in blocks:
             header = tuple(name for name in (*keys, *block) if name in table.header)

@@ -11,7 +11,7 @@ from trecexam.grades.diagnostics import grades_notes, telling_cautions
 from trecexam.grades.evaluation import check_runs, leaderboard, own_leaderboard
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
-from trecexam.inputs.measure_names import names_of
+from trecexam.inputs.track_graders import names_of
 from trecexam.results.notes import METHOD, Note, each_once, of_grader
 from trecexam.results.table import Table
 from trecexam.results.text import plural, shorten_list
@@ -19,7 +19,7 @@ from trecexam.scores import measures as of_measures
 from trecexam.scores.leaderboard import NO_SCORE, Leaderboard, Row, Scores, best_first, first_column
 
 if TYPE_CHECKING:
-    from trecexam.inputs.measure_names import Measures
+    from trecexam.inputs.track_graders import Measures
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from converters.overrides import ADJUDICATED, UNDONE, overrides_in, with_overrid
 from converters.records import HumanRating
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
-from trecexam.grades.overrides import REFUSED, Decision, Overrides, takes_back
+from trecexam.inputs.overrides import REFUSED, Decision, Overrides, takes_back
 
 
 def add_lines(path: Path, rows: Sequence[HumanRating], *, known_too: bool = True) -> int:

@@ -24,12 +24,19 @@ from trecexam.features.override.added_lines import (
 from trecexam.files.track_lock import exclusive_lock
 from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack, with_texts
-from trecexam.grades.judging_scale import JudgingScale
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.grades.official import official_judgments
-from trecexam.grades.overrides import COUNTS, REPLACED, Overrides, digest_of, resolve, takes_back
 from trecexam.grades.rejected import all_rejected, rejected_notes
 from trecexam.inputs.kind import ItemSources
+from trecexam.inputs.overrides import (
+    COUNTS,
+    REPLACED,
+    JudgingScale,
+    Overrides,
+    digest_of,
+    resolve,
+    takes_back,
+)
 from trecexam.inputs.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables

@@ -21,10 +21,9 @@ from trecexam.features.verification.arithmetic import (
 )
 from trecexam.grades.diagnostics import nothing_graded, resolve_min_rating
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import no_overlap, official_judgments
-from trecexam.grades.overrides import QueryOverrides
-from trecexam.grades.relevance import relevance_thresholds
+from trecexam.grades.official import no_overlap, official_judgments, relevance_thresholds
 from trecexam.grades.sheets import NOT_ASKED
+from trecexam.inputs.overrides import QueryOverrides
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import plural, shorten_list
@@ -435,7 +434,7 @@ def _query_by_query(grid: Table, items: Table, min_rating: int) -> Iterator[Tabl
         yield Table(
             ("doc_id", "judgment", "label", "reached", *map(str, indices)),
             tuple(rows),
-            layout=Layout(("doc_id",), split=True),
+            layout=Layout(("doc_id",)),
             caption=f"{_heading(query_id, query)}; reached: {min_rating} or better{legend}",
         )
         layout = Layout(("item_index", "item_id"), ("reached", "item"), without=("kind", "gold_answers"))

@@ -49,7 +49,7 @@ def stop_words() -> frozenset[str]:
 
 
 def normalised(text: str, *, without_stop_words: bool = False) -> str:
-    """Return the text in lower case, without punctuation, perhaps without stop words, each word stemmed."""
+    """Return the text in lower case, without punctuation or, on request, stop words, each word stemmed."""
     words = unpunctuated(text).split()
     if without_stop_words:
         words = [word for word in words if word not in stop_words()]

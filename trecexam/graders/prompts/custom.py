@@ -12,8 +12,8 @@ from pydantic import Field, StrictInt
 from converters.records import Item
 from trecexam.errors import GraderError
 from trecexam.graders.base import Scale
-from trecexam.graders.prompts.assignments import GROUP, as_label
 from trecexam.graders.prompts.model import SCALES, SLOTS, Prompt, usual_answers
+from trecexam.graders.prompts.parsing import GROUP, as_label
 from trecexam.templates import TemplateFile, read_own_prompt, slots
 
 #: What a prompt may ask about, in the order in which its slots are looked at.
@@ -24,34 +24,21 @@ _LIST_SLOTS = ("nuggets", "num_nuggets")
 
 
 class PromptFile(TemplateFile):
-    """What a prompt's TOML file may say."""
+    """A prompt's TOML file: see `Prompt`. Another `version` has the same text sent again.
 
-    template: str = Field(
-        description="The text; {question}, {nugget}, {query}, {context}, {answer} (the passage too) and "
-        "{correct_answer} are filled in; of [support] {statement} and {citation}; of a list {nuggets} and "
-        "{num_nuggets}."
-    )
-    version: int | str = Field("1", description="Change it to have the same text asked again.")
-    asks: Literal["question", "nugget", "statement", "query"] | None = Field(
-        None, description="What is graded. Unset: the slot that the text has."
-    )
+    Unset: `asks` is the slot that the text has; `answers` are those of the parser; `group` is 10 of a list.
+    """
+
+    version: int | str = "1"
+    asks: Literal["question", "nugget", "statement", "query"] | None = None
     parser: Literal["rating", "yes_no", "answer", "answer_key", "final_score", "support", "assignment"] = (
-        Field("rating", description="How an answer becomes a rating.")
+        "rating"
     )
-    answers: dict[str, StrictInt] | None = Field(
-        None, description='The answers that `decode = "choices"` permits, and their ratings.'
-    )
-    group: int | None = Field(
-        None,
-        ge=2,
-        le=100,
-        description="The most nuggets of one prompt, in {nuggets} [10]. The answer is a list.",
-    )
-    system: str = Field("", description="The system message, before the prompt.")
-    max_rating: int = Field(5, ge=1, le=5, description="The best rating of the scale.")
-    min_rating: int | None = Field(
-        None, ge=1, le=5, description="A passage reaches an item from this rating on."
-    )
+    answers: dict[str, StrictInt] | None = None
+    group: int | None = Field(None, ge=2, le=100)
+    system: str = ""
+    max_rating: int = Field(5, ge=1, le=5)
+    min_rating: int | None = Field(None, ge=1, le=5)
 
 
 def load_prompt(path: Path) -> Prompt:

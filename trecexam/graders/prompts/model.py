@@ -11,8 +11,7 @@ from typing import Any
 from converters.records import Item
 from trecexam.graders.prompts import parsing
 from trecexam.graders.prompts.answer_key import correct_answer, is_correct
-from trecexam.graders.prompts.assignments import ASSIGNMENTS, read_assignment, read_labels
-from trecexam.graders.prompts.parsing import UNPARSED, Reading
+from trecexam.graders.prompts.parsing import ASSIGNMENTS, UNPARSED, Reading, read_assignment, read_labels
 from trecexam.graders.replies import read_reply, unwrapped
 from trecexam.templates import filled, slots
 
@@ -45,19 +44,18 @@ class Prompt:
 
     Attributes:
         name: as the field knows it.
-        version: changes when what the prompt means changes; part of the grader's identity, as is the text.
-        template: the text, with slots in braces (or Jinja's, where `jinja` is set).
-        asks: "question", "nugget", "statement" or "query": what is graded is an item of that kind, or the
-            passage's relevance to the query itself.
+        version, template: parts of the identity; the text has slots in braces, or those of Jinja (`jinja`).
+        asks: "question", "nugget", "statement" or "query": items of that kind are graded, or the passage's
+            relevance to the query itself.
         parser: how an answer becomes a rating, see `read`.
-        answers: the answers it permits and their ratings, best first; empty where it wants free text.
-        max_rating: the best rating on its scale (the worst is 0).
-        min_rating: from this rating on a passage counts, where the track does not say.
-        source: where it was published.
-        verification: asked next, with the answer to this one as its text; the rating is that of its answer.
-        system: what the model is told before it; "" for nothing.
-        group: how many items of a query one prompt asks about, at most. Of several, the slots are {nuggets}
-            (a list) and {num_nuggets}, and the answer is a list of as many labels.
+        answers: permitted answers and their ratings, best first; empty for free text.
+        max_rating: best rating on its scale (the worst is 0).
+        min_rating: a passage counts from this rating on, unless the track says.
+        source: its publication.
+        verification: prompt that is sent next, with the answer as its text; its answer is the rating.
+        system: text for the model before the prompt; "" for none.
+        group: the most items of a query in one prompt. If several, the slots are {nuggets} (a list) and
+            {num_nuggets}, and the answer is a list of as many labels.
     """
 
     name: str

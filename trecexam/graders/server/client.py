@@ -12,8 +12,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -29,14 +28,11 @@ from trecexam.graders.server.model import PassingError
 LARGEST = 4 * 2**20
 #: Seconds until a server must have taken a connection.
 CONNECT = 10.0
-_FORBIDDEN = 403
-_KEY_REFUSED = frozenset({401, _FORBIDDEN})
+_KEY_REFUSED = frozenset({401, 403})
 #: Engines that batch requests, as `/models` names the owner of a model.
 VLLM, SGLANG = "vllm", "sglang"
 _PASSING = frozenset({408, 409, 421, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _ABOUT_THE_REQUEST = frozenset({400, 413, 422})
-
-
 #: What a key that leaks into a text is replaced with.
 HIDDEN = "[key]"
 #: Characters: a shorter key guards nothing, and is a word of honest answers ("4", "none").
@@ -49,12 +45,15 @@ _BEGINNING, _LONG_BEGINNING = 6, 12
 _TAIL = 8
 
 
-@dataclass(frozen=True)
 class Secret:
     """A key, or none, and other headers. Printed or formatted it is empty; only `headers` gives it away."""
 
-    _key: str = field(default="", repr=False)
-    _others: tuple[tuple[str, str, bool], ...] = field(default=(), repr=False)
+    def __init__(
+        self, key: str = "", headers: Mapping[str, str] = MappingProxyType({}), others: Sequence[str] = ()
+    ) -> None:
+        """Hold the key, other headers, and those of their values that are as secret as the key."""
+        self._headers = {**({"Authorization": f"Bearer {key}"} if key else {}), **headers}
+        self._secrets = tuple(secret for secret in (key, *others) if secret)
 
     @classmethod
     def from_environment(cls, name: str | None, headers: Mapping[str, str] = MappingProxyType({})) -> Secret:
@@ -66,16 +65,12 @@ class Secret:
         Raises:
             GraderError: a variable is not set, or holds what no key can be.
         """
-        others = (
-            (header, _read(value[1:], "headers") if value.startswith("$") else value, value[:1] == "$")
-            for header, value in headers.items()
-        )
-        return cls("" if name is None else _read(name, "key_env"), tuple(others))
+        read = {key: _read(value[1:], "headers") for key, value in headers.items() if value[:1] == "$"}
+        return cls("" if name is None else _read(name, "key_env"), {**headers, **read}, [*read.values()])
 
     def headers(self) -> dict[str, str]:
         """Return the authentication for the server, and the other headers."""
-        bearer = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        return {**bearer, **{name: value for name, value, _ in self._others}}
+        return self._headers
 
     def hidden(self, text: str) -> str:
         """Return the text without a key, plain or encoded, in any case; also without its beginning or end."""
@@ -85,8 +80,7 @@ class Secret:
 
     @cached_property
     def _patterns(self) -> tuple[re.Pattern[str], ...]:
-        keys = (self._key, *(value for _, value, is_secret in self._others if is_secret))
-        return tuple(_pattern(key) for key in keys if key)
+        return tuple(map(_pattern, self._secrets))
 
 
 def _read(name: str, setting: str) -> str:
@@ -122,12 +116,7 @@ def _pattern(key: str) -> re.Pattern[str]:
 
 
 class RefusedError(Exception):
-    """The server does not take this request, and would not take it again.
-
-    Attributes:
-        reason: what follows "the server ...".
-        code: the server's own word for it, "" where it has none.
-    """
+    """The server does not take this request, nor again: "the server `reason`", and its own word for that."""
 
     def __init__(self, reason: str, code: str = "") -> None:
         self.reason, self.code = reason, code
@@ -135,11 +124,7 @@ class RefusedError(Exception):
 
 
 class Client:
-    """A server. To be made and used in one event loop.
-
-    Raises:
-        GraderError: the address or the environment's proxies are wrong.
-    """
+    """A server, in one event loop. Making it raises a GraderError for a wrong address, or wrong proxies."""
 
     def __init__(self, base_url: str, secret: Secret, settings: LanguageModelSection) -> None:
         # At DEBUG these log what a server sends, and that may hold the key.
@@ -217,7 +202,7 @@ class Client:
             if self._settings.key_env or self.secret.headers():
                 how = f"the key in {self._settings.key_env or '`headers`'}"
             # A 403 may be of the model or the region. What is said of a wrong key may hold a part of it.
-            said = complaint if status == _FORBIDDEN else ""
+            said = complaint if status == 403 else ""
             raise GraderError(f"{self.base_url} refuses {how} (HTTP {status}){said}")
         if 300 <= status < 400:
             location = self._line(response.headers.get("location", "elsewhere"))

@@ -1,7 +1,7 @@
 """A request until it is answered: again after a pause, in another form, or never; and whose fault it is.
 
-What is told apart: a server that is down or busy (wait, then give up for now), one that takes nothing from us
-(`GraderError`), and one that is well but has no answer to this request.
+A server may be down or busy (wait, then give up for now), take nothing from us (`GraderError`), or have no
+answer to this request.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import re
 import time
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import reduce
+from itertools import chain
 from typing import Any, TypeVar
 
 from anyio.from_thread import start_blocking_portal
@@ -45,12 +47,7 @@ _CONSTRAINT = re.compile(r"response_format|json_schema|structured_outputs|regex"
 
 
 class Exchange:
-    """A server while it is asked.
-
-    Args:
-        probe: harmless; tells a server that takes nothing from one that does not take a certain text.
-        engine: as `Client.engine` names it.
-    """
+    """A server while it is asked. A harmless `probe` tells if it takes anything; `Client.engine` names it."""
 
     def __init__(self, client: Client, server: Server, probe: Request, engine: str) -> None:
         self._client, self._server = client, server
@@ -69,7 +66,7 @@ class Exchange:
         """
         started = time.monotonic()
         try:
-            return await self._repeated(request)
+            return await self._repeated(request, started)
         except PassingError as error:
             await self._check_well(started, error.reason)
             return Unwritten(error.reason, passing=True)
@@ -92,8 +89,8 @@ class Exchange:
                 # The first reason is the better one: it is of what was wanted.
                 raise GraderError(f"{self._client.base_url} {reason}") from None
 
-    async def _repeated(self, request: Request) -> WrittenText:
-        begun, tries = time.monotonic(), 0
+    async def _repeated(self, request: Request, begun: float) -> WrittenText:
+        tries = 0
         while True:
             try:
                 return await self._adapting(request)
@@ -103,9 +100,9 @@ class Exchange:
                     raise
                 # Longer each time, and at random: requests that failed together must not come back together.
                 backoff = random.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(tries - 1, 16)))
-                server_wait = error.wait or 0.0
                 # "At once", said again and again, must not become a storm.
-                await asyncio.sleep(server_wait if server_wait >= FIRST_PAUSE else max(server_wait, backoff))
+                wished = error.wait or 0.0
+                await asyncio.sleep(wished if wished >= FIRST_PAUSE else max(wished, backoff))
 
     def _is_enough(self, error: PassingError, tries: int, seconds: float) -> bool:
         if error.wait is not None and error.wait > PATIENCE:
@@ -199,10 +196,10 @@ def asked(
     gather: float = BEAT,
     waits: Callable[[], bool] = lambda: False,
 ) -> Generator[list[tuple[Job, Result]], None, None]:
-    """Do jobs, as long as no limit could be passed by the next one; yield each with what came of it.
+    """Do jobs, as long as no limit could be passed by the next one; yield each with its result.
 
-    They come in lists, in any order; every `BEAT` seconds there is a list, if empty. What still runs where
-    the caller stops is cancelled.
+    They come in lists, in any order; every `BEAT` seconds there is a list, if empty. Jobs that still run when
+    the caller stops are cancelled.
 
     Args:
         probe: as of `Exchange`.
@@ -211,19 +208,14 @@ def asked(
         ahead: jobs under way for each of the `concurrency` places, so that none stands empty.
         gather: seconds for which results may wait for others. 0: the caller has each result before anything
             else is started.
-        waits: tells whether no job is to be started before another one ends.
+        waits: returns True while no job is to be started before another one ends.
 
     Raises:
         UngradedError: a limit is in the way of the next job.
         GraderError: the server answers to nothing.
     """
-
-    def surely(job: Job) -> Usage:
-        usage = most(job)
-        return usage._replace(tokens_in=2 * usage.tokens_in)
-
-    rest, waiting, limit, underway = iter(jobs), list[Job](), "", Usage()
-    running: dict[Future[Result], Job] = {}
+    rest, limit = iter(jobs), ""
+    running: dict[Future[Result], tuple[Job, Usage]] = {}
     ready: list[tuple[Job, Result]] = []
     settings = server.settings
     secret = Secret.from_environment(settings.key_env, settings.headers)
@@ -236,17 +228,17 @@ def asked(
             last_yield = time.monotonic()
             while True:
                 while len(running) < ahead * exchange.at_once and not waits():
-                    job = waiting.pop() if waiting else next(rest, None)
+                    job = next(rest, None)
                     if job is None:
                         break
-                    # A job on its way counts as much as it may become.
-                    with_job = underway.plus(surely(job))
-                    limit = server.meter.passes(with_job)
+                    # A job on its way counts as much as it may become; tokens in are guessed.
+                    usage = most(job)
+                    usage = usage._replace(tokens_in=2 * usage.tokens_in)
+                    limit = server.meter.passes(reduce(Usage.plus, (of for _, of in running.values()), usage))
                     if limit:
-                        waiting.append(job)
+                        rest = chain([job], rest)
                         break
-                    underway = with_job
-                    running[portal.start_task_soon(ask, exchange, job)] = job
+                    running[portal.start_task_soon(ask, exchange, job)] = job, usage
                 if not running:
                     if not ready:
                         break
@@ -256,8 +248,7 @@ def asked(
                     continue
                 failures: list[BaseException] = []
                 for future in wait(running, timeout=BEAT, return_when=FIRST_COMPLETED).done:
-                    job = running.pop(future)
-                    underway = underway.less(surely(job))
+                    job, _ = running.pop(future)
                     error = future.exception()
                     if error is None:
                         ready.append((job, future.result()))

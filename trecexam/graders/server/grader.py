@@ -1,11 +1,8 @@
-"""The `openai` grader: a model behind an OpenAI-compatible server (vLLM, llama.cpp, a cloud API).
-
-Prompts go out, several at a time; answers are read as those of other models.
-"""
+"""The `openai` grader: a model behind an OpenAI-compatible server (vLLM, llama.cpp, a cloud API)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +14,7 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Factory
 from trecexam.graders.meter import Usage, guessed
 from trecexam.graders.prompts import Prompt, PromptedGrader, chosen_prompts, prompted_reading, with_verdict
-from trecexam.graders.prompts.assignments import with_place
+from trecexam.graders.prompts.parsing import with_place
 from trecexam.graders.replies import FirstReplies, Unwritten, WrittenText, cut_at, read_reply, unwrapped
 from trecexam.graders.server.model import (
     TRUNCATION,
@@ -86,41 +83,35 @@ class ServerGrader(PromptedGrader):
                 yield [(cell, result) for cell, result in results if isinstance(result, Answer)]
         self.server.refuse_unanswered(unanswered, "cells")
 
-    def _expected(self, call: Call, out: Callable[[Prompt, int], int] | None = None) -> Usage:
-        """Return what a call takes where its answer is read at once.
+    def _expected(self, call: Call, *, most: bool = False) -> Usage:
+        """Return what a call takes if its answer is read at once; with `most`, its largest answer."""
+        prompt, limit = self.prompts[call[0].item.kind], self.server.new_tokens
 
-        Args:
-            out: the tokens of an answer to a prompt about so many cells; None for as many as there may be.
-        """
-        prompt, most = self.prompts[call[0].item.kind], self.server.new_tokens
-        out = out or (lambda *_: most)
+        def out(prompt: Prompt) -> int:
+            short, labels = bool(prompt.answers), len(call)
+            return limit if most else self.server.meter.expected_out(limit, short=short, labels=labels)
+
         if _lacks_key(prompt, call):
             return Usage()
-        usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), out(prompt, len(call)))
+        usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), out(prompt))
         if prompt.verification is None:
             return usage
         asked = self._text(prompt.verification, call[0]._replace(text=""))
-        return usage.plus(Usage(1, guessed(asked) + most, out(prompt.verification, len(call))))
+        return usage.plus(Usage(1, guessed(asked) + limit, out(prompt.verification)))
 
     def _most(self, call: Call) -> Usage:
         """Return what a call may take: a list is requested twice, then each of its labels."""
-        usage = self._expected(call)
+        usage = self._expected(call, most=True)
         if self.prompts[call[0].item.kind].group > 1:
             usage = usage.plus(usage)
             for cell in call if len(call) > 1 else ():
-                usage = usage.plus(self._expected((cell,)))
+                usage = usage.plus(self._expected((cell,), most=True))
         return usage
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
         """Return what it would take to grade these; asks nobody. Tokens in are guessed from the prompts."""
-
-        def out(prompt: Prompt, labels: int) -> int:
-            return self.server.meter.expected_out(
-                self.server.new_tokens, short=bool(prompt.answers), labels=labels
-            )
-
         calls = self._calls(cells)
-        return self.server.taking((len(call), self._expected(call, out), self._most(call)) for call in calls)
+        return self.server.taking((len(call), self._expected(call), self._most(call)) for call in calls)
 
     def _probe(self) -> Request:
         prompt = next(iter(self.prompts.values()))

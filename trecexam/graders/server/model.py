@@ -35,14 +35,7 @@ TRUNCATION = f"end of passage, at a word of at most {_LONGEST_WORD} characters"
 
 
 class PassingError(Exception):
-    """It may go well at the next try.
-
-    Attributes:
-        reason: what follows "the server ...".
-        wait: seconds that the server asks to wait, None where it does not say.
-        busy: there are too many requests.
-        unreachable: no connection came about.
-    """
+    """The next try may go well: "the server `reason`", which may ask to `wait` so many seconds."""
 
     def __init__(
         self, reason: str, wait: float | None = None, *, busy: bool = False, unreachable: bool = False
@@ -52,10 +45,9 @@ class PassingError(Exception):
 
 
 class Request(NamedTuple):
-    """A prompt and its permitted answers.
+    """A prompt and its permitted answers, of which a list has `number`; None for one answer.
 
-    `number`: so many of these are wanted, in a list; None for one answer. `again`: the first answer was no
-    such list; the prompt is sent with a higher temperature, and with the next seed.
+    `again`: the first answer was no such list; the prompt goes with a higher temperature and the next seed.
     """
 
     text: str
@@ -107,8 +99,7 @@ class Server:
     def decoding(self, answers: Iterable[Sequence[str]] = ()) -> dict[str, Any]:
         """Return settings that can change an answer; with `structured` the permitted ones are among them.
 
-        The most tokens of a reply are not: a reply that ends by itself is the same under each limit, and the
-        limit that ended another one is stored with it.
+        The limit of tokens is not: a reply that it ends is stored with it.
         """
         settings = self.settings
         return {
@@ -122,11 +113,7 @@ class Server:
         }
 
     def body(self, request: Request, *, by_regex: bool) -> dict[str, Any]:
-        """Return the body that asks for one completion.
-
-        Args:
-            by_regex: SGLang's field `regex` in the place of vLLM's `structured_outputs`.
-        """
+        """Return the body that asks for one completion; `by_regex` for SGLang, which has no other field."""
         settings, text, chat = self.settings, request.text, self.settings.api == "chat"
         body: dict[str, Any] = {"model": settings.model}
         if chat:
@@ -198,10 +185,7 @@ def plain(text: str) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return the text's first `limit` characters at most, without a word that would be cut.
-
-    Scripts without spaces are cut between any two characters, and so are words of more than a hundred.
-    """
+    """Return the text's first `limit` characters at most, cut at a word of less than a hundred characters."""
     if len(text) <= limit:
         return text
     part = text[: limit + 1]
@@ -210,11 +194,7 @@ def shortened(text: str, limit: int) -> str:
 
 
 def written(response: Mapping[str, Any], *, chat: bool) -> WrittenText:
-    """Return the text in a server's JSON.
-
-    Raises:
-        PassingError: it has none.
-    """
+    """Return the text in a server's JSON; without one raise a PassingError."""
     choices = response.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
@@ -279,30 +259,20 @@ def distribution(
 ) -> tuple[float, ...] | None:
     """Return the probability of each rating 0..5, from the alternatives of the token that is the answer.
 
-    Args:
-        text: what the answer says, without anything around.
-        answers: the permitted ones with their ratings.
-
-    Returns:
-        Shares of the permitted answers, which sum to 1; None where the answer is not one of them, is not a
-        single token, or the alternatives that came leave open how probable the others are.
+    They are the shares of the permitted `answers`. None where `text` is none of these or no single token, or
+    where the alternatives leave open how probable the others are.
     """
-    ratings = dict(answers)
-    answer = text.strip()
-    if answer not in ratings:
-        return None
+    ratings, answer = dict(answers), text.strip()
     step = next((each for each in reversed(steps) if _bare(each[0]) == answer), None)
-    if step is None:
+    if answer not in ratings or step is None:
         return None
+    alternatives = [(_bare(token), math.exp(value)) for token, value in step[1]]
     shares = [0.0] * 6
-    total = 0.0
-    for token, value in step[1]:
-        share = math.exp(value)
-        total += share
-        if _bare(token) in ratings:
-            shares[ratings[_bare(token)]] += share
+    for token, share in alternatives:
+        if token in ratings:
+            shares[ratings[token]] += share
     permitted = sum(shares)
-    if total < COVERED or not permitted:
+    if sum(share for _, share in alternatives) < COVERED or not permitted:
         return None
     return tuple(round(share / permitted, 6) for share in shares)
 

@@ -6,17 +6,17 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from trecexam.config import (
     GeneratorSection,
     GraderSection,
     LanguageModelSection,
-    RaySection,
+    Section,
     TrackConfig,
     purse_of,
 )
-from trecexam.config.track_config import LANGUAGE_MODELS
+from trecexam.config.sections import LanguageModel
 from trecexam.errors import GraderError
 from trecexam.extension import provided
 from trecexam.folder import TrackFolder
@@ -61,7 +61,7 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
     shared = {key: getattr(grader, key) for key in LanguageModelSection.model_fields}
     if grader.name == "seq2seq" and grader.model is None:
         shared["model"] = provided("models").default
-    if grader.name not in LANGUAGE_MODELS:
+    if grader.name not in get_args(LanguageModel):
         # In this process, the model's files say what kind it is.
         shared["name"] = "openai" if grader.base_url is not None else None
     set_values = {key: getattr(generator, key) for key in generator.model_fields_set}
@@ -76,7 +76,7 @@ def create_writer(config: TrackConfig, root: Path, system: str = "") -> Writer:
     """
     settings, section = generator_settings(config)
     with naming(section):
-        return _writer(settings, settings.name, root, system, section=section, ray=config.ray)
+        return _writer(settings, settings.name, root, system, section=section, cluster=config.cluster)
 
 
 def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter]:
@@ -137,7 +137,7 @@ def _writer(
     system: str,
     schema: Schema = None,
     section: str = "grader",
-    ray: RaySection | None = None,
+    cluster: Section | None = None,
 ) -> Writer:
     """Make a writer of a kind: "openai", "causal" or "seq2seq"; None for what a local model's files say."""
     if kind == "openai":
@@ -166,10 +166,10 @@ def _writer(
         getattr(settings, "max_length", None),
     )
     memory = root / ".trecexam" / "weights.json"
-    if ray is None or ray.address is None:
+    if cluster is None:
         writer: Writer = models.writer(model, memory, section)
     else:
-        writer = provided("elsewhere").writer(model, ray, memory, section)
+        writer = provided("elsewhere").writer(model, cluster, memory, section)
     return writer
 
 

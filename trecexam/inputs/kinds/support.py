@@ -117,11 +117,7 @@ def _recorded_as(
 
 
 def _named(sources: ItemSources, query_id: str, name: str) -> Item:
-    """RUN:N is the Nth sentence of a run's response.
-
-    Raises:
-        TrecexamError: there is no such sentence.
-    """
+    """Return the Nth sentence of a run's response for RUN:N, or raise a TrecexamError."""
     run, _, number = name.rpartition(":")
     n_sentences: Counter[str] = Counter()
     for each in statements_to(sources.responses, query_id, sources.config.grader.citations):

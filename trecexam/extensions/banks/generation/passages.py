@@ -9,9 +9,7 @@ from converters.records import Qrel
 from trecexam.bank.model import QUERY
 from trecexam.folder import TrackFolder
 from trecexam.inputs.inputs import Needs, read_inputs
-from trecexam.inputs.pool import PooledQuery, pool_with_ranks
-from trecexam.inputs.texts import Texts
-from trecexam.inputs.track_pool import document_texts
+from trecexam.inputs.pool import PooledQuery, Texts, document_texts, pool_with_ranks
 
 #: The default number of passages per query.
 PASSAGES = 50

@@ -56,7 +56,7 @@ def serve(
     public_url: str,
     open_browser: bool,
 ) -> None:
-    """Serve a live page of TRACK: leaderboard, passages, grades, and what to judge next.
+    """Serve a live page of TRACK: leaderboard, passages, grades, and a screen to judge.
 
     It runs at http://127.0.0.1:8377 until Ctrl-C, and grades nothing: run `trecexam watch TRACK` beside it.
     On a shared machine use --token: everybody there can reach that address. For a team, use --users.

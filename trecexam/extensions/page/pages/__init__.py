@@ -20,7 +20,7 @@ from trecexam.extensions.page.rendering import first_view_of
 #: Every module here has `ROUTES`.
 OF_GRADER = (
     *("leaderboard", "runs", "queries", "passages", "items", "disagreements", "search"),
-    *("people", "judge", "bank", "assess", "campaign"),
+    *("people", "bank", "assess", "campaign"),
 )
 #: Of all graders; and what says nothing of the track.
 OF_ALL, OTHERS = ("work",), ("login", "state")

@@ -1,4 +1,4 @@
-"""Pages for assessors: one passage at a time, without its origin or others' judgments."""
+"""Judging: one passage at a time with all its items, without its origin, grades or others' judgments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,15 @@ from converters.overrides import CANNOT
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, PersonalJudgment, record_assessment, said_before
 from trecexam.extensions.page import urls
-from trecexam.extensions.page.assessing import Desk, Question, Task, guidelines, plan_of
+from trecexam.extensions.page.assessing import (
+    Desk,
+    DeskQuery,
+    Question,
+    Task,
+    desk_queries,
+    guidelines,
+    plan_of,
+)
 from trecexam.extensions.page.pages.people import rating_of
 from trecexam.extensions.page.people import standing, text_of
 from trecexam.extensions.page.rendering import (
@@ -29,8 +37,8 @@ from trecexam.extensions.page.rendering import (
     live_of,
     render,
     view_of,
+    who_of,
 )
-from trecexam.extensions.page.users import user_of
 from trecexam.features.override.overriding import seen_token
 from trecexam.inputs.typed_text import MAX_NOTE, MAX_WHY, typed
 
@@ -44,9 +52,10 @@ def assess(request: Request) -> Response:
     """Shows the next passage or the judged ones; a form stores a judgment."""
     if request.method == "POST":
         # Items are written one by one: another window of hers, or a second click, is to see all of them.
-        user = user_of(request)
-        with request.app.state.assessing.setdefault(user and user.name, Lock()):
+        with request.app.state.assessing.setdefault(who_of(request), Lock()):
             return _judged(request, _desk(request))
+    if not who_of(request):
+        return go(request, urls.who(back=urls.assess()))
     desk = _desk(request)
     elsewhere = to_planned(request, "/assess")
     if elsewhere is not None:
@@ -57,8 +66,8 @@ def assess(request: Request) -> Response:
     n_tasks, n_open = len(desk.tasks), len(desk.open)
     return _render(
         request, "assess.html", n_tasks=n_tasks, n_open=n_open, last=_last(request, desk),
-        planned=desk.plan is not None, judged=desk.judged,
-        query_texts={query_id: desk.view.heads[query_id].text or query_id for query_id in desk.judged},
+        who=desk.who, planned=desk.plan is not None, judged=desk.judged,
+        query_texts={query_id: desk.view.queries[query_id] or query_id for query_id in desk.judged},
     )  # fmt: skip
 
 
@@ -98,12 +107,13 @@ def _page(request: Request, desk: Desk, task: Task, status: int = 200, **typed_a
 
 
 def _desk(request: Request) -> Desk:
-    user = user_of(request)
-    if user is None:
-        raise NotFoundError("Assessors need names: start the page with `trecexam serve --users`.")
-    view = view_of(request)
-    cached_pools = request.app.state.pooled.setdefault(view.own, {})
-    return Desk(grader_folder(request), view, user.name, cached_pools)
+    who, view = who_of(request), view_of(request)
+    if not who:
+        raise NotFoundError("Nobody knows who you are: give your name at the page Judge.")
+    kept: dict[str, tuple[int, Mapping[str, DeskQuery]]] = request.app.state.desks
+    if view.own not in kept or kept[view.own][0] != view.version:
+        kept[view.own] = view.version, live_of(request).call(view.own, desk_queries)
+    return Desk(grader_folder(request), view, who, kept[view.own][1])
 
 
 def _named(desk: Desk, name: str, fingerprint: str = "") -> Task:
@@ -120,7 +130,7 @@ def _shown(desk: Desk, task: Task) -> dict[str, Any]:
     whole, asks_why = judgments.get(""), desk.folder.config.judging.reason
     return {
         "task": task,
-        "query_text": desk.view.heads[task.query_id].text or task.query_id,
+        "query_text": desk.view.queries[task.query_id] or task.query_id,
         "text": desk.text_of(task),
         "questions": questions,
         "picked": {q.number: q.own.rating for q in questions if q.own},

@@ -25,7 +25,7 @@ from trecexam.extensions.page.rendering import (
     view_of,
     who_of,
 )
-from trecexam.grades.overrides import digest_of
+from trecexam.inputs.overrides import digest_of
 from trecexam.track import open_track
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> 
     try:
         items = items_to_edit(folder, query_id)
     except (TrecexamError, ConversionError) as error:
-        if query_id not in view.heads and not isinstance(error, ConversionError):
+        if query_id not in view.queries and not isinstance(error, ConversionError):
             raise NotFoundError(str(error)) from None
         trouble = trouble or str(error)
     state = view.query(query_id)

@@ -9,7 +9,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.extensions.page import cookies, urls
-from trecexam.extensions.page.pages import judge
 from trecexam.extensions.page.rendering import (
     SAID,
     WHO,
@@ -53,7 +52,7 @@ async def logout(request: Request) -> Response:
     sessions = _sessions(request)
     sessions.end(request.scope)
     response = go(request, urls.login())
-    for name in (sessions.cookie, SAID, WHO, judge.TRAIL):
+    for name in (sessions.cookie, SAID, WHO):
         cookies.drop(response, name)
     return response
 

@@ -9,10 +9,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.errors import RatingConflictError, TrecexamError
+from trecexam.extensions.campaign.assessments import CellKey
 from trecexam.extensions.page import urls
-from trecexam.extensions.page.judging import Key
-from trecexam.extensions.page.pages import judge
-from trecexam.extensions.page.people import standing, with_people, words_of
+from trecexam.extensions.page.people import standing, words_of
 from trecexam.extensions.page.rendering import (
     NotFoundError,
     author_of,
@@ -33,7 +32,7 @@ WITHDRAWN = "withdrawn"
 def override(request: Request) -> Response:
     """Stores or withdraws a rating of a cell or passage."""
     form, view, live = form_of(request), view_of(request), live_of(request)
-    key = Key(form.get("query", ""), form.get("doc", ""), form.get("item", ""))
+    key = CellKey(form.get("query", ""), form.get("doc", ""), form.get("item", ""))
     state = view.query(key.query_id)
     if state is None:
         raise NotFoundError(f"No query '{key.query_id}' in the bank.")
@@ -52,22 +51,14 @@ def override(request: Request) -> Response:
             form.get("seen") or None,
         )
     except RatingConflictError as error:
-        if view.is_cited and form.get("from") == "judge":
-            # What they said is not told: their label is not in yet.
-            who = "that was withdrawn" if error.now is None else f"{error.now.who} labelled it"
-            live.reload()
-            message = f"Your label was not saved: meanwhile {who}. Label it again if yours should count."
-            return judge.back_to(request, key, message)
         return render(
             request, "conflict.html", 409, key=key, theirs=error.now, token=seen_token(error.now), form=form,
             who=author_of(request), rating=rating, why=why, state=state, place=state.place(key.doc_id),
             item_at=state.item(key.item_id), back=urls.local(form.get("back", "")),
         )  # fmt: skip
     if outcome.written:
-        live.patch(view.own, key.query_id, lambda view, state: with_people(folder, view, state))
+        live.reload(wait=0)
     message = said_of(outcome, words_of(view, whole=not key.item_id))
-    if form.get("from") == "judge":
-        return remember(judge.rated(request, key, rating, form.get("why", ""), message), outcome.row.who)
     return remember(go(request, urls.local(form.get("back", "")), message), outcome.row.who)
 
 

@@ -53,6 +53,5 @@
   // A page that comes back from the browser's memory takes keys again.
   window.addEventListener("pageshow", () => { pressed = false; });
   document.addEventListener("trecexam:swapped", show);
-  if (find("judge-waiting")) setTimeout(() => location.reload(), 1000);
   show();
 })();

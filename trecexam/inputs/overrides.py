@@ -1,4 +1,4 @@
-"""Which of the human ratings in overrides.tsv count, on the bank and the pool as they are now."""
+"""People's ratings and judgments: their scale, and which of them count on the bank and pool as they are."""
 
 from __future__ import annotations
 
@@ -9,15 +9,77 @@ from functools import cached_property
 from typing import NamedTuple
 
 from converters.overrides import ADJUDICATED, UNDONE
-from converters.records import HumanRating, Item
+from converters.records import HumanRating, Item, Qrel
 from trecexam.bank.model import Bank, item_digest, passage_digest
 from trecexam.config.sections import Rule
+from trecexam.config.track_config import TrackConfig
 from trecexam.files.stamps import Rejected
-from trecexam.grades.judging_scale import JudgingScale
+from trecexam.scores.ratings import MAX_RATING
 
 COUNTS, REPLACED, WITHDRAWN, REFUSED, RETIRED = "counts", "replaced", "withdrawn", "refused", "retired"
 NOT_POOLED, NOT_CITED = "not pooled", "not cited"
 CANNOT_JUDGE, OVERRULED, UNDECIDED = "cannot judge", "overruled", "not adjudicated"
+
+
+#: Names of the labels 0, 1, ... by the highest label. Those of 0..3 are TREC Deep Learning's.
+_NAMES = {
+    1: ("not relevant", "relevant"),
+    2: ("not relevant", "relevant", "highly relevant"),
+    3: ("irrelevant", "related", "highly relevant", "perfectly relevant"),
+    4: ("not relevant", "slightly relevant", "moderately relevant", "highly relevant", "fully relevant"),
+    5: (
+        "not relevant",
+        "slightly relevant",
+        "somewhat relevant",
+        "moderately relevant",
+        "highly relevant",
+        "perfectly relevant",
+    ),
+}
+#: Names of the rubric's ratings 0..5, after the grader's published prompt.
+_RUBRIC = (
+    "not relevant or complete at all",
+    "minimally relevant or complete",
+    "of limited relevance and completeness",
+    "partially relevant and complete",
+    "mostly relevant and complete",
+    "highly relevant and complete",
+)
+
+
+@dataclass(frozen=True)
+class JudgingScale:
+    """The scale of people's judgments of whole passages: names of 0, 1, ..., and what sets it."""
+
+    names: tuple[str, ...]
+    source: str
+
+    @property
+    def best(self) -> int:
+        """The highest judgment."""
+        return len(self.names) - 1
+
+    def __str__(self) -> str:
+        return f"0..{self.best}"
+
+
+def judging_scale(config: TrackConfig, official: Collection[Qrel] | None) -> JudgingScale | None:
+    """Return the scale on which people judge whole passages; None: on the grader's scale.
+
+    The scale of [judging] comes first. Else it is 0 to the highest official label, or to `min_relevant` if
+    that is higher. Tracks of whole responses, and official labels above 5, have no such scale.
+    """
+    if config.judging.scale is not None:
+        return JudgingScale(tuple(config.judging.scale), "`scale` in [judging]")
+    if not official or config.track.unit == "response":
+        return None
+    best = max(1, config.scores.min_relevant, *(row.relevance for row in official))
+    return JudgingScale(_NAMES[best], "the scale of the official judgments") if best <= MAX_RATING else None
+
+
+def rubric_names(max_rating: int) -> tuple[str, ...]:
+    """Return the names of the ratings 0..`max_rating` of a whole passage on a grader's scale."""
+    return _RUBRIC if max_rating == MAX_RATING else _NAMES.get(max_rating, ())
 
 
 class Decision(NamedTuple):
@@ -39,8 +101,8 @@ class Decision(NamedTuple):
 class QueryOverrides:
     """People's ratings of one query's pool, by (doc_id, item_id), and of passages as a whole."""
 
-    cells: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    passages: Mapping[str, int] = field(default_factory=dict)
+    cells: dict[tuple[str, str], int] = field(default_factory=dict)
+    passages: dict[str, int] = field(default_factory=dict)
 
     @property
     def token(self) -> tuple[object, ...]:
@@ -156,16 +218,14 @@ def resolve(
                 cell = row.query_id, doc_id, row.item_id
                 if cited is None or cell in cited:
                     agreeing[cell] = (*agreeing.get(cell, ()), *agreed.get(decision.line, ()), row)
-    cells: dict[str, dict[tuple[str, str], int]] = {query_id: {} for query_id, *_ in sorted(agreeing)}
-    passages: dict[str, dict[str, int]] = {query_id: {} for query_id in cells}
+    queries = {query_id: QueryOverrides({}, {}) for query_id, *_ in sorted(agreeing)}
     for (query_id, doc_id, item_id), lines in agreeing.items():
         rating = lines[-1].rating
         assert rating is not None
         if item_id:
-            cells[query_id][doc_id, item_id] = rating
+            queries[query_id].cells[doc_id, item_id] = rating
         else:
-            passages[query_id][doc_id] = rating
-    queries = {query_id: QueryOverrides(cells[query_id], passages[query_id]) for query_id in cells}
+            queries[query_id].passages[doc_id] = rating
     return Overrides(queries, agreeing, tuple(decisions.values()), tuple(rejected))
 
 

@@ -1,10 +1,11 @@
-"""Test banks that an update writes where there are none: `write_bank` of [graders.NAME]; and their files."""
+"""Test banks that an update writes if there are none: `write_bank` of [graders.NAME]; and their files."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,18 +14,13 @@ from converters.lines import open_input
 from trecexam.errors import LockedError, TrackError, TrecexamError, quoted
 from trecexam.extension import provided
 from trecexam.files.cache import FileCache
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
-from trecexam.graders.writing.asking import Job
-from trecexam.grades.grading import Progress
-from trecexam.grades.open_track import OpenTrack
-from trecexam.inputs.input_files import read_bank_file
+from trecexam.graders.writing.asking import Job, SpentByGraders
+from trecexam.inputs.inputs import read_bank_file
 from trecexam.inputs.track_graders import declared_kind, folder_of
 from trecexam.results.text import plural
-
-#: What a progress bar counts.
-PROMPTS = "prompts of its bank"
 
 
 class BanksWritten(NamedTuple):
@@ -57,91 +53,84 @@ def lacks_bank(folder: TrackFolder, files: FileCache) -> bool:
 
 
 def write_missing_banks(
-    loaders: OpenTrack,
+    track: TrackFolder,
+    files: FileCache,
     names: Iterable[str],
-    progress: Callable[[Progress], None] | None = None,
-    stop: Callable[[], bool] | None = None,
-    hold: Collection[object] = (),
-    doing: Callable[[str], None] = lambda stage: None,
+    progress: Callable[[str, int, int], None],
+    stop: Callable[[], bool],
+    doing: Callable[[str], None],
+    spent_by_graders: SpentByGraders,
 ) -> BanksWritten:
     """Write the missing banks of these graders.
 
     Args:
-        progress: called with the number of answered prompts.
-        hold: files that are being written now: nuggets may be made from them, so nothing is written.
+        progress: called with the grader, the number of answered prompts, and of all.
         doing: called before a bank is written, in words that follow "finishing".
+        spent_by_graders: as of `Job.ask`.
     """
     notes: list[str] = []
     errors: dict[str, TrecexamError | ConversionError] = {}
     for name in names:
-        if hold or (stop is not None and stop()):
+        if stop():
             break
-
-        def named_progress(done: int, total: int, name: str = name) -> None:
-            if progress is not None:
-                progress(Progress(done, total, name, PROMPTS))
-
         try:
-            folder = folder_of(loaders.folder, name)
-            if not lacks_bank(folder, loaders.files):
+            folder = folder_of(track, name)
+            if not lacks_bank(folder, files):
                 continue
             if not folder.config.has_writer:
                 raise folder.no_bank_yet()
             doing("the test banks")
             with _lock(folder):
-                made = _job(folder, whole=True).ask(named_progress, stop, loaders.spent_by_graders)
-        except LockedError as error:
-            errors[name] = TrecexamError(error.reason, path=error.path)
-            continue
-        except (TrecexamError, ConversionError) as error:
-            errors[name] = error
-            continue
-        target = folder.shown(made.output)
-        failures = [f"query {failure.request}: {failure.reason}" for failure in made.failures]
-        if made.why and stop is not None and stop():
-            break
-        if made.why:
-            reason = (
-                f"{target} is not written yet: {made.why}; what was answered is kept, and `trecexam watch "
-                f"{quoted(folder.root)}` continues with it"
-            )
-            errors[name] = TrackError(reason, path=folder.root)
-        elif not made.items:
-            first = failures[0] if failures else "there are no queries"
-            reason = f"{target} is not written: no query got an item: {first}"
-            errors[name] = TrackError(reason, path=folder.root)
-        else:
+                made = _job(folder, whole=True).ask(partial(progress, name), stop, spent_by_graders)
+            if made.why and stop():
+                break
+            target = folder.shown(made.output)
+            failures = [f"query {failure.request}: {failure.reason}" for failure in made.failures]
+            if made.why:
+                reason = (
+                    f"{target} is not written yet: {made.why}; what was answered is kept, and `trecexam "
+                    f"watch {quoted(folder.root)}` continues with it"
+                )
+                raise TrackError(reason, path=folder.root)
+            if not made.items:
+                first = failures[0] if failures else "there are no queries"
+                reason = f"{target} is not written: no query got an item: {first}"
+                raise TrackError(reason, path=folder.root)
             of = f"{plural(made.items, 'item')} of {plural(made.queries, 'query')}"
             notes.append(f"{name}: {target} is written, {of}; edit it in any editor")
             notes += (f"{name}: {failure}" for failure in failures)
+        except LockedError as error:
+            errors[name] = TrecexamError(error.reason, path=error.path)
+        except (TrecexamError, ConversionError) as error:
+            errors[name] = error
     return BanksWritten(tuple(notes), errors)
 
 
-def estimate_missing_banks(loaders: OpenTrack, names: Iterable[str]) -> dict[str, Estimate]:
+def estimate_missing_banks(track: TrackFolder, files: FileCache, names: Iterable[str]) -> dict[str, Estimate]:
     """Return what writing the missing banks would take, by grader; asks nobody."""
     estimates = {}
-    for name, folder in _missing(loaders, names):
+    for name, folder in _missing(track, files, names):
         with suppress(TrecexamError, ConversionError):
             estimates[name] = _job(folder).estimate()
     return estimates
 
 
-def forget_unread_answers(loaders: OpenTrack, names: Iterable[str]) -> int:
+def forget_unread_answers(track: TrackFolder, files: FileCache, names: Iterable[str]) -> int:
     """Drop stored answers for missing banks that cannot be read, and return their number."""
     n_forgotten = 0
-    for _, folder in _missing(loaders, names):
+    for _, folder in _missing(track, files, names):
         with suppress(TrecexamError, ConversionError), _lock(folder):
             n_forgotten += _job(folder, again=True, forget_in_file=True).n_forgotten
     return n_forgotten
 
 
-def _missing(loaders: OpenTrack, names: Iterable[str]) -> Iterator[tuple[str, TrackFolder]]:
+def _missing(track: TrackFolder, files: FileCache, names: Iterable[str]) -> Iterator[tuple[str, TrackFolder]]:
     """Yield the graders whose bank is missing and can be written."""
     for name in names:
         # An update names the reason where a grader cannot go on.
         with suppress(TrecexamError, ConversionError):
-            folder = folder_of(loaders.folder, name)
-            if lacks_bank(folder, loaders.files) and folder.config.has_writer:
+            folder = folder_of(track, name)
+            if lacks_bank(folder, files) and folder.config.has_writer:
                 yield name, folder
 
 
@@ -151,8 +140,8 @@ def _job(folder: TrackFolder, **options: bool) -> Job[Any]:
     return job
 
 
-def _lock(folder: TrackFolder) -> TrackLock:
-    return TrackLock(folder.writing_lock_path, "calling this track's model")
+def _lock(folder: TrackFolder) -> AbstractContextManager[None]:
+    return track_lock(folder.writing_lock_path, "calling this track's model")
 
 
 def read_target(folder: TrackFolder, target: Path) -> bytes:
@@ -178,15 +167,11 @@ def read_target(folder: TrackFolder, target: Path) -> bytes:
 
 def lines_of(content: bytes) -> list[bytes]:
     """Split a file into lines, with their ends."""
-    return re.findall(rb"[^\n]*\n|[^\n]+", content)
+    return BytesIO(content).readlines()
 
 
 def check_unchanged(target: Path, content: bytes) -> None:
-    """Refuse to write to a file that changed since `read_target` gave this content.
-
-    Raises:
-        TrecexamError: somebody else changed it meanwhile.
-    """
+    """Refuse to write to a file that somebody changed since `read_target` gave this content."""
     if (target.read_bytes() if target.exists() else b"") != content:
         raise TrecexamError(
             "was edited while the model was asked, and is left unchanged; start again: the answers are kept "
