@@ -50,7 +50,7 @@ def test_minus_1_is_a_hole_everywhere_and_minus_2_nowhere(graded: Path) -> None:
         (graded / "qrels.txt").write_text(text)
         with trecexam.open_track(graded) as track:
             judged = track.leaderboard(["Judged@5"], official=True).rows
-            holes = [(row.run, row.holes) for row in track.holes().rows]
+            holes = track.holes().rows
             agreement, found = track.agreement(), track.fill.find()
         return [row.scores for row in judged], holes, agreement.n_both, found.n_holes
 
