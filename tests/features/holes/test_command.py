@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import ir_measures
 import pytest
 from support import HashGrader, make_small_track, write_run
 
@@ -77,6 +78,18 @@ def test_rows_equal_a_count_in_the_files(
         whole, missing, blank, judged = expected[name, query_id]
         assert (k, retrieved, unjudged, ungraded) == (str(depth), str(whole), str(missing), str(blank))
         assert rate == f"{judged:.6f}"
+
+
+@pytest.mark.parametrize("depth", [1, 3, 8])
+def test_judged_at_k_equals_ir_measures(graded: Path, capsys: pytest.CaptureFixture[str], depth: int) -> None:
+    make_holes(graded)
+    lines = (graded / "qrels.txt").read_text().splitlines()
+    (graded / "qrels.txt").write_text("".join(line + "\n" for line in lines if not line.endswith(" -1")))
+    qrels = list(ir_measures.read_trec_qrels(str(graded / "qrels.txt")))
+    for name, *_, judged in table(capsys, graded, "--by", "run", "--depth", str(depth))[0]:
+        ranked = ir_measures.read_trec_run(str(graded / "runs" / f"{name}.run"))
+        found = ir_measures.calc_aggregate([ir_measures.Judged @ depth], qrels, ranked)
+        assert [f"{value:.6f}" for value in found.values()] == [judged]
 
 
 def test_runs_with_most_unjudged_passages_come_first_each_with_its_sums_first(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
@@ -31,22 +31,6 @@ ALL = "all"
 _NAMED = 3
 
 
-class Holes(NamedTuple):
-    """The holes in the first ranks of one ranking, or of several together.
-
-    Attributes:
-        retrieved: passages in those ranks.
-        unjudged: how many of them have no official judgment; None where there are no judgments.
-        ungraded: how many of them have no rating on any item.
-        judged: ir_measures' Judged@depth, 0..1; of several rankings the mean. None where `unjudged` is.
-    """
-
-    retrieved: int
-    unjudged: int | None
-    ungraded: int
-    judged: float | None
-
-
 class PoolHoles(NamedTuple):
     """The holes of all runs together, each passage of a query counted once.
 
@@ -66,7 +50,16 @@ class PoolHoles(NamedTuple):
 
 
 class HolesRow(NamedTuple):
-    """The holes of one run in the first `depth` ranks, for one query or, as `all`, over all; see `Holes`."""
+    """The holes of one run for one query or, as `all`, over all.
+
+    Attributes:
+        depth: the first ranks that count.
+        retrieved: passages in those ranks.
+        unjudged: how many of them have no official judgment; None where there are no judgments.
+        ungraded: how many of them have no rating on any item.
+        judged: ir_measures' Judged@depth, 0..1; of `all` the mean, to which a query without results counts 0,
+            as in `trec_eval -c`. None where `unjudged` is.
+    """
 
     run: str
     query_id: str
@@ -124,21 +117,6 @@ class HolesReport(Result):
         return {"pool": [pool._asdict() for pool in self.pools]}
 
 
-def total(parts: Iterable[Holes]) -> Holes:
-    """Return the sums over several rankings, one a query, and the mean of Judged over all of them.
-
-    A query without results counts 0 in the mean, as in `trec_eval -c`.
-    """
-    rankings = tuple(parts)
-    retrieved = sum(part.retrieved for part in rankings)
-    ungraded = sum(part.ungraded for part in rankings)
-    unjudged = [part.unjudged for part in rankings if part.unjudged is not None]
-    if len(unjudged) < len(rankings):
-        return Holes(retrieved, None, ungraded, None)
-    rates = [part.judged for part in rankings if part.judged is not None]
-    return Holes(retrieved, sum(unjudged), ungraded, sum(rates) / len(rates) if rates else 0.0)
-
-
 def is_among(doc_ids: Sequence[str], among: Collection[str]) -> NDArray[np.bool_]:
     """Return True for each passage among these, then False once for rank -1; shape (n_docs + 1,)."""
     return np.array([doc_id in among for doc_id in doc_ids] + [False], np.bool_)
@@ -146,24 +124,17 @@ def is_among(doc_ids: Sequence[str], among: Collection[str]) -> NDArray[np.bool_
 
 def holes_of_runs(
     ranks: NDArray[np.int32], judged: NDArray[np.bool_] | None, rated: NDArray[np.bool_]
-) -> list[Holes]:
-    """Return the holes of each run in the first ranks for one query.
-
-    Judged@depth divides by the number of passages that are there, which may be fewer than `depth`, as
-    ir_measures' provider does (`trec_eval` has no such measure); of an empty ranking it is 0.
+) -> NDArray[np.int64]:
+    """Return each run's passages in the first ranks for one query, the unjudged, the ungraded; (runs, 3).
 
     Args:
         ranks: of shape (n_runs, depth), see `trecexam.inputs.pool.PooledQuery`.
-        judged, rated: of each pooled passage, see `is_among`; `judged` is None where there are no judgments.
+        judged, rated: of each pooled passage, see `is_among`; without judgments none is unjudged.
     """
-    retrieved = (ranks >= 0).sum(axis=1).tolist()
-    ungraded = [n - met for n, met in zip(retrieved, rated[ranks].sum(axis=1).tolist(), strict=True)]
-    if judged is None:
-        return [Holes(n, None, missing, None) for n, missing in zip(retrieved, ungraded, strict=True)]
-    return [
-        Holes(n, n - met, missing, met / n if n else 0.0)
-        for n, met, missing in zip(retrieved, judged[ranks].sum(axis=1).tolist(), ungraded, strict=True)
-    ]
+    retrieved = np.count_nonzero(ranks >= 0, axis=1)
+    n_judged = retrieved if judged is None else np.count_nonzero(judged[ranks], axis=1)
+    n_rated = np.count_nonzero(rated[ranks], axis=1)
+    return np.stack([retrieved, retrieved - n_judged, retrieved - n_rated], axis=1)
 
 
 def holes_report(
@@ -176,38 +147,43 @@ def holes_report(
     """Passages in the runs' first ranks that have no judgment, or no grade."""
     judgments, notes = _judgments(track, qrels)
     depths = tuple(dict.fromkeys(depths or (track.config.track.depth,)))
-    holes, pools = _count_holes(track, judgments, depths)
-    sums = {key: total(by_query.values()) for key, by_query in holes.items()}
-
-    def suffering(name: str) -> tuple[int, str]:
-        at_first_depth = sums[name, depths[0]]
-        unjudged = at_first_depth.unjudged
-        return -(at_first_depth.ungraded if unjudged is None else unjudged), name
-
-    rows = tuple(
-        HolesRow(name, query_id, depth, *ranking_holes)
-        for name in sorted(track.runs, key=suffering)
-        for depth in depths
-        for query_id, ranking_holes in ((ALL, sums[name, depth]), *holes[name, depth].items())
-    )
-    report = HolesReport(rows, pools, notes, by)
+    counts, pools = _count_holes(track, judgments, depths)
+    # Runs with most unjudged passages first, or ungraded ones where there are no judgments.
+    missing = counts[depths[0]].sum(axis=0)[:, 2 if judgments is None else 1].tolist()
+    rows: list[HolesRow] = []
+    for _, name, run in sorted(zip((-n for n in missing), track.runs, range(len(missing)), strict=True)):
+        for depth in depths:
+            rows += _rows(name, track.bank.query_ids, depth, counts[depth][:, run], judgments is not None)
+    report = HolesReport(tuple(rows), pools, notes, by)
     lines = (_pool_line(pool, [row for row in report.sums() if row.depth == pool.depth]) for pool in pools)
     return replace(report, notes=(*notes, *(lines if rows else ())))
 
 
+def _rows(
+    run: str, query_ids: Sequence[str], depth: int, counts: NDArray[np.int64], has_judgments: bool
+) -> Iterator[HolesRow]:
+    """Yield the sums over the queries of a run, then each query; `counts` are of `holes_of_runs`."""
+    retrieved, n_judged = counts[:, 0], counts[:, 0] - counts[:, 1]
+    rates = np.divide(n_judged, retrieved, out=np.zeros(len(counts)), where=retrieved > 0).tolist()
+    rates.insert(0, sum(rates) / len(rates) if rates else 0.0)
+    every = np.concatenate([counts.sum(axis=0, keepdims=True), counts]).tolist()
+    for query_id, (n, unjudged, ungraded), rate in zip((ALL, *query_ids), every, rates, strict=True):
+        judged = (unjudged, ungraded, rate) if has_judgments else (None, ungraded, None)
+        yield HolesRow(run, query_id, depth, n, *judged)
+
+
 def _count_holes(
     track: GradedTrack, judgments: Official | None, depths: Sequence[int]
-) -> tuple[dict[tuple[str, int], dict[str, Holes]], tuple[PoolHoles, ...]]:
-    """Return (run, depth) -> query_id -> the holes of its ranking, and those of the pool at each depth."""
-    holes: dict[tuple[str, int], dict[str, Holes]] = {
-        (run, depth): {} for run in track.runs for depth in depths
-    }
+) -> tuple[dict[int, NDArray[np.int64]], tuple[PoolHoles, ...]]:
+    """Return depth -> counts of `holes_of_runs` of each query and run, and the pool's holes at each depth."""
+    ratings, shape = track.ratings(), (len(track.runs), 3)
+    counts = {depth: np.zeros((len(ratings), *shape), np.int64) for depth in depths}
     #: Passages, unjudged ones, those that one run alone has, and ungraded ones.
     pools = {depth: np.zeros(4, np.int64) for depth in depths}
     pooled = track.pool
     if max(depths) > track.config.track.depth:
         pooled = pool_with_ranks(tuple(track.runs.values()), track.bank.query_ids, max(depths))
-    for q in track.ratings():
+    for number, q in enumerate(ratings):
         of_query = pooled[q.query_id]
         rated = is_among(of_query.doc_ids, frozenset(compress(q.doc_ids, q.rated.tolist())))
         judged = None
@@ -215,16 +191,15 @@ def _count_holes(
             judged = is_among(of_query.doc_ids, judgments.judged.get(q.query_id, {}))
         for depth in depths:
             ranks = of_query.ranks[:, :depth]
-            for name, ranking_holes in zip(track.runs, holes_of_runs(ranks, judged, rated), strict=True):
-                holes[name, depth][q.query_id] = ranking_holes
+            counts[depth][number] = holes_of_runs(ranks, judged, rated)
             in_runs = np.bincount(ranks[ranks >= 0], minlength=len(rated) - 1)
             unjudged = (in_runs > 0) & (True if judged is None else ~judged[:-1])
             kinds = in_runs > 0, unjudged, unjudged & (in_runs == 1), (in_runs > 0) & ~rated[:-1]
             pools[depth] += np.count_nonzero(kinds, axis=1)
-    found = [PoolHoles(depth, *counts.tolist()) for depth, counts in pools.items()]
+    found = [PoolHoles(depth, *of_pool.tolist()) for depth, of_pool in pools.items()]
     if judgments is None:
         found = [pool._replace(unjudged=None, unjudged_alone=None) for pool in found]
-    return holes, tuple(found)
+    return counts, tuple(found)
 
 
 def _judgments(track: GradedTrack, qrels: Path | None) -> tuple[Official | None, tuple[str, ...]]:
