@@ -25,7 +25,7 @@ Computation = Callable[[Hits], Values]
 
 def depth_of(measure: Measure) -> int | None:
     """The depth of a measure: its cutoff, unless unjudged hits are left out first."""
-    return None if measure.params.get("judged_only") else cutoff_of(measure)
+    return None if measure.params.get("judged_only") else measure.params.get("cutoff")
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,11 @@ class ColumnMeasure:
     on_items: bool = False
 
 
-def cutoff_of(measure: Measure) -> int | None:
-    """The measure's cutoff, or None."""
-    cutoff: int | None = measure.params.get("cutoff")
-    return cutoff
-
-
 def considered(measure: Measure, hits: Hits) -> Hits:
     """The hits for the measure, given its parameters `judged_only` and `cutoff`."""
     if measure.params.get("judged_only"):
         hits = hits.judged_only()
-    return hits.top(cutoff_of(measure))
+    return hits.top(measure.params.get("cutoff"))
 
 
 def n_relevant(judged: Judged, rel: int) -> NDArray[np.int64]:

@@ -14,7 +14,6 @@ from trecexam.scores.columns.measures.base import (
     Computation,
     Values,
     considered,
-    cutoff_of,
     discounts,
     last_sum,
     ratio,
@@ -84,14 +83,14 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     gains, scale = measure.params.get("gains"), None
     if measure["dcg"] == "exp-log2":
         scale = max(int(gains_of(judged.labels, gains or {}).max(initial=0)) - _HIGHEST_EXPONENT, 0)
-    ideal = ideal_dcg(judged, cutoff_of(measure), gains, scale)
+    ideal = ideal_dcg(judged, measure.params.get("cutoff"), gains, scale)
     # Row -1 has none.
     label_gains = None if judged.gains is None or gains else np.append(judged.gains, 0.0)
 
     def values(hits: Hits) -> Values:
         if gains:
             # Before judged_only, to which a passage whose gain is negative is not judged.
-            hits = hits.relabelled(gains_of(hits.labels, gains))
+            hits = Hits(gains_of(hits.labels, gains), hits.ranks, hits.rows, hits.n_retrieved)
         hits = considered(measure, hits)
         of_hits = hits.labels if label_gains is None else label_gains[hits.rows]
         return ratio(dcg(of_hits if scale is None else exponential(of_hits, scale), hits.ranks), ideal)
