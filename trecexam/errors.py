@@ -59,6 +59,10 @@ class GraderError(TrecexamError):
     """A grader that is not known, not installed, or lacks the requested feature."""
 
 
+class MeasureError(TrecexamError, ValueError):
+    """A measure that is not known, or cannot be computed with its parameters or on this side."""
+
+
 class LockedError(TrecexamError):
     """Another process is already grading this track."""
 

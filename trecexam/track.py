@@ -328,7 +328,7 @@ class Track:
     def _learned_leaderboard(
         self, measures: Measures | None, *, official: bool, runs: Collection[str] | None, labels: str
     ) -> Leaderboard:
-        from trecexam.features.fill.teaching import the_teacher
+        from trecexam.extensions.learn.learn import learned_leaderboard
 
         if labels != "learned":
             raise TrecexamError(f"labels = {labels!r}: give 'learned'")
@@ -337,7 +337,7 @@ class Track:
                 "learned labels give expected nDCG@10 and AP alone: leave out the measures and `official`"
             )
         graded = self._selected.graded(documents=True, bank_needed=False)
-        return self._selected.with_grader_note(the_teacher().leaderboard(graded, runs), graded.name)
+        return self._selected.with_grader_note(learned_leaderboard(graded, runs), graded.name)
 
     def compare(
         self,

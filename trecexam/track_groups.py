@@ -13,9 +13,8 @@ from trecexam.features.correlation.comparison import LeaderboardComparison, comp
 from trecexam.features.exporting import exports
 from trecexam.features.exporting.pool import pooled_passages
 from trecexam.features.fill import fill as filling
-from trecexam.features.fill.arithmetic.scale_map import RuleName
-from trecexam.features.fill.filled import Filled, HolesToFill
-from trecexam.features.fill.finding import find_holes
+from trecexam.features.fill.records import Filled, HolesToFill
+from trecexam.features.fill.rules import RuleName
 from trecexam.features.override import overriding
 from trecexam.features.override.overriding import Overridden
 from trecexam.features.verification import verification
@@ -211,7 +210,7 @@ class Fill(Group):
         path = None if qrels is None else Path(qrels)
         rule = "thresholds" if cuts and rule is None else rule
         loader = self._track.loader(documents=True, bank_needed=False)
-        found = find_holes(loader, path, rule, cuts, as_unjudged=as_unjudged, by=by)
+        found = filling.find_holes(loader, path, rule, cuts, as_unjudged=as_unjudged, by=by)
         return self._track.with_grader_note(found, loader.name)
 
     def __call__(

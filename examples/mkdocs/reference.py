@@ -35,7 +35,7 @@ from trecexam.extension import extensions, named
 from trecexam.feature import Feature
 from trecexam.outputs.outputs import features
 from trecexam.scores.columns.measures import MEASURES as ON_COLUMNS
-from trecexam.scores.cover import NUGGET_SCORES, Cover
+from trecexam.scores.columns.measures.cover import NUGGET_SCORES, Cover
 from trecexam.scores.measures import pool_measures
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -30,7 +30,7 @@ from trecexam.grades.evaluation import official_values
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.open_track import OpenTrack
 from trecexam.scores.encoder_likeness import agreement, runs_like_encoder
-from trecexam.scores.rank_correlation.tau import tau_b_columns
+from trecexam.scores.rank_correlation import tau_b_columns
 
 COLLECTIONS = ("cranfield", "vaswani", "cisi")
 DL19 = "dl19"

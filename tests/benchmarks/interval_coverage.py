@@ -29,9 +29,7 @@ from trecexam.scores import correlation
 from trecexam.scores.correlation import correlate, ends, error_and_bias, half_width
 from trecexam.scores.kappa import kappa
 from trecexam.scores.leaderboard import interval, score
-from trecexam.scores.rank_correlation.ranks import means, official_means
-from trecexam.scores.rank_correlation.resampling import QueryDraws, denoised
-from trecexam.scores.rank_correlation.tau import tau_b_columns
+from trecexam.scores.rank_correlation import QueryDraws, denoised, means, official_means, tau_b_columns
 
 NAMES = ("Kendall's tau", "Spearman's rho", "tau_AP", "RBO")
 PAIRS = (

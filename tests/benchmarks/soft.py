@@ -31,7 +31,7 @@ from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.probable_ratings import probable_ratings
 from trecexam.scores.columns import Evaluator, Judged
 from trecexam.scores.expected import with_probabilities
-from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.scores.rank_correlation import QueryDraws
 from trecexam.scores.ratings import QueryRatings
 
 Floats = NDArray[np.float64]

@@ -22,8 +22,8 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement
 from trecexam.grades.official import Thresholds
+from trecexam.scores.kappa import labels_of_both
 from trecexam.scores.labels import labels
-from trecexam.scores.raters import labels_of_both
 from trecexam.scores.ratings import QueryRatings
 
 #: (query_id, doc_id) -> the ratings of a passage and its judgment, both from the workbench's file.

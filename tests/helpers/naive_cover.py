@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import namedtuple
 from fractions import Fraction
 
+import ir_measures
+from ir_measures import Measure
+
 from trecexam.scores.ratings import QueryRatings
 
 WEIGHT = {
@@ -35,6 +38,14 @@ def naive_cover(
         covered += weight * credit(ranking[:k])
         reachable += weight * credit(list(ratings))
     return float(covered / whole) if whole else 0.0, float(covered / reachable) if reachable else 0.0
+
+
+def as_run(rankings: dict[str, list[str]]) -> dict[str, dict[str, float]]:
+    return {q: {d: float(-rank) for rank, d in enumerate(docs)} for q, docs in rankings.items()}
+
+
+def per_query(measure: Measure, qrels: object, run: object) -> dict[str, float]:
+    return {m.query_id: m.value for m in ir_measures.iter_calc([measure], qrels, run)}
 
 
 class Frame:

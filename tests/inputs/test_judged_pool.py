@@ -210,8 +210,8 @@ def test_a_judged_passage_is_not_a_hole_and_in_no_counts_of_runs(root: Path) -> 
     with trecexam.open_track(root, grader=HashGrader()) as track:
         assert track.fill.find().holes == to_fill.holes
         # A judged passage below the pool depth now has a grade.
-        assert sum(row.holes.ungraded for row in deep.sums() if row.depth == 8) < sum(
-            row.holes.ungraded for row in track.holes([3, 8]).sums() if row.depth == 8
+        assert sum(row.ungraded for row in deep.sums() if row.depth == 8) < sum(
+            row.ungraded for row in track.holes([3, 8]).sums() if row.depth == 8
         )
 
 

@@ -15,9 +15,7 @@ from trecexam.scores.columns import Judged
 from trecexam.scores.columns.provider import as_run
 from trecexam.scores.correlation import correlate
 from trecexam.scores.labels import label_qrels
-from trecexam.scores.rank_correlation.ranks import Ranks
-from trecexam.scores.rank_correlation.resampling import QueryDraws
-from trecexam.scores.rank_correlation.tau import tau_ap_columns
+from trecexam.scores.rank_correlation import QueryDraws, Ranks, tau_ap_columns
 from trecexam.scores.ratings import QueryRatings
 
 

@@ -156,19 +156,6 @@ def test_rows_per_item_give_the_same_as_the_ratings(
         assert covers(min_rating, ratings) == expected
 
 
-def test_an_item_without_any_rating_is_represented_by_one_row_of_0() -> None:
-    ratings = np.array([[-1, -1, -1], [5, -1, 0], [-1, -1, 4]], np.int8)
-    q = QueryRatings("q", ("a", "b", "c"), 3, ratings)
-    assert [tuple(row) for row in subtopic_qrels(q)] == [
-        ("q", "b", 1, "1"), ("q", "b", 0, "2"), ("q", "b", 0, "3"), ("q", "c", 1, "3"),
-    ]  # fmt: skip
-    assert ("q", "b", 0, "2") in [tuple(row) for row in rating_qrels(q)]
-    covered = ir_measures.calc_aggregate([Cover(rel=1) @ 9], subtopic_qrels(q), {"q": {"b": 2.0, "c": 1.0}})
-    assert covered == {Cover(rel=1) @ 9: 2 / 3}
-    unrated = QueryRatings("q", ("a",), 2, np.full((1, 2), -1, np.int8))
-    assert list(subtopic_qrels(unrated)) == list(rating_qrels(unrated)) == []
-
-
 def test_frames_with_numeric_iterations_identify_items() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(

@@ -160,17 +160,6 @@ def test_probabilities_are_normalised_and_invalid_ones_leave_the_rating_certain(
     assert made.at_least[0].tolist() == [[1, 1, 1, 0.75, 0], *certain(np.array([4, 4])).tolist()]
 
 
-@pytest.mark.parametrize(
-    "stated",
-    [(-0.5, 1.5, 0, 0, 0, 0), (0, 0, 0, 0, 0, np.inf), (np.inf, 0, 0, 0, 0, -np.inf), (1e308,) * 6, (0,) * 6],
-)
-def test_invalid_probabilities_never_make_a_rating_uncertain(stated: tuple[float, ...]) -> None:
-    q = QueryRatings("q1", ("a",), 1, np.array([[4]], np.int8))
-    made = with_probabilities(q, np.array([[stated]]))
-    assert made.at_least is not None
-    assert made.at_least[0].tolist() == certain(np.array([4])).tolist()
-
-
 def test_ecover_rejects_qrels_without_probabilities() -> None:
     q, stated = drawn(1)
     run = {"q1": {"d0": 1.0}}

@@ -7,13 +7,12 @@ import random
 from dataclasses import replace
 from fractions import Fraction
 
-import ir_measures
 import numpy as np
 import pytest
 from column_cases import evaluated
 from hypothesis import given
 from hypothesis import strategies as st
-from ir_measures import Measure
+from naive_cover import as_run, per_query
 
 from trecexam.scores import Cover, nCover
 from trecexam.scores.columns import Evaluator, Judged
@@ -47,35 +46,6 @@ def weighted(queries: list[QueryRatings], seed: int = 3) -> list[QueryRatings]:
     queries[-2] = replace(queries[-2], weights=None)
     queries[-1] = replace(queries[-1], weights=tuple(-abs(weight) for weight in weights[-1]))
     return queries
-
-
-def as_run(rankings: dict[str, list[str]]) -> dict[str, dict[str, float]]:
-    return {q: {d: float(-rank) for rank, d in enumerate(docs)} for q, docs in rankings.items()}
-
-
-def per_query(one: Measure, qrels: object, run: object) -> dict[str, float]:
-    return {m.query_id: m.value for m in ir_measures.calc([one], qrels, run)[1]}
-
-
-@pytest.mark.parametrize("k", [1, 3, None])
-@pytest.mark.parametrize(("rel", "partial"), [(4, None), (5, 3), (2, 1)])
-def test_weighted_coverage_equals_a_naive_loop(
-    queries: list[QueryRatings],
-    rankings: dict[str, list[str]],
-    rel: int,
-    partial: int | None,
-    k: int | None,
-) -> None:
-    queries = weighted(queries)
-    one = Cover(rel=rel, partial=partial, weights="item")
-    one = one if k is None else one @ k
-    expected = {q.query_id: naive(q, rankings[q.query_id], rel, k, partial) for q in queries}
-    values = per_query(one, list(label_qrels(queries)), as_run(rankings))
-    assert values == pytest.approx(expected, abs=1e-12)
-    assert expected[queries[-1].query_id] == 0
-    # On columns the values are bit-identical.
-    on_columns = evaluated([one], Judged.from_ratings(queries), rankings)
-    assert {query_id: of_query[str(one)] for query_id, of_query in on_columns.items()} == values
 
 
 @given(

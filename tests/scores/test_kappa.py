@@ -74,13 +74,6 @@ def test_kappa_is_within_its_interval_and_symmetric(ratings: Ratings) -> None:
         assert -1 <= found.low <= found.value <= found.high <= 1
 
 
-@given(some_ratings.filter(lambda ratings: len({a for _, a, _ in ratings}) > 1))
-def test_raters_who_agree_on_everything_have_kappa_1(ratings: Ratings) -> None:
-    counts = counted([(query, a, a) for query, a, _ in ratings])
-    assert kappa(counts).value == pytest.approx(1)
-    assert weighted_kappa(counts.sum(axis=0), 2) == pytest.approx(1)
-
-
 @given(
     some_ratings.filter(
         lambda r: (

@@ -28,19 +28,6 @@ def naive_ratings(q: QueryRatings) -> dict[str, list[int]]:
     return {d: [int(r) for r in row if r >= 0] for d, row in zip(q.doc_ids, q.ratings.tolist(), strict=True)}
 
 
-def test_labels_equal_hand_computed_values() -> None:
-    q = small()
-    assert labels(q) == {"a": 5, "b": 0, "d": 4, "e": 1}
-    assert labels(q, min_answers=2) == {"a": 4, "b": 0, "d": 4, "e": 1}
-    assert labels(q, min_answers=3) == {"a": 0, "b": 0, "d": 3, "e": 1}
-    assert labels(q, min_answers=4) == {"a": 0, "b": 0, "d": 0, "e": 0}
-    assert labels(q, "count", 4) == {"a": 2, "b": 0, "d": 2, "e": 0}
-    assert labels(q, "count", 3, 3) == {"a": 0, "b": 0, "d": 3, "e": 0}
-    assert labels(q, "count", 0) == {"a": 2, "b": 1, "d": 3, "e": 3}
-    assert binary_labels(q, 4) == {"a": 1, "b": 0, "d": 1, "e": 0}
-    assert binary_labels(q, 5, 2) == {"a": 0, "b": 0, "d": 0, "e": 0}
-
-
 def test_a_passage_rating_by_a_person_replaces_those_of_its_items() -> None:
     small_one = small()
     q = QueryRatings("q", small_one.doc_ids, 3, small_one.ratings, {"a": 0, "c": 4, "e": 5})

@@ -89,12 +89,6 @@ def test_invalid_names_are_rejected_with_a_reason(name: str, reason: str) -> Non
         measure(name)
 
 
-def test_cover_has_no_official_form() -> None:
-    assert measure("nDCG@10", official=True) == nDCG @ 10
-    with pytest.raises(ValueError, match=r"Cover\(rel=4\)@20 needs ratings"):
-        measure("Cover@20", official=True)
-
-
 def test_every_diversity_measure_is_known() -> None:
     provider = ir_measures.providers.registry["pyndeval"]
     assert {supported.NAME for supported in provider.SUPPORTED_MEASURES} == DIVERSITY

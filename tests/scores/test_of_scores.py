@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
-from nltk_folder import with_nltk_data
 from scipy import stats
 
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
-from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.scores.rank_correlation import QueryDraws
 
 values = st.one_of(
     st.integers(0, 4).map(float), st.floats(0, 1, allow_subnormal=False).map(lambda value: round(value, 6))
@@ -57,22 +56,3 @@ def test_for_ranks_alone_no_correlation_of_scores_is_given() -> None:
     assert found.kendall_tau.value == 1
     assert math.isnan(found.pearson_r)
     assert math.isnan(found.tau_gap)
-
-
-@given(both_sides)
-def test_coefficients_equal_those_of_meta_evaluate(sides: tuple[list[float], list[float]]) -> None:
-    with with_nltk_data():
-        evaluation = pytest.importorskip("autojudge_evaluate.evaluation")
-    ours, truth = sides
-    assume(len(set(ours)) > 1)
-    assume(len(set(truth)) > 1)
-    found = of_means(ours, truth)
-    said = {
-        "kendall": found.kendall_tau.value,
-        "spearman": found.spearman_rho.value,
-        "pearson": found.pearson_r,
-    }
-    for name, value in said.items():
-        assert value == pytest.approx(evaluation.correlation(truth, ours, name), abs=1e-9)
-    assert found.tau_ap_b.value == pytest.approx(evaluation.tauap_b(truth, ours), abs=1e-9)
-    assert found.tau_gap == pytest.approx(evaluation.tau_gap(truth, ours), abs=1e-9)

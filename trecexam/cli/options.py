@@ -15,7 +15,7 @@ import converters
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
-    from trecexam.features.fill.arithmetic.scale_map import RuleName
+    from trecexam.features.fill.rules import RuleName
     from trecexam.grades.graded_track import GradedTrack
     from trecexam.track import Track
 

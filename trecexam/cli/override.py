@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 @click.option(
     "--rating",
     metavar="N",
-    help="Give this rating, 0..5; with a grader of support full (2), partial (1) or no (0); to a passage as "
-    "a whole, where the track has official judgments, a judgment on their scale.",
+    help="Give this rating, on the grader's scale; with a grader of support full (2), partial (1) or no (0); "
+    "to a passage as a whole, where the track has official judgments, a judgment on their scale.",
 )
 @click.option("--withdraw", is_flag=True, help="Withdraw the rating: the grader's counts again.")
 @click.option("--list", "listed", is_flag=True, help="List all ratings by people, and which of them count.")

@@ -31,7 +31,7 @@ from trecexam.inputs.track_graders import MeasureLike
 from trecexam.results.notes import CHANGES, METHOD, STANDING, Note
 from trecexam.results.terminal import printable
 from trecexam.results.text import number, plural, shorten_list
-from trecexam.scores.cover import ITEM
+from trecexam.scores.columns.measures.cover import ITEM
 from trecexam.scores.encoder_likeness import MIN_RUNS, agreements_of_runs, runs_like_encoder
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.measures import COVER, DIVERSITY, depends_on_pool, measure

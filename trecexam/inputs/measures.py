@@ -14,7 +14,7 @@ from trecexam.errors import ConfigError, TrecexamError
 from trecexam.inputs.track_graders import MeasureLike
 from trecexam.results.notes import CHANGES, Note
 from trecexam.results.text import plural, shorten_list
-from trecexam.scores.cover import EQUAL
+from trecexam.scores.columns.measures.cover import EQUAL
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 
 

@@ -17,7 +17,7 @@ from trecexam.features.correlation.outputs import CORRELATION
 from trecexam.features.exporting.outputs import EXPORTING
 from trecexam.features.holes.holes import HOLES
 from trecexam.features.leaderboard.outputs import LEADERBOARD
-from trecexam.features.override.outputs import OVERRIDE
+from trecexam.features.override.overriding import OVERRIDE
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp

@@ -16,7 +16,7 @@ cut to the coefficient's range, so it always holds the coefficient, and is wider
   where two runs change places: leaving one query out is not enough for it.
 - bias is how much lower coefficients lie over samples of n queries than over all, in a world that is like the
   measured one, but in which the truth is known: a bootstrap whose runs' true means are the measured ones
-  without their noise (`rank_correlation.resampling.denoised`).
+  without their noise (`rank_correlation.denoised`).
 - t is the 97.5% quantile of Student's t with n - 1 degrees of freedom.
 
 Subsets and samples in which one of the leaderboards ties all runs have no coefficients and are left out.
@@ -37,19 +37,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trecexam.scores.paired_tests import MOST_RUNS
-from trecexam.scores.rank_correlation.ranks import (
+from trecexam.scores.rank_correlation import (
+    DEFAULT_P,
     Floats,
+    QueryDraws,
     Ranks,
     checked,
+    denoised,
+    kendall_tau,
     means,
     official_means,
-    ranked,
-)
-from trecexam.scores.rank_correlation.resampling import QueryDraws, denoised
-from trecexam.scores.rank_correlation.tau import (
-    DEFAULT_P,
-    kendall_tau,
     pearson_r,
+    ranked,
     rbo_columns,
     spearman_rho,
     tau_ap_b_columns,
@@ -97,14 +96,14 @@ class Correlation:
         n_runs: how many runs both leaderboards have.
         kendall_tau: tau-b.
         spearman_rho: Spearman's rank correlation.
-        tau_ap: tau_AP with the official leaderboard as the truth (see `rank_correlation.tau`).
-        rbo: rank-biased overlap (see `rank_correlation.tau`); two unrelated leaderboards don't have 0.
+        tau_ap: tau_AP with the official leaderboard as the truth (see `rank_correlation`).
+        rbo: rank-biased overlap (see `rank_correlation`); two unrelated leaderboards don't have 0.
         tau_ap_b: tau_AP,b, which knows no truth.
         kendall_at_10, kendall_at_15, kendall_at_20: tau-b among so many best runs by the official leaderboard
             and those tied with the last of them; NaN where there are fewer runs. For their intervals,
             distinct values are counted among these runs.
         pearson_r, tau_gap: of the scores themselves, without intervals: Pearson's correlation, and
-            `rank_correlation.tau.tau_gap_columns` with the official leaderboard as the truth; NaN where only
+            `rank_correlation.tau_gap_columns` with the official leaderboard as the truth; NaN where only
             ranks are known on the official side.
     """
 
@@ -120,6 +119,11 @@ class Correlation:
     pearson_r: float
     tau_gap: float
 
+    @property
+    def coefficients(self) -> tuple[Coefficient, ...]:
+        """The coefficients that have intervals, in the order of `COEFFICIENTS`."""
+        return tuple(getattr(self, name) for name in COEFFICIENTS)
+
 
 def correlate(
     rubric: ArrayLike,
@@ -129,7 +133,7 @@ def correlate(
     draws: QueryDraws | None = None,
     ranks: bool = False,
 ) -> Correlation:
-    """Correlation of the rubric leaderboard with the official one.
+    """Return the correlation of the rubric leaderboard with the official one.
 
     Leaderboards order runs by their mean over queries, higher is better; means that agree to 12
     decimals are ties.
@@ -138,7 +142,6 @@ def correlate(
         rubric: values of shape (n_runs, n_queries).
         official: values of the same shape, for the same runs and queries; or, where only a leaderboard
             is known, scores of shape (n_runs,), higher is better (negate ranks).
-        rbo_p: the persistence of RBO, between 0 and 1.
         draws: the subsets of the queries that intervals are made of, which several comparisons can share.
         ranks: official is ranks, negated, so that there is no correlation of scores.
 
@@ -166,13 +169,6 @@ def correlate(
 def n_distinct(values: ArrayLike) -> int:
     """Return the number of distinct means of a side of `correlate`, to 12 decimals."""
     return len(np.unique(official_means(np.asarray(values, np.float64))))
-
-
-def tops_without_interval(rubric: ArrayLike, official: ArrayLike) -> tuple[int, ...]:
-    """Return the `TOPS` whose best runs have too few distinct values on a side for an interval."""
-    ours, truth = (official_means(np.asarray(side, np.float64)) for side in (rubric, official))
-    enough = _enough_distinct(ours, truth)
-    return tuple(k for k, top in zip(TOPS, enough[-len(TOPS) :], strict=True) if enough[0] and not top)
 
 
 def _enough_distinct(rubric: Floats, official: Floats) -> NDArray[np.bool_]:
@@ -230,11 +226,7 @@ def _of_scores(rubric: Floats, official: Floats) -> list[list[float]]:
 def error_and_bias(
     rubric: Floats, official: Floats, draws: QueryDraws, rbo_p: float = DEFAULT_P
 ) -> tuple[Floats, Floats]:
-    """Return standard errors and bias of the `COEFFICIENTS`, NaN where too many runs are tied.
-
-    Args:
-        rubric, official: as `correlate` takes them, of at least two queries, with a defined tau.
-    """
+    """Return standard errors and bias of the `COEFFICIENTS`, NaN where too many runs are tied."""
     judged = official.ndim == 2
     rubric_ranks = draws.subset_rankings(rubric)
     official_ranks: Iterable[tuple[slice, Ranks]] = (
@@ -279,8 +271,7 @@ def half_width(error: Floats, n_queries: int) -> Floats:
 def coefficients(rubric: Floats, official: Floats, rbo_p: float = DEFAULT_P) -> Floats:
     """Return the coefficients of each column of means, shape (coefficients, n_columns); NaN if undefined.
 
-    Args:
-        rubric, official: shape (n_runs, n_columns); a single column goes with each of the other side's.
+    A single column of a side goes with each of the other side's.
     """
     a, b = np.round(rubric, TIE_DECIMALS), np.round(official, TIE_DECIMALS)
     return _of_rankings(max(a.shape[1], b.shape[1]), ranked(a, b) if len(a) > 1 else (), rbo_p)

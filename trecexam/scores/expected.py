@@ -20,15 +20,12 @@ def usable(stated: Floats) -> NDArray[np.bool_]:
 
 
 def with_probabilities(q: QueryRatings, stated: Floats) -> QueryRatings:
-    """The ratings with their probabilities, see `QueryRatings.at_least`.
+    """Return the ratings with their probabilities, see `QueryRatings.at_least`.
 
     Args:
         stated: the probabilities of the ratings 0..5, shape (n_docs, n_items, 6), on any scale; a rating is
             certain where they are not `usable`, as where they are NaN. Where there is no rating they are not
             looked at.
-
-    Raises:
-        ValueError: another shape.
     """
     usable_cells = (usable(stated) & (q.ratings >= 0))[..., None]
     stated = np.where(usable_cells, stated, 0)
@@ -61,19 +58,13 @@ def best_at_least(at_least: Floats, m: int = 1) -> Floats:
 
 
 def gains(q: QueryRatings, min_answers: int = 1) -> Floats:
-    """The expected label of each passage, where the label is its m-th best rating, m = min_answers.
+    """Return the expected label of each passage, where the label is its m-th best rating, m = min_answers.
 
         gain(d) = E[label(d)] = sum over r = 1..5 of P(at least m items rate d with r or better)
 
     Items are taken as independent, so that with m = 1 the probability is 1 - prod_i P(rating_i < r). Where
     all ratings are certain it is the label of `trecexam.scores.labels.labels` with "max"; so is what a person
-    gave the passage as a whole.
-
-    Returns:
-        float64 of shape (len(q.doc_ids),), 0..5; NaN where a passage has no rating.
-
-    Raises:
-        ValueError: min_answers below 1.
+    gave the passage as a whole. It is NaN where a passage has no rating.
     """
     if min_answers < 1:
         raise ValueError(f"min_answers = {min_answers}: at least 1 needed")

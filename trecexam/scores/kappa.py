@@ -1,20 +1,23 @@
-"""Cohen's kappa of two raters, with an interval that respects clusters of passages."""
+"""Agreement of two raters: Cohen's kappa, with an interval that keeps a query's passages together."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from trecexam.scores.ratings import QueryRatings
 
 Counts = NDArray[np.int64]
 #: With fewer queries there is no interval: it would be too wide to say anything, and still miss too often.
 MIN_QUERIES = 5
 
 
-@dataclass(frozen=True)
-class Kappa:
+class Kappa(NamedTuple):
     """Agreement beyond chance, -1..1, and a 95% interval.
 
     Attributes:
@@ -99,3 +102,123 @@ def weighted_kappa(table: Counts, power: int) -> float:
     steps = np.abs(np.subtract.outer(np.arange(len(table)), np.arange(len(table)))) ** power
     expected = int((steps * np.outer(rows, columns)).sum())
     return 1 - n * int((steps * table).sum()) / expected if expected else math.nan
+
+
+Ints = NDArray[np.int64]
+#: query_id -> doc_id, or whatever else is labelled -> label
+Labels = Mapping[str, Mapping[Any, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class RatedTwice:
+    """Ratings that both graders gave.
+
+    Attributes:
+        query: of each, the number of its query.
+        first, second: what either said, 0 or more.
+        first_only, second_only: how many others only one of them rated.
+    """
+
+    query: Ints
+    first: Ints
+    second: Ints
+    first_only: int
+    second_only: int
+
+    def counts(self, n_first: int, n_second: int) -> Ints:
+        """Return how often each pair of ratings is in each query; shape (queries, n_first, n_second)."""
+        queries, query = np.unique(self.query, return_inverse=True)
+        counts = np.zeros((len(queries), n_first, n_second), np.int64)
+        np.add.at(counts, (query, self.first, self.second), 1)
+        return counts
+
+    def reached(self, min_first: int, min_second: int) -> RatedTwice:
+        """Return 1 for ratings of min_rating or better, else 0."""
+        reached = (self.first >= min_first).astype(np.int64), (self.second >= min_second).astype(np.int64)
+        return replace(self, first=reached[0], second=reached[1])
+
+
+@dataclass(frozen=True)
+class RaterAgreement:
+    """The agreement of two graders.
+
+    Attributes:
+        n: what both rated.
+        first_only, second_only: what only one of them rated, and what does not count.
+        agreement: the share of n that both say the same of, 0..1; NaN where n is 0.
+        kappa: Cohen's.
+        linear, quadratic: weighted kappa of graded ratings; NaN of binary ones.
+    """
+
+    n: int
+    first_only: int
+    second_only: int
+    agreement: float
+    kappa: Kappa
+    linear: float = math.nan
+    quadratic: float = math.nan
+
+
+def rater_agreement(rated: RatedTwice, *, graded: bool) -> RaterAgreement:
+    """Return the agreement on common ratings; without weighted kappas where they are not `graded`."""
+    n, size = len(rated.first), int(max(rated.first.max(initial=0), rated.second.max(initial=0))) + 1
+    counts = rated.counts(size, size)
+    table = counts.sum(axis=0)
+    return RaterAgreement(
+        n,
+        rated.first_only,
+        rated.second_only,
+        float(np.trace(table)) / n if n else math.nan,
+        kappa(counts),
+        *((weighted_kappa(table, 1), weighted_kappa(table, 2)) if graded else ()),
+    )
+
+
+def labels_of_both(first: Labels, second: Labels) -> RatedTwice:
+    """Return the labels of passages that both labelled."""
+    rows: list[tuple[int, int, int]] = []
+    for number, query_id in enumerate(sorted(first.keys() | second.keys())):
+        left, right = first.get(query_id, {}), second.get(query_id, {})
+        rows += [(number, left[doc], right[doc]) for doc in sorted(left.keys() & right.keys())]
+    query, left_labels, right_labels = np.array(rows, np.int64).reshape(-1, 3).T
+    first_only, second_only = (sum(map(len, side.values())) - len(rows) for side in (first, second))
+    return RatedTwice(query, left_labels, right_labels, first_only, second_only)
+
+
+def ratings_of_both(
+    first: Mapping[str, QueryRatings],
+    second: Mapping[str, QueryRatings],
+    items: Mapping[str, Sequence[tuple[int, int]]],
+) -> Iterator[tuple[str, int, RatedTwice]]:
+    """Yield the ratings of each item that both graders have, over the passages that both pooled.
+
+    Args:
+        items: query_id -> the places of an item among the first grader's items and among the second's.
+
+    Yields:
+        (query_id, the item's place among the first's, its ratings); queries are numbered as in `items`.
+    """
+    for number, (query_id, item_pairs) in enumerate(items.items()):
+        left, right = first[query_id], second[query_id]
+        row_of = {doc_id: row for row, doc_id in enumerate(right.doc_ids)}
+        pairs = [(row, row_of[doc_id]) for row, doc_id in enumerate(left.doc_ids) if doc_id in row_of]
+        left_rows, right_rows = np.array(pairs, np.int64).reshape(-1, 2).T
+        for item_index, right_place in item_pairs:
+            a = left.ratings[left_rows, item_index].astype(np.int64)
+            b = right.ratings[right_rows, right_place].astype(np.int64)
+            both = (a >= 0) & (b >= 0)
+            only = (
+                int((ratings >= 0).sum() - both.sum())
+                for ratings in (left.ratings[:, item_index], right.ratings[:, right_place])
+            )
+            query = np.full(int(both.sum()), number, np.int64)
+            yield query_id, item_index, RatedTwice(query, a[both], b[both], *only)
+
+
+def together(parts: Sequence[RatedTwice]) -> RatedTwice:
+    """Return the ratings of one or more parts as one."""
+    query, first, second = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("query", "first", "second")
+    )
+    first_only, second_only = sum(part.first_only for part in parts), sum(part.second_only for part in parts)
+    return RatedTwice(query, first, second, first_only, second_only)

@@ -71,23 +71,20 @@ class RubricQrel(ir_measures.Qrel):
 
 
 def label_array(q: QueryRatings, rule: LabelRule, min_rating: int, min_answers: int) -> NDArray[np.int32]:
-    """The label of each passage of a query, in the order of `q.doc_ids`.
+    """Return the label of each passage of a query, in the order of `q.doc_ids`.
 
     Args:
         rule: "max", and "expected", whose labels are the same: the min_answers-th highest rating of the
             passage over the items (with min_answers=1 its best), 0 where it has fewer ratings than that.
             "count": the number of items on which it is rated min_rating or better, 0 where that is less
             than min_answers.
-        min_rating: for "count": from this rating on, a passage reaches an item; 0..5.
-        min_answers: at least 1.
 
     A rating that a person gave the passage as a whole replaces the items': with "max" it is the
     label; with "count" the label is 0 where it is below min_rating, else the number of items reached, but
     min_answers at the least.
 
     Returns:
-        int32: 0..5 for "max", 0..n_items (a person's: or min_answers) for "count"; `UNJUDGED` where a passage
-        has no rating, of an item or as a whole.
+        int32; `UNJUDGED` where a passage has no rating, of an item or as a whole.
 
     Raises:
         ValueError: an unknown rule, or min_answers below 1.
@@ -132,15 +129,11 @@ def label_qrels(
     *,
     binary: bool = False,
 ) -> Iterator[RubricQrel]:
-    """The labels as qrels rows, in the order of the queries and of their passages.
+    """Yield the labels as qrels rows, in the order of the queries and of their passages.
 
-    The labels are those of `labels`, or with `binary` those of `binary_labels`, whatever the rule.
-
-    A query without a rated passage has no row, so `ir_measures` leaves it out of its means; trecexam's
-    own evaluation keeps it, with 0.
-
-    Raises:
-        ValueError: as `labels`, when the first row is requested.
+    The labels are those of `labels`, or with `binary` those of `binary_labels`, whatever the rule. A query
+    without a rated passage has no row, so `ir_measures` leaves it out of its means; trecexam's own
+    evaluation keeps it, with 0.
     """
     for q in queries:
         ratings = dict(zip(q.doc_ids, q.ratings.tolist(), strict=True))

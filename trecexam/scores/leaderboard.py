@@ -146,10 +146,9 @@ class Leaderboard(Result):
     @property
     def _has_skipped(self) -> bool:
         """Whether a run answers fewer than all queries; False where there are no scores."""
-        over_all = self.average == "all"
-        return self.has_scores and any(
-            row.n_answered < (row.n_queries if over_all else self.n_queries) for row in self.rows
-        )
+        queries = [row.n_queries if self.average == "all" else self.n_queries for row in self.rows]
+        skipped = (row.n_answered < n for row, n in zip(self.rows, queries, strict=True))
+        return self.has_scores and any(skipped)
 
     def _declare(self) -> dict[str, Table]:
         """`run`, `queries` where a run answers fewer than all, then each measure and `MEASURE.stderr`."""
@@ -233,9 +232,6 @@ def leaderboard(
     """Return the leaderboard of per-query values; counts such as NumRet are summed, as ir_measures does.
 
     Args:
-        values: of the runs; they have every query and measure.
-        measures: the columns.
-        query_ids: the queries that means are over.
         answered: run -> the queries that it has results for.
         average: "all": over all queries, as `trec_eval -c`: a query that a run skips counts 0.
             "answered": over the queries that the run answered, as the published Rubric workbench does;
@@ -257,7 +253,7 @@ def leaderboard(
         n_queries = len(query_ids) if average == "all" else len(columns)
         scores = Scores(
             (
-                total(of_measure.tolist()) if of_counts else score(of_measure.tolist())
+                Score(math.fsum(of_measure.tolist()), math.nan) if of_counts else score(of_measure.tolist())
                 for of_measure, of_counts in zip(of_run, counts, strict=True)
             ),
             measures,
@@ -278,11 +274,6 @@ def score(values: Sequence[float]) -> Score:
         return Score(mean, math.nan)
     variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
     return Score(mean, math.sqrt(variance / n))
-
-
-def total(values: Sequence[float]) -> Score:
-    """Return the sum of a run's counts."""
-    return Score(math.fsum(values), math.nan)
 
 
 def interval(score: Score, n: int, measure: str = "") -> tuple[float, float]:

@@ -13,12 +13,12 @@ from ir_measures.measures.base import SumAgg
 from ir_measures.providers.base import NOT_PROVIDED
 
 from converters.records import Qrel
-from trecexam.errors import shortened
+from trecexam.errors import MeasureError
 from trecexam.scores.columns import supported
 from trecexam.scores.columns.measures import MEASURES
-from trecexam.scores.cover import NUGGET_SCORES  # registers Cover and nCover
-from trecexam.scores.parameters import DIVERSITY as DIVERSITY
-from trecexam.scores.parameters import check_parameters
+from trecexam.scores.columns.measures.base import DIVERSITY as DIVERSITY
+from trecexam.scores.columns.measures.base import check_parameters
+from trecexam.scores.columns.measures.cover import NUGGET_SCORES  # registers Cover and nCover
 from trecexam.scores.support import SUPPORT
 
 #: Measures on the items of a test bank.
@@ -37,7 +37,7 @@ _NAMED = 5
 #: Named where no name is near.
 _USUAL = ("AP", "Cover", "P", "RR", "nDCG")
 #: What the second column of plain qrels holds.
-_NO_SUBTOPIC = frozenset(("0", "Q0"))
+NO_SUBTOPIC = frozenset(("0", "Q0"))
 #: A parameter's value that is a word without quotes, as in `weights=vital`; ir_measures wants quotes.
 _BARE = re.compile(r"=\s*(?!(?:True|False|None)\b)([A-Za-z_][\w-]*)\s*(?=[,)])")
 #: Takes labels up to 4 and numeric query ids alone, so that a 5 would stop an evaluation.
@@ -88,7 +88,7 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
         official: the measure is for official judgments, which have no items.
 
     Raises:
-        ValueError: with the reason: not a measure's name (the nearest known one is named), a parameter
+        MeasureError: with the reason: not a measure's name (the nearest known one is named), a parameter
             that it doesn't take or lacks, or a measure that nothing installed here computes.
     """
     parsed = name if isinstance(name, Measure) else _parse(name)
@@ -98,7 +98,7 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
     if official and parsed.NAME in COVER.union(SUPPORT):
         of_support = parsed.NAME in SUPPORT
         needed = "responses and their citations" if of_support else "ratings of a test bank's items"
-        raise ValueError(f"{parsed} needs {needed}, which official judgments do not have")
+        raise MeasureError(f"{parsed} needs {needed}, which official judgments do not have")
     return parsed
 
 
@@ -106,12 +106,12 @@ def measures_on_qrels(names: Iterable[str | Measure], rows: Iterable[Qrel]) -> l
     """Parse the names of measures for official judgments.
 
     Raises:
-        ValueError: as `measure`, or a measure needs subtopics, which no row names.
+        MeasureError: as `measure`, or a measure needs subtopics, which no row names.
     """
     measures = [measure(name, official=True) for name in names]
     diversity = next((each for each in measures if each.NAME in DIVERSITY), None)
-    if diversity is not None and all(row.iteration in _NO_SUBTOPIC for row in rows):
-        raise ValueError(
+    if diversity is not None and all(row.iteration in NO_SUBTOPIC for row in rows):
+        raise MeasureError(
             f"{diversity} needs subtopics, and the second column of the official judgments, which would name "
             "them, is 0 in every row"
         )
@@ -180,11 +180,11 @@ def _parse(name: str) -> Measure:
     try:
         return ir_measures.parse_measure(_BARE.sub(r"='\1'", name.strip()))
     except NameError:
-        raise ValueError(shortened(f"unknown measure {name!r}; {_nearest(name)}")) from None
+        raise MeasureError(f"unknown measure {name!r}; {_nearest(name)}") from None
     # Python's own parser reads it, to which thousands of words are too deep.
     except (ValueError, TypeError, MemoryError, RecursionError):
         hint = _from_trec_eval(name) or "write it as Name(key=value)@cutoff, like nDCG@10 or Cover(rel=4)@20"
-        raise ValueError(shortened(f"measure {name!r} cannot be read; {hint}")) from None
+        raise MeasureError(f"measure {name!r} cannot be read; {hint}") from None
 
 
 def _nearest(name: str) -> str:
@@ -240,4 +240,4 @@ def _check_provider(metric: Measure) -> None:
     missing = [p.install_instructions() for p in able if not p.is_available()]
     if any(missing):
         reason = f"what computes it is not installed: {' or '.join(filter(None, missing))}"
-    raise ValueError(f"{metric}: {reason}")
+    raise MeasureError(f"{metric}: {reason}")

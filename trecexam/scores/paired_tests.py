@@ -82,16 +82,8 @@ def randomisation_p(values: Floats, first: Ints, second: Ints, permutations: int
     Where the two runs do not differ, they may change places on any query. All pairs are tested on the same
     exchanges. Where there are no more ways to exchange than `permutations`, each is tried once and p is
     exact; else p is (1 + exchanges with as great a difference) / (1 + permutations): Phipson & Smyth,
-    "Permutation P-values Should Never Be Zero", 2010.
-
-    Args:
-        values: of shape (n_runs, n_queries).
-        first, second: rows of the pairs.
-        permutations: how many exchanges are drawn; p is never less than 1 / (1 + permutations).
-        seed: of the random numbers.
-
-    Returns:
-        1 for runs that are equal on all queries; NaN where a value is NaN, or where there is no query.
+    "Permutation P-values Should Never Be Zero", 2010. It is 1 for runs that are equal on all queries, and NaN
+    where a value is NaN, or where there is no query.
     """
     n_queries = values.shape[1]
     if len(set(second.tolist())) < len(set(first.tolist())):
@@ -144,11 +136,10 @@ def holm(p: ArrayLike) -> Floats:
 
 
 def corrected(p: Floats, correction: Correction) -> Floats:
-    """p values adjusted for their number; NaNs count, and stay NaN.
+    """Return p values adjusted for their number; NaNs count, and stay NaN.
 
-    Args:
-        correction: "holm", "bonferroni" (family-wise error rate), "fdr_bh", "fdr_by" (false discovery rate:
-            Benjamini & Hochberg 1995, Benjamini & Yekutieli 2001), "none".
+    "holm" and "bonferroni" hold the family-wise error rate, "fdr_bh" and "fdr_by" the false discovery rate
+    (Benjamini & Hochberg 1995, Benjamini & Yekutieli 2001); "none" adjusts nothing.
 
     Raises:
         ValueError: an unknown correction.

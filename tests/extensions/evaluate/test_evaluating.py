@@ -21,7 +21,7 @@ from support import HashGrader, make_small_track
 import converters
 import trecexam
 from trecexam import TrecexamError
-from trecexam.scores.cover import Cover
+from trecexam.scores.columns.measures.cover import Cover
 
 MEASURES = ["nDCG@10", "Cover(rel=4)@5", "AP(rel=3)"]
 DEPTH = {"track": {"depth": 8}}

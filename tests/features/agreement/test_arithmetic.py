@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement
 from trecexam.grades.official import Thresholds
-from trecexam.scores.kappa import kappa
-from trecexam.scores.raters import labels_of_both
+from trecexam.scores.kappa import kappa, labels_of_both
 
 #: (query, label, judgment) of a passage.
 Passages = list[tuple[int, int, int]]
@@ -51,22 +50,6 @@ def one_or_another(passages: Passages, labels: set[int], judgments: set[int]) ->
     for query, label, judgment in passages:
         counts[query, int(label not in labels), int(judgment not in judgments)] += 1
     return kappa(counts).value
-
-
-@given(passages_of, st.integers(1, 5), st.integers(1, 3))
-def test_every_passage_is_counted_in_its_cell_of_each_table(
-    passages: Passages, min_rating: int, min_relevant: int
-) -> None:
-    found = agree(passages, Thresholds(min_rating, 1, min_relevant))
-    for row, label in enumerate(found.graded.labels):
-        for column, judgment in enumerate(found.graded.judgments):
-            expected = sum((a, b) == (int(label), int(judgment)) for _, a, b in passages)
-            assert found.graded.counts[row, column] == expected
-    reached = [[0, 0], [0, 0]]
-    for _, a, b in passages:
-        reached[a < min_rating][b < min_relevant] += 1
-    assert found.binary.counts.tolist() == reached
-    assert found.merged.counts.sum() == len(passages)
 
 
 @given(passages_of)

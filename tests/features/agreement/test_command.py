@@ -88,18 +88,6 @@ def test_every_min_rating_is_combined_with_every_min_answers(
             assert cells[table, rating, answers, "all", "all"] == len(passages)
 
 
-def test_sums_equal_those_of_their_cells(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = rows_of(out(capsys, "agreement", graded))
-    for table in ("graded", "merged", "binary"):
-        counts = {(r["label"], r["judgment"]): int(r["count"]) for r in rows if r["table"] == table}
-        labels = {label for label, _ in counts} - {"all"}
-        judgments = {judgment for _, judgment in counts} - {"all"}
-        for label in labels:
-            assert counts[label, "all"] == sum(counts[label, judgment] for judgment in judgments)
-        for judgment in judgments:
-            assert counts["all", judgment] == sum(counts[label, judgment] for label in labels)
-
-
 def test_json_has_the_same_content_as_the_table(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(out(capsys, "agreement", graded, "--json", "--min-answers", "2"))
     rows = rows_of(out(capsys, "agreement", graded, "--min-answers", "2"))
@@ -254,14 +242,3 @@ def test_a_min_rating_beyond_the_scale_of_the_grader_is_rejected(small_track: Pa
         pytest.raises(TrecexamError, match=r"min_rating 4: the grader rates 0\.\.1"),
     ):
         track.agreement([1, 4])
-
-
-def test_judgments_behind_a_broken_symlink_are_an_error_not_absent(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (graded / "qrels.txt").unlink()
-    (graded / "qrels.txt").symlink_to("/nowhere/official.qrels")
-    capsys.readouterr()
-    assert run(["agreement", str(graded)]) == 2
-    assert "is a link to a file that is not there: /nowhere/official.qrels" in capsys.readouterr().err
-    assert run(["watch", str(graded), "--once"]) == 1

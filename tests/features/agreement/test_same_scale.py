@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import random
 from pathlib import Path
 
 import pytest
-from outside import outside
 from served import client_of
 from support import RECORDED, all_notes, write_run
 
@@ -104,24 +102,6 @@ def test_kappa_on_one_scale_uses_one_threshold(
     found = json.loads(capsys.readouterr().out)
     assert (found["min_rating"], found["min_relevant"], found["same_scale"]) == (threshold, threshold, True)
     assert any(words in note for note in found["notes"])
-
-
-def test_qrels_of_two_llms_have_the_threshold_of_their_common_scale(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """UMBRELA's real distribution of 0..4, and a stricter judge drawn from it."""
-    path = outside("rag25/umbrela.qwen3.5-9b.qrels.gz")
-    rng = random.Random(0)
-    with gzip.open(path, "rt") as file:
-        rows = [line.split() for line in file]
-    labels = {(q, d): int(label) for q, _, d, label in rng.sample(rows, 3000)}
-    first = min(labels)
-    judgments = {key: min(4, max(0, label + rng.choice((-1, 0, 0, 1)))) for key, label in labels.items()}
-    labels[first] = judgments[first] = 4
-    root = make_track(tmp_path, labels, judgments)
-    row, _ = agreement(capsys, root)
-    assert row["kappa"] == f"{brute_kappa(labels, judgments, 3, 3):.6f}"
-    assert float(row["kappa"]) > brute_kappa(labels, judgments, 3, 1) + 0.2
 
 
 def test_options_override_settings_and_set_the_other_side_too(

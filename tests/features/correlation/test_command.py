@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import shutil
 from itertools import combinations
 from pathlib import Path
@@ -20,7 +19,7 @@ from trecexam.grades.evaluation import official_values, rubric_values
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import open_folder
 from trecexam.scores.correlation import correlate
-from trecexam.scores.rank_correlation.ranks import find_outliers
+from trecexam.scores.rank_correlation import find_outliers
 
 Rows = list[dict[str, str]]
 
@@ -302,27 +301,6 @@ def test_a_leaderboard_of_other_runs_is_rejected(graded: Path, capsys: pytest.Ca
     (graded / "official_leaderboard.json").write_text('{"one": 1, "two": 2}')
     line = refusal(capsys, graded)
     assert "names none of the runs here: it has 'one', 'two', and here are 'run0', 'run1', 'run2'" in line
-
-
-def test_labels_below_minus_1_count_as_not_relevant(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = [
-        graded,
-        "--official-measure",
-        "nDCG@8",
-        "--official-measure",
-        "P@8",
-        "--official-measure",
-        "AP",
-    ]
-    text = (graded / "qrels.txt").read_text()
-    zero, negative = (re.sub(r" [01]$", f" {label}", text, flags=re.M) for label in ("0", "-2"))
-    assert zero != negative
-    (graded / "qrels.txt").write_text(zero)
-    expected = table(capsys, *options)
-    (graded / "qrels.txt").write_text(negative)
-    assert table(capsys, *options) == expected
-    (graded / "qrels.txt").write_text(re.sub(r" \d$", " -1", text, flags=re.M))
-    assert "qrels.txt: all its labels are -1: pooled, not judged" in refusal(capsys, graded)
 
 
 def test_unsupported_official_measures_are_reported_and_stop_nothing_else(

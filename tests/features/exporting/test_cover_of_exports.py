@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import ir_measures
 import pytest
 from ir_measures import AP, Measure, P, nDCG
-from support import ROOT, HashGrader, make_small_track
+from support import HashGrader, make_small_track
 
 import trecexam
 from trecexam.cli.main import run
@@ -84,17 +83,6 @@ def test_an_item_without_any_answer_counts_in_every_export(graded: Path) -> None
             tuple(row) for row in ir_measures.read_trec_qrels(path)
         ]
         assert by_ir_measures(track.qrels, graded, MEASURES) == pytest.approx(expected)
-
-
-def test_the_labels_file_and_a_frame_of_qrels_are_rejected(graded: Path) -> None:
-    path = str(graded / "out" / "rubric.qrels")
-    with pytest.raises(ValueError, match=r"track\.export\.qrels_frame\(\)"):
-        by_ir_measures(lambda: ir_measures.read_trec_qrels(path), graded, MEASURES)
-    pandas = pytest.importorskip("pandas")
-    with trecexam.open_track(graded) as track:
-        frame = pandas.DataFrame(track.qrels())
-    with pytest.raises(ValueError, match=r"track\.export\.qrels_frame\(\)"):
-        by_ir_measures(lambda: frame, graded, MEASURES)
 
 
 def test_a_frame_in_long_form_gives_cover_and_all_other_measures(graded: Path, tmp_path: Path) -> None:
@@ -176,13 +164,3 @@ def test_without_pandas_the_error_says_what_to_install(graded: Path, monkeypatch
     monkeypatch.setitem(sys.modules, "pandas", None)
     with trecexam.open_track(graded) as track, pytest.raises(TrecexamError, match="pip install pandas"):
         track.export.qrels_frame()
-
-
-def test_the_ir_measures_command_does_not_know_cover(graded: Path) -> None:
-    """As the README says; if this changes, the README must change."""
-    words = [sys.executable, "-m", "ir_measures", "out/rubric.qrels", "runs/run0.run"]
-    done = subprocess.run(
-        [*words, "Cover(rel=4)@20"], cwd=graded, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
-    )
-    assert done.returncode != 0
-    assert "unknown measure: Cover" in done.stderr

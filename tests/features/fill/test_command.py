@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import RECORDED, ROOT, HashGrader, hashed_rating, make_small_track, write_run
+from support import RECORDED, ROOT, HashGrader, hashed_rating, make_small_track
 
 import trecexam
 from converters.trec_qrels import qrels_line
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
-from trecexam.features.fill.arithmetic.scale_map import fitted
+from trecexam.features.fill.rules import fitted
 from trecexam.files.track_lock import track_lock
 from trecexam.graders import Answer, Cell
 from trecexam.grades.store import GradeStore
@@ -149,16 +149,6 @@ def test_only_holes_are_sent_to_the_grader(tmp_path: Path) -> None:
     assert len(grader.asked) == 4 * len(holes)
 
 
-def test_cells_graded_for_holes_are_not_graded_again_by_an_update(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track")
-    grader = HashGrader()
-    with trecexam.open_track(root, grader=grader) as track:
-        filled = track.fill(track.fill.find(drop(root, tmp_path / "half.qrels"), rule="identity"))
-        track.update()
-    cells = {(cell.query_id, cell.doc_id, cell.item.item_id) for cell in grader.asked}
-    assert len(cells) == len(grader.asked) == 4 * len(pool_of(root)) > filled.graded > 0
-
-
 def test_the_confidence_is_that_of_the_grader_and_stays_when_nothing_is_graded(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     official = drop(root, tmp_path / "half.qrels")
@@ -252,17 +242,6 @@ def test_a_track_that_is_being_graded_is_not_written_to(
     assert not merged.exists()
 
 
-def test_if_nothing_needs_grading_the_store_is_not_opened_for_writing(
-    graded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("the store was to be written")
-
-    monkeypatch.setattr("trecexam.grades.open_track.OpenTrack.open_to_write", refuse)
-    with trecexam.open_track(graded) as track:
-        assert track.fill(track.fill.find(drop(graded, tmp_path / "half.qrels"))).filled > 0
-
-
 def test_holes_without_text_or_grade_remain_and_are_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -292,19 +271,6 @@ def test_holes_without_text_or_grade_remain_and_are_counted(
     assert not {("q1", mute), ("q1", ungraded)} & found.keys()
     assert found["q1", half] == 1
     assert len(found) == len(pooled) + 1 - 2
-
-
-def test_answers_without_a_rating_leave_a_hole(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track", queries=1)
-    official = tmp_path / "few.qrels"
-    official.write_text("q1 0 q1-d00 1\n")
-    grader = HashGrader()
-    grader.status = lambda cell: "unparsed" if cell.doc_id == "q1-d01" else "ok"
-    with trecexam.open_track(root, grader=grader) as track:
-        filled = track.fill(track.fill.find(official, rule="identity"))
-    assert filled.no_grade == 1
-    assert not filled.complete
-    assert "q1-d01" not in {row.doc_id for row in filled.rows}
 
 
 @pytest.mark.parametrize("how", ["same", "link", "hard link", "other spelling", "the track's own"])
@@ -344,21 +310,6 @@ def test_output_of_fill_is_not_accepted_as_judgments_of_people(
     text = fill(capsys, graded, *options, "-o", tmp_path / "again.qrels", status=2)
     assert "not all lines are people's; name the official judgments" in text
     assert not (tmp_path / "again.qrels").exists()
-
-
-def test_without_the_qrels_option_the_judgments_of_the_track_are_filled(graded: Path, tmp_path: Path) -> None:
-    half = drop(graded, tmp_path / "half.qrels")
-    shutil.copy(half, graded / "qrels.txt")
-    for name, options in (("own", []), ("named", ["--qrels", str(half)])):
-        assert run(["fill", str(graded), "-o", str(tmp_path / name), *options]) == 0
-    assert (tmp_path / "own").read_bytes() == (tmp_path / "named").read_bytes()
-
-
-def test_a_track_without_judgments_says_what_it_needs(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (graded / "qrels.txt").unlink()
-    assert "no official judgments: put qrels.txt here" in fill(capsys, graded, "-o", tmp_path / "m", status=2)
 
 
 def test_queries_missing_on_one_side_are_reported(
@@ -455,6 +406,10 @@ def test_with_count_labels_the_threshold_is_min_answers(graded: Path, tmp_path: 
         (["--map", "4=2,5=1"], "official labels must not fall as labels rise: 4=2 and then 5=1"),
         (["--map", ""], "LABEL=OFFICIAL"),
         (["--map", "4=-1"], "LABEL=OFFICIAL"),
+        (
+            ["--map", "9=1"],
+            "--map 9=1: no passage has the label 9; automatic labels here are on the scale 0..5",
+        ),
         (["-o", "-"], "is not a file"),
         (["--qrels", "nowhere"], "nowhere"),
     ],
@@ -599,27 +554,6 @@ def test_after_ctrl_c_the_message_says_that_grades_are_kept(
     assert not (tmp_path / "m").exists()
 
 
-def test_a_hole_with_the_same_text_in_two_queries_is_graded_once(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track", queries=2)
-    items = {"questions": [{"question_id": "x", "question_text": "same?"}]}
-    (root / "bank.questions.jsonl").write_text(
-        "".join(
-            json.dumps({"query_id": q, "questions": [{**items["questions"][0], "question_id": f"{q}/x"}]})
-            + "\n"
-            for q in ("q1", "q2")
-        )
-    )
-    write_run(root / "runs" / "run0.run", {"q1": ["q1-d00"], "q2": ["q1-d00"]})
-    for name in ("run1.run", "run2.run"):
-        (root / "runs" / name).unlink()
-    (root / "qrels.txt").write_text("q1 0 z 1\nq2 0 z 1\n")
-    grader = HashGrader()
-    with trecexam.open_track(root, grader=grader) as track:
-        found = track.fill.find(rule="identity")
-        filled = track.fill(found)
-    assert (found.missing, len(grader.asked), filled.filled) == (1, 1, 2)
-
-
 def test_as_unjudged_changes_no_value_on_the_official_judgments(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -696,37 +630,6 @@ def test_for_any_judgments_and_grades_no_human_line_changes(tmp_path: Path, seed
     assert not {(cell.query_id, cell.doc_id) for cell in grader.asked[asked:]} & human.keys()
     assert filled.filled + filled.no_text + filled.no_grade == found.n_holes
     assert found.n_holes == len(pool_of(root, found.depth) - human.keys())
-
-
-@pytest.mark.slow
-def test_half_of_the_dl19_judgments_are_filled(dl19: Path, tmp_path: Path) -> None:
-    root = tmp_path / "track"
-    files = {
-        "--queries": "queries.tsv",
-        "--bank": "bank.questions.jsonl.gz",
-        "--passages": "passages.jsonl.gz",
-        "--qrels": "qrels.txt",
-        "--runs": "runs",
-        "--recorded": "graded.flan-t5-large.jsonl.gz",
-    }
-    arguments = [part for option, name in files.items() for part in (option, str(dl19 / name))]
-    assert run(["init", str(root), *arguments]) == 0
-    official, merged = drop(root, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
-    assert run(["watch", str(root), "--once"]) == 0
-    assert run(["fill", str(root), "--qrels", str(official), "-o", str(merged)]) == 0
-    assert run(["check", str(merged)]) == 0
-    assert merged.read_bytes().startswith(official.read_bytes())
-    human, found, full = labels(official), labels(merged), labels(root / "qrels.txt")
-    pooled = pool_of(root, 20)
-    assert found.keys() == human.keys() | pooled
-    rows = source_rows(tmp_path / "merged.qrels.sources.tsv")
-    assert len(rows) == len(found)
-    assert {row["model"] for row in rows if row["source"] == "model"} == {"google/flan-t5-large"}
-    # Fewer errors of two or more than giving the most frequent label, 0, to all dropped ones.
-    lost = [place for place in pooled - human.keys() if place in full]
-    assert len(lost) > 700
-    wrong = sum(abs(found[place] - full[place]) >= 2 for place in lost)
-    assert wrong < sum(full[place] >= 2 for place in lost)
 
 
 def test_fill_from_python_rejects_invalid_inputs_before_grading(tmp_path: Path) -> None:

@@ -42,17 +42,6 @@ def test_what_was_written_as_unjudged_is_filled_afterwards(
     assert sorted(second.read_text().splitlines()) == sorted((tmp_path / "direct").read_text().splitlines())
 
 
-def test_labels_of_a_machine_are_still_refused(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = (graded / "qrels.txt").read_text().splitlines(True)
-    official, first = tmp_path / "official", tmp_path / "first"
-    official.write_text("".join(line for n, line in enumerate(lines) if n % 3))
-    assert run(["fill", str(graded), "--qrels", str(official), "-o", str(first)]) == 0
-    assert run(["fill", str(graded), "--qrels", str(first), "-o", str(tmp_path / "second")]) == 2
-    assert "`trecexam fill` wrote it" in capsys.readouterr().err
-
-
 def test_minus_1_is_a_hole_everywhere_and_minus_2_nowhere(graded: Path) -> None:
     whole = (graded / "qrels.txt").read_text()
     kept = "".join(line for n, line in enumerate(whole.splitlines(True)) if n % 3)
@@ -61,7 +50,7 @@ def test_minus_1_is_a_hole_everywhere_and_minus_2_nowhere(graded: Path) -> None:
         (graded / "qrels.txt").write_text(text)
         with trecexam.open_track(graded) as track:
             judged = track.leaderboard(["Judged@5"], official=True).rows
-            holes = [(row.run, row.holes) for row in track.holes().rows]
+            holes = track.holes().rows
             agreement, found = track.agreement(), track.fill.find()
         return [row.scores for row in judged], holes, agreement.n_both, found.n_holes
 

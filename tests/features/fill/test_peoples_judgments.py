@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -152,13 +151,6 @@ def test_a_rating_beyond_the_official_scale_is_refused_with_the_words(
     assert "2 (ann) is the judgment" in capsys.readouterr().err
 
 
-def test_the_rubrics_labels_are_those_of_the_grader_whatever_people_judge(track: Path) -> None:
-    before = (track / "out" / "rubric.qrels").read_bytes()
-    judge(track, ("ada", 3))
-    assert run(["watch", str(track), "--once"]) == 0
-    assert (track / "out" / "rubric.qrels").read_bytes() == before
-
-
 @pytest.fixture
 def judged(track: Path) -> Iterator[tuple[Track, dict[str, float]]]:
     """The track after a judgment of HOLE, and figures from before it."""
@@ -185,16 +177,6 @@ def test_holes_and_agreement_count_judgments_by_people(judged: tuple[Track, dict
     said = (track.folder.out / "holes.tsv").read_text()
     assert said == holes.to_tsv()
     assert (track.folder.out / "agreement.tsv").read_text() == agreement.to_tsv()
-
-
-def test_files_are_made_again_after_a_new_judgment_alone(track: Path) -> None:
-    with trecexam.open_track(track) as opened:
-        opened.update()
-        before = (track / "out" / "holes.tsv").read_bytes()
-        judge(track, ("ada", 2))
-        opened.update()
-        assert (track / "out" / "holes.tsv").read_bytes() != before
-        assert (track / "out" / "holes.tsv").read_text() == opened.holes().to_tsv()
 
 
 def test_ratings_on_the_graders_scale_are_neither_mapped_nor_overwritten(
@@ -241,14 +223,3 @@ def test_an_export_has_the_scale_and_is_read_back(track: Path) -> None:
     before = (track / "judgments.tsv").read_bytes()
     assert run(["judge", "import", str(track), str(judged / "judgments.tsv")]) == 0
     assert (track / "judgments.tsv").read_bytes() == before
-
-
-def test_without_official_judgments_ratings_of_passages_replace_the_graders(track: Path) -> None:
-    (track / "qrels.txt").unlink()
-    with trecexam.open_track(track) as opened:
-        opened.override(*HOLE, 5, who="ann", why="read it")
-        opened.update()
-        labels = {(row.query_id, row.doc_id): row.relevance for row in opened.qrels()}
-    assert labels[HOLE] == 5
-    assert not (track / "judgments.tsv").exists()
-    assert json.loads((track / "out" / "leaderboard.json").read_text())["human_ratings"]["passages"] == 1

@@ -91,13 +91,6 @@ def test_a_file_of_somebody_else_is_not_overwritten(
     assert Path("f.qrels.json").read_text() == '{"mine": 1}'
 
 
-def test_a_tracks_own_file_is_not_overwritten(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export", "qrels", "d", "-o", "d/bank.questions.jsonl"]) == 2
-    Path("d/qrels.txt.json").write_text("{}")
-    assert run(["export", "grades", "d", "-o", "d/qrels.txt.json"]) == 2
-    assert capsys.readouterr().err.count("is in a track, where no output replaces a file") == 2
-
-
 def test_a_new_track_and_its_commands_say_whose_labels_its_judgments_are(
     demo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -108,18 +108,6 @@ def learned_table(root: Path) -> dict[tuple[str, str], dict[str, str]]:
     return {(row["query_id"], row["doc_id"]): row for row in rows if row["judged"] == "no"}
 
 
-def test_holes_get_the_labels_of_learn_after_the_official_lines(
-    track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    fill(capsys, track, "--by", "learned")
-    official = (track / "qrels.txt").read_text()
-    assert merged(track).startswith(official)
-    new = [line.split() for line in merged(track)[len(official) :].splitlines()]
-    assert {(q, doc): label for q, _, doc, label in new} == {
-        place: row["label"] for place, row in learned_table(track).items()
-    }
-
-
 def test_the_sources_file_has_method_gain_and_probability_of_a_learned_label(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,34 +148,6 @@ def test_labels_that_share_a_cut_are_reported_as_never_given(
 def test_filling_by_learned_labels_grades_nothing(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (track / "trecexam.toml").write_text((track / "trecexam.toml").read_text() + 'model = "nobody"\n')
     assert "0 cells to grade" in fill(capsys, track, "--by", "learned")
-
-
-def test_the_sources_file_has_the_label_that_unjudged_lines_would_have_got(
-    track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    fill(capsys, track, "--by", "learned", "--as-unjudged")
-    official = (track / "qrels.txt").read_text()
-    assert {line.split()[3] for line in merged(track)[len(official) :].splitlines()} == {"-1"}
-    table = learned_table(track)
-    for row in sources(track):
-        if row["source"] == "learned":
-            assert row["label"] == table[row["query_id"], row["doc_id"]]["label"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ("--by label:1", "'label:1' is not one of 'grader', 'learned'"),
-        ("--by learned -o TRACK/qrels.txt", "is in a track, where no output replaces a file"),
-    ],
-)
-def test_contradictory_options_are_rejected_by_name(
-    track: Path, capsys: pytest.CaptureFixture[str], arguments: str, said: str
-) -> None:
-    before = (track / "qrels.txt").read_bytes()
-    assert said in fill(capsys, track, *arguments.replace("TRACK", str(track)).split(), status=2)
-    assert (track / "qrels.txt").read_bytes() == before
-    assert not (track.parent / "merged.qrels").exists()
 
 
 def test_judgments_without_variation_are_an_error_and_nothing_is_written(
@@ -393,22 +353,6 @@ def test_learned_labels_that_are_not_the_best_fill_only_by_choice_with_a_warning
     assert {row["source"] for row in sources(validated)} == {"human", "learned"}
 
 
-def test_without_cross_validation_and_map_nothing_is_written(
-    track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """No judged passage has a grade, as if a grader graded only holes."""
-    lines = (track / "grades.jsonl").read_text().splitlines(keepends=True)
-    judged = {line.split()[2] for line in (track / "qrels.txt").read_text().splitlines()}
-    (track / "grades.jsonl").write_text("".join(of for of in lines if json.loads(of)["doc_id"] not in judged))
-    said = fill(capsys, track, status=2)
-    assert "no rule gives official labels for the grader's: no passage has both" in said
-    assert "or choose --map identity or --map thresholds, or --by learned" in said
-    assert not (track.parent / "merged.qrels").exists()
-    for arguments in (["--map", "identity"], ["--map", "thresholds"], ["--by", "learned"]):
-        fill(capsys, track, *arguments)
-        assert (track.parent / "merged.qrels").exists()
-
-
 def test_without_holes_no_map_is_needed(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fill(capsys, track, "--by", "learned")
     (track / "grades.jsonl").write_text("")
@@ -427,11 +371,3 @@ def test_learned_labels_are_not_accepted_as_judgments_of_people(
     assert run(["fill", str(track), "--qrels", str(learned), "--by", "learned", "-o", str(merged)]) == 2
     assert "`trecexam learn` wrote it, as learned.json beside it says" in capsys.readouterr().err
     assert not merged.exists()
-
-
-def test_stored_files_are_never_overwritten(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    store = track / ".trecexam" / "grades.sqlite"
-    before = store.read_bytes()
-    assert run(["fill", str(track), "--by", "learned", "-o", str(store)]) == 2
-    assert "is among what the track stores" in capsys.readouterr().err
-    assert store.read_bytes() == before

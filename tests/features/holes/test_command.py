@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import ir_measures
 import pytest
 from support import HashGrader, make_small_track, write_run
 
@@ -77,6 +78,18 @@ def test_rows_equal_a_count_in_the_files(
         whole, missing, blank, judged = expected[name, query_id]
         assert (k, retrieved, unjudged, ungraded) == (str(depth), str(whole), str(missing), str(blank))
         assert rate == f"{judged:.6f}"
+
+
+@pytest.mark.parametrize("depth", [1, 3, 8])
+def test_judged_at_k_equals_ir_measures(graded: Path, capsys: pytest.CaptureFixture[str], depth: int) -> None:
+    make_holes(graded)
+    lines = (graded / "qrels.txt").read_text().splitlines()
+    (graded / "qrels.txt").write_text("".join(line + "\n" for line in lines if not line.endswith(" -1")))
+    qrels = list(ir_measures.read_trec_qrels(str(graded / "qrels.txt")))
+    for name, *_, judged in table(capsys, graded, "--by", "run", "--depth", str(depth))[0]:
+        ranked = ir_measures.read_trec_run(str(graded / "runs" / f"{name}.run"))
+        found = ir_measures.calc_aggregate([ir_measures.Judged @ depth], qrels, ranked)
+        assert [f"{value:.6f}" for value in found.values()] == [judged]
 
 
 def test_runs_with_most_unjudged_passages_come_first_each_with_its_sums_first(
@@ -157,7 +170,7 @@ def test_without_official_judgments_grades_are_counted_and_the_requirement_is_na
     (root / "passages.jsonl").write_text('{"docid": "q1-d00", "text": "the only one"}\n')
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.update()
-        assert [row.holes.unjudged for row in track.holes().sums()] == [None] * 3
+        assert [row.unjudged for row in track.holes().sums()] == [None] * 3
     header, *rows = (line.split("\t") for line in (root / "out" / "holes.tsv").read_text().splitlines())
     assert header == [*HEADER, "Judged@8"]
     # run0 and run2 have q1-d00, and so fewer ungraded passages.
@@ -168,8 +181,3 @@ def test_without_official_judgments_grades_are_counted_and_the_requirement_is_na
     _, said = table(capsys, root)
     assert "no official judgments: put qrels.txt here" in said
     assert "until then only ungraded passages are counted" in said
-
-
-def test_a_depth_of_zero_is_rejected(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["holes", str(graded), "--depth", "0"]) == 2
-    assert "Traceback" not in capsys.readouterr().err

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.features.leaderboard.letters import group_letters
+from trecexam.features.leaderboard.differences import group_letters
 
 
 def letters(text: str) -> set[str]:

@@ -79,15 +79,6 @@ def test_undo_withdraws_only_ratings_of_the_same_person(track: Track) -> None:
     assert after is None
 
 
-def test_a_person_can_withdraw_a_rating_by_someone_else(track: Track) -> None:
-    track.override(*CELL, 3, who="Ann", why="a")
-    track.override(*CELL, 4, who="Bob", why="b")
-    withdrawn = track.override(*CELL, None, who="Ann", why="it is neither")
-    assert withdrawn.before is not None
-    assert withdrawn.before.who == "Bob"
-    assert withdrawn.after is None
-
-
 def test_an_assessor_sees_and_withdraws_only_her_ratings(track: Track) -> None:
     query, folder = query_to_rate(track), track.folder
     take(folder, query, "q1-d03", "", 3, "Ann", "a")
@@ -184,19 +175,6 @@ def test_judgments_on_the_scale_of_the_track_are_separate_from_grader_labels(tra
         # Items are rated on the grader's scale.
         scaled.override(*CELL, 5, item="q1/0", who="Ann", why="x")
         assert "q1/0\t5" in (scaled.folder.root / "overrides.tsv").read_text()
-
-
-def test_a_judgment_outside_the_scale_is_reported(track: Track) -> None:
-    (track.folder.root / "judgments.tsv").write_text(
-        "query_id\tdoc_id\titem_id\trating\twho\twhy\n"
-        "q1\tq1-d03\t\t5\tann\tx\nq1\tq1-d03\tq1/0\t1\tann\tx\nq1\tq1-d04\t\t1\tann\tx\n"
-    )
-    with with_settings(track, SCALE) as scaled:
-        reasons = [str(row) for row in scaled.files.rejected() if "judgments.tsv" in str(row)]
-        assert len(reasons) == 2
-        assert "`scale` in [judging] is 0..2" in reasons[0]
-        assert "put it into overrides.tsv" in reasons[1]
-        assert listed_ratings(scaled)[-1] == ("ann", 1, "counts")
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,6 @@ def test_a_rating_withdrawn_in_the_meantime_is_a_conflict_too(
         assert caught.value.now is None
 
 
-def test_without_the_seen_token_the_last_rating_counts(small_track: Path, hash_grader: HashGrader) -> None:
-    with trecexam.open_track(small_track, grader=hash_grader) as track:
-        track.update()
-        track.override(*CELL, 4, who="Ann", why="a")
-        assert track.override(*CELL, 1, who="Bob", why="b").written
-
-
 def test_of_many_concurrent_first_ratings_one_is_accepted(small_track: Path, hash_grader: HashGrader) -> None:
     with trecexam.open_track(small_track, grader=hash_grader) as track:
         track.update()

@@ -12,7 +12,6 @@ from converters.records import Item
 from trecexam.features.verification.arithmetic import (
     ItemReach,
     item_reaches,
-    relevant_passages,
     worst_first,
 )
 from trecexam.scores.ratings import QueryRatings
@@ -111,23 +110,3 @@ def test_items_are_sorted_by_the_requested_statistic() -> None:
     assert worst_first(items) == [inverted, all_of_them, useless, lax, good]
     assert worst_first(items, "nonrelevant") == [lax, all_of_them, inverted, useless, good]
     assert worst_first(items, "precision") == [inverted, lax, all_of_them, good, useless]
-
-
-@given(PASSAGES, st.integers(1, 5), st.integers(1, 3), st.integers(0, 5))
-def test_every_relevant_passage_is_counted_once(
-    passages: Passages, min_rating: int, min_relevant: int, outside: int
-) -> None:
-    q, judgments = made(passages)
-    judgments |= {f"x{number}": 3 for number in range(outside)}
-    without_text = set(q.doc_ids[::2])
-    found, missed = relevant_passages(q, judgments, without_text, min_rating, min_relevant)
-    relevant = [
-        (d, r) for d, (r, j) in zip(q.doc_ids, passages, strict=True) if j is not None and j >= min_relevant
-    ]
-    assert found.relevant == len(relevant) + outside
-    assert found.outside_pool == outside
-    assert found.reached == sum(max(r) >= min_rating for _, r in relevant)
-    assert found.missed == len(missed)
-    assert {m.doc_id for m in missed} == {d for d, r in relevant if -1 < max(r) < min_rating}
-    assert found.without_text == sum(max(r) == -1 and d in without_text for d, r in relevant)
-    assert found.unrated == sum(max(r) == -1 and d not in without_text for d, r in relevant)

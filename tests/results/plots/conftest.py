@@ -17,7 +17,7 @@ from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.results.plots.model import Drawing, Plot
 from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import leaderboard
-from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.scores.rank_correlation import QueryDraws
 
 #: Markup, mathematics, an unclosed dollar, right to left, emoji, another script, controls, half a letter.
 HOSTILE = (

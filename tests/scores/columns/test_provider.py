@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import ir_measures
 import pytest
 from column_cases import Labels, Scores, for_trec_eval, in_32_bits, labels, qrels_of, run_of, scores
 from hypothesis import given, settings
 from ir_measures import AP, RR, Bpref, Measure, P, Qrel, R, ScoredDoc, nDCG, providers
+from naive_cover import Frame
 from support import ROOT
 
 from trecexam.scores import Cover, RubricQrel
@@ -34,28 +33,14 @@ QRELS = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
 RUN = {"q1": {"x": 3.0, "a": 2.0, "c": 2.0}, "q2": {"b": 1.0}, "q9": {"a": 1.0}}
 
 
-class Frame:
-    """The part of a pandas data frame that ir_measures uses; pandas is not a dependency of ours."""
-
-    def __init__(self, rows: Sequence[Any]) -> None:
-        self._rows = rows
-        self.columns = rows[0]._fields
-
-    def itertuples(self) -> Iterator[Any]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-
 def test_every_form_of_qrels_and_runs_is_accepted() -> None:
     expected = ir_measures.pytrec_eval.calc_aggregate(MEASURES, QRELS, RUN)
     rows = [
         ScoredDoc(query_id, doc_id, score) for query_id, of in RUN.items() for doc_id, score in of.items()
     ]
-    for qrels in (QRELS, qrels_of(QRELS), (r for r in qrels_of(QRELS)), Frame(qrels_of(QRELS))):
+    for qrels in (QRELS, qrels_of(QRELS), (r for r in qrels_of(QRELS)), Frame(qrels_of(QRELS), Qrel._fields)):
         assert provider.calc_aggregate(MEASURES, qrels, RUN) == expected
-    for run in (RUN, rows, iter(rows), Frame(rows), run_of(RUN)):
+    for run in (RUN, rows, iter(rows), Frame(rows, ScoredDoc._fields), run_of(RUN)):
         assert provider.calc_aggregate(MEASURES, QRELS, run) == expected
 
 

@@ -17,7 +17,6 @@ from column_cases import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_cover import naive_cover
 
 from converters.records import Qrel
 from converters.run import Run
@@ -26,29 +25,7 @@ from trecexam.scores.labels import LabelRule, label_qrels, subtopic_qrels
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
 
-COVERS = [
-    measure(f"{name}(rel={rel}{partial}{weights}){cutoff}")
-    for name in ("Cover", "nCover")
-    for rel in (1, 4)
-    for partial in ("", ",partial=2")
-    for weights in ("", ",weights=vital", ",weights=importance")
-    for cutoff in ("@1", "@3", "@20", "")
-    if rel == 4 or not partial
-]
 rules = st.sampled_from(("max", "count"))
-
-
-@settings(deadline=None)
-@given(queries=rated_queries(weighed=True), by_run=scores)
-def test_cover_equals_a_count_item_by_item(queries: list[QueryRatings], by_run: Scores) -> None:
-    run = run_of(by_run)
-    values = Evaluator(COVERS, Judged.from_ratings(queries)).values(run)
-    for column, metric in enumerate(COVERS):
-        for q, value in zip(queries, values[:, column].tolist(), strict=True):
-            parameters = metric["rel"], metric.params.get("cutoff"), metric["partial"], metric["weights"]
-            assert value == naive_cover(q, run.ranking(q.query_id), *parameters)[metric.NAME == "nCover"], (
-                metric
-            )
 
 
 def test_weighted_measures_need_importances() -> None:

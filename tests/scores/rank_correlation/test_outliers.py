@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trecexam.scores.rank_correlation.ranks import find_outliers
+from trecexam.scores.rank_correlation import find_outliers
 
 
 def test_ranks_are_mean_ranks_and_the_furthest_run_is_first() -> None:

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trecexam.scores.rank_correlation.ranks import Ranks
-from trecexam.scores.rank_correlation.tau import DEFAULT_P, rbo_columns
+from trecexam.scores.rank_correlation import DEFAULT_P, Ranks, rbo_columns
 
 
 def rbo(a: Sequence[float], b: Sequence[float], p: float = DEFAULT_P) -> float:

@@ -17,7 +17,7 @@ from trecexam.results.table import Table
 from trecexam.scores.columns.measures.base import discounts
 from trecexam.scores.correlation import half_width
 from trecexam.scores.paired_tests import holm, paired_t
-from trecexam.scores.rank_correlation.tau import tau_b_columns
+from trecexam.scores.rank_correlation import tau_b_columns
 
 #: An increase of tau by this much without a team is an alarm.
 _OF_ONE_TEAM = 0.05

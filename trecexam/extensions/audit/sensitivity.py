@@ -9,7 +9,7 @@ from trecexam.extensions.audit.findings import Part, finding, table
 from trecexam.extensions.audit.ranking import neighbours
 from trecexam.extensions.audit.records import AuditInputs
 from trecexam.results.text import shorten_list
-from trecexam.scores.rank_correlation.tau import tau_b_columns
+from trecexam.scores.rank_correlation import tau_b_columns
 from trecexam.scores.values import TIE_DECIMALS
 
 #: A certain order that a smaller share of the leaderboards keeps is an alarm.

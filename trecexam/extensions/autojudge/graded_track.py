@@ -25,7 +25,7 @@ from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.missing_banks import lacks_bank
 from trecexam.outputs.update import update
 from trecexam.results.text import plural, shorten_list
-from trecexam.scores.cover import NUGGET_SCORES
+from trecexam.scores.columns.measures.cover import NUGGET_SCORES
 
 #: Support is given with what its F1 is made of.
 _BESIDE = {"SupportF1": ("SupportP", "SupportR")}

@@ -30,8 +30,7 @@ from trecexam.results.text import SPELT, counted, plural, shorten_list
 from trecexam.scores.labels import labels
 from trecexam.scores.leaderboard import leaderboard
 from trecexam.scores.measures import measure
-from trecexam.scores.rank_correlation.ranks import Ranks
-from trecexam.scores.rank_correlation.tau import kendall_tau
+from trecexam.scores.rank_correlation import Ranks, kendall_tau
 from trecexam.scores.values import TIE_DECIMALS, MeasureValues
 
 Change = Literal["added", "removed", "edited", "retired", "un-retired", "importance", "renamed"]

@@ -17,8 +17,7 @@ from trecexam.inputs.track_graders import Measures
 from trecexam.results.notes import CHANGES, Note
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value
-from trecexam.scores.labels import binary_labels, labels
-from trecexam.scores.raters import (
+from trecexam.scores.kappa import (
     Labels,
     RatedTwice,
     labels_of_both,
@@ -26,6 +25,7 @@ from trecexam.scores.raters import (
     ratings_of_both,
     together,
 )
+from trecexam.scores.labels import binary_labels, labels
 
 Row = tuple[Value, ...]
 GRADER_COLUMNS = (

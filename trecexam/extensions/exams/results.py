@@ -10,7 +10,7 @@ from trecexam.extensions.exams import tables
 from trecexam.extensions.exams.irt.exam import Exam, FittedExam
 from trecexam.extensions.exams.irt.improvement import Improvement
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
-from trecexam.features.correlation.tables import correlation_table
+from trecexam.features.correlation.comparison import correlation_table
 from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.result import Result
 from trecexam.results.table import Table, rounded

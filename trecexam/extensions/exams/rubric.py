@@ -21,7 +21,7 @@ from trecexam.grades.official import official_judgments, official_measures
 from trecexam.inputs.official import LEADERBOARD, never_judged, never_judged_note
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.measures import measure
-from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.scores.rank_correlation import QueryDraws
 
 #: With fewer runs an item's discrimination is its prior's, not its own.
 LEAST_RUNS = 5

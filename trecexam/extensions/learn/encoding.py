@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from trecexam.extensions.learn.arithmetic.passages import Vectors
-from trecexam.features.fill.teaching import Encoded
+from trecexam.features.fill.records import Encoded
 from trecexam.graders.embedding import FILE, KeptVectors, spread
 
 #: Texts that are encoded until they are kept and counted. With 512 encoding takes 4% less.

@@ -13,7 +13,7 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.features import Lexical, query_features
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages, Vectors
 from trecexam.extensions.learn.encoding import TrackVectors
-from trecexam.features.fill.teaching import Encoded
+from trecexam.features.fill.records import Encoded
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.sheets import Sheet
 from trecexam.grades.stored_grades import StoredGrades

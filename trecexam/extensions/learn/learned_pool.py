@@ -21,7 +21,7 @@ from trecexam.extensions.learn.encoding import Encoder, TrackVectors
 from trecexam.extensions.learn.gather import gather, odd_judgments, odd_texts
 from trecexam.extensions.learn.settings import LearnSection
 from trecexam.extensions.learn.text_encoder import TextEncoder
-from trecexam.features.fill.teaching import Encoded
+from trecexam.features.fill.records import Encoded
 from trecexam.folder import TrackFolder
 from trecexam.graders.embedding import dtype_of
 from trecexam.grades.graded_track import GradedTrack

@@ -11,10 +11,10 @@ from threadpoolctl import threadpool_limits
 from trecexam.errors import TrecexamError, quoted
 from trecexam.extensions.learn.arithmetic.learning import Prediction, fit, predict
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
-from trecexam.extensions.learn.learn import CERTAIN_DIGITS, learned_leaderboard
+from trecexam.extensions.learn.learn import CERTAIN_DIGITS
 from trecexam.extensions.learn.learned_pool import LearnedPool, fit_pool, gather_data, track_encoder
 from trecexam.extensions.learn.validation import losses_in_words, validation_basis
-from trecexam.features.fill.teaching import (
+from trecexam.features.fill.records import (
     GRADER,
     LEARNED,
     NOTHING,
@@ -29,11 +29,10 @@ from trecexam.files.kept import read_object
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.official import Official
 from trecexam.inputs.sources import LEARNED_IDENTITY
-from trecexam.scores.leaderboard import Leaderboard
 
 
 class JudgmentsTeach:
-    """Implements `trecexam.features.fill.teaching.Teacher`."""
+    """Labels that a track's judgments teach, and whether they are the best way to fill."""
 
     def advice(self, track: GradedTrack, official: Official) -> Advice:
         stored = read_object(track.folder.out / LEARNED_IDENTITY).get("cross_validation")
@@ -58,9 +57,6 @@ class JudgmentsTeach:
             again = f"run `trecexam learn {quoted(track.folder.root)}` again"
             return Advice(None, why=f"the stored cross-validation {why}: {again}")
         return Advice(best, summary)
-
-    def leaderboard(self, track: GradedTrack, runs: Collection[str] | None = None) -> Leaderboard:
-        return learned_leaderboard(track, runs)
 
     def labels(self, track: GradedTrack, official: Official, progress: Encoded | None = None) -> TaughtLabels:
         pool = fit_pool(track, gather_data(track, official=official, progress=progress))

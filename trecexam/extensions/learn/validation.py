@@ -27,8 +27,8 @@ from trecexam.extensions.learn.arithmetic.check import (
 from trecexam.extensions.learn.arithmetic.learning import Learned
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages
 from trecexam.extensions.learn.learned_pool import MORE, LearningData
-from trecexam.features.fill.arithmetic import scale_map
-from trecexam.features.fill.teaching import GRADER, LEARNED, NOTHING
+from trecexam.features.fill.records import GRADER, LEARNED, NOTHING
+from trecexam.features.fill.rules import fitted, thresholds
 from trecexam.graders.base import identity_digest
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.official import Official
@@ -223,9 +223,9 @@ def _by_grader(automatic: Sequence[Floats], queries: Sequence[QueryPassages], _:
     labels = np.concatenate([of[rows] for of, rows in zip(automatic, both, strict=True)]).astype(int)
     judged = np.concatenate([query.judgments[rows] for query, rows in zip(queries, both, strict=True)])
     try:
-        rule = scale_map.fitted(labels.tolist(), judged.astype(int).tolist())
+        rule = fitted(labels.tolist(), judged.astype(int).tolist())
     except ValueError:
-        rule = scale_map.thresholds({10**9: 0})
+        rule = thresholds({10**9: 0})
     return [
         np.where(
             query.judged,

@@ -20,8 +20,7 @@ from trecexam.errors import TrecexamError
 from trecexam.extension import extensions, named
 from trecexam.extensions.page.view import QueryView, RunHead, View, ViewSettings
 from trecexam.features.agreement.agreement import own_agreement
-from trecexam.features.holes.arithmetic import holes_of_runs, is_among
-from trecexam.features.holes.holes import HOLES
+from trecexam.features.holes.holes import HOLES, holes_of_runs, is_among
 from trecexam.features.leaderboard.differences import own_differences
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import Stamp
@@ -168,7 +167,8 @@ def run_holes(track: GradedTrack, run: str) -> dict[str, tuple[int, int | None, 
         of_query = {} if judgments is None else judgments.judged.get(q.query_id, {})
         judged = None if judgments is None else is_among(pooled.doc_ids, of_query)
         (found,) = holes_of_runs(pooled.ranks[at : at + 1, : track.config.track.depth], judged, rated)
-        holes[q.query_id] = found.retrieved, found.unjudged, found.ungraded
+        retrieved, unjudged, ungraded = found.tolist()
+        holes[q.query_id] = retrieved, None if judgments is None else unjudged, ungraded
     return holes
 
 

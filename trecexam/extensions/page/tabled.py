@@ -13,7 +13,7 @@ from trecexam.extensions.page.drawing import link, text
 from trecexam.extensions.page.listing import Address, ListedRows, in_order
 from trecexam.results.table import Table
 from trecexam.results.view import Cell, Excerpt, PageColumn, excerpt
-from trecexam.scores.cover import NUGGET_SCORES
+from trecexam.scores.columns.measures.cover import NUGGET_SCORES
 
 #: What is drawn in a cell, by the row's place in the table.
 Draw = Callable[[int], "Markup"]

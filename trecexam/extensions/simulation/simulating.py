@@ -10,10 +10,11 @@ from typing import Any
 
 from converters.label_table import read_teams
 from trecexam.errors import TrecexamError
+from trecexam.extension import provided
 from trecexam.extensions.simulation.arithmetic.left_out import leave_out, shifts
 from trecexam.extensions.simulation.arithmetic.removal import remove
 from trecexam.extensions.simulation.arithmetic.simulation import Filler, Simulation
-from trecexam.features.fill.teaching import LEARNED, Encoded, Labels, the_teacher
+from trecexam.features.fill.records import LEARNED, Encoded, Labels
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress
 from trecexam.grades.official import no_overlap, official_judgments
@@ -127,7 +128,7 @@ def _fillers(
             if constant := re.fullmatch(rf"{LABEL}(\d{{1,9}})", name, re.ASCII):
                 fillers[name] = partial(_constant, int(constant[1]))
             elif name == LEARNED:
-                fillers[name] = the_teacher().learner(track, official, encoded)
+                fillers[name] = provided("teacher").learner(track, official, encoded)
             elif name == CONDENSED:
                 fillers[name] = None
             else:

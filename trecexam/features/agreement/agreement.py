@@ -10,24 +10,24 @@ from typing import Any
 
 from trecexam.errors import TrecexamError
 from trecexam.feature import Feature
-from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement
-from trecexam.features.agreement.disagreements import add_disagreements
+from trecexam.features.agreement.arithmetic import Agreement, agreement
 from trecexam.files.cache import memoized
 from trecexam.grades.diagnostics import nothing_graded
-from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.graded_track import GradedTrack, with_texts
 from trecexam.grades.official import Thresholds, no_overlap, relevance_thresholds, track_judgments
 from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.page.page import Page
-from trecexam.results.result import Result
+from trecexam.results.result import Result, Tables
 from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import plural
-from trecexam.scores.kappa import MIN_QUERIES, Kappa
+from trecexam.scores.kappa import MIN_QUERIES, labels_of_both
 from trecexam.scores.labels import labels
-from trecexam.scores.raters import labels_of_both
 from trecexam.scores.ratings import QueryRatings
 
 #: In place of the sum over all labels or judgments.
 ALL = "all"
+#: Disagreements that the report shows.
+_SHOWN = 10
 
 
 class NothingInCommonError(TrecexamError):
@@ -72,7 +72,7 @@ class Agreements(Result):
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """The tables of labels by judgments."""
-        return tuple(_crosstabs(self.found).values())
+        return tuple(self.tables.values())[2:]
 
     @property
     def kappa(self) -> float:
@@ -105,14 +105,7 @@ def agreements(
 ) -> Agreements:
     """Return label by judgment tables and Cohen's kappa, for every min_rating with every min_answers.
 
-    Where labels and judgments are on the same scale, both have the same threshold unless both are given; see
-    `relevance_thresholds`.
-
-    Args:
-        min_ratings, min_answers, min_relevant: in place of the track's settings.
-
     Raises:
-        TrecexamError: there are no official judgments, or a min_rating is beyond the grader's scale.
         NothingInCommonError: no passage has both labels; it says why.
     """
     judged = track_judgments(track)
@@ -205,7 +198,7 @@ def _agreement_table(agreements: Iterable[Agreement]) -> Table:
                 table.labels, table.counts.tolist(), table.paired, table.kappas, strict=True
             ):
                 for column, (judgment, count) in enumerate(zip(table.judgments, counts, strict=True)):
-                    of_pair = _numbers(kappa if column == paired else None)
+                    of_pair = kappa if column == paired else no_kappa[:3]
                     rows.append((*key, label, judgment, count, *of_pair, None, None))
                 rows.append((*key, label, ALL, sum(counts), *no_kappa))
             sums = table.counts.sum(axis=0).tolist()
@@ -213,8 +206,7 @@ def _agreement_table(agreements: Iterable[Agreement]) -> Table:
                 (*key, ALL, judgment, count, *no_kappa)
                 for judgment, count in zip(table.judgments, sums, strict=True)
             ]
-            whole = (*_numbers(table.kappa), table.linear, table.quadratic)
-            rows.append((*key, ALL, ALL, sum(sums), *whole))
+            rows.append((*key, ALL, ALL, sum(sums), *table.kappa, table.linear, table.quadratic))
     kappas = ("kappa", "kappa.low", "kappa.high", "kappa.linear", "kappa.quadratic")
     return Table(("table", *Thresholds._fields[:3], "label", "judgment", "count", *kappas), tuple(rows))
 
@@ -226,7 +218,7 @@ def _thresholds_table(agreements: Iterable[Agreement]) -> Table:
         (
             *(*agreed.thresholds[:4], agreed.thresholds.same_scale),
             *(agreed.accuracy, agreed.precision, agreed.recall),
-            *_numbers(agreed.binary.kappa),
+            *agreed.binary.kappa,
         )
         for agreed in agreements
     ]
@@ -234,34 +226,27 @@ def _thresholds_table(agreements: Iterable[Agreement]) -> Table:
 
 
 def _crosstabs(agreements: Sequence[Agreement]) -> dict[str, Table]:
-    """Return the tables for people by name: labels down, judgments across, each row with its kappa."""
-    one = len(agreements) == 1
-    return {
-        table.name if one else f"{table.name} {number}": replace(
-            _crosstab(table), caption="" if one else str(agreed.thresholds)
-        )
-        for number, agreed in enumerate(agreements, 1)
-        for table in agreed.tables
-    }
+    """Return the tables for people by name: labels down, judgments across, each row with its kappa.
 
-
-def _crosstab(table: Crosstab) -> Table:
-    """Return labels down, judgments across; `against` is the judgment that a row's kappa is with."""
-    judged = [f"judged {judgment}" for judgment in table.judgments]
-    header = (f"{table.name} label", *judged, ALL, "against", "kappa", "kappa.low", "kappa.high")
-    rows: list[tuple[Value, ...]] = []
-    for label, counts, column, value in zip(
-        table.labels, table.counts.tolist(), table.paired, table.kappas, strict=True
-    ):
-        against = None if column is None else judged[column]
-        rows.append((label, *counts, sum(counts), against, *_numbers(value)))
-    sums = table.counts.sum(axis=0).tolist()
-    rows.append((ALL, *sums, sum(sums), None, *_numbers(table.kappa)))
-    return Table(header, tuple(rows), layout=Layout(header[:1]))
-
-
-def _numbers(value: Kappa | None) -> tuple[float | None, float | None, float | None]:
-    return (None, None, None) if value is None else (value.value, value.low, value.high)
+    `against` is the judgment that a row's kappa is with.
+    """
+    several, tables = len(agreements) > 1, {}
+    for number, agreed in enumerate(agreements, 1):
+        for table in agreed.tables:
+            judged = [f"judged {judgment}" for judgment in table.judgments]
+            header = (f"{table.name} label", *judged, ALL, "against", "kappa", "kappa.low", "kappa.high")
+            rows: list[tuple[Value, ...]] = []
+            for label, counts, column, kappa in zip(
+                table.labels, table.counts.tolist(), table.paired, table.kappas, strict=True
+            ):
+                against = None if column is None else judged[column]
+                rows.append((label, *counts, sum(counts), against, *kappa))
+            sums = table.counts.sum(axis=0).tolist()
+            rows.append((ALL, *sums, sum(sums), None, *table.kappa))
+            name = f"{table.name} {number}" if several else table.name
+            caption = str(agreed.thresholds) if several else ""
+            tables[name] = Table(header, tuple(rows), layout=Layout(header[:1]), caption=caption)
+    return tables
 
 
 def _threshold_notes(agreed: Agreement) -> tuple[str, str]:
@@ -287,13 +272,13 @@ def _threshold_notes(agreed: Agreement) -> tuple[str, str]:
 def _figures_notes(agreed: Agreement) -> Iterator[str]:
     """Yield the figures of the binary table, and where they say nothing."""
     at, binary = str(agreed.thresholds), agreed.binary
-    value, low, high = _numbers(binary.kappa)
+    value, low, high = binary.kappa
     accuracy, precision, recall, kappa = (
-        "-" if share is None or math.isnan(share) else f"{share:.2f}"
+        "-" if math.isnan(share) else f"{share:.2f}"
         for share in (agreed.accuracy, agreed.precision, agreed.recall, value)
     )
     interval = ""
-    if not math.isnan(binary.kappa.low):
+    if not math.isnan(low):
         interval = f" (95% interval {low:.2f} to {high:.2f}, queries kept together)"
     line = (
         f"binary table at {at}: accuracy {accuracy}, precision {precision}, recall {recall}, Cohen's kappa "
@@ -318,12 +303,52 @@ def own_agreement(track: GradedTrack) -> Agreements | None:
         return None
 
 
+def _add_disagreements(page: Page, track: GradedTrack, n_both: int) -> None:
+    """Add the texts and labels of the widest disagreements to a page.
+
+    Args:
+        n_both: passages that have both a label and a judgment.
+    """
+    apart, heading = _disagreements(track), "Disagreements"
+    if not apart.rows:
+        why = "The grader and the judgments find the same passages relevant."
+        page.add("official", heading=heading, why=why)
+        return
+    which = f"These {_SHOWN} are furthest apart" if len(apart) > _SHOWN else "Those furthest apart come first"
+    lead = (
+        f"The grader and the judgments disagree on {len(apart):,} of {plural(n_both, 'passage')}: "
+        f"{relevance_thresholds(track).in_words}. {which}."
+    )
+    first = with_texts(track, replace(apart, rows=apart.rows[:_SHOWN]))
+    page.add("official", Tables({"disagreements": first}), heading=heading, lead=lead)
+
+
+def _disagreements(track: GradedTrack) -> Table:
+    """List the passages that one side alone finds relevant, those furthest apart first.
+
+    Labels are the grader's own. A label and a judgment are apart by the difference of their distances from
+    the thresholds of `relevance_thresholds`.
+    """
+    at, judged = relevance_thresholds(track), track_judgments(track).judged
+    least = at.min_answers if at.rule == "count" else at.min_rating
+    rows = []
+    for q in track.ratings(human=False):
+        label_by_doc = labels(q, at.rule, at.min_rating, at.min_answers)
+        for doc_id, judgment in judged.get(q.query_id, {}).items():
+            label = label_by_doc.get(doc_id)
+            if label is not None and (label >= least) != (judgment >= at.min_relevant):
+                gap = abs((judgment - at.min_relevant) - (label - least))
+                rows.append((-gap, q.query_id, doc_id, label, judgment))
+    header = ("query_id", "doc_id", "label", "judged")
+    return Table(header, tuple(row[1:] for row in sorted(rows)))
+
+
 def _page(track: GradedTrack, page: Page) -> None:
     """Add the end of the section "official"."""
     agreements, heading = own_agreement(track), "Agreement of labels with judgments"
     if agreements is not None:
         page.add("official", agreements, heading=heading, files=("agreement.tsv",))
-        add_disagreements(page, track, agreements.n_both)
+        _add_disagreements(page, track, agreements.n_both)
         return
     judged = track.official is not None
     why = "No passage has both an automatic label and a judgment." if judged else "No official judgments."

@@ -11,16 +11,15 @@ for TREC CAR Y3 with min_relevant 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.grades.official import Thresholds
-from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
-from trecexam.scores.raters import RatedTwice
+from trecexam.scores.kappa import Kappa, RatedTwice, kappa, weighted_kappa
 
 Ints = NDArray[np.int64]
 
@@ -106,11 +105,12 @@ def agreement(pairs: RatedTwice, thresholds: Thresholds, judgments: Collection[i
         most = max(pairs.first.tolist(), default=0)
         automatic, reached = [*range(most, t.min_answers - 1, -1), 0], t.min_answers
         thirds = (reached, reached + 1)
-    halves = _split(automatic, (reached,)), _split(official, (t.min_relevant,))
-    merged = _split(automatic, thirds), _split(official, (t.min_relevant, t.min_relevant + 1))
-    if not all(group.levels for side in merged for group in side):
+    halves: Cuts = (reached,), (t.min_relevant,)
+    merged: Cuts = thirds, (t.min_relevant, t.min_relevant + 1)
+    if min(len(np.unique(_groups(*side))) for side in zip((automatic, official), merged, strict=True)) < 3:
         merged = halves
-    counts = _counts(pairs, automatic, official)
+    first, second = _places("label", pairs.first, automatic), _places("judgment", pairs.second, official)
+    counts = replace(pairs, first=first, second=second).counts(len(automatic), len(official))
     binary = _grouped("binary", counts, automatic, official, halves)
     (true, false), (missed, right) = binary.counts.tolist()
     return Agreement(
@@ -124,33 +124,20 @@ def agreement(pairs: RatedTwice, thresholds: Thresholds, judgments: Collection[i
     )
 
 
-class _LevelGroup(NamedTuple):
-    name: str
-    levels: tuple[int, ...]
+#: From where on the groups of labels begin, and those of judgments; rising, one or two on each side.
+Cuts = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-#: The groups of labels and, of the same number, of judgments.
-Groupings = tuple[list[_LevelGroup], list[_LevelGroup]]
+def _groups(levels: Sequence[int], cuts: tuple[int, ...]) -> Ints:
+    """Return the group of each level, 0 for the highest."""
+    return len(cuts) - np.searchsorted(cuts, levels, side="right")
 
 
-def _split(levels: Sequence[int], cuts: Sequence[int]) -> list[_LevelGroup]:
-    """The levels, highest first, split at rising cuts; highest group first."""
-    groups = [_LevelGroup(f">={cuts[-1]}", tuple(level for level in levels if level >= cuts[-1]))]
-    for low, above in zip(cuts[-2::-1], cuts[:0:-1], strict=True):
-        name = f"{low}..{above - 1}" if above - low > 1 else str(low)
-        groups.append(_LevelGroup(name, tuple(level for level in levels if low <= level < above)))
-    groups.append(_LevelGroup(f"<{cuts[0]}", tuple(level for level in levels if level < cuts[0])))
-    return groups
-
-
-def _counts(pairs: RatedTwice, automatic: Sequence[int], official: Sequence[int]) -> Ints:
-    """How many passages of each query have each label and judgment."""
-    rows = _places("label", pairs.first, automatic)
-    columns = _places("judgment", pairs.second, official)
-    queries, query = np.unique(pairs.query, return_inverse=True)
-    counts = np.zeros((len(queries), len(automatic), len(official)), np.int64)
-    np.add.at(counts, (query, rows, columns), 1)
-    return counts
+def _names(cuts: tuple[int, ...]) -> list[str]:
+    """Return the names of the groups, the highest first."""
+    low, high = cuts[0], cuts[-1]
+    middle = [f"{low}..{high - 1}" if high - low > 1 else str(low)] * (len(cuts) - 1)
+    return [f">={high}", *middle, f"<{low}"]
 
 
 def _places(what: str, values: Ints, levels: Sequence[int]) -> Ints:
@@ -162,87 +149,57 @@ def _places(what: str, values: Ints, levels: Sequence[int]) -> Ints:
 
 
 def _graded(
-    counts: Ints,
-    automatic: Sequence[int],
-    official: Sequence[int],
-    merged: Groupings,
-    *,
-    same: bool,
+    counts: Ints, automatic: Sequence[int], official: Sequence[int], merged: Cuts, *, same: bool
 ) -> Crosstab:
-    paired: list[int | None] = []
-    for label in automatic:
-        to: int | None = label
-        if not same:
-            against = next(
-                judgments.levels for labels, judgments in zip(*merged, strict=True) if label in labels.levels
-            )
-            to = min((level for level in against if level >= 0), default=max(against, default=None))
-        paired.append(official.index(to) if to in official else None)
-    square = None
+    labels, judgments, levels = np.array(automatic), np.array(official), len(automatic)
     if same:
-        best = automatic[0]
-        columns = [best - max(level, 0) for level in official]
-        square = _collapse(counts, range(len(automatic)), columns, len(automatic))
-    return _crosstab(
-        "graded", [str(a) for a in automatic], [str(b) for b in official], counts, paired, square
-    )
+        # A label is paired with its equal, and a negative judgment is 0.
+        square = _collapse(counts, np.arange(levels), levels - 1 - np.maximum(judgments, 0), levels)
+        paired = [official.index(label) if label in official else None for label in automatic]
+        return _crosstab("graded", map(str, labels), map(str, official), counts, paired, square)
+    paired, of_judgment = [], _groups(official, merged[1])
+    for group in _groups(automatic, merged[0]).tolist():
+        against = judgments[of_judgment == group]
+        lowest = min(against[against >= 0].tolist(), default=max(against.tolist(), default=None))
+        paired.append(None if lowest is None else official.index(lowest))
+    return _crosstab("graded", map(str, labels), map(str, official), counts, paired, None)
 
 
 def _grouped(
-    name: str, counts: Ints, automatic: Sequence[int], official: Sequence[int], groupings: Groupings
+    name: str, counts: Ints, automatic: Sequence[int], official: Sequence[int], cuts: Cuts
 ) -> Crosstab:
-    rows, columns = (
-        [next(i for i, group in enumerate(side) if level in group.levels) for level in levels]
-        for side, levels in zip(groupings, (automatic, official), strict=True)
-    )
-    square = _collapse(counts, rows, columns, len(groupings[0]))
-    label_names, judgment_names = ([group.name for group in side] for side in groupings)
-    return _crosstab(name, label_names, judgment_names, square, range(len(square[0])), square)
+    labels, judgments = map(_names, cuts)
+    rows, columns = map(_groups, (automatic, official), cuts)
+    square = _collapse(counts, rows, columns, len(labels))
+    return _crosstab(name, labels, judgments, square, range(len(labels)), square)
 
 
 def _crosstab(
     name: str,
-    labels: Sequence[str],
-    judgments: Sequence[str],
+    labels: Iterable[str],
+    judgments: Iterable[str],
     counts: Ints,
     paired: Sequence[int | None],
     square: Ints | None,
 ) -> Crosstab:
-    """With the kappas of its rows; as a whole it has those of `square`."""
-    kappas = [
-        Kappa()
-        if column is None
-        else kappa(
-            _collapse(
-                counts,
-                [int(index != row) for index in range(len(labels))],
-                [int(index != column) for index in range(len(judgments))],
-                2,
-            )
-        )
-        for row, column in enumerate(paired)
-    ]
+    """Return a table with the kappas of its rows; as a whole it has those of `square`."""
+    rows, columns = np.arange(counts.shape[1]), np.arange(counts.shape[2])
+    kappas = []
+    for row, column in enumerate(paired):
+        one = None if column is None else _collapse(counts, rows != row, columns != column, 2)
+        kappas.append(Kappa() if one is None else kappa(one))
     whole, linear, quadratic = Kappa(), math.nan, math.nan
     if square is not None:
         table = square.sum(axis=0)
         whole, linear, quadratic = kappa(square), weighted_kappa(table, 1), weighted_kappa(table, 2)
-    return Crosstab(
-        name,
-        tuple(labels),
-        tuple(judgments),
-        counts.sum(axis=0),
-        tuple(paired),
-        tuple(kappas),
-        whole,
-        linear,
-        quadratic,
-    )
+    tables = counts.sum(axis=0), tuple(paired), tuple(kappas)
+    return Crosstab(name, tuple(labels), tuple(judgments), *tables, whole, linear, quadratic)
 
 
-def _collapse(counts: Ints, rows: Sequence[int], columns: Sequence[int], k: int) -> Ints:
-    """Counts with row i added into row rows[i] of k, and columns likewise."""
+def _collapse(counts: Ints, rows: NDArray[Any], columns: NDArray[Any], k: int) -> Ints:
+    """Return counts with row i added into row rows[i] of k, and columns likewise."""
     into = np.eye(k, dtype=np.int64)
-    summed: Ints = into[:, list(rows)] @ counts @ into[list(columns)]
+    summed: Ints = into[rows.astype(np.intp)].T @ counts @ into[columns.astype(np.intp)]
     return summed
 
 

@@ -10,7 +10,7 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.result import Tables
 from trecexam.results.table import Table
 from trecexam.results.text import plural
-from trecexam.scores.raters import labels_of_both, rater_agreement
+from trecexam.scores.kappa import labels_of_both, rater_agreement
 
 
 def citation_agreement(track: GradedTrack) -> Tables:
@@ -18,9 +18,6 @@ def citation_agreement(track: GradedTrack) -> Tables:
 
     The table `labels` has the confusion matrix, summed over queries; the interval of kappa keeps a query's
     citations together.
-
-    Raises:
-        TrecexamError: no person labelled a citation.
     """
     if not track.overrides.ratings:
         root = quoted(track.folder.root)
@@ -45,21 +42,18 @@ def citation_agreement(track: GradedTrack) -> Tables:
     rated_twice = labels_of_both(ours, people)
     found = rater_agreement(rated_twice, graded=True)
     kappa = found.kappa
-    counts = rated_twice.table(len(LABELS)).tolist()
+    counts = rated_twice.counts(len(LABELS), len(LABELS)).sum(axis=0).tolist()
     rows = tuple((name, *row) for name, row in zip(LABELS, counts, strict=True))
     alone = f"{found.first_only:,} have only a label of the grader, {found.second_only:,} only one of people"
+    notes = [f"no citation has both labels; {alone}"]
     if found.n:
-        both = plural(found.n, "citation")
-        notes = [f"{both} with both labels, {found.agreement:.0%} with the same; {alone}"]
-        ends = "" if math.isnan(kappa.low) else f" (95% interval {kappa.low:.2f} to {kappa.high:.2f})"
-        undefined = math.isnan(kappa.value)
-        notes.append(
-            "Cohen's kappa is not defined: all labels are the same"
-            if undefined
-            else f"Cohen's kappa {kappa.value:.2f}{ends}, with linear weights {found.linear:.2f}"
-        )
-    else:
-        notes = [f"no citation has both labels; {alone}"]
+        both, ends = plural(found.n, "citation"), ""
+        if not math.isnan(kappa.low):
+            ends = f" (95% interval {kappa.low:.2f} to {kappa.high:.2f})"
+        agreed = f"Cohen's kappa {kappa.value:.2f}{ends}, with linear weights {found.linear:.2f}"
+        if math.isnan(kappa.value):
+            agreed = "Cohen's kappa is not defined: all labels are the same"
+        notes = [f"{both} with both labels, {found.agreement:.0%} with the same; {alone}", agreed]
     return Tables(
         {"labels": Table(("label", *(f"people: {name}" for name in LABELS)), rows)},
         tuple(notes),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -20,29 +20,61 @@ from trecexam.features.correlation.paired_scores import (
     paired_scores,
     without_interval,
 )
-from trecexam.features.correlation.tables import correlation_table
 from trecexam.grades.diagnostics import grades_notes, nothing_graded, without_score_note
 from trecexam.grades.evaluation import rubric_values, scored_values, why_no_scores
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.official import official_measures as official_measures_of
+from trecexam.grades.official import relevance_thresholds
 from trecexam.grades.run_grades import runs_without_score
 from trecexam.inputs.official import LEADERBOARD, of_leaderboard
 from trecexam.inputs.track_graders import Measures, listed, names_of, own_measures
 from trecexam.results.notes import CHANGES, METHOD, Note, each_once, of_grader
 from trecexam.results.result import Result
-from trecexam.results.table import Table
+from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import plural, shorten_list
-from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
+from trecexam.scores.correlation import Coefficient, Correlation, correlate, per_query_correlations
 from trecexam.scores.leaderboard import NOBODY
-from trecexam.scores.rank_correlation.ranks import find_outliers
-from trecexam.scores.rank_correlation.resampling import QueryDraws
-from trecexam.scores.rank_correlation.tau import DEFAULT_P
+from trecexam.scores.rank_correlation import DEFAULT_P, QueryDraws, find_outliers
 from trecexam.scores.values import MeasureValues
 
 #: What stands before a measure on the official judgments, where others have a grader's name.
 OFFICIAL = "official"
 #: Runs that the note on swapped pairs names.
 MOST_NAMED = 3
+#: What a row of a table of correlations is about, and what a terminal shows before all else.
+_LAYOUT = Layout(
+    keys=("measure", "other_measure", "official_measure", "min_rating", "query_id"),
+    first=("kendall_tau", "spearman_rho", "tau_ap", "n_runs", "tau_ap_b", "rbo", "kendall@10"),
+    short={"official_measure": "official", "min_rating": "rating"},
+)
+
+
+def _ends(*names: str) -> tuple[str, ...]:
+    return tuple(f"{name}.{end}" for name in names for end in ("low", "high"))
+
+
+_TOPS = ("kendall@10", "kendall@15", "kendall@20")
+#: The columns of every table of correlations, after those that say what is compared.
+_COLUMNS = (
+    *("n_runs", "kendall_tau", "spearman_rho", "tau_ap", *_ends("kendall_tau")),
+    *("rbo", *_ends("spearman_rho", "tau_ap", "rbo")),
+    *("tau_ap_b", *_TOPS, *_ends("tau_ap_b", *_TOPS)),
+    *("pearson_r", "tau_gap"),
+)
+
+
+def correlation_table(pairs: Iterable[tuple[tuple[Value, ...], Correlation]], keys: tuple[str, ...]) -> Table:
+    """Return a row for each comparison: what is compared (`keys`), then the coefficients."""
+    rows = ((*key, *(_value(c, column) for column in _COLUMNS)) for key, c in pairs)
+    return Table((*keys, *_COLUMNS), tuple(rows), layout=_LAYOUT)
+
+
+def _value(correlation: Correlation, column: str) -> float:
+    """Return the value of a column: a number of the correlation, or of one of its coefficients."""
+    name, _, end = column.replace("@", "_at_").partition(".")
+    found = getattr(correlation, name)
+    return float(getattr(found, end or "value")) if isinstance(found, Coefficient) else found
 
 
 @dataclass(frozen=True)
@@ -105,7 +137,8 @@ def compare(
     lines = (
         *comparison_notes(track, comparisons, measures, official_measures),
         *([OVER_TWO_RUNS] if any(len(scores.runs) == 2 for scores in comparisons) else ()),
-        *(() if per_query else (*swaps_note(comparisons[0]), *without_interval(comparisons))),
+        *(() if per_query else swaps_note(comparisons[0])),
+        *(() if per_query else without_interval(comparisons, [correlation for _, correlation in pairs])),
     )
     return LeaderboardComparison(
         len(common_queries(track) if judged else track.bank.query_ids),
@@ -128,14 +161,8 @@ def compare_all(
 ) -> LeaderboardComparison:
     """Correlate a grader's measures with official ones; of several graders, each two columns, too."""
     if track.is_single:
-        compared = compare(
-            track.first,
-            measures,
-            official_measures,
-            min_ratings=min_ratings,
-            per_query=per_query,
-            rbo_p=rbo_p,
-        )
+        sides, options = (measures, official_measures), {"per_query": per_query, "rbo_p": rbo_p}
+        compared = compare(track.first, *sides, min_ratings=min_ratings, **options)  # type: ignore[arg-type]
         return compared.with_notes(*grades_notes(track.first))
     if min_ratings:
         raise TrecexamError(
@@ -169,6 +196,8 @@ def compare_all(
             pairs.append(((f"{name}:{measure}", side, *rest), value))
     if not pairs:
         raise _nothing(track, [f"{column.grader}:{column.measure}" for column in columns])
+    if official_measures is None:
+        notes |= dict.fromkeys(_own_thresholds(track, list(lines)))
     notes |= dict.fromkeys((*each_once(lines, of_grader), *track.unable_notes))
     keys = "measure", "other_measure", *["query_id"] * per_query
     return LeaderboardComparison(n_queries, keys, tuple(pairs), p, tuple(notes), rejected=track.failed)
@@ -252,6 +281,15 @@ def _official(
         grader_measures = [column.measure for column in columns if column.grader == name]
         with suppress(NothingToCompareError):
             yield name, compare(each, grader_measures, chosen_measures, per_query=per_query, rbo_p=rbo_p)
+
+
+def _own_thresholds(track: LoadedTrack, names: Sequence[str]) -> Iterator[str]:
+    """Yield a note where graders are compared with judgments that are relevant from different labels on."""
+    at = {name: relevance_thresholds(track[name]) for name in names if track[name].of_documents}
+    if len({tuple(official_measures_of(track[name])) for name in at}) > 1:
+        sides = "; ".join(f"{name}: {each.in_words} ({each.reason})" for name, each in at.items())
+        line = f"graders are compared at different thresholds of the judgments: {sides}"
+        yield Note(f"{line}; --official-measure sets one for all", CHANGES)
 
 
 def _nothing(track: LoadedTrack, columns: Sequence[str]) -> NothingToCompareError:

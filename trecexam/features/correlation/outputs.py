@@ -46,7 +46,7 @@ def _page(track: GradedTrack, page: Page) -> None:
         why = (not_computable(track) or nothing_to_compare(track).reason) if track.runs else NO_RUNS
         page.add(name, title=title, link=link, why=sentence(why))
         return
-    plots = (scatter_plot(paired_scores(track, first=True)[0], comparison.pairs[0][1]),)
+    plots = (scatter_plot(paired_scores(track)[0], comparison.pairs[0][1]),)
     result = Tables({"correlation": comparison.table}, comparison.notes, plots)
     page.add(name, result, title=title, link=link, lead=_LEAD, files=("correlation.tsv",))
 

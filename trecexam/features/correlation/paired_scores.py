@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 
@@ -29,10 +30,10 @@ from trecexam.inputs.track_graders import MeasureLike, names_of, own_measures
 from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.table import Value
 from trecexam.results.text import plural, shorten_list
-from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
+from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, Correlation, n_distinct
 from trecexam.scores.measures import at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
-from trecexam.scores.rank_correlation.ranks import Floats, official_means
+from trecexam.scores.rank_correlation import Floats
 from trecexam.scores.values import MeasureValues
 
 #: The measures that are compared and, where several are, the min_rating and the query.
@@ -87,8 +88,6 @@ def paired_scores(
     measures: Sequence[str] | None = None,
     official_measures: Sequence[str] | None = None,
     min_ratings: Sequence[int] = (),
-    *,
-    first: bool = False,
 ) -> tuple[PairedScores, ...]:
     """Pair every rubric measure with every official one, over the runs and queries that both sides have.
 
@@ -98,7 +97,6 @@ def paired_scores(
             name among them is `official_leaderboard`.
         min_ratings: each measure is computed at each of these in place of the track's min_rating; a measure
             that min_rating has no bearing on is there once.
-        first: of measures that are not given, take only the track's first.
 
     Returns:
         By measure, then official measure, then min_rating, then those with the official leaderboard; at least
@@ -106,15 +104,12 @@ def paired_scores(
 
     Raises:
         NothingToCompareError: there is no official side, or no run or query that both sides have.
-        TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard and it
-            is requested.
-        ValueError: a measure cannot be computed.
     """
     sides = _asked_sides(track, official_measures)
     queries, ranked = common_queries(track), _ranked(track)
     if not track.runs or not (queries or ranked):
         raise nothing_to_compare(track)
-    variants = _variants(track, measures, min_ratings, first=first)
+    variants = _variants(track, measures, min_ratings)
     if not track.counts.is_graded:
         raise NothingToCompareError(nothing_graded(track), path=track.folder.root)
     unscored = runs_without_score(track)
@@ -132,12 +127,12 @@ def paired_scores(
         pairs += [
             _pair(variant, name, runs, queries, official.matrix(name, runs, queries))
             for of_measure in variants
-            for name in names[: 1 if first and judged is None else None]
+            for name in names
             for variant in of_measure
         ]
-    if ranked and (official_measures or not (first and pairs)):
+    if ranked:
         for variant in chain.from_iterable(variants):
-            for name, side in list(sides.items())[: 1 if first and not official_measures else None]:
+            for name, side in sides.items():
                 both = [run for run in ranked if run in side]
                 means = np.array([side[run] for run in both], float)
                 pairs.append(_pair(variant, name, both, track.bank.query_ids, means))
@@ -160,11 +155,7 @@ def _pair(
 def _asked_sides(
     track: GradedTrack, official_measures: Sequence[str] | None
 ) -> dict[str, Mapping[str, float]]:
-    """Return the requested measures of the official leaderboard: name -> run -> value.
-
-    Raises:
-        TrecexamError: there is none, or it lacks a measure that is requested.
-    """
+    """Return the requested measures of the official leaderboard: name -> run -> value."""
     sides = {} if track.official_leaderboard is None else track.official_leaderboard.sides
     if not official_measures:
         return sides
@@ -253,7 +244,7 @@ def comparison_notes(
     if any(len(scores.runs) == 1 for scores in pairs):
         lines.append("a single run has no correlation: there is nothing to order")
     several = [scores for scores in pairs if len(scores.runs) > 1]
-    tied = dict.fromkeys(name for each in several for name, values in each.sides if _flat(values))
+    tied = dict.fromkeys(name for each in several for name, values in each.sides if n_distinct(values) == 1)
     if tied:
         line = f"no correlation where all runs are tied: on {shorten_list(list(tied), 6, quote='')}"
         lines.append(Note(line, CHANGES))
@@ -264,42 +255,33 @@ def comparison_notes(
     return tuple(lines)
 
 
-def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
-    """Return why correlations have no intervals, one per line; nothing if all have intervals."""
+def without_interval(pairs: Sequence[PairedScores], found: Iterable[Correlation]) -> tuple[str, ...]:
+    """Return why correlations have no intervals; nothing if all have intervals.
+
+    Args:
+        found: the correlations of the pairs.
+    """
     if any(0 < len(scores.query_ids) < MIN_QUERIES for scores in pairs):
         return (f"no intervals: they need at least {MIN_QUERIES} queries",)
     if any(len(scores.runs) > MOST_RUNS for scores in pairs):
         return (f"no intervals: they are computed for at most {MOST_RUNS} runs",)
-    # A single value means that there is no correlation at all, which `comparison_notes` say.
-    few = {
-        f"{name} has {n}": None
-        for scores in pairs
-        for name, values in scores.sides
-        if 1 < (n := n_distinct(values)) < MIN_DISTINCT
-    } | {
-        f"kendall@{k} of {scores.measure} with {scores.official_measure}": None
-        for scores in pairs
-        for k in tops_without_interval(scores.rubric, scores.official)
-    }
-    if not few:
+    coefficients = (each for correlation in found for each in correlation.coefficients)
+    if not any(math.isnan(each.low) and not math.isnan(each.value) for each in coefficients):
         return ()
-    return (
-        f"no interval where the runs (of kendall@k: the best k) have fewer than {MIN_DISTINCT} distinct "
-        f"values on a side: {shorten_list(list(few), 6, quote='')}",
-    )
+    runs = "the runs (of kendall@k: the best k)"
+    return (f"no interval where {runs} have fewer than {MIN_DISTINCT} distinct values on a side",)
 
 
 def _variants(
-    track: GradedTrack, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
+    track: GradedTrack, measures: Sequence[str] | None, min_ratings: Sequence[int]
 ) -> list[list[_Variant]]:
     """Return the variants of each measure that are compared."""
     names = own_measures(track.folder, track.measures if measures is None else measures)
-    most = 1 if first and measures is None else None
     if not min_ratings:
         values = rubric_values(track, measures)
         computed = [name for name in map(str, map(measure, names)) if name not in values.failures]
-        return [[(name, None, values)] for name in computed[:most]]
-    compared = [measure(name) for name in names][:most]
+        return [[(name, None, values)] for name in computed]
+    compared = [measure(name) for name in names]
     best = track.grader.scale.max_rating
     for min_rating in min_ratings:
         if not 1 <= min_rating <= best:
@@ -376,8 +358,3 @@ def _never_judged(track: GradedTrack, pairs: Sequence[PairedScores]) -> Iterator
 
 def _ranked(track: GradedTrack) -> list[str]:
     return [run for run in track.runs if run in (track.inputs.official_ranks or ())]
-
-
-def _flat(values: Floats) -> bool:
-    means = official_means(values)
-    return bool((means == means[0]).all())

@@ -16,8 +16,7 @@ from trecexam.results.table import Table
 from trecexam.results.terminal import cut
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.leaderboard import interval, score
-from trecexam.scores.rank_correlation.ranks import Floats, find_outliers
-from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.scores.rank_correlation import Floats, QueryDraws, find_outliers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,14 +29,9 @@ _COLUMNS = ("run", "rubric", "rubric.low", "rubric.high", "official", "official.
 
 
 def scatter_of(track: GradedTrack, measure: str | None = None, official_measure: str | None = None) -> Plot:
-    """Return the plot "scatter" by these measures.
-
-    Raises:
-        TrecexamError: there is nothing to compare.
-        ValueError: a measure cannot be computed.
-    """
+    """Return the plot "scatter" by these measures; by the track's first ones where none is named."""
     rubric, official = (None if name is None else [name] for name in (measure, official_measure))
-    scores = paired_scores(track, rubric, official, first=True)[0]
+    scores = paired_scores(track, rubric, official)[0]
     draws, ranks = QueryDraws(), scores.of_ranks
     return scatter_plot(scores, correlate(scores.rubric, scores.official, draws=draws, ranks=ranks))
 

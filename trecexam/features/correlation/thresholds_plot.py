@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.errors import TrecexamError
+from trecexam.features.correlation.comparison import correlation_table
 from trecexam.features.correlation.paired_scores import paired_scores
-from trecexam.features.correlation.tables import correlation_table
 from trecexam.grades.evaluation import rubric_values
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.plots.model import Plot, Size
 from trecexam.results.plots.style import BLUE, GRID, WIDTH, end_at_one, grid
 from trecexam.scores import measures as of_measures
 from trecexam.scores.correlation import Correlation, correlate
-from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.scores.rank_correlation import QueryDraws
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,12 +29,7 @@ _KEYS = ("measure", "official_measure", "min_rating")
 def thresholds_of(
     track: GradedTrack, measure: str | None = None, official_measure: str | None = None
 ) -> Plot:
-    """Return the plot "thresholds" by these measures; None for the first on which min_rating has a bearing.
-
-    Raises:
-        TrecexamError: there is nothing to compare, or min_rating has no bearing on the measures.
-        ValueError: a measure cannot be computed.
-    """
+    """Return the plot "thresholds" of a measure, or of the first on which min_rating has a bearing."""
     counts, failures = track.config.scores.label == "count", rubric_values(track).failures
     for name in track.measures if measure is None else [measure]:
         parsed = of_measures.measure(name)
@@ -47,21 +42,17 @@ def thresholds_of(
         raise TrecexamError(f"min_rating has no bearing on {names}; name another measure")
     officials = None if official_measure is None else [official_measure]
     ratings, draws = range(1, track.grader.scale.max_rating + 1), QueryDraws()
+    pairs = paired_scores(track, [name], officials, ratings)
     points = [
         ((pair.measure, pair.official_measure, rating), correlate(pair.rubric, pair.official, draws=draws))
-        for pair in paired_scores(track, [name], officials, ratings, first=True)
-        if (rating := pair.min_rating) is not None
+        for pair in pairs
+        if (rating := pair.min_rating) is not None and pair.official_measure == pairs[0].official_measure
     ]
     return thresholds_plot(points, track.config.scores.min_rating)
 
 
 def thresholds_plot(points: Sequence[ThresholdPoint], min_rating: int) -> Plot:
-    """Return the plot of a measure.
-
-    Args:
-        points: by rising min_rating.
-        min_rating: the track's setting.
-    """
+    """Return the plot of a measure; points are by rising min_rating, which is the track's setting."""
     (first, official, _), (last, *_) = points[0][0], points[-1][0]
     measures = first if first == last else f"{first} to {last}"
     best = max(points, key=lambda point: np.nan_to_num(point[1].kendall_tau.value, nan=-2.0))

@@ -116,9 +116,6 @@ def _facet_ratings(track: GradedTrack, *, human: bool) -> list[QueryRatings]:
 
     Every pooled passage of the query is there. A person's rating of a passage as a whole is of the query, and
     so of no facet. Items without a facet are left out. After the Rubric workbench's `--qrel-query-facets`.
-
-    Raises:
-        TrecexamError: no item has a facet, or one has white space in it, which qrels cannot have.
     """
     facets = []
     for q in track.ratings(human=human):

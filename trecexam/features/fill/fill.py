@@ -1,28 +1,287 @@
-"""Fills judgment holes: grades them, and merges their labels into the official judgments."""
+"""Find judgment holes, choose how their labels are made, and merge the labels into the judgments."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from converters.records import judgment
-from trecexam.errors import GraderError, TrecexamError
-from trecexam.features.fill.arithmetic.confidence import label_confidences
-from trecexam.features.fill.filled import Filled, HolesToFill, MergedLine
-from trecexam.features.fill.finding import automatic_labels, choose_rule, find_holes
-from trecexam.features.fill.teaching import GRADER, LEARNED, Machine, the_teacher
+from trecexam.errors import GraderError, TrackError, TrecexamError, quoted
+from trecexam.extension import provided
+from trecexam.features.fill import rules
+from trecexam.features.fill.records import (
+    GRADER,
+    LEARNED,
+    NOTHING,
+    Filled,
+    HolesToFill,
+    Machine,
+    MergedLine,
+    TaughtLabels,
+)
+from trecexam.features.fill.rules import RuleName, ScaleMap, label_confidences
 from trecexam.files.track_lock import track_lock
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.grading import Progress, grade, refuse_lost_grades
+from trecexam.grades.grading import Progress, count_missing, grade, refuse_lost_grades
+from trecexam.grades.official import no_overlap, track_judgments
 from trecexam.grades.open_track import GraderView
+from trecexam.grades.rejected import rejected_notes
 from trecexam.grades.stored_grades import unusable_lines
-from trecexam.inputs.official import Official
+from trecexam.inputs.official import Official, read_official
 from trecexam.inputs.protected import refuse_protected
-from trecexam.inputs.sources import UNJUDGED, refuse_foreign, sources_beside
+from trecexam.inputs.sources import (
+    LEARNED_IDENTITY,
+    UNJUDGED,
+    provenance_beside,
+    refuse_foreign,
+    sources_beside,
+    written_by,
+)
 from trecexam.results.notes import CHANGES, LOST, METHOD, Note
-from trecexam.results.text import plural
+from trecexam.results.text import plural, shorten_list
+from trecexam.scores.labels import labels
+from trecexam.scores.measures import NO_SUBTOPIC
+
+#: A rule fitted on fewer passages than this is called into question.
+FEW = 50
+
+
+def find_holes(
+    loader: GraderView,
+    qrels: Path | None = None,
+    rule: RuleName | None = None,
+    cuts: Mapping[int, int] | None = None,
+    *,
+    as_unjudged: bool = False,
+    by: str | None = None,
+) -> HolesToFill:
+    """Find the pooled passages that nobody judged, and how `fill` would label them; grades nothing."""
+    if by not in (None, GRADER, LEARNED):
+        raise TrecexamError(f"--by {by} is unknown: give grader or learned")
+    _refuse_merged(qrels or loader.folder.qrels())
+    given = None if qrels is None else read_official(qrels)
+    track = loader.load(bank_needed=False)
+    official = track_judgments(track, given)
+    given_rule = _given_rule(track, rule, cuts)
+    way, way_notes = _choose_way(track, official, by, mapped=rule is not None)
+    pooled = track.ranked_passages()
+    notes = [*official.warnings(), *official.people_notes]
+    apart = no_overlap(track, official, pooled)
+    if apart is not None:
+        if rule is None:
+            raise TrecexamError(
+                f"{apart} To fill the whole pool all the same, choose --map identity or --map thresholds"
+            )
+        notes.append(Note(apart, CHANGES))
+    if way == GRADER and (lacking := _bank_lacking(loader)):
+        if not official.people or by or rule or as_unjudged:
+            raise lacking
+        way = NOTHING
+        notes.append(f"only people's judgments are added; {lacking.reason}")
+    holes: dict[str, tuple[str, ...]] = {}
+    for query_id, doc_ids in pooled.items():
+        judged = official.judged.get(query_id, {})
+        if unjudged := tuple(doc_id for doc_id in doc_ids if doc_id not in judged):
+            holes[query_id] = unjudged
+    depth, in_pool = track.config.track.depth, sum(map(len, pooled.values()))
+    n_judged = in_pool - sum(map(len, holes.values()))
+    without = [query_id for query_id in holes if query_id not in official.judged]
+    if without:
+        # A query with negative labels alone stops trec_eval, and would count in its means.
+        left = "left out: negative labels alone stop trec_eval" if as_unjudged else "holes"
+        n_passages = sum(len(holes[query_id]) for query_id in without)
+        line = f"{_queries(without)} without an official judgment: all {n_passages:,} passages are {left}"
+        notes.append(Note(line, LOST if as_unjudged else CHANGES))
+        if as_unjudged:
+            holes = {query_id: docs for query_id, docs in holes.items() if query_id in official.judged}
+    # No rule maps a person's rating of a whole passage; with "identity" it is the label.
+    whole = {} if rule == "identity" else track.overrides.ratings
+    rated = {(query_id, doc_id): row.who for (query_id, doc_id, item_id), row in whole.items() if not item_id}
+    other_scale = Counter(rated[q, doc] for q, docs in holes.items() for doc in docs if (q, doc) in rated)
+    if other_scale:
+        others = {q: tuple(doc for doc in docs if (q, doc) not in rated) for q, docs in holes.items()}
+        holes = {query_id: docs for query_id, docs in others.items() if docs}
+        names = ", ".join(f"{who} {n:,}" for who, n in sorted(other_scale.items()))
+        line = (
+            f"not filled: {plural(other_scale.total(), 'hole')} that people rated as a whole on the "
+            f"grader's scale 0..{track.grader.scale.max_rating} ({names}), which is not that of "
+            f"{official.source}: judge these passages again, on the page or with `trecexam override`, or "
+            "choose --map identity"
+        )
+        notes.append(Note(line, LOST))
+    if foreign := [query_id for query_id in official.judged if query_id not in track.bank.items]:
+        named = f"{_queries(foreign)} of {official.source}"
+        notes.append(f"{named} not among the grader's queries; their lines stay as they are")
+    if holes and any(row.iteration not in NO_SUBTOPIC for row in official.rows):
+        subtopics = f"{official.source} judges subtopics (column 2)"
+        notes.append(f"{subtopics}; new lines have 0 there and are of no subtopic")
+    if not track.runs:
+        notes.append(Note(f"no runs: drop some into {track.folder.runs}", CHANGES))
+    chosen: ScaleMap | str = "people's judgments alone"
+    rule_notes: tuple[str, ...] = ()
+    if way == LEARNED:
+        chosen = "learned from the official judgments"
+    elif way == GRADER:
+        try:
+            chosen, rule_notes = choose_rule(track, official, given_rule, needed=bool(holes))
+        except TrecexamError as error:
+            raise TrecexamError("; ".join((str(error), *way_notes))) from None
+    aside = {loader.folder.official_leaderboard(), None if qrels is None else loader.folder.qrels()}
+    names_aside = {loader.folder.shown(path) for path in aside if path is not None}
+    rejected = tuple(row for row in track.rejected if row.file not in names_aside)
+    missing = count_missing(track, holes) if way == GRADER else 0
+    n_holes = sum(map(len, holes.values()))
+    people = f" and {len(official.people):,} by people of this track" if official.people else ""
+    summary = (
+        f"{official.source}: {plural(len(official.rows), 'judgment')}{people}; of the "
+        f"{plural(in_pool, 'passage')} pooled to depth {depth:,} {n_judged:,} are judged; "
+        f"{plural(n_holes, 'hole')} to fill, {plural(missing, 'cell')} to grade"
+    )
+    remarks = (*rejected_notes(rejected, len(rejected)), *way_notes, *notes, summary)
+    return HolesToFill(
+        official,
+        holes,
+        depth,
+        in_pool,
+        n_judged,
+        missing,
+        chosen,
+        given_rule,
+        qrels,
+        as_unjudged,
+        remarks,
+        way,
+        other_scale.total(),
+        (*remarks, *rule_notes, Note(f"labels, as of now: {chosen}", METHOD)),
+        rejected,
+    )
+
+
+def _refuse_merged(qrels: Path | None) -> None:
+    """Refuse what a command wrote: a machine's lines would pass for a person's."""
+    if qrels is not None and (command := written_by(qrels)) is not None:
+        beside = (provenance_beside(qrels), sources_beside(qrels))
+        note = next((path.name for path in beside if path.exists()), LEARNED_IDENTITY)
+        raise TrecexamError(
+            f"`trecexam {command}` wrote it, as {note} beside it says, so not all lines are "
+            "people's; name the official judgments that it was made from",
+            path=qrels,
+        )
+
+
+def _choose_way(
+    track: GradedTrack, official: Official, by: str | None, *, mapped: bool
+) -> tuple[str, tuple[str, ...]]:
+    """Return "grader" or "learned", and notes: as requested, else the best of the last cross-validation."""
+    if by == GRADER or (by is None and mapped):
+        return GRADER, ()
+    best, summary, why = provided("teacher").advice(track, official)
+    notes = []
+    if by == LEARNED:
+        if best is None:
+            check = f"`trecexam learn {quoted(track.folder.root)}`"
+            notes.append(why or f"nobody has checked that learned labels are good here: run {check}")
+        elif best != LEARNED:
+            notes.append(f"learned labels are not the best way here; cross-validation: {summary}")
+        if mapped:
+            notes.append("learned labels are on the official scale already: --map changes nothing")
+    elif best == NOTHING:
+        raise TrecexamError(
+            "cross-validation here found that leaving holes orders the runs better than filling them "
+            f"({summary}): --by learned or --by grader fills them all the same",
+            path=track.folder.root,
+        )
+    elif best is not None:
+        whose = "learned" if best == LEARNED else "the grader's"
+        notes.append(f"filled by {whose} labels; cross-validation here: {summary}")
+    elif why:
+        notes.append(f"{why}; until then the grader fills")
+    return by or best or GRADER, tuple(Note(line, CHANGES) for line in notes)
+
+
+def _bank_lacking(loader: GraderView) -> TrackError | None:
+    """Return the error of a track without the bank that its grader needs; None where it has what it needs."""
+    try:
+        loader.check_bank()
+    except TrackError as error:
+        return TrackError(f"{error.reason}; `--by learned` fills without one", path=error.path)
+    return None
+
+
+def _given_rule(track: GradedTrack, rule: RuleName | None, cuts: Mapping[int, int] | None) -> ScaleMap | None:
+    """Return the rule that needs no grades; None where it is to be fitted.
+
+    Without cuts (automatic label -> official label) "thresholds" has the track's min_rating, or for label
+    "count" min_answers, -> min_relevant.
+    """
+    if rule == "identity":
+        return rules.IDENTITY
+    if rule in (None, "fitted"):
+        return None
+    scores, best = track.config.scores, track.grader.scale.max_rating
+    least = scores.min_answers if scores.label == "count" else scores.min_rating
+    if scores.label == "count":
+        best = max(map(len, track.bank.items.values()), default=0)
+    for label, official in (cuts or {}).items():
+        if best and label > best:
+            raise TrecexamError(
+                f"--map {label}={official}: no passage has the label {label}; automatic labels here are on "
+                f"the scale 0..{best}"
+            )
+    try:
+        return rules.thresholds(cuts or {least: scores.min_relevant})
+    except ValueError as error:
+        raise TrecexamError(f"--map: {error}") from None
+
+
+def choose_rule(
+    track: GradedTrack, official: Official, given_rule: ScaleMap | None, *, needed: bool
+) -> tuple[ScaleMap, tuple[str, ...]]:
+    """Return the rule for labels, fitted on the pooled passages with a judgment and a grade, and notes on it.
+
+    Args:
+        needed: whether there is anything to label. Else labels stay as they are where no rule can be fitted.
+    """
+    if given_rule is not None:
+        return given_rule, ()
+    # What people said in the grader's place is no measure of the grader.
+    both = [
+        (label, official.judged[query_id][doc_id])
+        for query_id, of_docs in automatic_labels(track, human=False).items()
+        for doc_id, label in of_docs.items()
+        if doc_id in official.judged.get(query_id, ())
+    ]
+    try:
+        rule = rules.fitted([label for label, _ in both], [judgment for _, judgment in both])
+    except ValueError as error:
+        if not needed:
+            return rules.IDENTITY, ()
+        raise TrecexamError(
+            f"{official.source}: no rule gives official labels for the grader's: {error}; "
+            f"`trecexam watch {quoted(track.folder.root)} --once` grades judged passages of the pool too, or "
+            "choose --map identity or --map thresholds, or --by learned"
+        ) from None
+    if rule.n_both < FEW:
+        few = f"the rule is fitted on {rule.n_both:,} passages only; see --map"
+        return rule, (Note(few, CHANGES),)
+    return rule, ()
+
+
+def automatic_labels(
+    track: GradedTrack, queries: Collection[str] | None = None, *, human: bool = True
+) -> dict[str, dict[str, int]]:
+    """Return query_id -> doc_id -> label on the rubric's scale, by the track's settings.
+
+    `human`: with the ratings of people in the grader's place.
+    """
+    scores = track.config.scores
+    return {
+        q.query_id: labels(q, scores.label, scores.min_rating, scores.min_answers)
+        for q in track.ratings(None if queries is None else list(queries), human=human)
+    }
 
 
 def fill(
@@ -71,12 +330,7 @@ def fill(
 def _check_output(root: Path, qrels: Path | None, output: Path) -> None:
     """Refuse to write over judgments, another file of a track, or what is stored.
 
-    Args:
-        root: the track's folder.
-        qrels: the official judgments, if they are not the track's.
-
-    Raises:
-        TrecexamError: with the file in the way.
+    `qrels` are the official judgments, if they are not the track's.
     """
     sources = sources_beside(output)
     for path in (output, sources):
@@ -92,11 +346,7 @@ def _check_output(root: Path, qrels: Path | None, output: Path) -> None:
 
 
 def _filled_by_grader(track: GradedTrack, to_fill: HolesToFill, graded: int) -> Filled:
-    """Merge the labels of the holes, as far as they have grades, into the official judgments.
-
-    Raises:
-        TrecexamError: as `choose_rule`.
-    """
+    """Merge the labels of the holes, as far as they have grades, into the official judgments."""
     scores = track.config.scores
     # Grading a hole may have graded a judged passage of the same text: the rule follows the current grades,
     # so that it is the same when asked for again.
@@ -142,15 +392,11 @@ def _filled_by_grader(track: GradedTrack, to_fill: HolesToFill, graded: int) -> 
 def _filled_by_learning(
     track: GradedTrack, to_fill: HolesToFill, progress: Callable[[Progress], None] | None
 ) -> Filled:
-    """Merge learned labels into the official judgments.
-
-    Raises:
-        TrecexamError: nothing can be learned here; the message says why.
-    """
+    """Merge learned labels into the official judgments."""
     if progress is not None:
         progress(Progress(0, 0, loading="the encoder"))
     encoded = None if progress is None else (lambda done, of: progress(Progress(done, of, what="texts")))
-    taught = the_teacher().labels(track, to_fill.official, encoded)
+    taught: TaughtLabels = provided("teacher").labels(track, to_fill.official, encoded)
     new = [
         MergedLine(
             *(query_id, "0", doc_id, hole.label, "learned", *taught.machine, hole.gain, hole.confidence),
@@ -254,3 +500,7 @@ def _machines(track: GradedTrack, queries: Iterable[str]) -> Iterator[tuple[str,
         model, prompt = known
         prompts = (prompt,) if prompt else track.grades.prompts(track.sheets[query_id].items)
         yield query_id, Machine(str(identity["grader"]), str(model or ""), "; ".join(prompts))
+
+
+def _queries(query_ids: list[str]) -> str:
+    return f"{plural(len(query_ids), 'query')} ({shorten_list(query_ids, 3, dots=True)})"

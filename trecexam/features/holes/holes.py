@@ -1,16 +1,18 @@
-"""Where a track has holes: gathers rankings, judgments and ratings, and counts."""
+"""Holes of a track: passages in the runs' first ranks that have no judgment, or no grade."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trecexam.errors import TrecexamError
 from trecexam.feature import Feature
-from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, is_among, pool_holes, total
 from trecexam.files.cache import memoized
 from trecexam.grades.diagnostics import NO_RUNS
 from trecexam.grades.graded_track import GradedTrack
@@ -29,13 +31,43 @@ ALL = "all"
 _NAMED = 3
 
 
+class PoolHoles(NamedTuple):
+    """The holes of all runs together, each passage of a query counted once.
+
+    Attributes:
+        depth: the ranks that count.
+        passages: how many are in them.
+        unjudged: how many of those have no official judgment; None where there are no judgments.
+        unjudged_alone: how many of these a single run has in its first `depth` ranks.
+        ungraded: how many passages have no rating.
+    """
+
+    depth: int
+    passages: int
+    unjudged: int | None
+    unjudged_alone: int | None
+    ungraded: int
+
+
 class HolesRow(NamedTuple):
-    """The holes of one run in the first `depth` ranks, for one query or, as `all`, over all of the track."""
+    """The holes of one run for one query or, as `all`, over all.
+
+    Attributes:
+        depth: the first ranks that count.
+        retrieved: passages in those ranks.
+        unjudged: how many of them have no official judgment; None where there are no judgments.
+        ungraded: how many of them have no rating on any item.
+        judged: ir_measures' Judged@depth, 0..1; of `all` the mean, to which a query without results counts 0,
+            as in `trec_eval -c`. None where `unjudged` is.
+    """
 
     run: str
     query_id: str
     depth: int
-    holes: Holes
+    retrieved: int
+    unjudged: int | None
+    ungraded: int
+    judged: float | None
 
 
 @dataclass(frozen=True)
@@ -65,9 +97,14 @@ class HolesReport(Result):
         The last column has the depth in its name; with several depths the column `depth` has them, and it is
         `Judged@depth`.
         """
-        judged = f"Judged@{self.pools[0].depth if len(self.pools) == 1 else 'depth'}"
-        sums = _table(self.sums(), judged, ("query_id",), "sums over all queries")
-        tables = {"holes": _table(self.rows, judged), "runs": sums}
+        depth = self.pools[0].depth if len(self.pools) == 1 else "depth"
+        header = (*HolesRow._fields[:-1], f"Judged@{depth}")
+        keys = ("run", "query_id", "depth")
+        layout, caption = Layout(keys, without=("query_id",)), "sums over all queries"
+        tables = {
+            "holes": Table(header, self.rows, layout=Layout(keys)),
+            "runs": Table(header, self.sums(), layout=layout, caption=caption),
+        }
         return dict(reversed(tables.items())) if self.by == "run" else tables
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
@@ -77,20 +114,27 @@ class HolesReport(Result):
     @property
     def facts(self) -> dict[str, Any]:
         """The holes of all runs together, at each depth."""
-        return {"pool": [asdict(pool) for pool in self.pools]}
+        return {"pool": [pool._asdict() for pool in self.pools]}
 
 
-def _table(rows: Iterable[HolesRow], judged: str, without: tuple[str, ...] = (), caption: str = "") -> Table:
-    return Table(
-        ("run", "query_id", "depth", "retrieved", "unjudged", "ungraded", judged),
-        tuple(
-            (row.run, row.query_id, row.depth, of.retrieved, of.unjudged, of.ungraded, of.judged)
-            for row in rows
-            for of in (row.holes,)
-        ),
-        layout=Layout(("run", "query_id", "depth"), without=without),
-        caption=caption,
-    )
+def is_among(doc_ids: Sequence[str], among: Collection[str]) -> NDArray[np.bool_]:
+    """Return True for each passage among these, then False once for rank -1; shape (n_docs + 1,)."""
+    return np.array([doc_id in among for doc_id in doc_ids] + [False], np.bool_)
+
+
+def holes_of_runs(
+    ranks: NDArray[np.int32], judged: NDArray[np.bool_] | None, rated: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return each run's passages in the first ranks for one query, the unjudged, the ungraded; (runs, 3).
+
+    Args:
+        ranks: of shape (n_runs, depth), see `trecexam.inputs.pool.PooledQuery`.
+        judged, rated: of each pooled passage, see `is_among`; without judgments none is unjudged.
+    """
+    retrieved = np.count_nonzero(ranks >= 0, axis=1)
+    n_judged = retrieved if judged is None else np.count_nonzero(judged[ranks], axis=1)
+    n_rated = np.count_nonzero(rated[ranks], axis=1)
+    return np.stack([retrieved, retrieved - n_judged, retrieved - n_rated], axis=1)
 
 
 def holes_report(
@@ -103,37 +147,43 @@ def holes_report(
     """Passages in the runs' first ranks that have no judgment, or no grade."""
     judgments, notes = _judgments(track, qrels)
     depths = tuple(dict.fromkeys(depths or (track.config.track.depth,)))
-    holes, pools = _count_holes(track, judgments, depths)
-    sums = {key: total(by_query.values()) for key, by_query in holes.items()}
-
-    def suffering(name: str) -> tuple[int, str]:
-        at_first_depth = sums[name, depths[0]]
-        unjudged = at_first_depth.unjudged
-        return -(at_first_depth.ungraded if unjudged is None else unjudged), name
-
-    rows = tuple(
-        HolesRow(name, query_id, depth, ranking_holes)
-        for name in sorted(track.runs, key=suffering)
-        for depth in depths
-        for query_id, ranking_holes in ((ALL, sums[name, depth]), *holes[name, depth].items())
-    )
-    report = HolesReport(rows, pools, notes, by)
+    counts, pools = _count_holes(track, judgments, depths)
+    # Runs with most unjudged passages first, or ungraded ones where there are no judgments.
+    missing = counts[depths[0]].sum(axis=0)[:, 2 if judgments is None else 1].tolist()
+    rows: list[HolesRow] = []
+    for _, name, run in sorted(zip((-n for n in missing), track.runs, range(len(missing)), strict=True)):
+        for depth in depths:
+            rows += _rows(name, track.bank.query_ids, depth, counts[depth][:, run], judgments is not None)
+    report = HolesReport(tuple(rows), pools, notes, by)
     lines = (_pool_line(pool, [row for row in report.sums() if row.depth == pool.depth]) for pool in pools)
     return replace(report, notes=(*notes, *(lines if rows else ())))
 
 
+def _rows(
+    run: str, query_ids: Sequence[str], depth: int, counts: NDArray[np.int64], has_judgments: bool
+) -> Iterator[HolesRow]:
+    """Yield the sums over the queries of a run, then each query; `counts` are of `holes_of_runs`."""
+    retrieved, n_judged = counts[:, 0], counts[:, 0] - counts[:, 1]
+    rates = np.divide(n_judged, retrieved, out=np.zeros(len(counts)), where=retrieved > 0).tolist()
+    rates.insert(0, sum(rates) / len(rates) if rates else 0.0)
+    every = np.concatenate([counts.sum(axis=0, keepdims=True), counts]).tolist()
+    for query_id, (n, unjudged, ungraded), rate in zip((ALL, *query_ids), every, rates, strict=True):
+        judged = (unjudged, ungraded, rate) if has_judgments else (None, ungraded, None)
+        yield HolesRow(run, query_id, depth, n, *judged)
+
+
 def _count_holes(
     track: GradedTrack, judgments: Official | None, depths: Sequence[int]
-) -> tuple[dict[tuple[str, int], dict[str, Holes]], tuple[PoolHoles, ...]]:
-    """(run, depth) -> query_id -> the holes of its ranking; and those of the whole pool at each depth."""
-    holes: dict[tuple[str, int], dict[str, Holes]] = {
-        (run, depth): {} for run in track.runs for depth in depths
-    }
-    pools = {depth: PoolHoles(depth, 0, None if judgments is None else 0, None, 0) for depth in depths}
+) -> tuple[dict[int, NDArray[np.int64]], tuple[PoolHoles, ...]]:
+    """Return depth -> counts of `holes_of_runs` of each query and run, and the pool's holes at each depth."""
+    ratings, shape = track.ratings(), (len(track.runs), 3)
+    counts = {depth: np.zeros((len(ratings), *shape), np.int64) for depth in depths}
+    #: Passages, unjudged ones, those that one run alone has, and ungraded ones.
+    pools = {depth: np.zeros(4, np.int64) for depth in depths}
     pooled = track.pool
     if max(depths) > track.config.track.depth:
         pooled = pool_with_ranks(tuple(track.runs.values()), track.bank.query_ids, max(depths))
-    for q in track.ratings():
+    for number, q in enumerate(ratings):
         of_query = pooled[q.query_id]
         rated = is_among(of_query.doc_ids, frozenset(compress(q.doc_ids, q.rated.tolist())))
         judged = None
@@ -141,14 +191,19 @@ def _count_holes(
             judged = is_among(of_query.doc_ids, judgments.judged.get(q.query_id, {}))
         for depth in depths:
             ranks = of_query.ranks[:, :depth]
-            for name, ranking_holes in zip(track.runs, holes_of_runs(ranks, judged, rated), strict=True):
-                holes[name, depth][q.query_id] = ranking_holes
-            pools[depth] = pools[depth].plus(pool_holes(ranks, judged, rated, depth))
-    return holes, tuple(pools.values())
+            counts[depth][number] = holes_of_runs(ranks, judged, rated)
+            in_runs = np.bincount(ranks[ranks >= 0], minlength=len(rated) - 1)
+            unjudged = (in_runs > 0) & (True if judged is None else ~judged[:-1])
+            kinds = in_runs > 0, unjudged, unjudged & (in_runs == 1), (in_runs > 0) & ~rated[:-1]
+            pools[depth] += np.count_nonzero(kinds, axis=1)
+    found = [PoolHoles(depth, *of_pool.tolist()) for depth, of_pool in pools.items()]
+    if judgments is None:
+        found = [pool._replace(unjudged=None, unjudged_alone=None) for pool in found]
+    return counts, tuple(found)
 
 
 def _judgments(track: GradedTrack, qrels: Path | None) -> tuple[Official | None, tuple[str, ...]]:
-    """The official judgments, and what is to be said of them."""
+    """Return the official judgments, and notes on them."""
     if not track.runs:
         return None, (f"no runs yet: drop some into {track.folder.runs}",)
     try:
@@ -177,9 +232,7 @@ def _pool_line(pool: PoolHoles, runs: Sequence[HolesRow]) -> str:
         f"{pool.unjudged:,} unjudged ({pool.unjudged_alone or 0:,} of them only one run has), "
         f"{pool.ungraded:,} ungraded"
     )
-    counts = sorted(
-        ((row.holes.unjudged or 0, row.run) for row in runs), key=lambda count: (-count[0], count[1])
-    )
+    counts = sorted(((row.unjudged or 0, row.run) for row in runs), key=lambda count: (-count[0], count[1]))
     worst = [f"{run} ({count:,})" for count, run in counts if count][:_NAMED]
     return f"{line}; most unjudged: {', '.join(worst)}" if worst else line
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -11,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.errors import TrecexamError
-from trecexam.features.leaderboard.letters import group_letters
 from trecexam.files.cache import memoized
 from trecexam.grades.diagnostics import first_measure_note, without_score_note
 from trecexam.grades.evaluation import (
@@ -24,7 +24,7 @@ from trecexam.grades.evaluation import (
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.run_grades import runs_without_score
 from trecexam.inputs.track_graders import Measures, names_of
-from trecexam.results.notes import METHOD, Note
+from trecexam.results.notes import LOST, METHOD, Note
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import shorten_list
@@ -49,6 +49,8 @@ _LEAST_PERMUTATIONS, _PERMUTATIONS = 10_000, 50
 _OF_BASELINE = ("difference", "effect size", "+", "-", "p-value", "reject", "p-value corrected")
 #: The same in the order in which a terminal has room for them.
 _SHOWN = ("difference", "p-value corrected", "reject", "+", "-", "p-value", "effect size")
+#: Of groups of runs that do not differ, the best first.
+_LETTERS = string.ascii_lowercase + string.ascii_uppercase
 _CORRECTIONS: Mapping[Correction, str] = {
     "holm": "Holm",
     "bonferroni": "Bonferroni",
@@ -127,14 +129,12 @@ class Differences(Result):
     @property
     def words(self) -> str:
         """Describe the test in words."""
-        name = (
-            "t test"
-            if self.test == "t"
-            else f"randomisation test (at most {self.permutations:,} permutations)"
-        )
+        name = "t test"
+        if self.test != "t":
+            name = f"randomisation test (at most {self.permutations:,} permutations)"
         family = "all pairs of runs" if self.baseline is None else "all comparisons with the baseline"
         tail = (
-            "uncorrected" if self.correction == "none" else f"{_CORRECTIONS[self.correction]} over {family}"
+            f"{_CORRECTIONS[self.correction]} over {family}" if self.correction != "none" else "uncorrected"
         )
         n_runs, n_compared = len(self.measures[0].runs), len(self.groups)
         part = "" if self.baseline or n_compared == n_runs else f"; the best {n_compared} of {n_runs:,} runs"
@@ -146,7 +146,10 @@ class Differences(Result):
         if self.board is not None:
             board = {"leaderboard": self.joined_to(self.board.table)}
             tables = tables | board if self.pairs else board | tables
-        return tables if self.baseline else {**tables, "groups": self._groups()}
+        if self.baseline is None:
+            rows = [(run, of.measure, group) for of in self.measures for run, group in of.groups.items()]
+            tables["groups"] = Table(("run", "measure", "group"), tuple(rows))
+        return tables
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """Return the first table; with a baseline a table for each requested measure, the verdict first."""
@@ -162,26 +165,20 @@ class Differences(Result):
         keys = table.header[: table.header.index(self.measures[0].measure)]
         # Each stands beside its measure.
         short = {f"{of.measure} {name}": name for of in self.measures for name in _SHOWN}
+        layout = replace(table.layout, short=short)
         shown = []
         for block in blocks:
-            indices = [table.header.index(name) for name in (*keys, *block) if name in table.header]
-            header = tuple(table.header[i] for i in indices)
-            rows = tuple(tuple(row[i] for i in indices) for row in table.rows)
-            layout = replace(table.layout, short=short)
-            shown.append(replace(table, header=header, rows=rows, layout=layout))
+            header = tuple(name for name in (*keys, *block) if name in table.header)
+            rows = zip(*(table[name] for name in header), strict=True)
+            shown.append(replace(table, header=header, rows=tuple(rows), layout=layout))
         return tuple(shown)
 
     @property
     def facts(self) -> dict[str, Any]:
         """Return how means were computed and differences tested."""
-        return {
-            **({} if self.board is None else self.board.facts),
-            "baseline": self.baseline,
-            "test": self.test,
-            "permutations": self.permutations,
-            "correction": self.correction,
-            "alpha": self.alpha,
-        }
+        names = ("baseline", "test", "permutations", "correction", "alpha")
+        own = {name: getattr(self, name) for name in names}
+        return own if self.board is None else {**self.board.facts, **own}
 
     def _differences(self) -> Table:
         """`run_a run_b measure difference effect_size t p p_corrected reject`, a row a comparison.
@@ -199,11 +196,6 @@ class Differences(Result):
         first = ("difference", "p_corrected", "reject", "p")
         return Table(header, tuple(rows), small=("p", "p_corrected"), layout=Layout(header[:3], first))
 
-    def _groups(self) -> Table:
-        """A row a measure and run, best first: `run measure group`."""
-        rows = [(run, of.measure, group) for of in self.measures for run, group in of.groups.items()]
-        return Table(("run", "measure", "group"), tuple(rows))
-
     def joined_to(self, board: Table) -> Table:
         """Return the leaderboard's table with facts about each run.
 
@@ -214,14 +206,11 @@ class Differences(Result):
             rows = [(row[0], self.groups.get(str(row[0])), *row[1:]) for row in board.rows]
             layout = replace(board.layout, keys=("run", "group", "queries"))
             return Table((board.header[0], "group", *board.header[1:]), tuple(rows), layout=layout)
-        header = [*board.header]
-        columns: list[dict[str, Value]] = []
+        header, rows = list(board.header), list(board.rows)
         for of in self.measures:
             by_run = of.of_baseline()
-            for name in _OF_BASELINE:
-                header.append(f"{of.measure} {name}")
-                columns.append({run: values[name] for run, values in by_run.items()})
-        rows = [(*row, *(column.get(str(row[0])) for column in columns)) for row in board.rows]
+            header += (f"{of.measure} {name}" for name in _OF_BASELINE)
+            rows = [(*row, *map(by_run.get(str(row[0]), {}).get, _OF_BASELINE)) for row in rows]
         small = tuple(name for name in header if "p-value" in name)
         return Table(tuple(header), tuple(rows), small=small, layout=board.layout)
 
@@ -280,8 +269,13 @@ def differences(
     )
     board = leaderboard(track, measures, official=official)
     compared = Differences(baseline, test, correction, alpha, drawn, by_measure, board, pairs)
+    notes = [Note(compared.words, METHOD), *board.notes]
+    if len(values.runs) < 2:
+        here = f"{values.runs[0]} is the only one" if values.runs else "there is none"
+        drop = f"drop more into {track.folder.runs}"
+        notes.insert(0, Note(f"`compare` needs two runs with scores, and {here}: {drop}", LOST))
     first = first_measure_note(track) if by_first and not official else ()
-    return compared.with_notes(*first, Note(compared.words, METHOD), *board.notes)
+    return compared.with_notes(*first, *notes)
 
 
 def _n_comparisons(n_runs: int, baseline: str | None) -> int:
@@ -311,17 +305,12 @@ def compare(
     alpha: float = ALPHA,
     most: int | None = None,
 ) -> MeasureDifferences:
-    """Compare runs by one measure.
+    """Compare runs by one measure; `matrix` has the shape (runs, queries).
 
     Args:
-        names: of the runs; `baseline` is among them.
-        matrix: of shape (runs, queries).
         permutations: of the randomisation test; None for the t test.
         most: compare all pairs of so many of the best runs alone; p values are still corrected over the
             pairs of all runs, so they are at most too large.
-
-    Raises:
-        ValueError: an unknown correction.
     """
     means = [math.fsum(row) / max(len(row), 1) for row in matrix.tolist()]
     # Rounded, as equal means are summed in other orders; those that there are not come last.
@@ -347,3 +336,61 @@ def compare(
         different[first, second] = different[second, first] = reject
         groups = dict(zip(runs[:n_compared], group_letters(different), strict=True))
     return MeasureDifferences(measure, runs, first, second, tests._replace(p=p), p_corrected, reject, groups)
+
+
+def group_letters(different: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Return each run's letters: two runs share a letter exactly if they do not differ.
+
+    The groups are cliques of the graph of runs that do not differ, which cover all of its edges: Piepho, "An
+    Algorithm for a Letter-Based Representation of All-Pairwise Comparisons", Journal of Computational and
+    Graphical Statistics 13, 2004. They are found greedily, as the fewest would take exponential time: Gramm
+    et al., "Algorithms for Compact Letter Displays", Computational Statistics & Data Analysis 52, 2007.
+
+    Args:
+        different: symmetric, of shape (n_runs, n_runs), False on the diagonal; the best run, with "a", first.
+
+    Returns:
+        "a", "ab", "b" ...; after 52 groups a letter has a number: "a1".
+    """
+    groups = _cliques(~different)
+    texts = [""] * len(different)
+    for number, members in enumerate(groups):
+        cycle, letter_index = divmod(number, len(_LETTERS))
+        letter = _LETTERS[letter_index] + (str(cycle) if cycle else "")
+        for run in members:
+            texts[run] += letter
+    return tuple(texts)
+
+
+def _cliques(alike: NDArray[np.bool_]) -> list[list[int]]:
+    """Return maximal cliques that cover all pairs, none redundant by the others, by their first members."""
+    open_pairs = alike.copy()
+    groups = []
+    for run in range(len(alike)):
+        # All pairs with better runs are covered.
+        while open_pairs[run].any():
+            # The worst run first, then those with most pairs to cover.
+            other = int(np.flatnonzero(open_pairs[run])[-1])
+            members = sorted({run, other})
+            candidates = alike[run] & alike[other]
+            candidates[members] = False
+            gain = open_pairs[members].sum(axis=0)
+            while candidates.any():
+                chosen = int(np.where(candidates, gain, -1).argmax())
+                members.append(chosen)
+                candidates &= alike[chosen]
+                candidates[chosen] = False
+                gain += open_pairs[chosen]
+            open_pairs[np.ix_(members, members)] = False
+            groups.append(sorted(members))
+    times = np.zeros(alike.shape, np.int64)
+    for members in groups:
+        times[np.ix_(members, members)] += 1
+    cliques = []
+    for members in groups:
+        pairs = np.ix_(members, members)
+        if (times[pairs] > 1).all():
+            times[pairs] -= 1
+        else:
+            cliques.append(members)
+    return sorted(cliques)

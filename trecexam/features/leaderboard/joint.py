@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.files.cache import memoized
-from trecexam.grades.diagnostics import grades_notes
+from trecexam.grades.diagnostics import grades_notes, telling_cautions
 from trecexam.grades.evaluation import check_runs, leaderboard, own_leaderboard
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
@@ -56,15 +56,9 @@ def track_leaderboard(
 ) -> Leaderboard:
     """Return means and standard errors of a track's graders, best run first by the first column.
 
-    Of several graders each mean is over that grader's own queries.
-
-    Args:
-        measures: `NAME:MEASURE` each; a name without a grader's before it is the first grader's. None for
-            the columns of each grader's kind first, which are those that a terminal shows, then the others.
-        runs: the runs that are shown, None for all.
-
-    Raises:
-        TrecexamError, ConversionError, ValueError: see `leaderboard`; or no grader can be asked about.
+    Of several graders each mean is over that grader's own queries. A measure without a grader's name is the
+    first grader's. Without measures, the columns of each grader's kind come first, which are those that a
+    terminal shows, then the others.
     """
     if track.is_single:
         own = measures is None and runs is None
@@ -97,7 +91,10 @@ def track_leaderboard(
     first = boards[columns[0][0]]
     n_shown = sum(map(len, shown.values())) if measures is None else None
     over = ", ".join(f"{name} {board.n_queries:,}" for name, board in boards.items())
-    lines_by_grader = {name: (*grades_notes(track[name]), *board.notes) for name, board in boards.items()}
+    lines_by_grader = {name: [*grades_notes(track[name]), *board.notes] for name, board in boards.items()}
+    for name, (column, *_) in shown.items():
+        if column in boards[name].measures[1:]:
+            lines_by_grader[name] += telling_cautions(track[name], _only(boards[name], column))
     return JointLeaderboard(
         names,
         first.n_queries,
@@ -150,6 +147,12 @@ def _own(track: GradedTrack) -> Leaderboard:
     rows = (replace(row, scores=Scores((*row.scores, *scores[row.run]), names)) for row in board.rows)
     notes = tuple(dict.fromkeys((*board.notes, *more.notes)))
     return replace(board, measures=names, rows=tuple(rows), notes=notes)
+
+
+def _only(board: Leaderboard, column: str) -> Leaderboard:
+    """Return a leaderboard with this column alone."""
+    rows = (replace(row, scores=Scores((row.scores[column],), (column,))) for row in board.rows)  # type: ignore[call-overload]
+    return replace(board, measures=(column,), rows=tuple(rows))
 
 
 def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:

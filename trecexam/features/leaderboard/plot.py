@@ -33,14 +33,7 @@ _OF_EACH = ("", ".stderr", ".low", ".high")
 
 
 def plot_of(track: LoadedTrack, measure: str | None = None) -> Plot:
-    """Return the runs by the first measure, or of several graders by the columns of their leaderboard.
-
-    Args:
-        measure: in place of these; of several graders `NAME:MEASURE`.
-
-    Raises:
-        TrecexamError, ValueError: see `track_leaderboard`; or there are no runs, or no scores.
-    """
+    """Return the runs by a measure or the first one; of several graders by the columns of their board."""
     measures = None if measure is None else [measure]
     board = track_leaderboard(track, measures)
     if track.is_single:
@@ -55,8 +48,7 @@ def plot_of(track: LoadedTrack, measure: str | None = None) -> Plot:
 def leaderboard_plot(board: Leaderboard, boards: Mapping[str, Leaderboard] = MappingProxyType({})) -> Plot:
     """Return the plot of a leaderboard with a row and a score.
 
-    Args:
-        boards: of several graders, by their names; empty for one, whose first measure is plotted.
+    `boards` are those of several graders, by name; empty for one, whose first measure is plotted.
     """
     columns = board.measures[: board._n_shown if boards else 1]
     n_queries = {name: {row.run: row.n_queries for row in of.rows} for name, of in boards.items()}

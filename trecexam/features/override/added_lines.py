@@ -17,13 +17,9 @@ from trecexam.inputs.overrides import REFUSED, Decision, Overrides, takes_back
 
 
 def add_lines(path: Path, rows: Sequence[HumanRating], *, known_too: bool = True) -> int:
-    """Add lines, and return how many. The file is made where there is none.
+    """Add lines to a file, which is made where there is none, and return how many.
 
-    Args:
-        known_too: also those that the file has already.
-
-    Raises:
-        TrecexamError: the file cannot be read unchanged, so that no line of it counts, or not be written.
+    `known_too`: also those that the file has already. A file that cannot be read unchanged is left alone.
     """
     content = b""
     try:

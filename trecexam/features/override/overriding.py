@@ -1,4 +1,4 @@
-"""Takes people's ratings into overrides.tsv and judgments.tsv, and lists those that are there."""
+"""Take people's ratings into overrides.tsv and judgments.tsv, list them, and show them in out/."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from converters.overrides import ADJUDICATED, UNDONE, read_overrides
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, passage_digest
 from trecexam.errors import RatingConflictError, TrecexamError, did_you_mean
+from trecexam.feature import Feature
 from trecexam.features.override.added_lines import (
     add_lines,
     earlier_opinion,
@@ -22,7 +23,7 @@ from trecexam.features.override.added_lines import (
 )
 from trecexam.files.track_lock import exclusive_lock
 from trecexam.folder import TrackFolder
-from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.graded_track import GradedTrack, with_texts
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.grades.official import official_judgments
 from trecexam.grades.rejected import all_rejected, rejected_notes
@@ -37,11 +38,11 @@ from trecexam.inputs.overrides import (
     takes_back,
 )
 from trecexam.inputs.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
+from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table
 from trecexam.results.text import shorten_list
 from trecexam.scores.labels import labels
-from trecexam.scores.ratings import MAX_RATING
 
 
 @dataclass(frozen=True)
@@ -111,24 +112,21 @@ def has_cell(track: GradedTrack, query_id: str, doc_id: str, item: str | int) ->
 
 
 def rating_of(text: str, track: GradedTrack, *, whole: bool = False) -> int:
-    """A rating, or the word for it, as a whole or up to the first "_".
+    """Return a rating from its number or its word, as a whole or up to the first "_".
 
-    Args:
-        whole: of the passage as a whole: the words are those of the scale of judgments, else the grader's.
-
-    Raises:
-        TrecexamError: it is neither.
+    `whole`: of the passage as a whole: the words are those of the scale of judgments, else the grader's.
     """
-    scale = track.judging_scale if whole else None
-    word, words = text.strip().lower(), track.kind.words if scale is None else scale.names
+    word, best, words = text.strip().lower(), track.grader.scale.max_rating, track.kind.words
+    if whole and track.judging_scale is not None:
+        best, words = track.judging_scale.best, track.judging_scale.names
     rating_of_word = {each.partition("_")[0]: n for n, each in enumerate(words)}
     rating_of_word |= {each.lower(): n for n, each in enumerate(words)}
     if word in rating_of_word:
         return rating_of_word[word]
-    if word.isascii() and word.isdigit() and int(word) <= MAX_RATING:
+    if word.isascii() and word.isdigit() and len(word) < 10:
         return int(word)
     more = f", or {', '.join(words)}" if words else ""
-    raise TrecexamError(f"'{text}' is not a rating: give 0..{MAX_RATING}{more}")
+    raise TrecexamError(f"'{text}' is not a rating: give 0..{best}{more}")
 
 
 def override(
@@ -160,11 +158,7 @@ def override(
 
 
 def _cited_to_rate(track: GradedTrack, query_id: str, name: str, doc_id: str) -> QueryToRate:
-    """Return an item for a person who rates it with the passages that cite it.
-
-    Raises:
-        TrecexamError: there is no such item, or it is not asked of this passage.
-    """
+    """Return an item for a person who rates it with the passages that cite it."""
     if not name:
         raise TrecexamError(
             f"the grader {track.name} rates no passage as a whole: name the {track.kind.cell_noun} by `item`"
@@ -283,12 +277,9 @@ def take(
 
 
 def add_rows(folder: TrackFolder, path: Path, rows: Sequence[HumanRating]) -> int:
-    """Adds lines to overrides.tsv or judgments.tsv, but for those that it has already; how many.
+    """Add lines to overrides.tsv or judgments.tsv, but for those that it has already; return how many.
 
     A line that occurs twice in `rows` occurs twice then: what somebody said, took back and said again.
-
-    Raises:
-        TrecexamError: the file cannot be read unchanged, or not be written.
     """
     with exclusive_lock(folder.shared_state / "overrides.lock"):
         return add_lines(path, rows, known_too=False)
@@ -328,9 +319,6 @@ def human_ratings(track: LoadedTrack) -> Tables:
 
     Of several graders, the grader is in front. What people judge on the scale of [judging] is shown once,
     with the first grader that labels documents.
-
-    Raises:
-        TrecexamError, ConversionError: no grader can go on.
     """
     on_scale = track.of_documents
     tables = {
@@ -386,11 +374,7 @@ def human_table(track: GradedTrack, *, judgments: bool = True) -> Table:
 def _checked(
     folder: TrackFolder, query: QueryToRate, doc_id: str, item: str, rating: int | None
 ) -> Item | None:
-    """Return the item that is rated; None for a passage as a whole.
-
-    Raises:
-        TrecexamError: the query, passage or item is not there, or the rating not on the scale.
-    """
+    """Return the item that is rated; None for a passage as a whole."""
     root, query_id, items = folder.root, query.query_id, query.items
     if not items:
         reason = f"no query '{query_id}' in the bank{did_you_mean(query_id, query.others, before='; ')}"
@@ -454,3 +438,39 @@ def _machine(track: GradedTrack, query_ids: set[str]) -> dict[tuple[str, str, st
                 if rating >= 0:
                     machine[query.query_id, doc_id, item.item_id] = rating
     return machine
+
+
+#: What a rule of [judging] says, in words.
+_RULES = {
+    "latest": "the last",
+    "majority": "the most frequent one, the lowest in a tie",
+    "adjudicated": "the one on which all agree, else the adjudicated one",
+}
+
+
+def _human(track: GradedTrack) -> Tables | None:
+    has_ratings = track.overrides.decisions or track.judgments.decisions
+    return Tables({"human": human_table(track)}) if has_ratings else None
+
+
+def _page(track: GradedTrack, page: Page) -> None:
+    """Add the end of the section "grades"."""
+    human = _human(track)
+    rule = track.config.judging.rule if track.config.has_judging else None
+    page.add(
+        "grades",
+        None if human is None else Tables({"human": with_texts(track, human.table)}),
+        # Where no extension has begun the section.
+        title="Grades",
+        heading="People's ratings",
+        lead=""
+        if rule is None
+        else f"If several people rate the same cell, the rule `{rule}` decides which rating counts: "
+        f"{_RULES[rule]}.",
+        why="No person has rated anything; `trecexam override` does." if human is None else "",
+        files=() if human is None else ("human.tsv",),
+    )
+
+
+_HUMAN = "People's ratings next to the grader's: who, why, and which of them count."
+OVERRIDE = Feature({"human.tsv": (_HUMAN, _human)}, _page, of_any_kind=True)

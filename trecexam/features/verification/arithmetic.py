@@ -172,13 +172,7 @@ def relevant_passages(
 def item_reaches(
     q: QueryRatings, items: Sequence[Item], judgments: Mapping[str, int], min_rating: int, min_relevant: int
 ) -> list[ItemReach]:
-    """Return a record for each item of the query, in the bank's order.
-
-    Args:
-        items: the query's, `q.n_items` of them.
-        judgments: doc_id -> judgment.
-        min_rating: 1..5.
-    """
+    """Return a record for each item of the query, in the bank's order; `judgments` are doc_id -> judgment."""
     judged = np.array([doc_id in judgments for doc_id in q.doc_ids], bool)
     relevant = np.array(
         [judgments.get(doc_id, min_relevant - 1) >= min_relevant for doc_id in q.doc_ids], bool

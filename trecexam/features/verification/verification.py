@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 from converters.records import Item
@@ -18,7 +19,7 @@ from trecexam.features.verification.arithmetic import (
     relevant_passages,
     worst_first,
 )
-from trecexam.grades.diagnostics import resolve_min_rating
+from trecexam.grades.diagnostics import nothing_graded, resolve_min_rating
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import no_overlap, official_judgments, relevance_thresholds
 from trecexam.grades.sheets import NOT_ASKED
@@ -98,11 +99,8 @@ def grading(
     for q in _chosen_queries(track, query_ids, item_ids, doc_ids):
         answers = {(row["item_id"], row["doc_id"]): row for row in track.grade_rows((q.query_id,))}
         for column, item in _items(track, q, item_ids):
-            cells = [
-                cell
-                for cell in _cells(track, q, column, item, answers)
-                if doc_ids is None or cell.doc_id in doc_ids
-            ]
+            found = _cells(track, q, column, item, answers)
+            cells = [cell for cell in found if doc_ids is None or cell.doc_id in doc_ids]
             cells.sort(
                 key=lambda cell: (
                     -(MISSING if cell.rating is None else cell.rating),
@@ -114,11 +112,8 @@ def grading(
                 graded_cells += cells[:top]
                 of_items.append((*_item(track, column, item), _given(cells)))
     table, items = Table(GradedCell._fields, tuple(graded_cells)), Table((*_ITEM, "ratings"), tuple(of_items))
-    return View(
-        {"grading": table, "items": items},
-        notes=_unused_note(track),
-        people=tuple(_item_by_item(table, items)),
-    )
+    tables, people = {"grading": table, "items": items}, tuple(_item_by_item(table, items))
+    return View(tables, _unused_note(track), people=people)
 
 
 def grid(
@@ -163,23 +158,15 @@ def grid(
             reached = sum(ratings[column] >= threshold for *_, ratings in in_grid)
             of_items.append((*_item(track, column, item), reached))
     columns = sorted({column for shown, *_ in rows for column in shown})
-    table = Table(
-        (
-            *("query_id", "doc_id", "judgment", "label", "reached", "human"),
-            *(f"item.{column + 1}" for column in columns),
-        ),
-        tuple(
-            (*row, *(None if p not in shown or ratings[p] == MISSING else ratings[p] for p in columns))
-            for shown, row, ratings in rows
-        ),
+    names = "query_id", "doc_id", "judgment", "label", "reached", "human"
+    cells = (
+        (*row, *(None if p not in shown or ratings[p] == MISSING else ratings[p] for p in columns))
+        for shown, row, ratings in rows
     )
+    table = Table((*names, *(f"item.{column + 1}" for column in columns)), tuple(cells))
     items_table = Table((*_ITEM, "reached"), tuple(of_items))
-    return View(
-        {"grid": table, "items": items_table},
-        _unused_note(track),
-        about={"min_rating": threshold},
-        people=tuple(_query_by_query(table, items_table, threshold)),
-    )
+    tables, people = {"grid": table, "items": items_table}, _query_by_query(table, items_table, threshold)
+    return View(tables, _unused_note(track), about={"min_rating": threshold}, people=tuple(people))
 
 
 def missing(
@@ -270,11 +257,7 @@ def spurious(
 def _judged_queries(
     track: GradedTrack, query_ids: Ids, item_ids: Ids, min_rating: int | None, min_relevant: int | None
 ) -> tuple[list[tuple[QueryRatings, Mapping[str, int]]], int, int, list[str]]:
-    """Return ratings and judgments of the chosen queries, min_rating, min_relevant, and unjudged queries.
-
-    Raises:
-        TrecexamError: none of the queries is judged, no passage of the pool is, or as `_chosen_queries`.
-    """
+    """Return ratings and judgments of the chosen queries, min_rating, min_relevant, and unjudged queries."""
     resolve_min_rating(track, min_rating)
     at = relevance_thresholds(track, min_rating, min_relevant)
     official = official_judgments(track)
@@ -311,33 +294,20 @@ def _judged_view(
 def _chosen_queries(
     track: GradedTrack, query_ids: Ids = None, item_ids: Ids = None, doc_ids: Ids = None
 ) -> Sequence[QueryRatings]:
-    """Return the ratings of the queries asked for, of those that have the items asked for.
-
-    Raises:
-        TrecexamError: nothing is graded yet, or an id is not in the track.
-    """
-    folder, bank, counts = track.folder, track.bank, track.counts
+    """Return the ratings of the queries asked for, of those that have the items asked for."""
+    bank, counts = track.bank, track.counts
     _refuse_unknown(query_ids, bank.query_ids, "query", "in the bank", track)
-    items = {
-        query_id: {item.item_id: item for item in bank.items[query_id]}
-        for query_id in bank.query_ids
-        if query_ids is None or query_id in query_ids
-    }
-    in_bank = [item_id for of_query in items.values() for item_id in of_query]
-    _refuse_unknown(item_ids, in_bank, "item", "in the bank", track)
+    chosen = [query_id for query_id in bank.query_ids if query_ids is None or query_id in query_ids]
+    items = {query_id: {item.item_id for item in bank.items[query_id]} for query_id in chosen}
+    _refuse_unknown(item_ids, list(chain.from_iterable(items.values())), "item", "in the bank", track)
     ratings = track.ratings()
     if counts.cells == counts.missing + counts.no_text_cells and not any(q.rated.any() for q in ratings):
-        first = "" if track.runs else f"drop runs into {folder.runs}, then "
-        raise TrecexamError(
-            f"nothing is graded yet: {first}`trecexam watch {quoted(folder.root)} --once` grades",
-            path=folder.root,
-        )
-    queries = [
-        q
-        for q in ratings
-        if q.query_id in items
-        and (item_ids is None or any(item_id in item_ids for item_id in items[q.query_id]))
-    ]
+        watch = f"`trecexam watch {quoted(track.folder.root)} --once` grades"
+        no_runs = f"nothing is graded yet: drop runs into {track.folder.runs}, then {watch}"
+        raise TrecexamError(nothing_graded(track) if track.runs else no_runs, path=track.folder.root)
+    queries = [q for q in ratings if q.query_id in items]
+    if item_ids is not None:
+        queries = [q for q in queries if not items[q.query_id].isdisjoint(item_ids)]
     _refuse_unknown(doc_ids, {d for q in queries for d in q.doc_ids}, "passage", "in the pool", track)
     return queries
 
@@ -388,11 +358,7 @@ def _cells(
     item: Item,
     answers: Mapping[tuple[str, str], Mapping[str, Any]],
 ) -> Iterator[GradedCell]:
-    """Yield an item's cells.
-
-    Args:
-        answers: (item_id, doc_id) -> the grade as `Track.grades` gives it.
-    """
+    """Yield an item's cells; `answers` has (item_id, doc_id) -> the grade as `Track.grades` gives it."""
     judgments, sheet = _judged(track, q.query_id), track.sheets[q.query_id]
     human = track.overrides.queries.get(q.query_id, QueryOverrides()).cells
     codes = sheet.matrix()[:, column].tolist()

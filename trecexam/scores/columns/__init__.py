@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from trecexam.scores.columns.evaluator import Evaluator, supported
 from trecexam.scores.columns.judged import UNJUDGED, Judged
+from trecexam.scores.columns.measures.cover import Cover, ECover, nCover
 from trecexam.scores.columns.provider import ColumnsProvider, provider, register
 from trecexam.scores.columns.ranked import Hits, Ranked, rows_at_ranks, run_of
-from trecexam.scores.cover import Cover, ECover, nCover
 
 __all__ = [
     "UNJUDGED",

@@ -18,10 +18,9 @@ from ir_measures.util import TYPE_QREL, TYPE_RUN, RunConverter
 
 from converters.run import Run
 from trecexam.scores.columns.evaluator import Evaluator, supported
-from trecexam.scores.columns.judged import Judged
+from trecexam.scores.columns.judged import Judged, rows_of
 from trecexam.scores.columns.measures import MEASURES
-from trecexam.scores.cover import Cover, ECover, nCover
-from trecexam.scores.from_rows import rows_of
+from trecexam.scores.columns.measures.cover import Cover, ECover, nCover
 
 _DIVERSITY = "alpha_nDCG"
 
@@ -94,17 +93,12 @@ class CoverProvider(ColumnsProvider):
 
 
 def as_run(run: Any, of_qrels: Sequence[Any] = ()) -> Run:
-    """A run as columns in trec_eval's order, from any form that ir_measures accepts, or a `Run`.
+    """Return a run as columns in trec_eval's order, from any form that ir_measures accepts, or a `Run`.
 
     Scores are compared in 64 bits, the highest first, ties by doc_id, the highest first. Where a document
-    occurs twice for a query, its last score counts, as it does to ir_measures.
-
-    Args:
-        of_qrels: the query_id and the doc_id of a row of the qrels.
-
-    Raises:
-        ValueError: a score is not a number; ids are numbers here or in the qrels alone, as in data frames,
-            since none would match.
+    occurs twice for a query, its last score counts, as it does to ir_measures. A score that is not a number
+    is a ValueError, and so are ids that are numbers here or in the row of qrels `of_qrels` alone, as in data
+    frames, since none would match.
     """
     if isinstance(run, Run):
         return run

@@ -113,10 +113,6 @@ class Hits:
             )
         return self._kept[cutoff]
 
-    def relabelled(self, labels: NDArray[np.int32]) -> Hits:
-        """The hits with other labels."""
-        return Hits(labels, self.ranks, self.rows, self.n_retrieved)
-
     def judged_only(self) -> Hits:
         """The hits as if the run had only judged passages (label 0 or better), like trec_eval -J.
 

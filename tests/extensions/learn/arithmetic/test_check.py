@@ -26,7 +26,7 @@ from trecexam.extensions.learn.arithmetic.check import (
 from trecexam.extensions.learn.arithmetic.learning import Learned, by_regression, fit, predict
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.arithmetic.regression import expected
-from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.scores.rank_correlation import QueryDraws
 
 WAYS = {"learned": expectations, "zero": zeros, "condensed": condensed, "labels": labels}
 

@@ -16,7 +16,7 @@ from scipy import stats
 from trecexam.extensions.simulation.arithmetic.left_out import leave_out, shifts
 from trecexam.extensions.simulation.arithmetic.removal import STEPS, remove
 from trecexam.extensions.simulation.arithmetic.simulation import Simulation, ranks
-from trecexam.features.fill.arithmetic.scale_map import IDENTITY
+from trecexam.features.fill.rules import IDENTITY
 from trecexam.results.table import Table, Value
 
 #: a is good, b is less good, c found a relevant passage that no other run has, in each query.

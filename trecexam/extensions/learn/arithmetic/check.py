@@ -17,8 +17,7 @@ from trecexam.extensions.learn.arithmetic.learning import Learned, by_regression
 from trecexam.extensions.learn.arithmetic.passages import FEATURES, Bools, Floats, QueryPassages
 from trecexam.extensions.learn.arithmetic.regression import expected
 from trecexam.scores.correlation import half_width
-from trecexam.scores.rank_correlation.resampling import QueryDraws
-from trecexam.scores.rank_correlation.tau import tau_b_columns
+from trecexam.scores.rank_correlation import QueryDraws, tau_b_columns
 
 #: How the judged passages came to be judged.
 Design = Literal["all", "random", "most retrieved"]

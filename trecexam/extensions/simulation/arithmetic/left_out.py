@@ -13,7 +13,7 @@ import numpy as np
 
 from trecexam.extensions.simulation.arithmetic.simulation import Place, Simulation, ranks
 from trecexam.results.table import Layout, Table
-from trecexam.scores.rank_correlation.tau import tau_b_columns
+from trecexam.scores.rank_correlation import tau_b_columns
 
 _KEYS = ("official_measure", "run")
 

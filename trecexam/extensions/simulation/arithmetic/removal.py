@@ -14,8 +14,7 @@ import numpy as np
 from trecexam.extensions.simulation.arithmetic.simulation import Floats, Outcome, Simulation
 from trecexam.results.table import Layout, Table
 from trecexam.results.text import plural
-from trecexam.scores.rank_correlation.ranks import Ranks
-from trecexam.scores.rank_correlation.tau import tau_ap_columns, tau_b_columns
+from trecexam.scores.rank_correlation import Ranks, tau_ap_columns, tau_b_columns
 
 #: Per cent of the judgments that are removed, step by step.
 STEPS = (10, 20, 30, 40, 50, 60, 70, 80, 90)

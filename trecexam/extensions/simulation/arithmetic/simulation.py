@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from converters.records import Qrel
-from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted
-from trecexam.features.fill.teaching import Labels
+from trecexam.features.fill.records import Labels
+from trecexam.features.fill.rules import IDENTITY, ScaleMap, fitted
 from trecexam.scores.columns.evaluator import Evaluator
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.ranked import run_of

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from trecexam.scores.columns.judged import UNJUDGED, Judged
 from trecexam.scores.columns.measures.base import (
+    NDEVAL_DEPTH,
     ColumnMeasure,
     Computation,
     Values,
@@ -19,22 +20,17 @@ from trecexam.scores.columns.measures.base import (
 )
 from trecexam.scores.columns.ranked import NO_RANK, Hits
 from trecexam.scores.labels import naming
-from trecexam.scores.parameters import NDEVAL_DEPTH
 
 #: So many cells, queries x passages x items, are worked on at once: 32 MB.
 _CELLS = 1 << 22
 
 
 def alpha_dcg(hits: Hits, reached: NDArray[np.bool_], alpha: float) -> Values:
-    """The sum over the ranks of log(2)/log(rank + 1) * the sum of (1 - alpha)^(times reached before).
+    """Return the sum over the ranks of log(2)/log(rank + 1) * the sum of (1 - alpha)^(times reached before).
 
     As ndeval's `computeDCG` before its normalisation (ndeval.c, TREC Web track): items are added one by one,
-    then ranks. Clarke et al., "Novelty and Diversity in Information Retrieval Evaluation", SIGIR 2008.
-
-    Args:
-        hits: at the ranks that count, at most 20.
-        reached: of `reached_items`.
-        alpha: 0..1.
+    then ranks. Clarke et al., "Novelty and Diversity in Information Retrieval Evaluation", SIGIR 2008. Hits
+    are at the ranks that count, at most 20.
     """
     n_queries, width = hits.rows.shape
     discount = np.append(discounts(), 0.0)[np.where(hits.ranks == NO_RANK, -1, hits.ranks)]
@@ -153,11 +149,10 @@ def ideal_dcg(judged: Judged, reached: NDArray[np.bool_], alpha: float, cutoff: 
 
 
 def _greedy(reached: NDArray[np.bool_], left: NDArray[np.bool_], alpha: float, cutoff: int) -> Values:
-    """The DCG of each query's greedy ranking.
+    """Return the DCG of each query's greedy ranking.
 
-    Args:
-        reached: (queries, passages, items); the passage that is to win a tie comes first.
-        left: (queries, passages): False where a query has no such passage.
+    `reached` has the shape (queries, passages, items); the passage that is to win a tie comes first. `left`
+    is False where a query has no such passage.
     """
     left = left.copy()
     n_queries = np.arange(len(reached))

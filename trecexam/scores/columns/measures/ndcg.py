@@ -14,7 +14,6 @@ from trecexam.scores.columns.measures.base import (
     Computation,
     Values,
     considered,
-    cutoff_of,
     discounts,
     last_sum,
     ratio,
@@ -26,14 +25,11 @@ _HIGHEST_EXPONENT = 1000
 
 
 def dcg(gains: NDArray[np.integer | np.floating], ranks: NDArray[np.int32]) -> Values:
-    """The sum of gain / log2(rank + 2) over the ranks from 0, in the order of the ranks.
+    """Return the sum of gain / log2(rank + 2) over the ranks from 0, in the order of the ranks.
 
     Jarvelin & Kekalainen, "Cumulated gain-based evaluation of IR techniques", TOIS 20(4), 2002, in the form
     of trec_eval's `te_calc_ndcg` and `te_calc_ndcg_cut` (m_ndcg.c, m_ndcg_cut.c): gains are labels, and
-    those below 0 are 0.
-
-    Args:
-        gains, ranks: of shape (queries, hits); `NO_RANK` beyond a query's hits.
+    those below 0 are 0. Ranks are `NO_RANK` beyond a query's hits.
     """
     gains = np.where(ranks != NO_RANK, np.maximum(gains, 0), 0)
     filled_ranks = np.where(ranks != NO_RANK, ranks, 0)
@@ -54,11 +50,9 @@ def exponential(gains: NDArray[np.integer | np.floating], scale: int) -> Values:
 def ideal_dcg(
     judged: Judged, cutoff: int | None, gains: Mapping[int, int] | None = None, scale: int | None = None
 ) -> Values:
-    """The DCG of the passages by falling gain, at the cutoff; shape (queries,).
+    """Return the DCG of the passages by falling gain, at the cutoff; shape (queries,).
 
-    Args:
-        gains: of labels; None for the judgments' own gains, or labels where they have none.
-        scale: gains count as `exponential` gives them with this scale; None: as they are.
+    Gains are of labels (`gains`), else the judgments' own or labels; with a `scale` they are `exponential`.
     """
     all_gains = judged.labels if judged.gains is None else judged.gains
     if gains:
@@ -89,14 +83,14 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     gains, scale = measure.params.get("gains"), None
     if measure["dcg"] == "exp-log2":
         scale = max(int(gains_of(judged.labels, gains or {}).max(initial=0)) - _HIGHEST_EXPONENT, 0)
-    ideal = ideal_dcg(judged, cutoff_of(measure), gains, scale)
+    ideal = ideal_dcg(judged, measure.params.get("cutoff"), gains, scale)
     # Row -1 has none.
     label_gains = None if judged.gains is None or gains else np.append(judged.gains, 0.0)
 
     def values(hits: Hits) -> Values:
         if gains:
             # Before judged_only, to which a passage whose gain is negative is not judged.
-            hits = hits.relabelled(gains_of(hits.labels, gains))
+            hits = Hits(gains_of(hits.labels, gains), hits.ranks, hits.rows, hits.n_retrieved)
         hits = considered(measure, hits)
         of_hits = hits.labels if label_gains is None else label_gains[hits.rows]
         return ratio(dcg(of_hits if scale is None else exponential(of_hits, scale), hits.ranks), ideal)

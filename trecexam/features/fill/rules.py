@@ -1,4 +1,4 @@
-"""From automatic labels to the scale of the official judgments, by a rule that can be stated in a line."""
+"""Rules from automatic labels to the scale of the official judgments, and how probable a label is."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from trecexam.scores.expected import best_at_least, with_probabilities
+from trecexam.scores.labels import LabelRule, labels
+from trecexam.scores.ratings import MAX_RATING, QueryRatings
 
 Ints = NDArray[np.int64]
 RuleName = Literal["identity", "thresholds", "fitted"]
@@ -58,7 +62,7 @@ IDENTITY = ScaleMap("identity")
 
 
 def thresholds(cuts: Mapping[int, int]) -> ScaleMap:
-    """The rule with these cuts: from automatic label on -> official label.
+    """Return the rule with these cuts: from automatic label on -> official label.
 
     Raises:
         ValueError: no cuts, or a greater automatic label would get a smaller official one.
@@ -66,12 +70,7 @@ def thresholds(cuts: Mapping[int, int]) -> ScaleMap:
     ordered = tuple(sorted(cuts.items()))
     if not ordered:
         raise ValueError("give at least one LABEL=OFFICIAL")
-    if ordered[0][1] < 0:
-        raise ValueError(
-            f"official labels must not fall as labels rise: {ordered[0][0]}={ordered[0][1]} is below the "
-            "0 of lower labels"
-        )
-    for (label, official), (next_label, next_official) in pairwise(ordered):
+    for (label, official), (next_label, next_official) in pairwise((("lower labels", 0), *ordered)):
         if next_official < official:
             raise ValueError(
                 f"official labels must not fall as labels rise: {label}={official} and then "
@@ -81,7 +80,7 @@ def thresholds(cuts: Mapping[int, int]) -> ScaleMap:
 
 
 def fitted(labels: Sequence[int], judgments: Sequence[int]) -> ScaleMap:
-    """The rule that agrees best with human judgments of the same passages.
+    """Return the rule that agrees best with human judgments of the same passages.
 
     Of all rules that never give a greater automatic label a smaller official one, that with the greatest
     quadratic-weighted kappa (Cohen, "Weighted kappa: nominal scale agreement provision for scaled
@@ -96,10 +95,7 @@ def fitted(labels: Sequence[int], judgments: Sequence[int]) -> ScaleMap:
         ValueError: there are no passages, a judgment is negative, they have a single official or automatic
             label, or there are too many labels to try all rules.
     """
-    automatic = np.asarray(labels, np.int64)
-    human = np.asarray(judgments, np.int64)
-    if automatic.shape != human.shape:
-        raise ValueError(f"{len(automatic)} labels and {len(human)} judgments don't fit")
+    automatic, human = np.asarray(labels, np.int64), np.asarray(judgments, np.int64)
     if not len(human):
         raise ValueError("no passage has both an automatic and an official label")
     if human.min() < 0:
@@ -125,9 +121,7 @@ def fitted(labels: Sequence[int], judgments: Sequence[int]) -> ScaleMap:
     for start, level in zip(best_starts, levels[1:].tolist(), strict=True):
         if start < len(seen):
             cuts[int(seen[start])] = level
-    lowest = int(levels[0])
-    if int(seen[0]) in cuts:
-        lowest = cuts.pop(int(seen[0]))
+    lowest = cuts.pop(int(seen[0]), int(levels[0]))
     return ScaleMap("fitted", lowest, tuple(sorted(cuts.items())), len(human), float(best))
 
 
@@ -140,3 +134,58 @@ def _weighted_kappa(table: Ints, starts: Sequence[int], levels: Ints) -> float:
     expected = np.outer(merged.sum(axis=1), merged.sum(axis=0)) / merged.sum()
     chance = float((weights * expected).sum())
     return 1 - float((weights * merged).sum()) / chance if chance else 0.0
+
+
+def label_confidences(
+    q: QueryRatings,
+    distributions: NDArray[np.float64],
+    rule: LabelRule = "max",
+    min_rating: int = 4,
+    min_answers: int = 1,
+) -> dict[str, float]:
+    """Return how probable each passage's label is, were each cell's rating drawn from its distribution.
+
+    Cells are taken as independent. With N(r), the number of items rated r or better (Poisson-binomial),
+    m = min_answers and t = min_rating:
+
+        "max":    P(label = r) = P(N(r) >= m) - P(N(r + 1) >= m),  where P(N(0) >= m) counts as 1
+        "count":  P(label = c) = P(N(t) = c) for c >= m,  P(label = 0) = P(N(t) < m)
+
+    A cell without a rating reaches nothing, as in the label itself. Items that ask alike are not independent:
+    use the figures to order the lines, not as a rate of errors.
+
+    Args:
+        distributions: float64 of shape (n_docs, n_items, 6), probabilities of the ratings 0..5; NaN where
+            the grader gave none.
+        rule, min_rating, min_answers: as in `trecexam.scores.labels.labels`.
+
+    Returns:
+        doc_id -> probability, 0..1; only passages with a distribution for each of their ratings, and that
+        nobody rated as a whole.
+
+    Raises:
+        ValueError: as `labels`; or a shape that does not fit.
+    """
+    label_of = labels(q, rule, min_rating, min_answers)
+    shape = (*q.ratings.shape, MAX_RATING + 1)
+    if distributions.shape != shape:
+        raise ValueError(f"distributions of shape {distributions.shape} and not {shape}")
+    rated = q.ratings >= 0
+    whole = distributions.sum(axis=2)
+    has_probabilities = (~rated | (np.isfinite(whole) & (whole > 0))).all(axis=1) & rated.any(axis=1)
+    reached = with_probabilities(q, distributions).at_least
+    assert reached is not None
+    # Column n: the probability of a label of n or more.
+    best = max(label_of.values(), default=0) if rule == "count" else MAX_RATING
+    at_least = np.ones((len(q.doc_ids), best + 2))
+    if rule == "count":
+        for n in range(1, best + 2):
+            at_least[:, n] = best_at_least(reached[:, :, [min_rating - 1]], max(n, min_answers))[:, 0]
+    else:
+        at_least[:, 1:-1], at_least[:, -1] = best_at_least(reached, min_answers), 0
+    chances = (at_least[:, :-1] - at_least[:, 1:]).clip(0, 1)
+    return {
+        doc_id: float(of_doc[label_of[doc_id]])
+        for doc_id, of_doc, known in zip(q.doc_ids, chances, has_probabilities.tolist(), strict=True)
+        if known and doc_id in label_of and doc_id not in q.human
+    }

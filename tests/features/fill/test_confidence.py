@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.features.fill.arithmetic.confidence import label_confidences
+from trecexam.features.fill.rules import label_confidences
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import QueryRatings
 
@@ -47,13 +47,6 @@ def test_confidence_is_the_probability_of_all_outcomes_with_that_label(
         if labels(query([drawn]), rule, min_rating, min_answers) == label:
             expected += math.prod(chances[0, p, r] for p, r in zip(rated, outcome, strict=True))
     assert found == {"d0": pytest.approx(expected)}
-
-
-def test_with_the_best_of_all_items_confidence_equals_the_product_formula() -> None:
-    chances = np.array([[[0.5, 0.2, 0.1, 0.1, 0.1, 0], [0.3, 0.3, 0.2, 0.1, 0.05, 0.05]]])
-    below = lambda r: math.prod(chances[0, i, : r + 1].sum() for i in range(2))  # noqa: E731
-    found = label_confidences(query([[3, 1]]), chances)
-    assert found["d0"] == pytest.approx(below(3) - below(2))
 
 
 def test_a_passage_with_a_rating_of_unknown_probability_has_no_confidence() -> None:

@@ -1,10 +1,10 @@
-"""What filling gives: the holes that there are, and the merged judgments, as tables and files."""
+"""Records of filling: the holes, labels learned from judgments, and the merged judgments."""
 
 from __future__ import annotations
 
 import gzip
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,12 +12,66 @@ from typing import Any, NamedTuple
 from converters.fields import warn_of_comments
 from converters.records import NOT_JUDGED, Qrel
 from converters.trec_qrels import qrels_line
-from trecexam.features.fill.arithmetic.scale_map import ScaleMap
+from trecexam.features.fill.rules import ScaleMap
 from trecexam.files.stamps import Rejected
 from trecexam.inputs.official import Official
 from trecexam.inputs.sources import UNJUDGED, sources_beside, write_with_provenance
 from trecexam.results.result import Result
 from trecexam.results.table import Table, to_tsv
+
+#: Ways to fill, and to leave holes.
+LEARNED, GRADER, NOTHING = "learned", "grader", "none"
+
+#: query_id -> doc_id -> label
+Labels = Mapping[str, Mapping[str, int]]
+#: Called with how many texts are encoded, and of how many.
+Encoded = Callable[[int, int], None]
+
+
+class Machine(NamedTuple):
+    """The name, model and prompt of a grader, or of an encoder of texts; "" where it has none."""
+
+    grader: str
+    model: str = ""
+    prompt: str = ""
+
+
+class HoleLabel(NamedTuple):
+    """A hole's label on the official scale, its expected label, and the label's probability, if known."""
+
+    label: int
+    gain: float
+    confidence: float | None
+
+
+class TaughtLabels(NamedTuple):
+    """Labels of a track's pool, learned from its judgments.
+
+    Attributes:
+        labels: query_id -> doc_id -> label of the pooled passages.
+        rule: how a gain becomes a label, in words.
+        machine: what encoded the texts.
+        notes: what a reader must know, one per line.
+    """
+
+    labels: Mapping[str, Mapping[str, HoleLabel]]
+    rule: str
+    machine: Machine
+    notes: tuple[str, ...]
+
+
+class Advice(NamedTuple):
+    """The best way to fill by the last cross-validation.
+
+    Attributes:
+        best: the way, "none" for leaving holes; None without a cross-validation of the current state.
+        summary: the figures, in a line.
+        why: why a stored cross-validation does not count, in a line; "" where there is none.
+    """
+
+    best: str | None
+    summary: str = ""
+    why: str = ""
 
 
 class MergedLine(NamedTuple):
@@ -188,9 +242,6 @@ class Filled(Result):
         """Write qrels, sources and whose labels they are, or none; a file that has its content is left alone.
 
         Qrels whose name ends in .gz are compressed.
-
-        Raises:
-            TrecexamError: they cannot be written; the old ones are as they were.
         """
         warn_of_comments(row.query_id for row in self.rows)
         qrels = self.qrels

@@ -1,1 +1,0 @@
-"""Judgment holes filled with automatic labels."""

@@ -1,1 +1,0 @@
-"""Rankings of runs compared: rank correlations, outliers."""
