@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from converters.errors import ConversionError
 from trecexam.errors import TrackError, TrecexamError
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.grades.evaluation import leaderboard
@@ -172,7 +172,7 @@ class Track:
         """
         from trecexam.outputs.update import update
 
-        with TrackLock(self.folder.lock_path):
+        with track_lock(self.folder.lock_path):
             loaders, only = self._selected.loaders, self._selected.grader
             return update(loaders, progress, stop, only=only, doing=doing, regrade=regrade)
 
