@@ -208,19 +208,14 @@ def test_only_new_passages_are_encoded(learnable: Path, encoder: WordEncoder) ->
 
 
 @pytest.mark.slow
-def test_the_manifest_names_the_method_and_the_judgments(learnable: Path) -> None:
-    (learnable / "out").mkdir()
-    (learnable / "out" / "manifest.json").write_text('{"complete": true}')
+def test_the_method_and_the_judgments_are_in_learned_json(learnable: Path) -> None:
     assert run(["learn", str(learnable)]) == 0
-    manifest = json.loads((learnable / "out" / "manifest.json").read_text())
-    assert manifest["complete"]
-    first = manifest["learned"]
+    first = json.loads((learnable / "out" / "learned.json").read_text())
     assert first["encoder"] == {"model": "words", "words": 1}
     assert first["judgments"]["count"] == sum(row["judged"] == "yes" for row in learned(learnable))
     edit_qrels(learnable, lambda row: "0" if row[2] == "q0-d01" else row[3])
     assert run(["learn", str(learnable)]) == 0
-    second = json.loads((learnable / "out" / "manifest.json").read_text())["learned"]
-    assert second == json.loads((learnable / "out" / "learned.json").read_text())
+    second = json.loads((learnable / "out" / "learned.json").read_text())
     assert first["judgments"]["sha256"] != second["judgments"]["sha256"]
 
 
@@ -393,8 +388,8 @@ def test_an_update_learns_if_enabled_in_the_settings(learnable: Path) -> None:
         config.write("\n[learn]\nupdate = true\n")
     with trecexam.open_track(learnable) as track:
         assert "learned.tsv" in {path.name for path in track.update().written}
-        manifest = json.loads((learnable / "out" / "manifest.json").read_text())
-        assert manifest["learned"]["judgments"]["source"] == "qrels.txt"
+        learned_by = json.loads((learnable / "out" / "learned.json").read_text())
+        assert learned_by["judgments"]["source"] == "qrels.txt"
         assert not track.update().changed
         edit_qrels(learnable, lambda row: "1")
         (note,) = (line for line in track.update().notes if "learn" in line)
