@@ -35,8 +35,13 @@ UnparsedPolicy = Literal["zero", "skip", "seed"]
 
 
 class Section(BaseModel):
-    """A section of trecexam.toml: unknown keys are refused."""
+    """A section of trecexam.toml: unknown keys are refused.
 
+    Attributes:
+        changes: "values" in out/; the "work" of an update, its time and order; or "nothing" of an update.
+    """
+
+    changes: ClassVar[Literal["values", "work", "nothing"]] = "values"
     # Built when a track is read, with the settings that contain the section.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
@@ -368,6 +373,7 @@ class GeneratorSection(LanguageModelSection):
     model.
     """
 
+    changes = "nothing"
     name: LanguageModel | None = Field(None, examples=["openai"])
     """Who writes banks and exams (`bank generate`, `exam generate`): openai, causal, seq2seq. Unset, and
     neither `model` nor `base_url` set: the language model of [grader], with its settings."""
@@ -415,6 +421,7 @@ class JudgingSection(Section):
 class CellsSection(Section):
     """In which order cells are graded. Does not change any answer."""
 
+    changes = "work"
     order: Literal["useful", "bank"] | None = Field(None, examples=["bank"])
     """"useful" grades first what moves the leaderboard most: passages at high ranks of many runs, on their
     most promising items; "bank" goes by query, passage and item. Unset: useful where a language model is
@@ -427,6 +434,7 @@ class CellsSection(Section):
 class WatchSection(Section):
     """The daemon's patience."""
 
+    changes = "work"
     settle: float = Field(2.0, ge=0)
     """Read a file after this many seconds without a change."""
     poll: float = Field(5.0, gt=0)

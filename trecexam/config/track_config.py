@@ -56,6 +56,18 @@ class TrackConfig(Section):
             values.pop("graders", None)
         return values
 
+    def values(self, *, work: bool = False, exclude_none: bool = False) -> dict[str, Any]:
+        """Return the settings that change values in out/, ready for JSON.
+
+        Args:
+            work: also those that change the work of an update, see `Section.changes`.
+            exclude_none: without settings that are unset.
+        """
+        left_out = ("nothing",) if work else ("nothing", "work")
+        kinds = {name: field.annotation for name, field in type(self).model_fields.items()}
+        exclude = {name for name, kind in kinds.items() if getattr(kind, "changes", "values") in left_out}
+        return self.model_dump(mode="json", exclude=exclude, exclude_none=exclude_none)
+
     def section(self, kind: type[S]) -> S:
         """The section of trecexam.toml that an extension declares; its defaults where it is not there."""
         for name, declared in type(self).model_fields.items():

@@ -240,7 +240,7 @@ def _fingerprint(loader: GraderView, hold: Collection[Path]) -> str:
     """Return a digest that is equal for two updates exactly if the second has nothing to do."""
     state = [
         __version__,
-        loader.config.model_dump(mode="json", exclude={"generator", "exam"}),
+        loader.config.values(work=True),
         # A file that is being written changes at every look; what counts of it does not.
         fingerprint(loader.stamps(hold)),
         identity_json(loader.grader.identity),

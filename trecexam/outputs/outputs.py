@@ -149,7 +149,7 @@ class Outputs:
             "complete": complete,
             "grader": dict(track.grader.identity),
             **({"environments": made_on} if (made_on := track.grades.environments()) else {}),
-            "config": track.config.model_dump(mode="json", exclude={"generator", "exam", "learn", "cells"}),
+            "config": track.config.values(),
             "counts": {
                 "queries": len(track.bank.query_ids),
                 "items": len(track.bank),

@@ -224,9 +224,7 @@ def _provenance(track: GradedTrack, versions: Mapping[str, str | None]) -> dict[
         "Official judgments": judged,
     }
     inputs = Table(("file", "sha256"), tuple(track.digests.items()))
-    settings = track.config.model_dump(
-        mode="json", exclude={"generator", "exam", "learn", "cells"}, exclude_none=True
-    )
+    settings = track.config.values(exclude_none=True)
     return {
         "facts": tuple(rows.items()),
         "grader": to_json(identity),
