@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from trecexam.files.cache import memoized
-from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.page.page import Page
 from trecexam.results.plots.model import Plot
@@ -32,7 +30,6 @@ class Feature:
         plots: for `trecexam plot` and the report. The function takes a graded track and, as far as they can
             be chosen, the keywords `measure` and `official_measure`: names, or None for the track's own.
         joint_plots: plots of all graders: the function takes a `LoadedTrack`.
-        manifest: returns what is added to the manifest; it may read files of out/.
         updated: called after each update that is whole; returns the files that it changed, and notes.
         early: its sections stand before those on people's ratings and on holes; else after them.
         of_any_kind: it needs no labels of documents that runs rank, see `Kind.ranks`.
@@ -42,7 +39,6 @@ class Feature:
     page: Callable[[GradedTrack, Page], None] | None = None
     plots: Plots = field(default_factory=dict)
     joint_plots: Plots = field(default_factory=dict)
-    manifest: Callable[[TrackFolder], Mapping[str, Any]] | None = None
     updated: Callable[[GradedTrack], tuple[Iterable[Path], Iterable[str]]] | None = None
     early: bool = False
     of_any_kind: bool = False

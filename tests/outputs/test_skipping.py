@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import dataclasses
 import json
 import random
 import shutil
@@ -16,9 +14,7 @@ from support import REPORTED, HashGrader, hashed_rating, make_small_track, write
 
 import trecexam
 from trecexam.grades import open_track
-from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.inputs import TrackInputs
-from trecexam.outputs import outputs
 from trecexam.outputs.grader_update import Update
 
 CELLS = {"rubric.qrels", "rubric.subtopics.qrels"}
@@ -36,31 +32,6 @@ def content(root: Path) -> dict[str, bytes]:
     out = root / "out"
     paths = [path for path in sorted(out.rglob("*")) if path.is_file() and path.name != "history.tsv"]
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}
-
-
-def recording(
-    monkeypatch: pytest.MonkeyPatch, before: Callable[[str], None] = lambda name: None
-) -> list[str]:
-    """Records the names of outputs made from now on, in order; `before` is called before each."""
-    made: list[str] = []
-
-    def spied(name: str, make: Callable[[GradedTrack], Any]) -> Callable[[GradedTrack], Any]:
-        def spy(track: GradedTrack) -> Any:
-            before(name)
-            content = make(track)
-            made.append(name)
-            return content
-
-        return spy
-
-    features = [
-        dataclasses.replace(
-            each, files={name: (what, spied(name, make)) for name, (what, make) in each.files.items()}
-        )
-        for each in outputs.features()
-    ]
-    monkeypatch.setattr(outputs, "features", lambda: tuple(features))
-    return made
 
 
 @pytest.fixture(scope="module")
@@ -139,33 +110,6 @@ def test_after_a_stopped_update_outputs_equal_an_uninterrupted_one(small_track: 
     shutil.rmtree(small_track / "out")
     update(small_track, HashGrader(version=2))
     assert content(small_track) == after
-
-
-@pytest.mark.usefixtures("with_report")
-def test_the_leaderboard_is_written_before_other_outputs_are_computed(
-    small_track: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    update(small_track)
-    out = small_track / "out"
-    standing: dict[str, set[str]] = {}
-
-    def look(name: str) -> None:
-        with (out / "leaderboard.tsv").open(newline="") as file:
-            standing[name] = {row["run"] for row in csv.DictReader(file, delimiter="\t")}
-
-    made, report = recording(monkeypatch, look), outputs.report
-
-    def spied(*arguments: Any, **options: Any) -> dict[str, bytes]:
-        look("report.html")
-        return report(*arguments, **options)
-
-    monkeypatch.setattr(outputs, "report", spied)
-    new_run(small_track)
-    update(small_track, HashGrader(version=2))
-    assert set(made[:2]) == {"leaderboard.tsv", "leaderboard.json"}
-    assert "new" not in standing.pop("leaderboard.tsv")
-    assert {"report.html", "holes.tsv", "correlation.tsv", "rubric.qrels"} <= standing.keys()
-    assert all("new" in runs for runs in standing.values()), standing
 
 
 def drop_run(root: Path, chance: random.Random) -> None:

@@ -132,10 +132,12 @@ class Outputs:
     ) -> None:
         """Write what was rejected, the report and the manifest, and remove what there is no more."""
         table = rejected_table(rejected)
+        # Pictures depend on what draws them.
+        packages = versions() | {"matplotlib": version("matplotlib")}
         if not self.folder.is_one_of_several:
             self.put(REJECTED, to_tsv(table).encode())
         if track.config.report.write:
-            for name, content in report(track, features(), table, _versions(), complete=complete).items():
+            for name, content in report(track, features(), table, packages, complete=complete).items():
                 self.put(name, content)
         declared = [name for feature in features() for name in feature.files]
         plots = [name for feature in features() for name in (*feature.plots, *feature.joint_plots)]
@@ -161,9 +163,9 @@ class Outputs:
             "unparsed_policy": track.config.scores.unparsed,
             "inputs": track.digests,
             "outputs": {name: self.hashes[name] for name in order},
-            "versions": _versions(),
+            "versions": packages,
         }
-        self.put_manifest(manifest | self._added())
+        self.put_manifest(manifest)
 
     def put(self, name: str, content: Result | bytes | None) -> None:
         """Write a file where it differs from the one that is there; None writes nothing."""
@@ -189,17 +191,6 @@ class Outputs:
             gone = (self.folder.output(name) for name in names if name not in manifest["outputs"])
             remove_outputs(self.folder.shared_out, gone)
 
-    def renew_manifest(self) -> None:
-        """Have the manifest say what features add to it now; without one, the next update does."""
-        manifest = read_object(self.folder.manifest_path)
-        if manifest:
-            self.put_manifest(manifest | self._added())
-
-    def _added(self) -> dict[str, Any]:
-        """Return what features add to the manifest."""
-        parts = (feature.manifest for feature in features() if feature.manifest is not None)
-        return {name: value for part in parts for name, value in part(self.folder).items()}
-
     # The last complete update: where its inputs and outputs are as they were, there is nothing to do.
 
     def last(self, seen: str) -> dict[str, Any] | None:
@@ -213,15 +204,13 @@ class Outputs:
 
     def remember(self, seen: str, **facts: Any) -> None:
         """Keep facts of an update that is complete."""
-        self._keep({"seen": seen, "outputs": self._stamps(), **facts})
+        path = self.folder.last_update_path
+        facts = {"seen": seen, "outputs": self._stamps(), **facts}
+        remember(path, {**recall(path), self.folder.grader or "": facts})
 
     def forget(self) -> None:
         """Forget the last update: the next one looks at everything again."""
-        self._keep({})
-
-    def _keep(self, facts: dict[str, Any]) -> None:
-        path = self.folder.last_update_path
-        remember(path, {**recall(path), self.folder.grader or "": facts})
+        self.remember("")
 
     def _stamps(self) -> dict[str, list[int]]:
         """Return the stamps of the files that there are, by their names in out/."""
@@ -261,8 +250,3 @@ def remove_outputs(out: Path, paths: Iterable[Path]) -> None:
 def rejected_table(rows: Sequence[Rejected]) -> Table:
     """Return out/rejected.tsv."""
     return Table(Rejected._fields, tuple(tuple(row) for row in rows))
-
-
-def _versions() -> dict[str, str | None]:
-    """Return what the manifest names: pictures depend on what draws them, too."""
-    return versions() | {"matplotlib": version("matplotlib")}

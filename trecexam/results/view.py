@@ -299,8 +299,10 @@ def column_texts(
     texts = []
     for value in values:
         if isinstance(value, float):
-            small = value and abs(value) < least
-            texts.append("" if not math.isfinite(value) else f"{value:.1e}" if small else form(value))
+            if not math.isfinite(value):
+                texts.append("")
+            else:
+                texts.append(f"{value:.1e}" if least and 0 < abs(value) < least else form(value))
         elif isinstance(value, str):
             texts.append(name_text(value))
         elif value is None:

@@ -280,8 +280,8 @@ def test_an_update_learns_if_enabled_in_the_settings(learnable: Path) -> None:
         config.write("\n[learn]\nupdate = true\n")
     with trecexam.open_track(learnable) as track:
         assert "learned.tsv" in {path.name for path in track.update().written}
-        manifest = json.loads((learnable / "out" / "manifest.json").read_text())
-        assert manifest["learned"]["judgments"]["source"] == "qrels.txt"
+        learned_by = json.loads((learnable / "out" / "learned.json").read_text())
+        assert learned_by["judgments"]["source"] == "qrels.txt"
         assert not track.update().changed
         edit_qrels(learnable, lambda row: "1")
         (note,) = (line for line in track.update().notes if "learn" in line)

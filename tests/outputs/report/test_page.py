@@ -206,16 +206,6 @@ def test_a_track_without_runs_has_a_page(small_track: Path) -> None:
     assert "Nothing was rejected." in said["rejected"]
 
 
-def test_a_page_written_during_grading_says_so(small_track: Path) -> None:
-    graded: list[object] = []
-    stopped = update(small_track, HashGrader(batch=4), progress=graded.append, stop=lambda: bool(graded))
-    assert not stopped.complete
-    said = read(small_track).words
-    assert re.search(r"Grading had not ended .* \d+ of 1\d\d cells have no grade yet", said[""])
-    assert update(small_track).complete
-    assert "Grading had not ended" not in page(small_track)
-
-
 def test_a_page_without_grades_says_so(small_track: Path) -> None:
     grader = HashGrader()
     grader.status = lambda cell: "unparsed"

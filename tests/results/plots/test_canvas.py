@@ -6,7 +6,6 @@ import re
 import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import matplotlib
 import numpy as np
@@ -97,15 +96,6 @@ def test_names_of_outliers_cover_no_points_of_other_runs() -> None:
     boxes = [Text.get_window_extent(name) for name in axes.texts]
     assert len(boxes) == 4
     assert not [box for box in boxes for x, y in dots if box.contains(x, y)]
-
-
-def test_a_plot_that_cannot_be_drawn_gives_the_reason(hostile_plots: dict[str, Plot]) -> None:
-    def broken(figure: Any, plot: Plot) -> None:
-        raise RuntimeError("no\nroom \x1b[31m")
-
-    assert draw(replace(hostile_plots["items"], draw=broken)) == Drawing(
-        why=r"RuntimeError: no room \x1b[31m"
-    )
 
 
 def test_a_failed_pdf_affects_no_other_picture(

@@ -9,7 +9,6 @@ from pathlib import Path
 from trecexam.extensions.learn.encoding import Encoder
 from trecexam.extensions.learn.learn import LearnedLabels, learn
 from trecexam.grades.grading import Progress
-from trecexam.outputs.outputs import Outputs
 from trecexam.track_groups import Group
 
 
@@ -45,12 +44,9 @@ class LearnAccessor(Group):
         return self._track.loader(documents=True, bank_needed=False).folder.out
 
     def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
-        """Writes the result of `labels` to `out` and the manifest; returns the files that changed.
+        """Writes the result of `labels` to `out`; returns the files that changed.
 
         Raises:
             TrecexamError: a file cannot be written.
         """
-        folder = self._track.loader(documents=True, bank_needed=False).folder
-        written = learned.write(folder.out)
-        Outputs(folder).renew_manifest()
-        return written
+        return learned.write(self.out)

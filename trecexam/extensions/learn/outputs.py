@@ -1,16 +1,13 @@
-"""The report's section and the manifest's entry on learned labels, and learning at each update."""
+"""The report's section on learned labels, and learning at each update."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.settings import LearnSection
 from trecexam.feature import Feature
-from trecexam.files.kept import read_object
-from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.sources import LEARNED_IDENTITY as IDENTITY
 from trecexam.results.page.page import Page
@@ -38,12 +35,6 @@ def _page(track: GradedTrack, page: Page) -> None:
         )
 
 
-def in_manifest(folder: TrackFolder) -> dict[str, Any]:
-    """The manifest's entry from learned.json."""
-    learned = read_object(folder.out / IDENTITY)
-    return {"learned": learned} if learned else {}
-
-
 def learn_after(track: GradedTrack) -> tuple[Iterable[Path], Iterable[str]]:
     """Learn at an update, if it is set and there are judgments; return changed files and notes."""
     if not track.config.section(LearnSection).update or track.official is None:
@@ -59,4 +50,4 @@ def learn_after(track: GradedTrack) -> tuple[Iterable[Path], Iterable[str]]:
     return written, (f"learn: {line}" for line in labels.notes)
 
 
-LEARNING = Feature(page=_page, manifest=in_manifest, updated=learn_after)
+LEARNING = Feature(page=_page, updated=learn_after)
