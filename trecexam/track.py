@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from converters.errors import ConversionError
 from trecexam.errors import TrackError, TrecexamError
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.grades.evaluation import leaderboard
@@ -170,11 +170,9 @@ class Track:
         """
         from trecexam.outputs.update import update
 
-        selected = self._selected
-        with TrackLock(self.folder.lock_path):
-            return update(
-                selected.loaders, progress, stop, only=selected.grader, doing=doing, regrade=regrade
-            )
+        with track_lock(self.folder.lock_path):
+            loaders, only = self._selected.loaders, self._selected.grader
+            return update(loaders, progress, stop, only=only, doing=doing, regrade=regrade)
 
     def estimate(self, *, retry_errors: bool = False) -> Estimate:
         """Return what `update` would grade: cells and, with a server, calls, tokens and money; asks nobody.

@@ -22,7 +22,7 @@ from trecexam.features.verification import verification
 from trecexam.features.verification.arithmetic import Order
 from trecexam.features.verification.verification import View
 from trecexam.files.stamps import Rejected
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import MeasuredTime
 from trecexam.grades.grading import Graded, Progress, forget_errors, lost_grades, measure_time
@@ -68,7 +68,7 @@ class Grading(Group):
         """
         from trecexam.outputs.update import grade
 
-        with TrackLock(self._track.folder.lock_path):
+        with track_lock(self._track.folder.lock_path):
             return grade(self._track.loaders, self._track.names, progress, stop)
 
     def lost(self) -> int:
@@ -86,7 +86,7 @@ class Grading(Group):
         from trecexam.outputs.outputs import Outputs
 
         track = self._track
-        with TrackLock(track.folder.lock_path):
+        with track_lock(track.folder.lock_path):
             loaders = [track.loaders[name] for name in track.names]
             for loader in loaders:
                 Outputs(loader.folder).forget()

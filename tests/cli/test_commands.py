@@ -14,7 +14,7 @@ from support import RECORDED, ROOT, make_small_track, write_run
 from trecexam.cli.main import commands, grouped, run
 from trecexam.config import load_config
 from trecexam.config.track_config import config_class
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 
 
 def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
@@ -114,7 +114,7 @@ def test_status_shows_counts_and_the_running_process(
     assert values["cells"] == values["ok"] == values["stored_grades"]
     assert values["missing"] == 0
     assert values["watched_by"] is None
-    with TrackLock(graded / ".trecexam" / "lock"):
+    with track_lock(graded / ".trecexam" / "lock"):
         assert f"watched_by\tprocess {os.getpid()}" in out(capsys, "status", graded)
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import converters
 from converters import Item
 from converters.bank import read_bank, read_bank_queries
-from trecexam.extensions.banks.bank_editing import items_of, with_retired, with_text
 
 KILT: dict[str, Any] = {
     "id": "5a8b",
@@ -108,11 +107,3 @@ def test_questions_and_gold_outputs_of_a_query_are_read_back_together(tmp_path: 
     items = [Item("q1", "q1/1", "who?"), Item("q1", "q1/gold", "Ann", "gold", ("Ann",))]
     converters.write(items, tmp_path / "g.jsonl", "bank")
     assert list(converters.read(tmp_path / "g.jsonl")) == items
-
-
-def test_gold_outputs_can_be_retired_but_not_edited_like_questions(tmp_path: Path) -> None:
-    path = write(tmp_path / "g.jsonl", {"query_id": "q1", "outputs": ["a", "b"]}, KILT)
-    content = with_retired(path.read_bytes(), path, "q1/gold", retired=True, note={"who": "Ann"})
-    assert [item.retired for item in items_of(content, path)] == [True, False]
-    with pytest.raises(converters.ConversionError, match="edit the file by hand"):
-        with_text(content, path, "q1/gold", "c", {"who": "Ann"})

@@ -36,10 +36,6 @@ def update(root: Path, grader: HashGrader, **how: bool) -> Update:
         return track.update(**how)
 
 
-def settings(root: Path, text: str) -> None:
-    (root / "trecexam.toml").write_text(TRACK + text)
-
-
 def outputs(root: Path) -> dict[str, bytes]:
     out = root / "out"
     return {

@@ -11,7 +11,7 @@ from support import HashGrader, hashed_rating, make_small_track, tsv_rows, write
 import trecexam
 from converters.errors import ConversionError
 from trecexam.errors import ConfigError, LockedError, TrackError, TrecexamError
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.graders import Answer, Cell
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import open_folder
@@ -463,7 +463,7 @@ def test_a_track_without_runs_has_an_empty_leaderboard(small_track: Path, hash_g
 def test_an_update_is_rejected_while_another_process_grades(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
-    with TrackLock(small_track / ".trecexam" / "lock"), pytest.raises(LockedError):
+    with track_lock(small_track / ".trecexam" / "lock"), pytest.raises(LockedError):
         update(small_track, hash_grader)
 
 

@@ -15,7 +15,6 @@ from trecexam.config.sections import (
     GraderSection,
     JudgingSection,
     NamedGrader,
-    RaySection,
     ReportPageSection,
     ScoresSection,
     Section,
@@ -41,7 +40,6 @@ class TrackConfig(Section):
     track: TrackSection = _DEFAULTS
     grader: GraderSection = _DEFAULTS
     graders: dict[str, NamedGrader] = {}  # noqa: RUF012 - pydantic copies it
-    ray: RaySection = _DEFAULTS
     scores: ScoresSection = _DEFAULTS
     report: ReportPageSection = _DEFAULTS
     cells: CellsSection = _DEFAULTS
@@ -84,6 +82,12 @@ class TrackConfig(Section):
         writer = self.generator
         is_named = (writer.name, writer.model, writer.base_url) != (None, None, None)
         return is_named or self.grader.name in bank_commands()
+
+    @property
+    def cluster(self) -> Section | None:
+        """The section of the cluster that does the work of models; None where this process does."""
+        sections = (getattr(self, name) for name in type(self).model_fields)
+        return next((each for each in sections if isinstance(each, Section) and each.is_cluster), None)
 
     @property
     def has_judging(self) -> bool:

@@ -292,7 +292,7 @@ class GraderView:
             if make is not None:
                 made: Grader = named(make)(config.grader, folder.root)
                 return made
-            return create(config.grader, folder.root, config.ray, trust_code=folder.trust_code)
+            return create(config.grader, folder.root, config.cluster, trust_code=folder.trust_code)
 
     @cached_property
     def config(self) -> TrackConfig:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import TypeVar
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.grades.diagnostics import grades_notes
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
@@ -165,6 +165,6 @@ class Selection:
         """
         return self.with_grader_note(result.with_notes(*grades_notes(graded, human=human)), graded.name)
 
-    def model_lock(self) -> TrackLock:
+    def model_lock(self) -> AbstractContextManager[None]:
         """Return the lock that is held while a model writes what is not a grade."""
-        return TrackLock(self.folder.writing_lock_path, "calling this track's model")
+        return track_lock(self.folder.writing_lock_path, "calling this track's model")

@@ -132,7 +132,7 @@ def update_grader(
                 runs=len(track.runs),
                 counts=asdict(track.counts),
                 rejected=rejected,
-                stored=stored_grades(loader),
+                n_stored=stored_grades(loader),
                 environments=loader.store.n_environments(),
             )
         with contextlib.suppress(OSError, AttributeError):

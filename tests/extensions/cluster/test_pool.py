@@ -16,9 +16,9 @@ pytest.importorskip("ray")
 
 from ray_cluster import Doubling, Word, until
 
-from trecexam.config import RaySection
 from trecexam.errors import GraderError
 from trecexam.extensions.cluster.pool import Pool
+from trecexam.extensions.cluster.settings import RaySection
 from trecexam.graders.base import UngradedError
 
 pytestmark = pytest.mark.ray

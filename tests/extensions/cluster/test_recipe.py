@@ -19,7 +19,7 @@ from tiny_models import save_t5
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.config import GraderSection, RaySection
+from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.cluster.grader import (
     GraderRecipe,
@@ -28,6 +28,7 @@ from trecexam.extensions.cluster.grader import (
     WorkerAnswer,
     recipe_of,
 )
+from trecexam.extensions.cluster.settings import RaySection
 from trecexam.graders import create
 from trecexam.graders.base import UngradedError
 
@@ -135,7 +136,7 @@ def test_ray_is_listed_with_the_graders_but_is_not_a_grader(capsys: pytest.Captu
     assert run(["graders", "--json"]) == 0
     rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)["graders"]}
     assert rows["ray"]["available"] == "yes"
-    with pytest.raises(GraderError, match=r"set `address` in \[ray\]"):
+    with pytest.raises(GraderError, match=r"`ray` is no grader.* `address` in \[ray\]"):
         create(GraderSection.model_validate({"name": "ray"}), Path())
 
 

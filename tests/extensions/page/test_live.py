@@ -20,10 +20,7 @@ import trecexam
 from trecexam.errors import TrecexamError
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.live import LiveTrack
-from trecexam.extensions.page.people import with_people
 from trecexam.extensions.page.reader import Reader, Work
-from trecexam.extensions.page.view import QueryView, View
-from trecexam.inputs.track_graders import open_folder
 
 
 @pytest.fixture
@@ -54,60 +51,14 @@ def test_a_dropped_run_is_shown_once_the_file_is_stable(live: LiveTrack, track: 
     assert live.wait_for(lambda one: one.view is not None and "new" in one.view.runs, 15)
 
 
-AT_WORK, GO_ON = threading.Event(), threading.Event()
-
-
-def block_reader(track: object) -> None:
-    """Blocks the reader."""
-    AT_WORK.set()
-    assert GO_ON.wait(60)
-
-
-def test_a_change_reverted_between_two_checks_is_not_shown(live: LiveTrack, track: Path) -> None:
-    def change(view: View, state: QueryView) -> QueryView:
-        return with_people(folder, view, state)
-
-    def people() -> int:
-        state = live.view and live.view.query("q1")
-        assert state is not None
-        return len(state.human)
-
-    path, folder = track / "overrides.tsv", open_folder(track)
-    AT_WORK.clear(), GO_ON.clear()
-    caller = threading.Thread(target=live.call, args=("rubric", block_reader))
-    caller.start()
-    assert AT_WORK.wait(60)
-    with trecexam.open_track(track) as opened:
-        opened.override("q1", "q1-d00", 5, item="q1/0", who="me", why="it does")
-    live.patch("rubric", "q1", change)
-    assert people() == 1
-    path.unlink()
-    GO_ON.set()
-    caller.join()
-    assert live.reload()
-    assert people() == 0
-
-
 def test_a_loaded_state_is_immutable(live: LiveTrack, track: Path) -> None:
     taken = live.view
     assert taken is not None
-    before = taken.query("q1")
     (track / "runs" / "run1.run").unlink()
     live.reload()
     assert set(taken.runs) == {"run0", "run1", "run2"}
-    assert taken.query("q1") is before
     assert live.view is not None
     assert set(live.view.runs) == {"run0", "run2"}
-
-
-def test_only_changed_parts_are_sent_again(live: LiveTrack, track: Path) -> None:
-    assert live.view is not None
-    before = live.view.parts
-    with trecexam.open_track(track) as opened:
-        opened.override("q2", "q2-d00", 5, item="q2/0", who="me", why="it does")
-    live.reload()
-    after = live.view.parts
-    assert [query_id for query_id in before if before[query_id] is not after[query_id]] == ["q2"]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from trecexam.cli.main import run
 from trecexam.extensions.page import urls
+from trecexam.extensions.page.gather import query_counts
 
 CELL = {"query": "q1", "doc": "q1-d03", "item": "", "who": "Ann", "why": "read it"}
 TREC = ["irrelevant", "related", "highly relevant", "perfectly relevant"]
@@ -42,7 +43,7 @@ def test_so_does_the_page_to_judge_which_leaves_out_what_is_judged_officially(tr
     with client_of(track) as client:
         client.post("/who", data={"who": "Ann", "csrf": csrf_of(client)})
         page = client.get("/assess", follow_redirects=True).text
-        n_pooled = sum(head.n_passages for head in client.app.state.live.view.heads.values())  # type: ignore[attr-defined]
+        n_pooled = client.app.state.live.view.counts.passages  # type: ignore[attr-defined]
     buttons = re.findall(r'<button name="item-1" value="(\d)"[^>]*>([^<]+) <kbd>', page)
     assert buttons == [(str(value), text) for value, text in enumerate(TREC)]
     assert f"0 of {n_pooled - 2} passages rated" in page
@@ -101,7 +102,8 @@ def test_a_judgment_fills_a_hole_on_the_page_too(track: Path) -> None:
     drop_hole(track)
 
     def n_judged(client: TestClient) -> int:
-        judged = client.app.state.live.view.heads["q1"].judged  # type: ignore[attr-defined]
+        live = client.app.state.live  # type: ignore[attr-defined]
+        judged = live.call("rubric", query_counts)["q1"].judged
         assert isinstance(judged, int)
         return judged
 

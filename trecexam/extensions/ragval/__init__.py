@@ -22,6 +22,6 @@ EXTENSION = Extension(
     },
     features=(f"{__name__}.extra_outputs:RAGVAL",),
     answers=f"{__name__}.dropped:ANSWERS",
-    graders={"ragval": f"{__name__}.grader.judge:FACTORY"},
+    graders={"ragval": f"{__name__}.grader:FACTORY"},
     bank_commands={"ragval": "ragval questions"},
 )

@@ -25,7 +25,7 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.daemon import Daemon
 from trecexam.errors import GraderError, LockedError
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.folder import TrackFolder
 
 Capture = pytest.CaptureFixture[str]
@@ -327,13 +327,13 @@ def test_while_a_daemon_grades_existing_outputs_are_evaluated_without_requests(
     tmp_path: Path, server: Scripted
 ) -> None:
     root = erag_track(tmp_path / "track", server.url)
-    with TrackLock(root / ".trecexam" / "lock"), trecexam.open_track(root) as track:
+    with track_lock(root / ".trecexam" / "lock"), trecexam.open_track(root) as track:
         with pytest.raises(LockedError):
             track.erag.score()
         assert not server.bodies
     with trecexam.open_track(root) as track:
         track.erag.score()
-        with TrackLock(root / ".trecexam" / "lock"):
+        with track_lock(root / ".trecexam" / "lock"):
             assert track.erag.score(metric="f1").complete
 
 
