@@ -21,9 +21,8 @@ from trecexam.grades.grading import Progress
 from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.rejected import lost_in_words
 from trecexam.inputs.track_graders import usable_folders
-from trecexam.outputs.grader_update import warm_up
+from trecexam.outputs.grader_update import Update, warm_up
 from trecexam.outputs.update import update
-from trecexam.outputs.updates import Update
 from trecexam.results.text import plural, shorten_list
 from trecexam.watching.events import Hints, Wake, watching
 from trecexam.watching.settle import Settler

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from trecexam.grades.grading import Progress
     from trecexam.grades.status import Status
     from trecexam.inputs.track_graders import MeasureLike, Measures
-    from trecexam.outputs.updates import Update
+    from trecexam.outputs.grader_update import Update
     from trecexam.results.frames import Library
     from trecexam.results.plots.paper import PaperFigure
     from trecexam.results.result import Tables
@@ -372,7 +372,7 @@ class Track:
         """
         from trecexam.features.leaderboard.differences import differences, has_runs
 
-        track = self._selected.of_measures(measures)
+        track = self._selected.of_measures(measures, official=official)
         graded = track.graded(lambda each: has_runs(each, baseline), bank_needed=not official)
         compared = differences(
             graded,
@@ -413,7 +413,8 @@ class Track:
         """
         from trecexam.features.exporting.exports import per_query
 
-        graded = self._selected.of_measures(measures).graded(bank_needed=not official)
+        track = self._selected.of_measures(measures, official=official)
+        graded = track.graded(bank_needed=not official)
         return per_query(graded, measures, official=official, runs=runs, library=library)
 
     def qrels(

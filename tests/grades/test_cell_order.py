@@ -16,7 +16,7 @@ from trecexam.graders import Answer, Cell
 from trecexam.graders.base import UngradedError
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import open_folder
-from trecexam.outputs.updates import Update
+from trecexam.outputs.grader_update import Update
 
 TRACK = "[track]\ndepth = 8\n"
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from trecexam.graders.base import Estimate
-    from trecexam.outputs.updates import Update
+    from trecexam.outputs.grader_update import Update
     from trecexam.track import Track
 
 

@@ -37,8 +37,8 @@ from trecexam.extensions.page.rendering import (
 )
 from trecexam.extensions.page.tabled import drawn
 from trecexam.features.override.overriding import seen_token, take
-from trecexam.results.excerpt import Excerpt
 from trecexam.results.table import Layout, Table
+from trecexam.results.view import Excerpt
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View
