@@ -14,8 +14,8 @@ import converters
 import trecexam
 from trecexam.cli.main import run
 from trecexam.folder import TrackFolder
-from trecexam.folder_roles import look_into
 from trecexam.inputs import run_columns
+from trecexam.scaffold import look_into
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 TRAIN = f"{HEADER}q1\td1\t2\n"

@@ -99,9 +99,8 @@ def init(track: Path, folder: Path | None, **options: Any) -> None:
     """Make the folder TRACK from your files, with a drop folder runs/ and a commented trecexam.toml."""
     # Imports pydantic, which --help must not load.
     from trecexam.folder import TrackFolder
-    from trecexam.folder_roles import LABELS, described
     from trecexam.inputs.sources import provenance_notes
-    from trecexam.scaffold import Sources, make_track
+    from trecexam.scaffold import LABELS, Sources, described, make_track
 
     if folder is not None and folder.is_file():
         if any(options.values()):
