@@ -10,7 +10,6 @@ import pytest
 from served import client_of, csrf_of
 from starlette.testclient import TestClient
 
-import trecexam
 from converters.bank import read_bank
 from trecexam.extensions.page import urls
 from trecexam.inputs.overrides import digest_of
@@ -69,13 +68,6 @@ def test_a_long_message_fits_into_a_cookie_that_browsers_accept(client: TestClie
         # RFC 6265, 6.1: browsers drop longer ones silently.
         assert max(len(cookie) for cookie in answer.headers.get_list("set-cookie")) <= 4096
         assert f"Added: {text[:200]}" in client.get(PAGE).text
-
-
-def test_findings_of_the_bank_checks_are_shown_on_the_page(client: TestClient, post: Post) -> None:
-    post(ADD, text="Query number q1", kind="question", who="Ann")
-    page = client.get(PAGE).text
-    assert "Check this item: a copy of the query." in page
-    assert '<p class="note bad">Check this item: a copy of the query</p>' in client.get(PAGE).text
 
 
 def test_of_two_concurrent_edits_of_an_item_the_second_is_a_conflict(
@@ -154,10 +146,3 @@ def test_a_bank_broken_in_the_meantime_is_reported(client: TestClient, post: Pos
     answer = post(EDIT, item="q1/1", text="x", who="Ann")
     assert answer.status_code == 422
     assert "bank.questions.jsonl:4" in answer.text
-
-
-def test_edits_from_the_page_and_from_python_are_the_same(post: Post, track: Path) -> None:
-    with trecexam.open_track(track) as opened:
-        opened.bank.edit_item("q1/2", "from Python?", who="Py")
-        post(EDIT, item="q1/3", text="from the page?", who="Ann")
-        assert {*opened.bank.edits("q1")} == {"q1/2", "q1/3"}

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from asked_of_track import counted, refused
 from starlette.testclient import TestClient
-from support import graded_track, make_small_track, write_run
+from support import graded_track, write_run
 from worker_thread import live_track
 
 import trecexam
-from trecexam.errors import TrecexamError
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.live import LiveTrack
-from trecexam.extensions.page.reader import Reader, Work
 
 
 @pytest.fixture
@@ -135,15 +130,6 @@ def test_writers_never_wait_for_readers(track: Path, client: TestClient) -> None
         db.close()
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_the_loaded_track_can_be_queried(track: Path, apart: bool) -> None:
-    with LiveTrack(track) if apart else live_track(track) as live:
-        assert live.wait_for(lambda one: one.view is not None)
-        with pytest.raises(TrecexamError, match="so it is"):
-            live.call("rubric", refused)
-        assert live.call("rubric", counted, "q1") == 12
-
-
 def test_a_dead_reader_process_is_reported_and_pages_still_work(track: Path) -> None:
     with LiveTrack(track) as live:
         assert live.wait_for(lambda one: one.view is not None)
@@ -151,20 +137,6 @@ def test_a_dead_reader_process_is_reported_and_pages_still_work(track: Path) -> 
         assert live.wait_for(lambda one: bool(one.trouble))
         assert "start `trecexam serve` again" in live.trouble
         assert live.view is not None
-
-
-def test_a_file_being_written_is_ignored(live: LiveTrack, track: Path) -> None:
-    path = track / "runs" / "slow.run"
-    end = time.monotonic() + 2.5
-    while time.monotonic() < end:
-        with path.open("a") as file:
-            file.write(f"q1 Q0 q1-d01 1 {time.monotonic()} slow")
-        time.sleep(0.2)
-    assert live.view is not None
-    assert not live.view.rejected
-    os.truncate(path, 0)
-    write_run(path, {"q1": ["q1-d01"]})
-    assert live.wait_for(lambda one: one.view is not None and "slow" in one.view.runs, 15)
 
 
 def test_progress_is_shown_while_a_grader_works(tmp_path: Path) -> None:
@@ -197,17 +169,3 @@ def test_a_thousand_changes_during_a_read_cause_one_more_read(track: Path) -> No
         last = live._look()
         send(sent[0])
         assert last.wait(20)
-
-
-def test_grading_progress_arrives_no_later_than_its_state(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track")
-    (root / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
-    (root / "grades.jsonl").write_text("")
-    said: list[object] = []
-    reader = Reader(root, said.append)
-    reader.look(now=True)
-    reader.close()
-    kinds = [type(message).__name__ for message in said]
-    assert kinds.index("Work") < kinds.index("Loaded")
-    (progress,) = (message for message in said if isinstance(message, Work))
-    assert (progress.graded, progress.cells) == (0, 144)
