@@ -263,8 +263,9 @@ class Sources:
         given = {each.role for each in named}
         files = [self._within_options(each, given) if each.why != NAMED else each for each in files]
         refuse_two(files, self.folder)
-        seen = {each.path.absolute() for each in files}
-        return [*files, *(each for each in named if each.path.absolute() not in seen)]
+        # A file may be named for two roles.
+        seen = {(each.path.absolute(), each.role) for each in files}
+        return [*files, *(each for each in named if (each.path.absolute(), each.role) not in seen)]
 
     def _within_options(self, found: Found, given: Collection[str | None]) -> Found:
         """Leave out a file of the folder where an option says what has its role."""
