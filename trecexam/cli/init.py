@@ -211,10 +211,9 @@ def _say_judged_outside(root: Path) -> None:
     with suppress(trecexam.TrecexamError, ConversionError), trecexam.open_track(root) as track:
         outside, depth = track.files.judged_outside_pool(), track.folder.config.track.depth
         if outside:
-            are, them = ("is", "it, if it has") if outside == 1 else ("are", "those with")
+            passages = f"{plural(outside, 'judged passage')} {'is' if outside == 1 else 'are'}"
             _say(
-                f"{plural(outside, 'judged passage')} {are} outside of the runs' first {depth}; "
-                f"--pool-judged also grades {them} a text"
+                f"{passages} outside of the runs' first {depth}; --pool-judged also grades those with a text"
             )
 
 
