@@ -187,7 +187,7 @@ def test_anserinis_contents_have_their_title_already(tmp_path: Path) -> None:
 def test_a_packed_file_that_ends_early_gives_its_whole_lines_and_then_an_error(
     tmp_path: Path, pack: Any
 ) -> None:
-    rows = b"".join(b'{"docid": "d%d", "text": "%d"}\n' % (n, n**9) for n in range(4_000))
+    rows = b"".join(b'{"docid": "d%d", "text": "%d"}\n' % (n, n**9) for n in range(60_000))
     path = put(tmp_path, pack(rows)[:-5_000], "passages")
     passages = read_passages(path)
     assert next(passages) == Passage("d0", "0")

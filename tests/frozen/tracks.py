@@ -84,7 +84,6 @@ def demo(of: Recorder) -> None:
         "verify missing",
         "verify spurious",
         "judge-next --top 5",
-        "judge-next --grader support --budget 5",
         "bank check",
         "config",
     ):
@@ -269,7 +268,6 @@ def rag(of: Recorder) -> None:
     of.says("correlate", umbrela, "--official-measure", "nDCG@10")
     of.says("agreement", umbrela)
     of.says("judge-next", umbrela, "--top", "5")
-    of.says("judge-next", main, "--grader", "support", "--budget", "6")
     header, *lines = [
         line.split("\t") for line in (main / "out" / "support" / "support.tsv").read_text().splitlines()
     ]

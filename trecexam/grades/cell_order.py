@@ -68,8 +68,11 @@ def missing_rows(
             if sheet.doc_ids[row] not in chosen_ids:
                 continue
             text = sheet.texts[row]
-            new = [column for column in of_row.tolist() if (text, digests[column]) not in queued]
-            queued.update((text, digests[column]) for column in new)
+            new = []
+            for column in of_row.tolist():
+                if (cell := (text, digests[column])) not in queued:
+                    queued.add(cell)
+                    new.append(column)
             if new:
                 yield MissingRow(sheet, row, new)
 
