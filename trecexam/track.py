@@ -170,11 +170,9 @@ class Track:
         """
         from trecexam.outputs.update import update
 
-        selected = self._selected
         with track_lock(self.folder.lock_path):
-            return update(
-                selected.loaders, progress, stop, only=selected.grader, doing=doing, regrade=regrade
-            )
+            loaders, only = self._selected.loaders, self._selected.grader
+            return update(loaders, progress, stop, only=only, doing=doing, regrade=regrade)
 
     def estimate(self, *, retry_errors: bool = False) -> Estimate:
         """Return what `update` would grade: cells and, with a server, calls, tokens and money; asks nobody.

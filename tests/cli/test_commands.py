@@ -145,6 +145,18 @@ def test_reading_commands_change_nothing(graded: Path, capsys: pytest.CaptureFix
     assert state() == before
 
 
+def test_settings_that_change_no_value_are_not_in_the_manifest_and_change_no_output(graded: Path) -> None:
+    manifests = []
+    for more in ("", '\n[watch]\nsettle = 9.0\n[cells]\norder = "bank"\n[generator]\nname = "openai"\n'):
+        with (graded / "trecexam.toml").open("a") as settings:
+            settings.write(more)
+        assert run(["watch", str(graded), "--once"]) == 0
+        manifests.append(json.loads((graded / "out" / "manifest.json").read_text()))
+    before, after = manifests
+    assert before["config"] == after["config"]
+    assert before["outputs"] == after["outputs"]
+
+
 def test_watch_once_exits_1_if_a_file_was_rejected_even_when_nothing_is_new(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

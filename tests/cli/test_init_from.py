@@ -14,8 +14,8 @@ import converters
 import trecexam
 from trecexam.cli.main import run
 from trecexam.folder import TrackFolder
-from trecexam.folder_roles import look_into
 from trecexam.inputs import run_columns
+from trecexam.scaffold import look_into
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 TRAIN = f"{HEADER}q1\td1\t2\n"
@@ -85,6 +85,12 @@ def test_two_files_of_one_role_are_named_and_nothing_is_made(
     assert "left out qrels/test.tsv: --qrels is given" in lines
     assert "took qrels/train.tsv as qrels: an option names it" in lines
     assert Path("track/qrels.txt").read_text() == TRAIN
+    # One file may have two roles: as judgments, and as recorded grades.
+    (folder / "qrels" / "test.tsv").unlink()
+    assert run(["init", "both", "--from", "beir", "--queries", "beir/queries.jsonl", *(
+        word for option in ("--qrels", "--recorded") for word in (option, "beir/qrels/train.tsv")
+    )]) == 0  # fmt: skip
+    assert Path("both/qrels.txt").read_text() == Path("both/train.tsv").read_text() == TRAIN
 
 
 def test_pipes_devices_and_dead_links_are_left_out_by_name(

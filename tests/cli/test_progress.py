@@ -84,21 +84,6 @@ def test_no_time_is_named_before_a_pace_is_known_and_none_when_all_is_done(
     assert lines() == ["grading: 5 of 10 cells", "grading: 10 of 10 cells"]
 
 
-def test_each_grader_and_each_stage_has_a_pace_of_its_own(
-    clock: Clock, lines: Callable[[], list[str]]
-) -> None:
-    with bars.progress() as show:
-        for grader, what, seconds in (("nuggets", "", 10), ("support", "", 20), ("support", "prompts", 30)):
-            for done in (0, 1):
-                clock.now += seconds
-                show(Progress(done, 3, grader, what))
-    assert lines()[1::2] == [
-        "grading (nuggets): 1 of 3 cells, about 20 s left",
-        "grading (support): 1 of 3 cells, about 40 s left",
-        "grading (support): 1 of 3 prompts, about 60 s left",
-    ]
-
-
 def test_answers_that_arrive_together_do_not_move_the_time_left(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

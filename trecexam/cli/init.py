@@ -99,9 +99,8 @@ def init(track: Path, folder: Path | None, **options: Any) -> None:
     """Make the folder TRACK from your files, with a drop folder runs/ and a commented trecexam.toml."""
     # Imports pydantic, which --help must not load.
     from trecexam.folder import TrackFolder
-    from trecexam.folder_roles import LABELS, described
     from trecexam.inputs.sources import provenance_notes
-    from trecexam.scaffold import Sources, make_track
+    from trecexam.scaffold import LABELS, Sources, described, make_track
 
     if folder is not None and folder.is_file():
         if any(options.values()):
@@ -212,10 +211,9 @@ def _say_judged_outside(root: Path) -> None:
     with suppress(trecexam.TrecexamError, ConversionError), trecexam.open_track(root) as track:
         outside, depth = track.files.judged_outside_pool(), track.folder.config.track.depth
         if outside:
-            are, them = ("is", "it, if it has") if outside == 1 else ("are", "those with")
+            passages = f"{plural(outside, 'judged passage')} {'is' if outside == 1 else 'are'}"
             _say(
-                f"{plural(outside, 'judged passage')} {are} outside of the runs' first {depth}; "
-                f"--pool-judged also grades {them} a text"
+                f"{passages} outside of the runs' first {depth}; --pool-judged also grades those with a text"
             )
 
 

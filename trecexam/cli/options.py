@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-import converters
 from trecexam.errors import TrecexamError
+from trecexam.files.stamps import sniffed
 
 if TYPE_CHECKING:
     from trecexam.features.fill.rules import RuleName
@@ -164,30 +164,17 @@ def refuse_inputs(output: Path, values: Iterable[object]) -> None:
     Raises:
         TrecexamError: it is one.
     """
-    for value in values:
-        for path in value if isinstance(value, tuple) else (value,):
-            if isinstance(path, Path) and output.is_file() and _reads(path, output):
-                raise TrecexamError("is an input of this command; name another file", path=output)
-
-
-def _reads(path: Path, output: Path) -> bool:
-    """Return True where a command that is given this file or folder reads the output."""
-    if path.is_file():
-        return output.samefile(path)
+    paths = [path for value in values for path in (value if isinstance(value, tuple) else (value,))]
+    if not output.is_file():
+        return
     # Imports pydantic, and all formats.
-    from trecexam.config import CONFIG_NAME
     from trecexam.inputs.protected import input_files
 
-    # A track's own files are refused as such.
-    if (path / CONFIG_NAME).is_file() or not any(
-        file.is_file() and output.samefile(file) for file in input_files(path)
-    ):
-        return False
-    try:
-        converters.sniff(output)
-    except converters.ConversionError:
-        return False
-    return True
+    for path in paths:
+        if not isinstance(path, Path) or (path.is_dir() and sniffed(output) is None):
+            continue
+        if any(file.is_file() and output.samefile(file) for file in input_files(path)):
+            raise TrecexamError("is an input of this command; name another file", path=output)
 
 
 def output_path(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:

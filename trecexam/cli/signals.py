@@ -16,11 +16,12 @@ SAME = 0.3
 
 @contextlib.contextmanager
 def signals(
-    stop: Callable[[], object], finishing: Callable[[], str] = lambda: "what is in hand"
+    stop: Callable[[], object] = lambda: None, finishing: Callable[[], str] = lambda: "what is in hand"
 ) -> Iterator[list[int]]:
-    """Call `stop` on SIGINT and SIGTERM; a second signal ends all at once. Yield the signals caught.
+    """Yield the signals caught, SIGINT and SIGTERM; a second one ends all at once.
 
     Args:
+        stop: called at each signal.
         finishing: what is done before the command ends; the first signal prints it ("": prints nothing).
     """
     caught: list[int] = []

@@ -138,14 +138,10 @@ def _once(track: Track, *, regrade: bool) -> int:
 
 def update_once(track: Track, *, regrade: bool = False) -> tuple[Update, list[int]]:
     """Bring out/ up to date, and return what the update did and the signals that it caught."""
-    stopped: list[bool] = []
     stages = [""]
-    with (
-        bars.progress() as progress,
-        signals(lambda: stopped.append(True), lambda: stages[-1]) as caught,
-    ):
+    with bars.progress() as progress, signals(finishing=lambda: stages[-1]) as caught:
         update = track.update(
-            progress=progress, stop=lambda: bool(stopped), doing=stages.append, regrade=regrade
+            progress=progress, stop=lambda: bool(caught), doing=stages.append, regrade=regrade
         )
     return update, caught
 

@@ -51,10 +51,9 @@ def working(doing: str = "asking", what: str = "prompts") -> Iterator[Working]:
     # Imports numpy.
     from trecexam.grades.grading import Progress
 
-    stopped: list[bool] = []
-    with bars.progress(doing, what) as progress, signals(lambda: stopped.append(True)) as caught:
+    with bars.progress(doing, what) as progress, signals() as caught:
         progress(Progress(0, 0, loading=f"the {what}"))
-        yield Working(progress, bars.steps(progress), lambda: bool(stopped), caught)
+        yield Working(progress, bars.steps(progress), lambda: bool(caught), caught)
 
 
 def ask(
