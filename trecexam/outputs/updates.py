@@ -8,8 +8,8 @@ from pathlib import Path
 
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
-from trecexam.grades.rejected import merge_rejected
 from trecexam.grades.sheets import Counts
+from trecexam.inputs.inputs import merge_rejected
 from trecexam.outputs.history import MovedRun
 from trecexam.results.notes import each_once, of_grader
 

@@ -15,7 +15,7 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import count_missing
 from trecexam.grades.official import no_overlap, track_judgments
 from trecexam.grades.open_track import GraderView
-from trecexam.grades.rejected import rejected_notes
+from trecexam.inputs.inputs import rejected_notes
 from trecexam.inputs.official import Official, read_official
 from trecexam.inputs.sources import LEARNED_IDENTITY, provenance_beside, sources_beside, written_by
 from trecexam.results.notes import CHANGES, LOST, METHOD, Note
