@@ -35,9 +35,9 @@ for name, examples in (("trecexam", 20), ("thorough", 100)):
     )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "trecexam"))
 
-#: The files of each of these folders share expensive fixtures: a track of TREC DL 2019, models, a Ray
+#: The files of each of these folders share expensive fixtures: a track of TREC DL 2019, a Ray
 #: cluster. Two Ray clusters on one machine disturb each other.
-TOGETHER = ("tests/dl19/", "tests/graders/language/", "tests/extensions/cluster/")
+TOGETHER = ("tests/dl19/", "tests/extensions/cluster/")
 #: The slowest tests begin first, so that no process is left alone with them at the end.
 LONGEST = (
     *TOGETHER,

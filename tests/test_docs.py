@@ -31,7 +31,7 @@ from trecexam.cli.main import run
 from trecexam.graders.prompts import load_prompt
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "examples").glob("*.md"))]
-#: Their commands run in tests/test_played_pages.py.
+#: Their commands run in tests/test_reference_pages.py.
 PLAYED = [ROOT / name for name in played_pages.PAGES]
 #: External, or run by other means: the two scripts are run by CI and test_demo.
 NOT_RUN = ("bash ", "pip ", "trec_eval ", "ndeval ", "eval ", "python -m pip ")

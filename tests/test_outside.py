@@ -77,7 +77,7 @@ def test_the_full_run_repeats_each_file_that_uses_external_data_without_it() -> 
     found = {
         str(path.relative_to(ROOT)) for path, source in sources.items() if re.search(pattern, source, re.M)
     }
-    assert "tests/dl19/test_line.py" in users
+    assert "tests/dl19/test_agreement.py" in users
     assert users <= found
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
 import click
 import ir_measures
 import pytest
+from played_pages import DL19, PAGES, play
 from rag_track import make_demo_with_two_graders
 from support import ROOT
 
+import converters
 import trecexam
 from trecexam.cli.main import cli
 from trecexam.config.track_config import config_class
@@ -103,3 +106,43 @@ def test_a_measure_without_a_short_description_is_described_by_its_docstring_or_
     pretty = type("Pretty", (ir_measures.measures.Measure,), {"NAME": "P", "PRETTY_NAME": "Pretty one"})
     bare = type("Bare", (ir_measures.measures.Measure,), {"NAME": "Bare"})
     assert [*map(reference.description, (documented, pretty, bare))] == ["A.", "Pretty one", "Bare"]
+
+
+# Each format in examples/formats.md says how it is recognised, and is, by an example.
+
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_each_format_says_how_it_is_recognised() -> None:
+    assert all(known.told_by for known in converters.formats())
+
+
+def test_each_format_is_recognised_by_its_example_or_by_a_file_of_the_fuzz_corpus(tmp_path: Path) -> None:
+    files = sorted((ROOT / "tests" / "fuzz" / "corpus").iterdir())
+    for known in converters.formats():
+        example = tmp_path / f"{known.name}{known.extensions[0] if known.extensions else ''}"
+        example.write_text(known.example.replace("<TAB>", "\t") + "\n")
+        files.append(example)
+    recognised: set[str] = set()
+    for path in files:
+        with suppress(converters.ConversionError):
+            recognised.add(converters.sniff(path))
+    named = {
+        known.name for known in converters.formats() if known.told_by.startswith("accepted where it is named")
+    }
+    assert {known.name for known in converters.formats()} - named <= recognised
+
+
+# Terminal sessions in the docs show the output of the commands.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_shows_the_output_of_its_commands(name: str, tmp_path: Path) -> None:
+    """If this fails: python tests/helpers/played_pages.py"""
+    if "dl19" in name and not DL19.is_dir():
+        pytest.skip("shared/dl19 is not here")
+    page = (ROOT / name).read_text()
+    assert page.count("\n$ trecexam ") >= 6
+    assert play(name, tmp_path) == page

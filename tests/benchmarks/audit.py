@@ -1,8 +1,8 @@
-"""Planted problems that `trecexam audit` finds, and its rate of false alarms.
+"""Planted problems that `trecexam audit` finds, and its false alarms; prints results/audit.md's tables.
 
     PYTHONPATH=tests/helpers python tests/benchmarks/audit.py [CASES]
 
-writes tests/benchmarks/results/audit.md.
+The page says what is planted, tests/helpers/audit_cases.py how.
 """
 
 from __future__ import annotations
@@ -22,27 +22,6 @@ from trecexam.extensions.audit.ranking import neighbours, ranking
 from trecexam.scores.columns import UNJUDGED
 
 Make = Callable[[np.random.Generator], Case]
-RESULTS = Path(__file__).parent / "results/audit.md"
-HEAD = """# What an audit finds: planted findings, and clean cases
-
-Made by `python tests/benchmarks/audit.py`, {cases} simulated cases each. Recall counts planted findings: the
-kind, and which run, team or thresholds. An alarm is a finding of weight 2 or 3. A clean case has a judge with
-the same thresholds and independent noise: 5 to 30% of relevant labels one lower, as many others one higher.
-
-What is planted (`tests/helpers/audit_cases.py` has all of it): a team whose own passages were not judged, and
-up to 5% of all judgments lost at random besides, where runs with 10% or more of their first ten lost are to
-be found; scales moved by one label; half of the queries judged laxly; a label never given; one label more for
-a quarter of the first ten passages of a run, of a team, or of the judge's own ranking (for half of them on DL
-2019, which has 21 queries); a run that lost its first three ranks; a judge to whom these are worthless.
-
-The second table has the cases "not pooled" of the first: bounds of ranks without the lost judgments, against
-ranks by all of them. Open ranks are those between best and worst rank, in the mean of runs with 10% or more
-unjudged passages, and of others. Bounds cannot know of lost judgments of passages that no run has in its
-first ten.
-
-| data | planted | cases | planted findings | found | recall |
-|---|---|---:|---:|---:|---:|
-"""
 
 
 def planted(section: str, make: Make, cases: int) -> tuple[int, int]:
@@ -85,6 +64,7 @@ def inside(choice: Choice, cases: int, folder: Path) -> tuple[int, int, float, f
 def lines(cases: int) -> Iterable[str]:
     """The rows of both tables."""
     everywhere = ("dl19", *COLLECTIONS)
+    yield "| data | planted | cases | planted findings | found | recall |\n|---|---|---:|---:|---:|---:|"
     with tempfile.TemporaryDirectory() as folder:
         plans: list[tuple[str, str, str, Make]] = [
             ("dl19", "not pooled", "pool", lambda random: unpooled(random, Path(folder))),
@@ -125,7 +105,5 @@ def lines(cases: int) -> Iterable[str]:
 
 
 if __name__ == "__main__":
-    cases = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    rows = list(lines(cases))
-    head = HEAD.format(cases=cases)
-    RESULTS.write_text(head + "\n".join(rows) + "\n", encoding="utf-8")
+    for line in lines(int(sys.argv[1]) if len(sys.argv) > 1 else 200):
+        print(line, flush=True)

@@ -4,7 +4,7 @@
     python tests/benchmarks/embedding_elsewhere.py ../shared WORK
 
 Reads `collections/` and `dl19/` in the first folder; tracks are made in WORK, or reused if they are there:
-encoding takes about ten minutes on two idle cores. Writes results/embedding-elsewhere.md.
+encoding takes about ten minutes on two idle cores. Prints the tables of results/embedding-elsewhere.md.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import platform
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -33,7 +32,6 @@ from trecexam.grades.open_track import OpenTrack
 from trecexam.scores.encoder_likeness import agreement, runs_like_encoder
 from trecexam.scores.rank_correlation.tau import tau_b_columns
 
-RESULTS = Path(__file__).parent / "results" / "embedding-elsewhere.md"
 COLLECTIONS = ("cranfield", "vaswani", "cisi")
 DL19 = "dl19"
 DEPTH, DRAWS = 20, 500
@@ -41,21 +39,19 @@ DEPTH, DRAWS = 20, 500
 SIZES = (10, 20, 30)
 TEAM = "minilm"
 BM25 = "bm25base_p"
-INTRODUCTION = """# The `embedding` grader on other collections
-
-Made by `python tests/benchmarks/embedding_elsewhere.py ../shared WORK`. Cranfield, Vaswani and CISI (60 queries, 37 runs of 11 teams and complete judgments each) have no
-test bank: the query is its own one question. Pool: the first 20 ranks. The grader is all-MiniLM-L6-v2 of the extra `offline`, with the default cut points, which were fitted
-on DL 2019, the last row (ten questions a query; judged 2 or better is relevant there, 1 or better elsewhere). Three runs of each collection, of the team `minilm`, use the same encoder.
-
-**In short**: on DL 2019 the grader orders runs nearly as people do, elsewhere much less, above all among the best runs. Runs of its own encoder gain 8 of 37 ranks on Cranfield, 2 on Vaswani and none on
-CISI, where people put these three first, too. Runs of other kinds gain and lose as much, but the other teams' runs do not gain on the whole. The caution named every run whose last step is the encoder,
-some of the fusions, and nothing else; but which passages it compares (up to three places apart in the encoder's order; 1, 2, 5, 8 and 19 were tried) was chosen on Cranfield, CISI and DL 2019.
-"""
+#: The head of each table.
+HEADS = {
+    "tau": ("collection", "measure", "tau", "95% interval", "tau of the best ten", "kappa"),
+    "shift": ("collection", "measure", "`minilm`", "`rrf_minilm_bm25`", "`bm25_rerank_minilm`", "mean of the three",
+              "next team", "mean of the 34 others", "most of the others"),
+    "caution": ("collection", "median run", "deviation", "highest other run", "runs of the encoder", "named"),
+    "drawn": ("collection", "runs", "false alarms", "found"),
+}  # fmt: skip
 
 
 def main(shared: Path, work: Path) -> None:
     work.mkdir(exist_ok=True)
-    parts = {name: [] for name in ("tau", "shift", "caution", "drawn")}  # type: dict[str, list[str]]
+    parts: dict[str, list[str]] = {name: [] for name in HEADS}
     for name in (*COLLECTIONS, DL19):
         root = work / name
         if not root.exists():
@@ -76,29 +72,8 @@ def main(shared: Path, work: Path) -> None:
             )
             parts["caution"] += caution_rows(loaded, name, of_team, own)
             parts["drawn"] += drawn_rows(loaded, name, of_team, own)
-        print(name, flush=True)
-    RESULTS.write_text(
-        f"{INTRODUCTION}\nMade on {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, with other work beside it.\n"
-        "\n## Agreement with people\n\n"
-        "Kendall's tau of the grader's leaderboard with that of the judgments, by the same measure on both sides, with its 95% interval; tau among the ten runs that are best by the judgments;\n"
-        "Cohen's kappa of passages, rated 4 or better against judged relevant.\n\n"
-        "| collection | measure | tau | 95% interval | tau of the best ten | kappa |\n|---|---|---:|---:|---:|---:|\n"
-        + "".join(parts["tau"])
-        + "\n## Runs of the grader's own encoder\n\n"
-        "By how many ranks of 37 a run stands higher by the grader than by people; below 0: lower.\n\n"
-        "| collection | measure | `minilm` | `rrf_minilm_bm25` | `bm25_rerank_minilm` | mean of the three | next team | mean of the 34 others | most of the others |\n"
-        "|---|---|---:|---:|---:|---:|---|---:|---|\n"
-        + "".join(parts["shift"])
-        + "\n## The leaderboard's caution\n\n"
-        "The leaderboard names runs that have passages of nearly the same cosine in the encoder's order (from -1 to 1, mean over queries) far more often than the median run: in units of the\n"
-        "scaled median absolute deviation, Student's t, Holm over runs, alpha 0.001. On DL 2019 no run is of this encoder; five were made with it, of the passages in the pool: ordered by their cosine\n"
-        "with the query (`cosine`), the first 20 of the best run and of a BM25 run in that order (`rerank_`), and both fused with it by reciprocal ranks (`rrf_`).\n\n"
-        "| collection | median run | deviation | highest other run | runs of the encoder | named |\n|---|---:|---:|---|---|---|\n"
-        + "".join(parts["caution"])
-        + "\n"
-        + f"Of {DRAWS} draws of so many runs: how often a run is named that is not of the encoder, when none of the encoder is among them; and how often one of the encoder's is, alone among the others.\n\n"
-        "| collection | runs | false alarms | found |\n|---|---:|---:|---|\n" + "".join(parts["drawn"])
-    )
+    for name, head in HEADS.items():
+        print(f"\n| {' | '.join(head)} |\n{'|---' * len(head)}|\n{''.join(parts[name])}", end="")
 
 
 def lay_out(source: Path, root: Path, name: str) -> None:

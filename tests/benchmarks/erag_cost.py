@@ -1,28 +1,19 @@
-"""Cost of eRAG with one document per prompt, compared with all k documents in one prompt.
+"""Cost of eRAG with a document per prompt and with all k in one: prints the tables of results/erag.md.
 
-python tests/benchmarks/erag_cost.py [--tokens 400] [--out FILE.md]
+    python tests/benchmarks/erag_cost.py [--tokens 400]
 
-The claim of Salemi and Zamani (SIGIR 2024, section 3): for l tokens of output and k documents of d tokens,
-attention costs l*k*d^2 document by document, and l*k^2*d^2 for all of them together. The model is a Llama
-with random weights: cost does not depend on their values. Both variants generate equally many tokens per
-answer, with a cache of keys and values; eRAG generates k answers. Seconds are CPU time of one core, which
-other load changes little.
-
-Each variant and kind of attention runs in a separate process with increasing k. The figure is the peak
-resident memory of that process above the memory with its model loaded.
+The page says what is measured. Each way and kind of attention runs in its own process, with increasing k.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import platform
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 KS = (1, 2, 5, 10, 20)
@@ -82,62 +73,25 @@ def child(way: str, attention: str, tokens: int) -> list[Cost]:
     return [Cost(*row) for row in json.loads(done.stdout)]
 
 
-def page(tokens: int) -> str:
-    """The figures as Markdown."""
-    import torch
-
-    pairs = [(way, attention) for attention in ATTENTIONS for way in WAYS]
-    found = {pair: child(*pair, tokens) for pair in pairs}
-    lines = [
-        "# What eRAG costs: a document at a time, or all k together",
-        "",
-        f"One core of {platform.machine()}, torch {torch.__version__}. Made by",
-        f"`python tests/benchmarks/erag_cost.py --tokens {tokens}`.",
-        "",
-        f"One query; documents of {tokens} tokens; {ANSWER} tokens an answer. A Llama of 4 layers, 128 wide,",
-        "4 heads, float32, random weights, keys and values cached. Memory is the process's peak above that",
-        "with the model loaded. By the claim, attention takes k times the work where all are together. The",
-        "other layers' work is the same both ways.",
-    ]
-    for attention, says in zip(
-        ATTENTIONS,
-        (
-            "all of the attention matrix in memory, as the claim counts it",
-            "fused, the matrix never whole: what current models run with",
-        ),
-        strict=True,
-    ):
-        each, together = (found[way, attention] for way in WAYS)
-        lines += [
-            "",
-            f"## `{attention}`: {says}",
-            "",
-            "| k | seconds, each by itself | seconds, all together | ratio | MB, each | MB, all | ratio |",
-            "|---|---|---|---|---|---|---|",
-        ]
-        lines += (
-            f"| {one.k} | {one.seconds:.2f} | {all_.seconds:.2f} | {all_.seconds / one.seconds:.1f} "
-            f"| {one.megabytes:.0f} | {all_.megabytes:.0f} | {all_.megabytes / max(1, one.megabytes):.0f} |"
-            for one, all_ in zip(each, together, strict=True)
-        )
-    return "\n".join(lines) + "\n"
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tokens", type=int, default=400)
     parser.add_argument("--only", nargs=2, metavar=("WAY", "ATTENTION"))
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.only:
         print(json.dumps(list(measured(*options.only, options.tokens))))
         return
-    text = page(options.tokens)
-    if options.out:
-        options.out.write_text(text)
-    print(text)
+    for attention in ATTENTIONS:
+        each, together = (child(way, attention, options.tokens) for way in WAYS)
+        print(f"\n## `{attention}`\n")
+        print("| k | seconds, each by itself | seconds, all together | ratio | MB, each | MB, all | ratio |")
+        print("|---" * 7 + "|")
+        for one, all_ in zip(each, together, strict=True):
+            ratios = all_.seconds / one.seconds, all_.megabytes / max(1, one.megabytes)
+            print(
+                f"| {one.k} | {one.seconds:.2f} | {all_.seconds:.2f} | {ratios[0]:.1f} "
+                f"| {one.megabytes:.0f} | {all_.megabytes:.0f} | {ratios[1]:.0f} |"
+            )
 
 
 if __name__ == "__main__":

@@ -1,20 +1,17 @@
 # ruff: noqa: E501
-"""How well item response models recover the parameters of simulated matrices. Writes results/irt.md.
+"""How well item response models recover the parameters of simulated matrices: prints the tables of results/irt.md.
 
     python tests/benchmarks/irt_recovery.py [TRACK of dl19]
 
-Not a test: it takes some ten minutes, and its figures say how far estimates can be trusted, not whether the code
-is right (tests/extensions/exams/irt does). Without TRACK the section on TREC DL 2019 stays as it is.
+The page says what the columns are. Takes some ten minutes. The figures say how far estimates can be trusted, not
+whether the code is right (tests/extensions/exams/irt does).
 """
 
 from __future__ import annotations
 
-import os
-import platform
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from scipy.optimize import minimize
@@ -28,60 +25,10 @@ from trecexam.extensions.exams.irt.fitting import Fit, fit
 from trecexam.extensions.exams.irt.model import probability
 from trecexam.extensions.exams.irt.settings import Settings
 
-RESULTS = Path(__file__).parent / "results" / "irt.md"
 SIZES = ((20, 100), (60, 200), (120, 400), (200, 200))
 SEEDS = 20
-NEWLINE = "\n"
-DL19 = "## TREC DL 2019"
 #: scipy's own limit, which the released code leaves as it is. A numerical gradient takes one of them a parameter.
 EVALUATIONS = 15_000
-INTRODUCTION = """# Item response models: how far estimates can be trusted
-
-Matrices are drawn from a model and fitted with it. Abilities and difficulties are standard normal (1PL, 2PL),
-a is log-normal (0, 0.4); the 3PL's items are uniform within the published bounds. Means over 20 seeds a size.
-Made by `python tests/benchmarks/irt_recovery.py TRACK`.
-
-- *r* and *RMSE*: Pearson's correlation of estimates with the truth, and the root of their mean square error.
-- *95% of theta*: how many of the intervals that `exam fit` prints hold the truth.
-- *curvature*: how many would hold it if they were made of the curvature alone, as they were before; *width*: of
-  the printed intervals, by that of those (median).
-- *95% of a, b, c*: the same of the estimate and 1.96 of the standard errors in `items.tsv`, which are of the
-  curvature alone, of the parameters that have one; no interval is printed of them.
-- *likelihood*: the log-likelihood reached, above that of the true parameters. *seconds*: with other work beside it.
-
-Joint estimates are stretched, or with priors shifted, by more than their curvature says: each item has up to three
-numbers of its own, and those do not grow exact as questions are added (Neyman & Scott, Econometrica 16, 1948),
-only as examinees are. So the intervals of abilities are not made of the curvature. They reach from the estimate
-to the farther end of the 95% of the abilities' marginal posterior, in which every item is integrated out over its
-bounds under weak priors (`trecexam/extensions/exams/irt/estimation/marginal.py`).
-"""
-THREE = """Three ways to the same model, the published 3PL, side by side. *Published*: the released code's objective,
-start and bounds in scipy's L-BFGS-B with numerical gradients, which ends after 15,000 evaluations: one a parameter
-a step, so 46, 22, 11 and 18 steps. (Played through with exact gradients and as few steps; it has no intervals.) *ML* is
-`--no-priors`: the same objective to its maximum. *Priors* is the default.
-
-That the published code stops early does what priors do: abilities are not yet stretched as far as the maximum of
-the likelihood has them, and c has hardly left its start, which is nearer to the truth than what few examinees tell
-of it. Priors do it on purpose. By correlation the two are alike from 120 examinees on, and both better than ML; c and
-(of 200 x 200) abilities are a little nearer to the truth in the published code, all else is with priors.
-"""
-OTHERS = """Without priors the scale is held at mean 0 (and deviation 1), and the truth is put on it. With few
-examinees an item's a is hardly known: read a row's r of a before you drop an item for its a. Abilities are known
-far better, as each rests on all items. Without priors the 2PL finds items that discriminate too well where
-examinees are few (RMSE of a): maximum likelihood fits the noise.
-"""
-LIKELIHOOD = """## The maximum
-
-On the matrices of tests/extensions/exams/irt/test_fitting.py the likelihood reached is nowhere below that of a slow
-reference (SLSQP with numerical derivatives). On 60 matrices of 8 to 30 x 5 to 20, from the published start, SLSQP was
-better by 1e-4 twice, TNC four times (by up to 0.1), plain L-BFGS-B never, and worse by up to 0.32.
-The likelihood has several maxima: on 40 such matrices, the best of eight random starts was better six times without
-priors (3PL: by up to 0.21, 2PL: 0.76), and never with priors.
-
-Without priors the scale of the 1PL and 2PL is held at mean 0 (and deviation 1). Where bounds are reached (all got
-a question right, a = 4) that costs likelihood which another scale would have within the same bounds: up to 0.3 in
-the 1PL and 3.7 in the 2PL, on matrices of 8 x 10 to 100 x 80. On the scale that is held nothing better was found.
-"""
 Estimates = dict[str, np.ndarray]
 #: Parameter -> truth, estimate, standard error.
 Recovered = dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -222,85 +169,50 @@ def hierarchical(priors: bool) -> str:
     )
 
 
-def components() -> str:
-    rows = [hierarchical(priors) for priors in (False, True)]
-    print(*rows, sep=NEWLINE, flush=True)
-    return f"""\
-60 examinees x 700 questions, three components with 14 levels, 3PL as published, {SEEDS} seeds. *stretch*: the slope of
-the levels' abilities over the true ones.
-
-| how | r of levels | stretch | RMSE of levels | 95% of levels | curvature | 95% of theta | seconds |
-|---|---|---|---|---|---|---|---|
-{NEWLINE.join(rows)}"""
+def components() -> None:
+    print(
+        "\n| how | r of levels | stretch | RMSE of levels | 95% of levels | curvature | 95% of theta | seconds |"
+    )
+    print("|---" * 8 + "|", *map(hierarchical, (False, True)), sep="\n", flush=True)
 
 
-def official(track: str) -> str:
-    """The sections on a track of dl19."""
+def official(track: str) -> None:
+    """The tables of a track of dl19."""
     import trecexam
 
     with trecexam.open_track(track) as opened:
         fitted = opened.exam.fit()
     taus = {(ours, theirs): one.kendall_tau.value for ours, theirs, one in fitted.official}
-    names = list(dict.fromkeys(theirs for _, theirs in taus))
-    lines = ["| official | tau of abilities | tau of the share of items covered |", "|---|---|---|"]
-    lines += [f"| {name} | {taus['theta', name]:.3f} | {taus['accuracy', name]:.3f} |" for name in names]
+    print("\n| official | tau of abilities | tau of the share of items covered |\n|---|---|---|")
+    for name in dict.fromkeys(theirs for _, theirs in taus):
+        print(f"| {name} | {taus['theta', name]:.3f} | {taus['accuracy', name]:.3f} |")
     quality = fitted.tables["item_quality"].records()
-    told = [one for one in quality if one["share"] not in (0, 1)][:10]
-    items = ["| a | b | covered by | rest correlation | question |", "|---|---|---|---|---|"]
-    for one in told:
-        items.append(
+    shares = [one["share"] for one in quality]
+    print(f"\n{len(shares)} items: {shares.count(1)} covered by all runs, {shares.count(0)} by none")
+    print("\n| a | b | covered by | rest correlation | question |\n|---|---|---|---|---|")
+    for one in [one for one in quality if one["share"] not in (0, 1)][:10]:
+        print(
             f"| {one['a']:.2f} | {one['b']:.2f} | {one['share']:.0%} | {one['rest_correlation']:.2f} | "
             f"{one['text']} ({one['query_id']}) |"
         )
-    shares = [one["share"] for one in quality]
-    return f"""\
-{DL19}: the bank as an exam of 37 runs
-
-`trecexam exam fit TRACK` with default settings: 2PL with priors. A run has an item right where one of its
-first 20 passages is rated 4 or 5 by FLAN-T5-large.
-
-{NEWLINE.join(lines)}
-
-Of {len(shares)} items {shares.count(1)} are covered by all runs, {shares.count(0)} by none. One run covers 15% of the items, the
-others 60 to 74%: abilities, which weigh items by how well they tell runs apart, see more of an order there than
-the share of items does.
-
-### The ten worst items
-
-Of those that some runs cover and others do not, the least discriminating:
-
-{NEWLINE.join(items)}
-"""
 
 
-def recovery(rows: Sequence[tuple[str, str]]) -> str:
-    head = (
-        "| model | examinees x questions | r of theta | RMSE of theta | 95% of theta | curvature | width | r of a | RMSE of a | r of b | "
+def recovery(models: Sequence[str], ways: Sequence[str]) -> None:
+    print(
+        "\n| model | examinees x questions | r of theta | RMSE of theta | 95% of theta | curvature | width | r of a | RMSE of a | r of b | "
         "RMSE of b | r of c | RMSE of c | 95% of a | 95% of b | 95% of c | likelihood | seconds |\n"
         + "|---" * 18
         + "|"
     )
-    lines = [head]
-    for model, how in rows:
-        for m, n in SIZES:
-            lines.append(row(model, how, m, n))
-            print(lines[-1], flush=True)
-    return NEWLINE.join(lines)
-
-
-def main() -> None:
-    parts = [
-        f"## The published model\n\n{THREE}\n{recovery([('3pl', how) for how in ('published', 'ml', 'priors')])}\n",
-        f"## Components\n\n{components()}\n",
-        f"## Without guessing\n\n{OTHERS}\n"
-        f"{recovery([(model, how) for model in ('1pl', '2pl') for how in ('ml', 'priors')])}\n",
-        LIKELIHOOD,
-    ]
-    before = RESULTS.read_text()
-    parts.append(official(sys.argv[1]) if len(sys.argv) > 1 else before[before.index(DL19) :])
-    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
-    RESULTS.write_text(f"{INTRODUCTION}\nMade on {machine}.\n\n" + "\n".join(parts))
+    for model in models:
+        for how in ways:
+            for m, n in SIZES:
+                print(row(model, how, m, n), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    recovery(("3pl",), ("published", "ml", "priors"))
+    components()
+    recovery(("1pl", "2pl"), ("ml", "priors"))
+    if len(sys.argv) > 1:
+        official(sys.argv[1])

@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""How early a leaderboard is right if the most useful cells are graded first. Writes results/useful-cells.md.
+"""How early a leaderboard is right if the most useful cells are graded first: prints the table of results/useful-cells.md.
 
     python tests/benchmarks/useful_cells.py TRACK
 
@@ -9,12 +9,9 @@ removed and added again in different orders. Some minutes, after encoding.
 
 from __future__ import annotations
 
-import os
-import platform
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,15 +26,8 @@ from trecexam.grades.grading import missing_cells
 from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.sheets import MISSING
 
-RESULTS = Path(__file__).parent / "results" / "useful-cells.md"
 MEASURES = ("P(rel=4)@20", "nDCG@20", "Cover(rel=4)@20")
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.6, 0.8, 1.0)
-INTRODUCTION = """# The most useful cells first: TREC DL 2019
-
-Made by `python tests/benchmarks/useful_cells.py TRACK` on `../shared/dl19`: 37 runs, 21 queries, {cells:,} cells with FLAN-T5-large's recorded ratings
-(81% are 0, 14% are 4, 1.5% are 5). The ratings are revealed in an order, and runs are ranked by what is there. One collection: what is
-small here may be chance.
-"""
 
 
 class RevealingGrader(Grader):
@@ -120,15 +110,9 @@ def taus(
     return cells
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(row) + " |" for row in (header, *rows)]
-    return "\n".join([lines[0], "|---" * len(header) + "|", *lines[1:]])
-
-
 def main(root: str) -> None:
     with OpenTrack(TrackFolder.open(root)) as loaders:
-        loader = loaders.first
-        full = loader.load()
+        full = loaders.first.load()
         blank = ungraded(full)
         orders = {
             "bank": revealed(missing_cells(blank), full),
@@ -136,17 +120,11 @@ def main(root: str) -> None:
             "useful, items by words": revealed(useful_cells(ungraded(full, "nothing")), full),
         }
         total = len(orders["bank"])
-        rows = [
-            [name, f"{len(order) / total:.0%}", *taus(blank, full, order, total)]
-            for name, order in orders.items()
-        ]
-        for row in rows:
-            print(row, flush=True)
-        text = INTRODUCTION.format(cells=full.counts.cells)
-        text += f"\n## Kendall's tau with the full leaderboard\n\nOf {', '.join(MEASURES)}, in this order, after a share of all cells. The second column is how many cells are asked for at all; behind it a row ends.\n\n"
-        text += table(["order", "asked", *(f"{share:.0%}" for share in SHARES)], rows)
-        text += f"\n\nMachine: {platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}, numpy {np.__version__}.\n"
-        RESULTS.write_text(text)
+        print("| " + " | ".join(["order", "asked", *(f"{share:.0%}" for share in SHARES)]) + " |")
+        print("|---" * (len(SHARES) + 2) + "|")
+        for name, order in orders.items():
+            row = [name, f"{len(order) / total:.0%}", *taus(blank, full, order, total)]
+            print("| " + " | ".join(row) + " |", flush=True)
 
 
 if __name__ == "__main__":

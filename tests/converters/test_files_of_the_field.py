@@ -27,10 +27,8 @@ from converters import ConversionError, Passage, Qrel, Query
 from converters.convert import converted
 from converters.lines import packing
 from converters.passages import read_passages
-from converters.rag_responses import read_responses
 
 CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus"
-PACKED = ("run.txt.bz2", "run.txt.xz", "run.txt.zst", "run.parquet")
 CASTORINI = {
     "query": {"text": "cats", "qid": 7},
     "candidates": [
@@ -125,14 +123,6 @@ def test_the_turns_of_a_conversation_are_queries(tmp_path: Path, content: Any) -
     assert list(converters.read(put(tmp_path, json.dumps(content)))) == [Query("31_1", "what is it")]
 
 
-def test_a_turn_without_a_response_loses_nothing_else(tmp_path: Path) -> None:
-    turns = [{"turn_id": "1_1", "responses": []}, {"turn_id": "1_2", "responses": [{"text": "You may."}]}]
-    errors: list[ConversionError] = []
-    path = put(tmp_path, json.dumps({"run_name": "r", "turns": turns}))
-    assert [each.query_id for each in read_responses(path, errors.append)] == ["1_2"]
-    assert [error.reason for error in errors] == ["turn '1_1' has no responses"]
-
-
 def test_a_run_with_texts_is_converted_to_queries_and_passages_and_no_other_run_is(tmp_path: Path) -> None:
     path = put(tmp_path, json.dumps(CASTORINI))
     assert list(converted(path, None, "queries")) == [Query("7", "cats")]
@@ -197,8 +187,8 @@ def test_anserinis_contents_have_their_title_already(tmp_path: Path) -> None:
 def test_a_packed_file_that_ends_early_gives_its_whole_lines_and_then_an_error(
     tmp_path: Path, pack: Any
 ) -> None:
-    rows = b"".join(b'{"docid": "d%d", "text": "%d"}\n' % (n, n**9) for n in range(20_000))
-    path = put(tmp_path, pack(rows)[:-10_000], "passages")
+    rows = b"".join(b'{"docid": "d%d", "text": "%d"}\n' % (n, n**9) for n in range(4_000))
+    path = put(tmp_path, pack(rows)[:-5_000], "passages")
     passages = read_passages(path)
     assert next(passages) == Passage("d0", "0")
     with pytest.raises(ConversionError, match="data ends early: the copy is incomplete"):
@@ -233,7 +223,7 @@ def test_ids_in_columns_of_bytes_are_text(tmp_path: Path) -> None:
 
 def test_any_damage_of_a_parquet_file_is_named(tmp_path: Path) -> None:
     whole = (CORPUS / "run.parquet").read_bytes()
-    for place in range(4, len(whole), 3):
+    for place in range(4, len(whole), 7):
         damaged = bytearray(whole)
         damaged[place] ^= 0x55
         for name in ("run", "passages"):

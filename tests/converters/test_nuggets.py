@@ -21,7 +21,7 @@ from trecexam.bank.model import Bank, item_digest
 
 def put(tmp_path: Path, *rows: Any) -> Path:
     path = tmp_path / "file.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
     return path
 
 
@@ -126,12 +126,6 @@ def test_a_nugget_with_duplicate_id_and_text_is_skipped_and_reported(
     assert "the first one counts (2 such lines)" in caplog.text
 
 
-def test_an_id_shared_by_two_texts_is_rejected(tmp_path: Path) -> None:
-    path = put(tmp_path, {"qid": "q", "nuggets": [{"id": 1, "text": "x"}, {"id": 1, "text": "y"}]})
-    with pytest.raises(ConversionError, match=r":1: item id '1' occurs twice"):
-        list(converters.read(path))
-
-
 def test_importance_does_not_change_the_prompts_of_a_grader() -> None:
     item = Item("q", "q/1", "a fact", "nugget")
     assert item_digest(item) == item_digest(item._replace(importance="vital"))
@@ -151,11 +145,9 @@ def test_a_query_without_nuggets_does_not_stop_the_others(tmp_path: Path) -> Non
     ("row", "reason"),
     [
         ({"nuggets": [{"text": "x"}]}, 'no "query_id" or "qid" or "topic_id"'),
-        ({"qid": "q", "nuggets": None}, "query 'q' has no nuggets"),
         ({"qid": "q", "nuggets": ["x"]}, "a nugget of query 'q' is not a JSON object"),
         ({"qid": "q", "nuggets": [{"importance": "vital"}]}, "a nugget of query 'q' has no text"),
         ({"qid": "q", "nuggets": [{"text": "x", "importance": "high"}]}, "neither vital nor okay: 'high'"),
-        ({"qid": "q", "nuggets": [{"text": "x", "importance": 1}]}, "neither vital nor okay: '1'"),
         (
             {"query_id": "q", "items": [{"nugget_text": "x", "importance": "so so"}]},
             "neither vital nor okay: 'so so'",
@@ -265,11 +257,6 @@ def test_importance_survives_writing_and_reading_a_bank(
     assert sorted(converters.read(tmp_path / "again")) == sorted(items)
 
 
-def test_an_unknown_importance_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="importance of item 'i' is neither vital nor okay: 'high'"):
-        converters.write([Item("q", "i", "x", importance="high")], tmp_path / "x", "bank")
-
-
 keys = [
     "qid",
     "query",
@@ -292,3 +279,91 @@ row = st.fixed_dictionaries(
     {"qid": values, "nuggets": st.lists(nugget | values, max_size=3) | values},
     optional=dict.fromkeys(("query", "docid", "run_id", "answer_text", "model"), values),
 )
+
+
+# Research rubrics: criteria with weights, some of them negative.
+
+
+RUBRICS = [{"criterion": "Names it.", "weight": 5}, {"criterion": "Gets it wrong.", "weight": -2.5}]
+LINE = {"qid": "q1", "query": "what is it", "rubrics": RUBRICS}
+
+
+def test_criteria_are_items_with_their_weights(tmp_path: Path) -> None:
+    path = put(tmp_path, LINE, {"qid": 2, "rubrics": [{"id": "r", "criterion": "x", "weight": 1}]})
+    assert converters.sniff(path) == "bank"
+    items = list(converters.read(path))
+    assert items == [
+        Item("q1", made_id("q1", "Names it."), "Names it.", "nugget", weight=5.0),
+        Item("q1", made_id("q1", "Gets it wrong."), "Gets it wrong.", "nugget", weight=-2.5),
+        Item("2", "r", "x", "nugget", weight=1.0),
+    ]
+    assert list(read_bank_queries(path)) == [converters.Query("q1", "what is it")]
+    # The prompt has no weight: it stays the same when the weight changes.
+    assert item_digest(items[0]) == item_digest(items[0]._replace(weight=None))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"query_id": "q", "items": [{"nugget_text": "x", "weight": -2}]},
+        {"query_id": "q", "nugget": "x", "weight": -2},
+        {"qid": "q", "nuggets": [{"text": "x", "weight": -2}]},
+        {"qid": "q", "rubrics": [{"criterion": "x", "weight": -2}]},
+    ],
+    ids=["list", "line", "nuggets", "rubrics"],
+)
+def test_every_form_of_bank_may_have_weights(tmp_path: Path, row: dict[str, Any]) -> None:
+    (item,) = converters.read(put(tmp_path, row))
+    assert item.weight == -2.0
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (
+            '{"criterion": "x"}',
+            "a rubric of query 'q' has no weight: write \"weight\": a number that is not 0",
+        ),
+        ('{"criterion": "x", "weight": 0}', "the weight of a rubric of query 'q' is 0: take it out"),
+        ('{"criterion": "x", "weight": "5"}', "the weight of a rubric of query 'q' is not a number: '5'"),
+        ('{"criterion": "x", "weight": true}', "is not a number: True"),
+        ('{"criterion": "x", "weight": NaN}', "not valid JSON"),
+        ('{"criterion": "x", "weight": 1e999}', ""),
+        ('{"criterion": "x", "weight": 1e10}', "is 10000000000.0: at most 1,000,000,000"),
+        ('{"weight": 1}', "a rubric of query 'q' has no text"),
+        ('"x"', "a rubric of query 'q' is not a JSON object"),
+    ],
+)
+def test_an_invalid_weight_is_a_one_line_error_with_its_position(
+    tmp_path: Path, entry: str, reason: str
+) -> None:
+    path = put(tmp_path, LINE, f'{{"qid": "q", "rubrics": [{entry}]}}')
+    with pytest.raises(ConversionError) as raised:
+        list(converters.read(path, "bank"))
+    assert str(raised.value).startswith(f"{path}:2: ")
+    assert reason in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_lines_without_rubrics_are_reported(tmp_path: Path) -> None:
+    for row, reason in (
+        ({"qid": "q", "rubrics": []}, "query 'q' has no rubrics"),
+        ({"rubrics": RUBRICS}, 'no "query_id" or "qid" or "topic_id"'),
+    ):
+        with pytest.raises(ConversionError, match=reason):
+            list(converters.read(put(tmp_path, row), "bank"))
+
+
+weights = st.floats(-1e9, 1e9).filter(bool) | st.integers(-10, 10).filter(bool)
+
+
+@given(st.lists(st.tuples(st.text(min_size=1).filter(str.strip), weights), min_size=1, max_size=8))
+def test_all_criteria_are_read_back_including_two_with_the_same_text(
+    tmp_path: Path, drawn: list[tuple[str, float]]
+) -> None:
+    listed = [{"criterion": text, "weight": weight} for text, weight in drawn]
+    items = list(converters.read(put(tmp_path, {"qid": "q", "rubrics": listed}), "bank"))
+    assert [(item.text, item.weight) for item in items] == drawn
+    assert len({item.item_id for item in items}) == len(items)
+    converters.write(items, tmp_path / "bank", "bank")
+    assert list(converters.read(tmp_path / "bank", "bank")) == items

@@ -16,6 +16,7 @@ from converters import Citation, ConversionError, Response, Sentence
 from converters.convert import converted
 from converters.rag_responses import read_responses
 from converters.segment import passage_id, response_passages, response_ranking, segments
+from converters.support_labels import SupportLabel, read_support_labels
 
 RAG24 = {
     "run_id": "sys", "topic_id": "2024-1", "topic": "why?", "references": ["a#1", "b/2:3"],
@@ -268,11 +269,22 @@ def test_real_responses_of_trec_rag_2024_are_read() -> None:
     assert sum(len(response_passages(r)) for r in found) == 396
 
 
-def test_a_response_over_its_track_limits_is_accepted_with_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    long = {**RAG24, "topic_id": "2024-2", "answer": [{"text": "word " * 401, "citations": []}]}
-    many = {**RAG24, "topic_id": "2024-3", "references": [f"d{n}" for n in range(21)]}
-    assert len(list(read_responses(put(tmp_path, RAG24, long, many)))) == 3
-    (record,) = caplog.records
-    assert record.getMessage().endswith("mysys.jsonl:2: 401 words, TREC RAG takes 400 (2 such lines)")
+# Tables of support labels.
+
+
+def read(path: Path) -> tuple[list[SupportLabel], list[ConversionError]]:
+    errors: list[ConversionError] = []
+    return list(read_support_labels(path, errors.append)), errors
+
+
+def test_labels_are_read_by_column_name(tmp_path: Path) -> None:
+    path = tmp_path / "labels.tsv"
+    path.write_text(
+        "label\twho\tdoc_id\tsentence\tquery_id\trun\nfull_support\tA\td 1\t2\tq\tr\nuncited\tA\t\t3\tq\tr\n"
+        "no_support\tA\t\t4\tq\tr\n"
+    )
+    labels, errors = read(path)
+    assert labels == [SupportLabel(2, "r", "q", 2, "d 1", 2)]
+    assert [(error.line, error.reason) for error in errors] == [
+        (4, "'no_support' has no passage: doc_id is empty")
+    ]

@@ -83,6 +83,12 @@ class Recorder:
         self.steps.append(step)
         return value
 
+    def each(self, track: Path, *lines: str) -> None:
+        """`says` of each command line, without the track in it."""
+        for line in lines:
+            name, *words = line.split()
+            self.says(name, track, *words)
+
     def does(self, *words: str | Path) -> None:
         """The same without --json."""
         self.says(*words, json=False)

@@ -61,36 +61,36 @@ def demo(of: Recorder) -> None:
     make_demo_with_two_graders(track)
     of.does("watch", track, "--once")
     of.made()
-    for words in (
-        ["status"],
-        ["leaderboard", "--grader", "rubric"],
-        ["leaderboard", "--grader", "support"],
-        ["leaderboard", "--groups"],
-        ["leaderboard", "--pairs", "--test", "randomisation"],
-        ["leaderboard", "--baseline", "bm25"],
-        ["leaderboard", "--official"],
-        ["correlate", "--grader", "rubric"],
-        ["correlate", "--grader", "rubric", "--thresholds"],
-        ["correlate", "--per-query", "-m", "nDCG@10"],
-        ["agreement"],
-        ["agreement", "--min-rating", "3", "--min-relevant", "2"],
-        ["compare-graders", "--recorded", track / "grades.jsonl.gz"],
-        ["holes"],
-        ["holes", "--by", "query", "--depth", "5"],
-        ["simulate", "removal", "--repeats", "2"],
-        ["simulate", "runs", "--by", "condensed"],
-        ["verify", "grading", "--top", "5"],
-        ["verify", "grid", "-q", "q01"],
-        ["verify", "missing"],
-        ["verify", "spurious"],
-        ["judge-next", "--top", "5"],
-        ["judge-next", "--grader", "support", "--budget", "5"],
-        ["bank", "check"],
-        ["config"],
+    for line in (
+        "status",
+        "leaderboard --grader rubric",
+        "leaderboard --grader support",
+        "leaderboard --groups",
+        "leaderboard --pairs --test randomisation",
+        "leaderboard --baseline bm25",
+        "leaderboard --official",
+        "correlate --grader rubric",
+        "correlate --grader rubric --thresholds",
+        "correlate --per-query -m nDCG@10",
+        "agreement",
+        "agreement --min-rating 3 --min-relevant 2",
+        f"compare-graders --recorded {track / 'grades.jsonl.gz'}",
+        "holes",
+        "holes --by query --depth 5",
+        "simulate removal --repeats 2",
+        "simulate runs --by condensed",
+        "verify grading --top 5",
+        "verify grid -q q01",
+        "verify missing",
+        "verify spurious",
+        "judge-next --top 5",
+        "judge-next --grader support --budget 5",
+        "bank check",
+        "config",
     ):
-        line: list[str | Path] = [*words]
-        line.insert(2 if words[0] in {"simulate", "verify", "bank"} else 1, track)
-        of.says(*line, json=words != ["config"])
+        words = line.split()
+        words.insert(2 if words[0] in {"simulate", "verify", "bank"} else 1, str(track))
+        of.says(*words, json=line != "config")
     (of.root / "exported").mkdir()
     for words in (
         ["qrels"],
@@ -109,13 +109,7 @@ def demo(of: Recorder) -> None:
     _people(of, track, person)
     of.does("watch", track, "--once")
     of.made()
-    for words in (
-        ["status"],
-        ["leaderboard"],
-        ["agreement"],
-        ["override", "--list"],
-    ):
-        of.says(words[0], track, *words[1:])
+    of.each(track, "status", "leaderboard", "agreement", "override --list")
     # Settings that take outputs away: nothing of before may stay.
     before = (track / "trecexam.toml").read_text()
     (track / "trecexam.toml").write_text(
@@ -145,19 +139,15 @@ def _people(of: Recorder, track: Path, person: tuple[str, ...]) -> None:
     ]
     for at, label in ((0, "no"), (3, "partial")):
         row = dict(zip(header, lines[at], strict=True))
-        sentence = (
-            "--query",
-            row["query_id"],
-            "--doc",
-            row["doc_id"],
-            "--grader",
-            "support",
-            "--item",
-            f"{row['run']}:{row['sentence']}",
-        )
-        of.does("override", track, *sentence, "--rating", label, *person)
+        of.does("override", track, *_sentence(row), "--rating", label, *person)
     of.does("override", track, *passage, "--withdraw", *person)
     of.does("override", track, *passage, "--rating", "3", "--who", "bob", "--why", "looked again")
+
+
+def _sentence(row: dict[str, str]) -> list[str]:
+    """The options that name a sentence with its citation."""
+    item = f"{row['run']}:{row['sentence']}"
+    return f"--query {row['query_id']} --doc {row['doc_id']} --grader support --item {item}".split()
 
 
 @track
@@ -190,29 +180,21 @@ def recorded(of: Recorder) -> None:
     of.write("official_leaderboard.json", '{"a": 1, "b": 2, "c": 3, "d": 4}')
     of.does("watch", of.track, "--once")
     of.made()
-    both = ("--recorded", of.track / "other.jsonl", "--recorded", of.track / "grades.jsonl")
-    for words in (
-        ["status"],
-        ["leaderboard"],
-        [
-            "leaderboard",
-            "-m",
-            "Cover(rel=4,partial=2)@5",
-            "-m",
-            "nCover(rel=3)@5",
-            "-m",
-            "alpha_nDCG@5",
-        ],
-        ["correlate"],
-        ["correlate", "--official-measure", "official_leaderboard"],
-        ["agreement"],
-        ["compare-graders", "--recorded", of.track / "other.jsonl"],
-        ["compare-graders", *both, "--between", "graders"],
-        ["compare-graders", *both, "--between", "items"],
-        ["holes"],
-        ["judge-next"],
-    ):
-        of.says(words[0], of.track, *words[1:])
+    other, grades = of.track / "other.jsonl", of.track / "grades.jsonl"
+    of.each(
+        of.track,
+        "status",
+        "leaderboard",
+        "leaderboard -m Cover(rel=4,partial=2)@5 -m nCover(rel=3)@5 -m alpha_nDCG@5",
+        "correlate",
+        "correlate --official-measure official_leaderboard",
+        "agreement",
+        f"compare-graders --recorded {other}",
+        f"compare-graders --recorded {other} --recorded {grades} --between graders",
+        f"compare-graders --recorded {other} --recorded {grades} --between items",
+        "holes",
+        "judge-next",
+    )
     # Another policy for what is missing, and it back: values move, and come back.
     settings = (of.track / "trecexam.toml").read_text()
     for policy in ("skip", "zero"):
@@ -254,14 +236,7 @@ def embedding(of: Recorder) -> None:
     )
     of.does("watch", of.track, "--once")
     of.made()
-    for words in (
-        ["status"],
-        ["leaderboard"],
-        ["leaderboard", "-m", "support:SupportF1"],
-        ["correlate"],
-        ["agreement"],
-    ):
-        of.says(words[0], of.track, *words[1:])
+    of.each(of.track, "status", "leaderboard", "leaderboard -m support:SupportF1", "correlate", "agreement")
     of.again()
 
 
@@ -278,16 +253,7 @@ def rag(of: Recorder) -> None:
     model = ("--grader", "openai", "--model", "tiny", "--base-url", url)
     names = ("queries.tsv", "passages.jsonl", "bank.nuggets.jsonl", "runs")
     files = [word for name in names for word in (f"--{name.partition('.')[0]}", main / name)]
-    of.does(
-        "init",
-        umbrela,
-        *files,
-        "--qrels",
-        main / "people.qrels",
-        *model,
-        "--prompt",
-        "UMBRELA",
-    )
+    of.does("init", umbrela, *files, "--qrels", main / "people.qrels", *model, "--prompt", "UMBRELA")
     made = umbrela / "trecexam.toml"
     made.write_text(made.read_text().replace("[track]\n", '[track]\npool = "citations"\n'))
     of.does("init", rubric, *files, *model)
@@ -309,41 +275,12 @@ def rag(of: Recorder) -> None:
     ]
     rows = [dict(zip(header, line, strict=True)) for line in lines if line[3]]
     for row, label in zip(rows[::4], ("partial", "full", "no"), strict=False):
-        place = (
-            "--query",
-            row["query_id"],
-            "--doc",
-            row["doc_id"],
-            "--grader",
-            "support",
-            "--item",
-            f"{row['run']}:{row['sentence']}",
-        )
-        of.does("override", main, *place, "--rating", label, "--who", "ann", "--why", "x")
-    of.does(
-        "override",
-        main,
-        "--query",
-        "q1",
-        "--doc",
-        "full/q1",
-        "--item",
-        "q1/n0",
-        "--rating",
-        "5",
-        "--who",
-        "ann",
-        "--why",
-        "y",
-    )
+        of.does("override", main, *_sentence(row), "--rating", label, "--who", "ann", "--why", "x")
+    item = "--query q1 --doc full/q1 --item q1/n0 --rating 5 --who ann --why y"
+    of.does("override", main, *item.split())
     of.does("watch", main, "--once")
     of.made()
-    for words in (
-        ["leaderboard"],
-        ["override", "--list"],
-        ["status"],
-    ):
-        of.says(words[0], main, *words[1:])
+    of.each(main, "leaderboard", "override --list", "status")
     # A response changes and a system goes: only what is new is asked, what is old goes from out/.
     changed = material.responses("full")
     changed[0]["answer"][0]["text"] += " It was so."
@@ -374,12 +311,7 @@ def nuggets(of: Recorder) -> None:
     of.says("bank", "check", of.track)
     of.does("watch", of.track, "--once")
     of.made()
-    for words in (
-        ["status"],
-        ["leaderboard"],
-        ["leaderboard", "-m", "strict_vital_score", "-m", "strict_all_score"],
-    ):
-        of.says(words[0], of.track, *words[1:])
+    of.each(of.track, "status", "leaderboard", "leaderboard -m strict_vital_score -m strict_all_score")
     bank = of.track / "bank.nuggets.jsonl"
     bank.write_text(bank.read_text().replace("fact of", "the fact of", 1))
     of.does("watch", of.track, "--once")
@@ -420,25 +352,10 @@ def erag(of: Recorder) -> None:
     of.says("erag", of.track, "--estimate")
     of.does("watch", of.track, "--once")
     of.made()
-    for words in (["status"], ["leaderboard"]):
-        of.says(words[0], of.track, *words[1:])
+    of.each(of.track, "status", "leaderboard")
     of.says("erag", of.track, "-o", of.root / "erag")
-    of.says(
-        "erag",
-        of.track,
-        "--metric",
-        "em",
-        "-m",
-        "P@5",
-        "-m",
-        "AP",
-        "-m",
-        "nDCG@5",
-        "-m",
-        "Success@5",
-        "-o",
-        of.root / "em",
-    )
+    measures = ["-m", "P@5", "-m", "AP", "-m", "nDCG@5", "-m", "Success@5"]
+    of.says("erag", of.track, "--metric", "em", *measures, "-o", of.root / "em")
     of.says(
         "erag", of.track, "--labels", "contains-answer", "-m", "P@5", "-m", "AP", "-o", of.root / "contains"
     )
@@ -488,8 +405,7 @@ def ragval(of: Recorder) -> None:
     of.says("ragval", "judge", of.track, "--estimate")
     of.does("ragval", "judge", of.track)
     of.made()
-    for words in (["status"], ["leaderboard"]):
-        of.says(words[0], of.track, *words[1:])
+    of.each(of.track, "status", "leaderboard")
     of.says("ragval", "report", of.track / "out" / "ragval" / "judged.jsonl")
     of.again()
 
@@ -500,7 +416,7 @@ def exam(of: Recorder) -> None:
     url = of.server(material.answering)
     rows, asks = [], ("What", "Which", "How", "Why")
     for n in range(12):
-        choices = [f"right answer {n} of pumps", *(f"wrong {word} {n}" for word in ("salt", "iron", "olive"))]
+        choices = (f"right answer {n} of pumps", *(f"wrong {word} {n}" for word in ("salt", "iron", "olive")))
         rows.append(
             {
                 "question_id": f"x{n}",
@@ -517,48 +433,18 @@ def exam(of: Recorder) -> None:
     source = of.track / "exam.jsonl"
     from trecexam.extensions.exams.exam_file import ExamQuestion
 
-    questions = [
-        ExamQuestion(
-            row["question_id"],
-            row["question"],
-            tuple(row["choices"]),
-            0,
-            row["doc_id"],
-            row["documentation"],
-            rest={},
-        )
-        for row in rows
-    ]
+    fields = ("question_id", "question", "choices", "correct_answer", "doc_id", "documentation")
+    questions = [ExamQuestion(*(row[name] for name in fields), rest={}) for row in rows]
     source.write_text("".join(json.dumps(question.row()) + "\n" for question in questions))
     kept, taken, fitted = of.root / "filtered", of.root / "taken", of.root / "fitted"
     of.says("exam", "filter", source, "-o", kept)
     for model in ("small", "middle", "large"):
         words = ("--model", model, "--base-url", url, "--retriever", "closed-book", "--retriever", "oracle")
         of.says("exam", "score", kept / "kept.jsonl", "-o", taken, *words)
-    of.says(
-        "exam",
-        "score",
-        kept / "kept.jsonl",
-        "-o",
-        taken,
-        "--model",
-        "large",
-        "--base-url",
-        url,
-        "--retriever",
-        "oracle",
-    )
-    of.says(
-        "exam",
-        "fit",
-        taken / "matrix.tsv",
-        "-o",
-        fitted,
-        "--components",
-        taken / "components.tsv",
-        "--groups",
-        kept / "groups.tsv",
-    )
+    large = ("--model", "large", "--base-url", url, "--retriever", "oracle")
+    of.says("exam", "score", kept / "kept.jsonl", "-o", taken, *large)
+    made_of = ("--components", taken / "components.tsv", "--groups", kept / "groups.tsv")
+    of.says("exam", "fit", taken / "matrix.tsv", "-o", fitted, *made_of)
     of.says(
         "exam", "improve", taken / "matrix.tsv", "-o", of.root / "better", "--steps", "1", "--drop", "0.25"
     )
@@ -646,8 +532,7 @@ def judging(of: Recorder) -> None:
     of.made(of.root / "judged")
     of.does("watch", of.track, "--once")
     of.made()
-    for words in (["status"], ["leaderboard"], ["agreement"], ["holes"], ["override", "--list"]):
-        of.says(words[0], of.track, *words[1:])
+    of.each(of.track, "status", "leaderboard", "agreement", "holes", "override --list")
     of.again()
 
 

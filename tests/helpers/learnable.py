@@ -60,23 +60,8 @@ def make_learnable(
     Args:
         hidden: one in this many is not judged.
     """
-    root.mkdir(parents=True)
     rng = np.random.default_rng(5)
     names = [f"q{at}" for at in range(queries)]
-    (root / "queries.tsv").write_text("".join(f"{q}\t{q}a {q}b {q}c\n" for q in names))
-    (root / "bank.questions.jsonl").write_text(
-        "".join(
-            json.dumps(
-                {
-                    "query_id": q,
-                    "query_text": f"{q}a",
-                    "questions": [{"question_id": f"{q}/1", "question_text": f"what of {q}a and {q}b"}],
-                }
-            )
-            + "\n"
-            for q in names
-        )
-    )
     passages, qrels, rankings = [], [], {name: [] for name in runs}
     for q in names:
         ids = [f"{q}-d{at:02}" for at in range(docs)]
@@ -93,13 +78,42 @@ def make_learnable(
             rankings[name] += [
                 f"{q} Q0 {ids[at]} {rank} {99 - rank} {name}\n" for rank, at in enumerate(order[:12], 1)
             ]
-    (root / "passages.jsonl").write_text("".join(json.dumps(row) + "\n" for row in passages))
+    asked = {q: (f"{q}a", f"what of {q}a and {q}b") for q in names}
+    config = "[track]\ndepth = 12\n\n[scores]\nmin_relevant = 2\n"
+    return _written(root, asked, passages, qrels, rankings, config)
+
+
+def _written(
+    root: Path,
+    asked: Mapping[str, tuple[str, str]],
+    passages: Sequence[Mapping[str, str]],
+    qrels: Sequence[str],
+    rankings: Mapping[str, Sequence[str]],
+    config: str,
+) -> Path:
+    """Write a track.
+
+    Args:
+        asked: query_id -> the query's text in the bank, and its one question.
+        rankings: run -> its lines.
+    """
+    (root / "runs").mkdir(parents=True)
+    (root / "queries.tsv").write_text("".join(f"{q}\t{q}a {q}b {q}c\n" for q in asked))
+    bank = (
+        {
+            "query_id": q,
+            "query_text": text,
+            "questions": [{"question_id": f"{q}/1", "question_text": question}],
+        }
+        for q, (text, question) in asked.items()
+    )
+    for name, rows in (("bank.questions.jsonl", bank), ("passages.jsonl", passages)):
+        (root / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
     (root / "qrels.txt").write_text("".join(qrels))
     (root / "grades.jsonl").write_text("")
-    (root / "runs").mkdir()
-    for name, lines in rankings.items():
-        (root / "runs" / f"{name}.run").write_text("".join(lines))
-    (root / "trecexam.toml").write_text("[track]\ndepth = 12\n\n[scores]\nmin_relevant = 2\n")
+    for run, lines in rankings.items():
+        (root / "runs" / f"{run}.run").write_text("".join(lines))
+    (root / "trecexam.toml").write_text(config)
     return root
 
 
@@ -109,7 +123,6 @@ def make_misleading(root: Path) -> Path:
     In the less retrieved half, runs a to d have the similar passages, which are not relevant, and e to h the
     relevant ones. So labels learned from the first half rank the worse runs higher.
     """
-    root.mkdir(parents=True)
     near, far = "{q}a {q}b {q}c {doc}", "{doc} x{n} y{n} z{n}"
     passages, qrels, lines = [], [], {name: [] for name in "abcdefgh"}
     for number in range(12):
@@ -132,26 +145,8 @@ def make_misleading(root: Path) -> Path:
         for n, (name, alike) in enumerate(docs.items()):
             text = (near if alike else far).format(q=q, doc=f"{q}-{name}", n=n)
             passages.append({"docid": f"{q}-{name}", "text": text})
-    (root / "queries.tsv").write_text(
-        "".join(f"q{at:02}\tq{at:02}a q{at:02}b q{at:02}c\n" for at in range(12))
-    )
-    (root / "passages.jsonl").write_text("".join(json.dumps(row) + "\n" for row in passages))
-    (root / "qrels.txt").write_text("".join(qrels))
-    (root / "bank.questions.jsonl").write_text(
-        "".join(
-            json.dumps(
-                {"query_id": q, "query_text": q, "questions": [{"question_id": f"{q}/1", "question_text": q}]}
-            )
-            + "\n"
-            for q in (f"q{at:02}" for at in range(12))
-        )
-    )
-    (root / "grades.jsonl").write_text("")
-    (root / "runs").mkdir()
-    for run, ranked in lines.items():
-        (root / "runs" / f"{run}.run").write_text("".join(ranked))
-    (root / "trecexam.toml").write_text("[track]\ndepth = 12\n")
-    return root
+    asked = {f"q{at:02}": (f"q{at:02}", f"q{at:02}") for at in range(12)}
+    return _written(root, asked, passages, qrels, lines, "[track]\ndepth = 12\n")
 
 
 def most_retrieved_alone(root: Path, k: int) -> None:

@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,6 +63,10 @@ def served_apart(track: Path, *options: str) -> Iterator[tuple[subprocess.Popen[
             child.kill()
 
 
+#: What a person does in a turn: (browser, random numbers, reason, outcome).
+Turn = Callable[["_Browser", random.Random, str, Load], Awaitable[None]]
+
+
 async def rate(
     url: str,
     tokens: Mapping[str, str],
@@ -78,14 +82,14 @@ async def rate(
         pause: seconds between two ratings of a person, on average.
         mark: stands in each reason, so that those of two rounds differ.
     """
-    load = Load()
-    browsers = [_Browser(url) for _ in tokens]
-    await asyncio.gather(*(b.log_in(token) for b, token in zip(browsers, tokens.values(), strict=True)))
-    end = time.monotonic() + seconds
-    await asyncio.gather(
-        *(_person(b, name + mark, cells, end, pause, load) for b, name in zip(browsers, tokens, strict=True))
-    )
-    return load
+
+    async def turn(browser: _Browser, chance: random.Random, why: str, load: Load) -> None:
+        form = {**chance.choice(cells), "rating": str(chance.randrange(4)), "why": why, "csrf": browser.csrf}
+        headers, _ = await browser.timed(load.rating, "POST", "/override", form)
+        load.taken.append(why)
+        await browser.timed(load.next_page, "GET", headers["location"])
+
+    return await _all_together(url, tokens, lambda browser: turn, seconds, pause, mark)
 
 
 async def assess(
@@ -96,52 +100,56 @@ async def assess(
     Args:
         steps: of the track's scale. The reasons in `Load.taken` are notes.
     """
-    load = Load()
-    browsers = [_Browser(url) for _ in tokens]
-    await asyncio.gather(
-        *(b.log_in(token, home="/assess") for b, token in zip(browsers, tokens.values(), strict=True))
-    )
-    end = time.monotonic() + seconds
-    await asyncio.gather(
-        *(
-            _assessor(b, name + mark, steps, end, pause, load)
-            for b, name in zip(browsers, tokens, strict=True)
-        )
-    )
-    return load
 
+    def of(browser: _Browser) -> Turn:
+        known = [browser.home]
 
-async def _assessor(browser: _Browser, name: str, steps: int, end: float, pause: float, load: Load) -> None:
-    chance = random.Random(name)
-    await asyncio.sleep(chance.uniform(0, pause))
-    known = [browser.home]
-    address, number = browser.home, 0
-    try:
-        while time.monotonic() < end:
-            began = time.monotonic()
-            status, _, text = await browser.ask("GET", address)
-            load.next_page.append(time.monotonic() - began)
-            assert status == 200, status
+        async def turn(browser: _Browser, chance: random.Random, note: str, load: Load) -> None:
+            _, text = await browser.timed(load.next_page, "GET", browser.home)
             form = text.partition('id="rate-form">')[2].partition("</form>")[0]
             hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
             if not hidden:
                 # All is judged: start again from any of them.
-                address = chance.choice(known)
-                continue
-            known.append(address)
-            number += 1
-            note = f"{name}-{number}"
+                browser.home = chance.choice(known)
+                return
+            known.append(browser.home)
             fields = {**hidden, "item-1": str(chance.randrange(steps)), "note": note}
-            began = time.monotonic()
-            status, headers, _ = await browser.ask("POST", "/assess", fields)
-            load.rating.append(time.monotonic() - began)
-            assert status == 303, status
+            headers, _ = await browser.timed(load.rating, "POST", "/assess", fields)
             load.taken.append(note)
-            address = headers["location"]
-            await asyncio.sleep(chance.uniform(0.5, 1.5) * pause)
-    except (OSError, EOFError):
-        load.failed += 1
-    await browser.close()
+            browser.home = headers["location"]
+
+        return turn
+
+    return await _all_together(url, tokens, of, seconds, pause, mark, home="/assess")
+
+
+async def _all_together(
+    url: str,
+    tokens: Mapping[str, str],
+    turn_of: Callable[[_Browser], Turn],
+    seconds: float,
+    pause: float,
+    mark: str,
+    home: str = "/",
+) -> Load:
+    load, browsers = Load(), [_Browser(url) for _ in tokens]
+    await asyncio.gather(*(b.log_in(token, home) for b, token in zip(browsers, tokens.values(), strict=True)))
+    end = time.monotonic() + seconds
+
+    async def person(browser: _Browser, name: str) -> None:
+        chance, turn, number = random.Random(name), turn_of(browser), 0
+        await asyncio.sleep(chance.uniform(0, pause))
+        try:
+            while time.monotonic() < end:
+                number += 1
+                await turn(browser, chance, f"{name}-{number}", load)
+                await asyncio.sleep(chance.uniform(0.5, 1.5) * pause)
+        except (OSError, EOFError):
+            load.failed += 1
+        await browser.close()
+
+    await asyncio.gather(*(person(b, name + mark) for b, name in zip(browsers, tokens, strict=True)))
+    return load
 
 
 def plan_for_all(track: Path, people: Collection[str], cells: list[dict[str, str]], steps: int) -> None:
@@ -152,33 +160,6 @@ def plan_for_all(track: Path, people: Collection[str], cells: list[dict[str, str
     pairs = dict.fromkeys((cell["query"], cell["doc"]) for cell in cells)
     plan = JudgingPlan(tuple(PlannedTask(person, *pair) for person in people for pair in pairs))
     write_plan(TrackFolder.open(track), plan)
-
-
-async def _person(
-    browser: _Browser, name: str, cells: list[dict[str, str]], end: float, pause: float, load: Load
-) -> None:
-    chance = random.Random(name)
-    await asyncio.sleep(chance.uniform(0, pause))
-    number = 0
-    while time.monotonic() < end:
-        number += 1
-        why = f"{name}-{number}"
-        form = {**chance.choice(cells), "rating": str(chance.randrange(4)), "why": why, "csrf": browser.csrf}
-        try:
-            began = time.monotonic()
-            status, headers, _ = await browser.ask("POST", "/override", form)
-            load.rating.append(time.monotonic() - began)
-            assert status == 303, status
-            load.taken.append(why)
-            began = time.monotonic()
-            status, _, _ = await browser.ask("GET", headers["location"])
-            load.next_page.append(time.monotonic() - began)
-            assert status == 200, status
-        except (OSError, EOFError):
-            load.failed += 1
-            break
-        await asyncio.sleep(chance.uniform(0.5, 1.5) * pause)
-    await browser.close()
 
 
 def cells_of(queries: int) -> list[dict[str, str]]:
@@ -260,6 +241,16 @@ class _Browser:
         self._cookie = next(iter(re.findall(r"(?i)set-cookie: (trecexam-\d+=[^;]*)", head)), self._cookie)
         text = (await reader.readexactly(int(headers["content-length"]))).decode()
         return int(first.split()[1]), headers, text
+
+    async def timed(
+        self, taken: list[float], method: str, path: str, form: Mapping[str, str] | None = None
+    ) -> tuple[dict[str, str], str]:
+        """Headers and text of a request that must succeed; its seconds are added to `taken`."""
+        began = time.monotonic()
+        status, headers, text = await self.ask(method, path, form)
+        taken.append(time.monotonic() - began)
+        assert status == (303 if form else 200), status
+        return headers, text
 
     async def close(self) -> None:
         if self._streams is not None:

@@ -20,7 +20,7 @@ from scipy import stats
 from support import Terminal
 
 from trecexam.cli.main import run
-from trecexam.extensions.audit.audit import SECTIONS, audit, write_page
+from trecexam.extensions.audit.audit import SECTIONS, audit
 from trecexam.extensions.audit.choices import Choice, choices, labels_of, main_values, values
 from trecexam.extensions.audit.pool import dealt_p, open_ranks
 from trecexam.extensions.audit.ranking import ranking, smallest_difference
@@ -275,15 +275,6 @@ def test_the_command_shows_findings_and_writes_the_page(desk: Desk, capsys: Capt
     assert all(f'id="{name}-section"' in page.read_text() for name in ("findings", *SECTIONS))
 
 
-def test_skipped_queries_are_counted(desk: Desk, capsys: Capture) -> None:
-    path = desk.folder / "runs" / "run0.run"
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(line for line in lines if not line.startswith("q0 ")))
-    assert run(desk.words("people")) == 0
-    note = "'run0': skipped up to 1 query; a skipped query scores 0"
-    assert note in capsys.readouterr().err.splitlines()
-
-
 def test_a_single_set_of_judgments_is_audited_and_skipped_checks_are_listed(
     desk: Desk, capsys: Capture, on_terminal: Terminal
 ) -> None:
@@ -314,39 +305,6 @@ def test_differing_runs_and_queries_are_intersected_with_a_note(desk: Desk, caps
     ):
         assert part in "\n".join(told["notes"])
     assert told["pool (judge)"] == whole.tables["pool (judge)"].records()
-
-
-def test_a_copy_of_a_run_counts_with_a_note(desk: Desk, capsys: Capture) -> None:
-    copy = desk.folder / "copy.run"
-    copy.write_bytes((desk.folder / "runs" / "run3.run").read_bytes())
-    assert run([*desk.words("people"), "--runs", str(copy), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["n_runs"] == 9
-    assert [note for note in told["notes"] if "same rankings" in note] == [
-        f"{copy}: the same rankings and scores as in {desk.folder / 'runs' / 'run3.run'}, and both count: "
-        "remove one if that is a slip"
-    ]
-
-
-@pytest.mark.parametrize(("n_runs", "n_queries"), [(1, 1), (2, 1), (3, 2), (8, 4)])
-def test_few_runs_and_few_queries_are_audited_too(desk: Desk, n_runs: int, n_queries: int) -> None:
-    for path, qrels in zip(desk.both, desk.qrels.values(), strict=True):
-        write(path, dict(list(qrels.items())[:n_queries]), "{} 0 {} {}")
-    runs = [desk.folder / "runs" / f"run{r}.run" for r in range(n_runs)]
-    for sides in (desk.both[:1], desk.both):
-        made = audit(read_inputs(sides, runs, judge_run=runs[0]))
-        write_page(made, desk.folder / "a.html", "desk")
-        assert (made.about["n_runs"], made.about["n_queries"]) == (n_runs, n_queries)
-        assert len(made.tables["pool" if len(sides) == 1 else "pool (judge)"]) == n_runs
-
-
-def test_sides_without_a_common_passage_and_of_one_name_are_audited(desk: Desk) -> None:
-    (desk.folder / "more").mkdir()
-    other = desk.folder / "more" / "people.qrels"
-    write(other, {"q1": {"x": 1}, "q2": {"d0": 0}}, "{} 0 {}x {}")
-    made = audit(read_inputs([desk.both[0], other], [desk.folder / "runs"]))
-    assert made.about["judgments"] == ["people (1)", "people (2)"]
-    assert "nothing in common" in {each.kind for each in made.alarms}
 
 
 def test_inputs_that_cannot_be_audited_are_rejected_with_the_reason(desk: Desk, capsys: Capture) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
 from autojudge_data import RUNS, TOPICS, auto_judge, lay_out_autojudge
@@ -21,8 +18,6 @@ from scripted_server import Exchange, Scripted, serving
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import ConfigError, TrecexamError
-from trecexam.extensions.autojudge.graded_track import lay_out
-from trecexam.extensions.autojudge.settings import Endpoint
 
 with with_nltk_data():
     pytest.importorskip("autojudge_base")
@@ -192,32 +187,6 @@ def test_an_unknown_setting_is_rejected_as_in_trecexam_toml(desk: Path) -> None:
         judge("out", "umbrela", "--set", "grader.concurency=2", status=1)
 
 
-@pytest.mark.parametrize(
-    ("setting", "section"),
-    [
-        ("grader=5", "grader"),
-        ("track=x", "track"),
-        ("graders.umbrela=2", "graders.umbrela"),
-    ],
-)
-def test_a_section_that_is_set_to_a_value_is_rejected_by_name(desk: Path, setting: str, section: str) -> None:
-    with pytest.raises(ConfigError, match=rf"`{section}` = .*: this is a section; give `{section}\.SETTING`"):
-        judge("out", "umbrela", "--set", setting, status=1)
-
-
-@pytest.mark.parametrize("run_id", [".hidden", "../up", "a" * 300, "naïve run"])
-def test_runs_of_any_name_are_judged(tmp_path: Path, run_id: str) -> None:
-    topics = [{"request_id": "q1", "title": "heat"}]
-    row = {
-        "metadata": {"run_id": run_id, "topic_id": "q1", "team_id": "t"},
-        "responses": [{"text": "Pumps move heat.", "citations": []}],
-        "references": [],
-    }
-    lay_out(tmp_path / "track", topics, {run_id: [row]}, {"uses_llm": False}, Endpoint("m", None))
-    with trecexam.open_track(tmp_path / "track") as track:
-        assert [unquote(name) for name in track.files.runs()] == [run_id]
-
-
 def test_a_topic_id_with_a_blank_is_reported_before_any_prompt_is_sent(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,17 +243,38 @@ def test_the_data_set_of_the_framework_is_judged_and_meta_evaluate_reads_the_res
     assert all(0.32 <= value <= 0.41 for value in means.values())
 
 
-@pytest.mark.slow
-def test_the_data_set_of_the_framework_is_judged_in_three_commands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+# `trecexam autojudge DIR`: the folder to submit.
+
+
+def test_the_folder_has_a_workflow_that_the_framework_reads(tmp_path: Path) -> None:
+    with with_nltk_data():
+        workflow = pytest.importorskip("autojudge_base.workflow")
+        folder = tmp_path / "myjudge"
+        assert run(["autojudge", str(folder)]) == 0
+        assert sorted(path.name for path in folder.iterdir()) == ["Dockerfile", "README.md", "workflow.yml"]
+        read = workflow.load_workflow(folder / "workflow.yml")
+        components = workflow.load_judge_from_workflow(read)
+    assert set(read.variants) == {"rubric", "nuggets", "umbrela", "support", "all", "offline"}
+    assert components.leaderboard_judge is components.nugget_creator is components.qrels_creator
+    for name, variant in read.variants.items():
+        chosen = (
+            set(read.settings["graders"]) if name == "all" else {"support" if name == "offline" else name}
+        )
+        assert set(variant["graders"]) == chosen
+
+
+def test_making_the_folder_twice_changes_nothing_and_never_replaces_other_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kiddie = outside("autojudge/kiddie")
-    pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
-    monkeypatch.chdir(tmp_path)
-    assert run(["init", "mytrack", "--rag", "--from", str(kiddie)]) == 0
-    assert run(["watch", "mytrack", "--once"]) == 0
-    capsys.readouterr()
-    assert run(["leaderboard", "mytrack"]) == 0
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out), delimiter="\t"))
-    assert len(rows) == 4
-    assert all(0.32 <= float(row["support:SupportF1"]) <= 0.41 for row in rows)
+    folder = tmp_path / "myjudge"
+    assert run(["autojudge", str(folder)]) == 0
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert run(["autojudge", str(folder)]) == 0
+    assert "nothing to do" in capsys.readouterr().err
+    (folder / "Dockerfile").unlink()
+    (folder / "workflow.yml").write_text("mine")
+    assert run(["autojudge", str(folder)]) == 2
+    assert "another file with this name exists" in capsys.readouterr().err
+    assert not (folder / "Dockerfile").exists()
+    assert (folder / "workflow.yml").read_text() == "mine"
+    assert (folder / "README.md").read_bytes() == before[folder / "README.md"]

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import math
+from itertools import permutations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from campaign import SCALE, campaign, to_rate
+from hypothesis import given
+from hypothesis import strategies as st
 
+from trecexam.extensions.campaign.alpha import alpha
 from trecexam.extensions.campaign.assessments import record_assessment
 from trecexam.features.override.overriding import take
 
@@ -67,3 +73,89 @@ def test_without_double_judgments_there_is_no_agreement(graded: Path) -> None:
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", 1, who="ada")
         found = track.judging.agreement()
         assert (found.rows, found.disagreements) == ((), ())
+
+
+#: Four observers and twelve units, from Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), D.
+OBSERVERS = [
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
+    [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
+]
+UNITS = [[value for value in unit if value is not None] for unit in zip(*OBSERVERS, strict=True)]
+
+
+def recounted(units: list[list[int]]) -> float:
+    """Alpha by its definition, with a loop over all pairs of ratings."""
+    units = [unit for unit in units if len(unit) > 1]
+    values = [value for unit in units for value in unit]
+    n = len(values)
+
+    def difference(c: int, k: int) -> float:
+        low, high = sorted((c, k))
+        between = sum(low <= value <= high for value in values)
+        return (between - (values.count(c) + values.count(k)) / 2) ** 2 if c != k else 0.0
+
+    observed = sum(difference(a, b) / (len(unit) - 1) for unit in units for a, b in permutations(unit, 2)) / (
+        n or 1
+    )
+    expected = sum(difference(a, b) for a, b in permutations(values, 2)) / (n * (n - 1) or 1)
+    return 1 - observed / expected if expected else math.nan
+
+
+def test_the_published_example_has_its_published_value() -> None:
+    assert alpha([UNITS], 6).value == pytest.approx(0.815, abs=0.0005)
+
+
+@given(st.lists(st.lists(st.lists(st.integers(0, 3), max_size=4), max_size=5), max_size=4))
+def test_alpha_equals_a_naive_count_over_all_pairs(topics: list[list[list[int]]]) -> None:
+    value = alpha(topics, 4).value
+    assert value == pytest.approx(recounted([unit for units in topics for unit in units]), nan_ok=True)
+
+
+@pytest.mark.slow
+def test_the_interval_resamples_topics_and_needs_at_least_five() -> None:
+    rng = np.random.default_rng(7)
+    # Alternating topics with and without agreement.
+    topics = [
+        [[a, a if agree else int(rng.integers(4))] for a in rng.integers(0, 4, 30).tolist()]
+        for agree in (True, False) * 5
+    ]
+    found = alpha(topics, 4)
+    assert alpha(topics, 4) == found
+    draws = [
+        alpha([[cell for at in rng.integers(0, 10, 10) for cell in topics[at]]], 4).value for _ in range(300)
+    ]
+    assert [found.low, found.high] == pytest.approx(np.percentile(draws, [2.5, 97.5]), abs=0.06)
+    # A topic without a cell of two ratings does not count.
+    assert math.isfinite(alpha([*topics[:5], [[1]]], 4).low)
+    few = alpha([*topics[:4], [[1]]], 4)
+    assert math.isfinite(few.value)
+    assert math.isnan(few.low)
+    assert math.isnan(few.high)
+
+
+def test_the_interval_has_its_nominal_coverage() -> None:
+    rng = np.random.default_rng(3)
+
+    def drawn(n_topics: int) -> list[list[list[int]]]:
+        topics = []
+        for _ in range(n_topics):
+            truth, care = rng.integers(0, 4, 12), rng.random()
+            topics.append(
+                [[int(t) if rng.random() < care else int(rng.integers(4)) for _ in range(2)] for t in truth]
+            )
+        return topics
+
+    truth = alpha(drawn(1500), 4).value
+    intervals = [alpha(drawn(30), 4) for _ in range(40)]
+    assert 0.82 < np.mean([each.low <= truth <= each.high for each in intervals]) <= 1
+
+
+@pytest.mark.parametrize("topics", [[], [[]], [[[1]]], [[[2, 2], [2, 2, 2]]]])
+def test_with_fewer_than_two_ratings_or_one_distinct_value_alpha_is_undefined(
+    topics: list[list[list[int]]],
+) -> None:
+    found = alpha(topics, 4)
+    assert math.isnan(found.value)
+    assert math.isnan(found.low)

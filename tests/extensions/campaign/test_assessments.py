@@ -7,7 +7,7 @@ from campaign import campaign, to_rate
 
 from converters.records import Item
 from trecexam.config.sections import JudgingSection
-from trecexam.errors import RatingConflictError, TrecexamError
+from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import (
     CellKey,
     asked_items,
@@ -16,7 +16,8 @@ from trecexam.extensions.campaign.assessments import (
     own_assessments,
     record_assessment,
 )
-from trecexam.features.override.overriding import seen_token, take
+from trecexam.extensions.campaign.progress import judging_progress
+from trecexam.features.override.overriding import take
 from trecexam.inputs.overrides import JudgingScale
 from trecexam.track import selection
 
@@ -67,27 +68,6 @@ def test_each_person_has_separate_judgments_and_undo_restores_the_earlier_one(gr
             record_assessment(folder, query, "q1-d03", "", None, who="ada")
 
 
-def test_a_judgment_from_another_window_is_never_replaced_unseen(graded: Path) -> None:
-    with campaign(graded) as track:
-        query, folder = to_rate(track, "q1"), track.folder
-        first = record_assessment(folder, query, "q1-d03", "", 2, who="ada", seen=seen_token(None))
-        with pytest.raises(RatingConflictError, match="ada rated it 2"):
-            record_assessment(folder, query, "q1-d03", "", 1, who="ada", seen=seen_token(None))
-        assert record_assessment(folder, query, "q1-d03", "", 1, who="ada", seen=first.seen).rating == 1
-
-
-def test_cannot_judge_has_a_reason_and_reasons_can_be_required(graded: Path) -> None:
-    with campaign(graded, "[judging]\nreason = true\n") as track:
-        query, folder = to_rate(track, "q1"), track.folder
-        with pytest.raises(TrecexamError, match="say why it cannot be judged"):
-            record_assessment(folder, query, "q1-d03", "q1/0", "cannot", who="ada")
-        with pytest.raises(TrecexamError, match="give a reason"):
-            record_assessment(folder, query, "q1-d03", "q1/0", 3, who="ada")
-        cannot = record_assessment(folder, query, "q1-d03", "q1/0", "cannot", who="ada", why="in Welsh")
-        assert (cannot.rating, cannot.status, cannot.why) == (None, "cannot", "in Welsh")
-        assert track.override.ratings().table.rows[0][-1] == "cannot judge"
-
-
 def test_a_passage_is_done_when_all_is_judged_or_it_cannot_be_judged(graded: Path) -> None:
     with campaign(graded, "") as track:
         query, folder = to_rate(track, "q1"), track.folder
@@ -116,3 +96,31 @@ def test_an_adjudication_is_not_a_judgment_of_the_adjudicator(graded: Path) -> N
         record_assessment(track.folder, query, "q1-d03", "", 2, who="ada")
         assert list(opinions_of(selection(track).graded())["ada"]) == [CellKey("q1", "q1-d03", "")]
         assert own_assessments(track.folder, "ada", scale=query.scale)[0].rating == 2
+
+
+def test_progress_shows_per_assessor_and_topic_what_is_left_and_the_speed(graded: Path) -> None:
+    with campaign(graded) as track:
+        plan = track.judging.plan(["ada", "bob"], overlap=0.1).plan
+        first, second, third, *_ = plan.tasks("ada")
+        for (query_id, doc_id), rating, seconds in (
+            (first, 2, 10.0), (second, "cannot", 2.0), (third, 1, None),
+        ):  # fmt: skip
+            record_assessment(
+                track.folder, to_rate(track, query_id), doc_id, "", rating,  # type: ignore[arg-type]
+                who="ada", why="x", seconds=seconds,
+            )  # fmt: skip
+        # Unplanned judgments are not part of the plan.
+        record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", 1, who="zoe", seconds=1.0)
+        found = judging_progress(selection(track).graded())
+        ada, bob = found.assessors
+        n = len(plan.tasks("ada"))
+        assert ada == ("ada", "", n, 3, n - 3, 3, 1, 6.0, 2 * 3600 / 12.0)
+        assert bob == ("bob", "", len(plan.tasks("bob")), 0, len(plan.tasks("bob")), 0, 0, None, None)
+        assert [(row.assessor, row.query_id) for row in found.topics] == [
+            (name, query_id)
+            for name in plan.assessors
+            for query_id in dict.fromkeys(query_id for query_id, _ in plan.tasks(name))
+        ]
+        for name in ("tasks", "done", "left", "judgments", "cannot"):
+            of_ada = [getattr(row, name) for row in found.topics if row.assessor == "ada"]
+            assert sum(of_ada) == getattr(ada, name)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Literal
@@ -9,7 +10,7 @@ import pytrec_eval
 from campaign import SCALE, campaign, to_rate
 from hypothesis import given
 from hypothesis import strategies as st
-from support import make_small_track
+from support import Terminal, make_small_track
 
 import converters
 from converters.overrides import read_overrides
@@ -19,6 +20,7 @@ from trecexam.cli.main import run
 from trecexam.extensions.campaign.assessments import record_assessment
 from trecexam.extensions.campaign.exporting import import_judgments
 from trecexam.extensions.campaign.judgment_table import TableRow, judgment_table
+from trecexam.extensions.campaign.plan import read_plan
 from trecexam.features.override.overriding import take
 from trecexam.folder import TrackFolder
 
@@ -199,20 +201,6 @@ def test_an_import_adds_repeated_lines_as_often_as_given(
     assert import_judgments(empty_folder, table).n_new == 0
 
 
-def test_a_table_without_scales_is_imported_by_its_ratings(graded: Path, tmp_path: Path) -> None:
-    table = tmp_path / "table.tsv"
-    table.write_text(
-        "query_id\tdoc_id\titem_id\tassessor\trating\nq1\tq1-d00\t\tada\t2\nq1\tq1-d00\tq1/0\tada\t5\n"
-        "q1\tq1-d01\t\tada\tbest\n"
-    )
-    with campaign(graded) as track:
-        done = track.judging.take_in(table)
-        assert done.n_new == 2
-        assert "table.tsv:4: the rating is neither" in str(done.refused[0])
-        assert "\t2\tada\timported" in (graded / "judgments.tsv").read_text()
-        assert "q1/0\t5\tada\timported" in (graded / "overrides.tsv").read_text()
-
-
 def test_a_line_that_cannot_be_stored_does_not_stop_the_others(empty_folder: TrackFolder) -> None:
     table = empty_folder.root / "hostile.tsv"
     rows = [
@@ -251,3 +239,72 @@ def test_unreadable_judgments_are_reported_and_do_not_replace_good_qrels(
     assert run(command) == 2
     assert "nothing was exported" in capsys.readouterr().err
     assert lines(out / "qrels.txt") == ["q1 0 q1-d00 2"]
+
+
+def test_a_campaign_runs_from_the_plan_to_the_qrels(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
+) -> None:
+    with campaign(graded) as track:
+        folder, queries = (
+            track.folder,
+            {query_id: to_rate(track, query_id) for query_id in ("q1", "q2", "q3")},
+        )
+    name = str(graded)
+    assert run(["judge", "plan", name, "--assessors", "ada, bob", "--overlap", "50%"]) == 0
+    out, err = capsys.readouterr()
+    plan = read_plan(folder)
+    assert plan is not None
+    of = {name: {row[1:3] for row in plan.rows if row.assessor == name} for name in ("ada", "bob")}
+    both = of["ada"] & of["bob"]
+    n_passages = len(of["ada"] | of["bob"])
+    assert 0 < len(both) < n_passages
+    said = (
+        f"{n_passages} passages, {len(both)} of them for two people: {len(plan.rows)} tasks for 2 assessors"
+    )
+    assert said in err
+    header, *rows = (line.split("\t") for line in out.splitlines())
+    assert header == ["assessor", "topics", "tasks", "shared"]
+    assert [(row[0], *row[2:]) for row in rows] == [
+        (name, str(len(of[name])), str(len(both))) for name in ("ada", "bob")
+    ]
+    for assessor in plan.assessors:
+        for place, (query_id, doc_id) in enumerate(plan.tasks(assessor)):
+            rating = (place + len(assessor)) % 3 if assessor == "ada" else len(doc_id) % 3
+            record_assessment(folder, queries[query_id], doc_id, "", rating, who=assessor, seconds=2.0)
+    assert run(["judge", "agreement", name, "--json"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert found["agreement"][0]["cells"] == sum(task.overlap for task in plan.rows)
+    assert f"people differ on {len(found['disagreements'])} judgment" in err
+    with on_terminal():
+        assert run(["judge", "agreement", name]) == 0
+    assert "adjudicated" in capsys.readouterr().out
+    assert run(["judge", "export", name, "-o", str(tmp_path / "out")]) == 0
+    capsys.readouterr()
+    assert run(["check", str(tmp_path / "out/qrels.txt"), "--as", "qrels"]) == 0
+    capsys.readouterr()
+    assert run(["judge", "import", name, str(tmp_path / "out/judgments.tsv")]) == 0
+    assert f"0 new judgments, {len(plan.rows)} already in the track" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["plan"], "Missing option '--assessors'"),
+        (["plan", "--assessors", "ada,bob", "--overlap", "lots"], "'lots': a share, 10% or 0.1"),
+        (["plan", "--assessors", "ada,bob", "--overlap", "110%"], "a share"),
+        (["plan", "--assessors", "ada,,bob"], "an assessor has no name"),
+        (["export"], "Missing option '-o'"),
+        (["planning"], "did you mean plan"),
+    ],
+)
+def test_invalid_requests_are_a_one_line_error(
+    graded: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
+) -> None:
+    config = graded / "trecexam.toml"
+    config.write_text(config.read_text() + SCALE)
+    command, *others = arguments
+    assert run(["judge", command, str(graded), *others]) == 2
+    err = capsys.readouterr().err
+    assert reason in err
+    assert len(err.splitlines()) == 1

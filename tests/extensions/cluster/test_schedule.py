@@ -1,46 +1,36 @@
 from __future__ import annotations
 
+import pickle
+import shutil
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+from support import HashGrader, ask, make_small_track
+from tiny_models import save_t5
 
+import trecexam
+from trecexam.config import GraderSection
+from trecexam.errors import GraderError
+from trecexam.extensions.cluster.grader import (
+    GraderRecipe,
+    GraderWorker,
+    UnansweredCell,
+    WorkerAnswer,
+    recipe_of,
+)
 from trecexam.extensions.cluster.pool import _Sizes, packed
-from trecexam.extensions.cluster.schedule import AT_ONCE, MOST_ALONE, Piece, Schedule
+from trecexam.extensions.cluster.schedule import MOST_ALONE, Piece, Schedule
+from trecexam.extensions.cluster.settings import RaySection
+from trecexam.graders import create
+from trecexam.graders.base import UngradedError
 
-
-def test_a_worker_has_at_most_two_batches() -> None:
-    schedule: Schedule[str] = Schedule()
-    for number in range(5):
-        schedule.add(Piece(number, range(3)))
-    taken = [schedule.take("a") for _ in range(3)]
-    assert [piece and piece.number for piece in taken] == [0, 1, None]
-    assert AT_ONCE == 2
-    assert len(schedule) == 5
-    assert taken[0] is not None
-    schedule.done("a", taken[0])
-    assert len(schedule) == 4
-    assert (schedule.take("a") or Piece(-1, ())).number == 2
-
-
-def test_batches_not_started_by_a_dead_worker_are_not_blamed() -> None:
-    schedule: Schedule[str] = Schedule()
-    for number in range(2):
-        schedule.add(Piece(number, range(3)))
-    schedule.take("a")
-    schedule.take("a")
-    assert schedule.ended("a", blame=True) is None
-    assert schedule.take("b") == Piece(1, range(3), deaths=0)
-    schedule.done("b", Piece(1, range(3)))
-    assert schedule.take("b") == Piece(0, range(3), deaths=1)
-
-
-def test_a_lost_machine_blames_no_batch() -> None:
-    schedule: Schedule[int] = Schedule()
-    schedule.add(Piece(0, range(1)))
-    for worker in range(20):
-        assert schedule.take(worker) == Piece(0, range(1), deaths=0)
-        assert schedule.ended(worker, blame=False) is None
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
 
 
 @given(
@@ -112,3 +102,100 @@ def test_batches_grow_until_they_take_the_requested_seconds() -> None:
     assert sizes.items() == 1000
     sizes.learn(1000, 100.0)
     assert sizes.items() == 100
+
+
+# What a worker receives and creates; no cluster is needed.
+
+
+PROMPT = 'template = "{context} Does it say: {nugget}?"\nmax_rating = 1\nanswers = { Yes = 1, No = 0 }\n'
+#: Nothing listens there.
+NOWHERE = RaySection(address="127.0.0.1:9")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A track folder with a model and a custom prompt."""
+    root = tmp_path_factory.mktemp("track")
+    save_t5(root / "models" / "tiny-t5")
+    (root / "mine.toml").write_text(PROMPT)
+    return root
+
+
+def settings(**more: Any) -> GraderSection:
+    words = {"name": "seq2seq", "model": "models/tiny-t5", "device": "cpu", "prompt": "mine.toml", **more}
+    return GraderSection.model_validate(words)
+
+
+def sent(recipe: GraderRecipe) -> GraderRecipe:
+    found: GraderRecipe = pickle.loads(pickle.dumps(recipe))
+    return found
+
+
+def test_on_a_cluster_a_grader_keeps_its_identity_and_what_it_says_of_itself(root: Path) -> None:
+    here, there = create(settings(), root), create(settings(), root, NOWHERE)
+    assert there.identity == here.identity
+    for name in ("item_kinds", "needs_query_text", "scale", "score_settings", "free_text", "meter", "cut"):
+        assert getattr(there, name) == getattr(here, name)
+    assert there.read is not None
+
+
+def test_a_worker_makes_the_same_grader_without_the_track_folder(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grader = create(settings(), root)
+    monkeypatch.chdir(tmp_path)
+    worker = sent(recipe_of(grader, settings(), root))()
+    cells = [ask(f"passage {n} of yes", "yes or no", n, kind="nugget") for n in range(5)]
+    here = {cell: answer for batch in grader.grade(cells) for cell, answer in batch}
+    made_on = grader.environment
+    assert made_on is not None
+    assert worker.grade(cells) == [WorkerAnswer(here[cell], made_on) for cell in cells]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_worker_with_other_weights_does_not_grade(root: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(create(settings(), root), settings(), root)
+    other = shutil.copytree(root / "models" / "tiny-t5", tmp_path / "tiny-t5")
+    weights = load_file(other / "model.safetensors")
+    save_file({name: 2 * weight for name, weight in weights.items()}, other / "model.safetensors")
+    changed = recipe.settings.model_copy(update={"model": str(other)})
+    with pytest.raises(GraderError, match=r"differs from this one in weights_sha256: give all machines"):
+        GraderRecipe(changed, recipe.files, recipe.identity)()
+
+
+def test_cells_that_a_worker_cannot_answer_now_are_left_for_later() -> None:
+    class Half(HashGrader):
+        def grade(self, cells: Any) -> Any:
+            yield from super().grade(list(cells)[:3])
+            raise UngradedError("that is all for now")
+
+    cells = [ask("a passage", f"question {n}?", n) for n in range(5)]
+    found = GraderWorker(Half()).grade(cells)
+    assert all(isinstance(each, WorkerAnswer) and each.environment is None for each in found[:3])
+    assert found[3:] == [UnansweredCell("that is all for now")] * 2
+
+
+def test_a_graded_track_that_moves_to_a_cluster_grades_nothing_and_does_not_connect(
+    tmp_path: Path,
+) -> None:
+    root = make_small_track(tmp_path / "track", docs=6, items=2)
+    save_t5(root / "tiny-t5")
+    config = '[track]\ndepth = 4\n[grader]\nname = "seq2seq"\nmodel = "tiny-t5"\ndevice = "cpu"\n'
+    (root / "trecexam.toml").write_text(config)
+    with trecexam.open_track(root) as track:
+        assert track.update().graded > 0
+    before = (root / "out" / "rubric.qrels").read_bytes()
+    (root / "trecexam.toml").write_text(config + '[ray]\naddress = "127.0.0.1:9"\n')
+    with trecexam.open_track(root) as track:
+        update = track.update()
+    assert (update.graded, update.complete) == (0, True)
+    assert (root / "out" / "rubric.qrels").read_bytes() == before
+
+
+def test_without_ray_the_message_says_how_to_install_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "trecexam.extensions.cluster.pool.missing_for_cluster",
+        lambda: "ray not installed: pip install '.[ray]'",
+    )
+    with pytest.raises(GraderError, match=r"pip install '\.\[ray\]'"):
+        list(create(settings(), root, NOWHERE).grade([ask("p", "q?", kind="nugget")]))

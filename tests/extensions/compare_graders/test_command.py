@@ -278,25 +278,6 @@ def test_stored_grades_are_used_and_nothing_is_graded_or_stored(
     assert row["kappa"] == pytest.approx(cohens_kappa(expected))
 
 
-def test_the_grader_of_the_track_has_a_name_and_is_the_default(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own = table(capsys, graded)
-    named = table(capsys, graded, "--grader", "rubric")
-    assert own == named
-    assert own[0]["grader"] == "recorded"
-
-
-def test_recordings_are_compared_with_the_stored_grades_of_the_track(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with trecexam.open_track(graded) as opened:
-        ratings = {(row["query_id"], row["doc_id"], row["item_id"]): 3 for row in opened.grades()}
-    path = write_recording(tmp_path / "other.jsonl", {"other": ratings})
-    names = {row["grader"] for row in table(capsys, graded, "--recorded", path)}
-    assert names == {"recorded", "other"}
-
-
 def test_ratings_of_a_person_do_not_count_for_any_grader(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -308,19 +289,6 @@ def test_ratings_of_a_person_do_not_count_for_any_grader(
     assert rows(run_command(capsys, "compare-graders", graded)[0]) == before
     left_out = "left out: people's ratings that replace a grader's (overrides.tsv)"
     assert left_out in all_notes(capsys, "compare-graders", graded)
-
-
-def test_the_table_can_be_written_to_a_file(
-    track: Path, tmp_path: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["compare-graders", track, "--recorded", two[0]]
-    printed = run_command(capsys, *arguments)[0]
-    assert run_command(capsys, *arguments, "-o", tmp_path / "graders.tsv")[0] == ""
-    assert (tmp_path / "graders.tsv").read_text() == printed
-    run_command(capsys, *arguments, "--json", "-o", tmp_path / "graders.json")
-    written = json.loads((tmp_path / "graders.json").read_text())
-    assert [row["grader"] for row in written["graders"]] == [row["grader"] for row in rows(printed)]
-    assert written["notes"]
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
-from erag_track import GOLD, RUNS, SAYS, erag_track, jsonl, outputs_file
+from erag_track import GOLD, RUNS, SAYS, answer, erag_track, jsonl, outputs_file
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted_server import serving
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import TrecexamError
 from trecexam.extensions.erag.labels import contains_answer
+
+pytest.importorskip("httpx2")
 
 Capture = pytest.CaptureFixture[str]
 PAIRS = sorted({(q, d) for ranking in RUNS.values() for q, docs in ranking.items() for d in docs})
@@ -116,25 +119,6 @@ def test_without_qrels_provenance_uses_the_gold_outputs_of_kilt(track: Path, cap
     assert "no provenance: put qrels.txt into the track, or give a KILT file" in capsys.readouterr().err
 
 
-def test_options_without_effect_are_reported(track: Path, capsys: Capture) -> None:
-    assert erag(track, "--labels", "contains-answer", "--metric", "f1") == 0
-    said = "note: --metric changes nothing: labels from contains-answer use no model outputs"
-    assert said in capsys.readouterr().err
-    assert erag(track, "--labels", "contains-answer", "--estimate") == 0
-    assert capsys.readouterr().out.splitlines()[1].startswith("0")
-    assert erag(track, "--labels", "contains") == 2
-    assert "is not one of" in capsys.readouterr().err
-
-
-def test_from_python_labels_are_selected_by_name_too(track: Path) -> None:
-    with trecexam.open_track(track) as opened:
-        found = opened.erag.score(track / "gold.jsonl", labels="contains-answer", measures=["Success@5"])
-        assert found.metric == "contains-answer"
-        assert found.values["one"]["q1"]["Success@5"] == 1.0
-        with pytest.raises(TrecexamError, match="no labels 'contain-answer'; did you mean 'contains-answer'"):
-            opened.erag.score(track / "gold.jsonl", labels="contain-answer")
-
-
 def test_a_run_with_equal_scores_gives_a_warning_on_the_order_of_ties(track: Path, capsys: Capture) -> None:
     outputs = ["--outputs", str(outputs_file(track / "o.jsonl"))]
     assert erag(track, *outputs) == 0
@@ -154,3 +138,73 @@ def test_a_run_with_equal_scores_gives_a_warning_on_the_order_of_ties(track: Pat
     assert "by docid descending" in line
     # d6 and d4 come before d3, the only correct one.
     assert f"tied\t{(1 + 1 / 3 + 0) / 3:.6f}" in said.out
+
+
+# Items of the kind `gold` in other features: checks, diffs, pages, exports.
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A track that has been watched once; its server is gone."""
+    with serving(answer) as server:
+        root = erag_track(tmp_path_factory.mktemp("erag") / "track", server.url, metric="f1")
+        (root / "trecexam.toml").write_text((root / "trecexam.toml").read_text().replace("write = false", ""))
+        assert run(["watch", str(root), "--once"]) == 0
+    return root
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["status"],
+        ["leaderboard"],
+        ["holes"],
+        ["export", "qrels"],
+        ["export", "pool"],
+        ["export", "grades"],
+        ["export", "subtopics"],
+        ["verify", "grading"],
+        ["verify", "grid"],
+        ["judge-next"],
+        ["bank", "check"],
+    ],
+    ids=" ".join,
+)
+def test_commands_accept_gold_outputs_as_items(graded: Path, capsys: Capture, words: list[str]) -> None:
+    status = run([*words, str(graded)])
+    out, err = capsys.readouterr()
+    assert status in (0, 1), err
+    assert "Traceback" not in err
+    assert "are the most a gold should have" not in out
+
+
+def test_grades_and_labels_come_from_the_same_outputs(graded: Path) -> None:
+    with trecexam.open_track(graded) as track:
+        rows = {(row["query_id"], row["doc_id"]): row for row in track.grades()}
+        labels = track.erag.score(metric="em").labelled.labels
+    assert rows["q1", "d1"]["rating"] == 5
+    assert rows["q1", "d1"]["answer"] == "paris."
+    assert rows["q1", "d1"]["prompt"] == "trecexam-erag"
+    assert labels["q1"] == {"d1": 1.0, "d2": 0.0}
+
+
+def test_the_live_page_shows_gold_outputs_without_edit_forms(graded: Path) -> None:
+    pytest.importorskip("starlette")
+    from served import client_of, csrf_of
+
+    from trecexam.extensions.page import urls
+
+    with client_of(graded) as client:
+        pages = [urls.board(), urls.queries(), urls.query("q1"), urls.item("q1", "q1/gold"), urls.bank("q1")]
+        for path in (*pages, urls.passage("q1", "d1"), urls.passage("q1", "d1", "q1/gold"), urls.judge()):
+            found = client.get(path)
+            assert found.status_code in (200, 303), path
+            assert "Traceback" not in found.text
+        assert "Paris" in client.get(urls.bank("q1")).text
+        form = {"csrf": csrf_of(client), "item": "q1/gold", "text": "Rome", "who": "Ann"}
+        done = client.post(
+            urls.bank_change("q1", "edit"), data=form, headers={"sec-fetch-site": "same-origin"}
+        )
+        assert done.status_code == 422
+        assert "edit the file by hand" in done.text
+    assert json.loads((graded / "bank.gold.jsonl").read_text().splitlines()[0])["outputs"] == ["Paris"]

@@ -82,22 +82,6 @@ def test_short_empty_and_missing_lists_are_defined() -> None:
     assert found["q2"] == found["q3"] == dict.fromkeys(("P@4", "Success@4", "nDCG@4"), 0.0)
 
 
-@pytest.mark.parametrize(
-    ("written", "reason"),
-    [
-        ("ndcg@5", r"did you mean nDCG@"),
-        ("Cover(rel=4)@3", "needs a test bank's items"),
-        ("alpha_nDCG@10", "needs a test bank's items"),
-        ("P@0", "cutoff=0 is not possible"),
-        ("Success@x", "cannot be read"),
-        ("", "cannot be read"),
-    ],
-)
-def test_an_unknown_measure_is_reported(written: str, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        retrieval_measure(written)
-
-
 @pytest.mark.parametrize("name", ["AP", "RR@3", "R@2", "P(rel=2)@3", "Judged@5"])
 def test_a_measure_without_fractional_gains_is_rejected(name: str) -> None:
     with pytest.raises(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -80,20 +79,6 @@ def test_responses_are_added_under_the_name_of_their_system(small_track: Path, t
         )
 
 
-def test_scores_may_be_decimals_as_in_duckdb(small_track: Path) -> None:
-    with trecexam.open_track(small_track) as track:
-        path = track.add_run("mine", FRAME.assign(score=[Decimal("1.50"), Decimal("2.25")]))
-    assert path.read_text() == "q1 Q0 q1-d02 1 2.25 mine\nq1 Q0 q1-d01 2 1.5 mine\n"
-
-
-def test_an_invalid_extension_in_a_name_is_reported(small_track: Path) -> None:
-    with (
-        trecexam.open_track(small_track) as track,
-        pytest.raises(TrecexamError, match=r"'bm25\.gz'.*without the ending \.gz$"),
-    ):
-        track.add_run("bm25.gz", FRAME)
-
-
 @pytest.mark.parametrize(
     "name", ["", ".hidden", "a/b", "a b", "a\tb", "x.part", "x.gz", "ä" * 101, "a\u202eb"]
 )
@@ -127,3 +112,62 @@ def test_a_written_run_is_read_back_bit_for_bit(empty: Path, scores: dict[str, d
     own = run_of("mine", scores)
     assert list(again) == list(own)
     assert set(again.query_ids) == set(scores)
+
+
+# Notes of `trecexam.evaluate`.
+
+
+def test_judgments_of_which_none_is_in_a_run_are_named(graded: Path) -> None:
+    arguments = {"bank": graded / "bank.questions.jsonl", "passages": graded / "passages.jsonl"}
+    runs = {"run0": graded / "runs" / "run0.run"}
+    lines = (graded / "qrels.txt").read_text().splitlines()
+    for official, expected in (
+        ({"q1": {"other-1": 1}}, True),
+        ({"q1": {lines[0].split()[2]: 1}}, False),
+    ):
+        with trecexam.evaluate(
+            runs, **arguments, recorded=graded / "grades.jsonl", official=official
+        ) as done:  # type: ignore[arg-type]
+            notes = done.leaderboard.notes
+        assert (
+            any("no passage that it judges ('other-1') is in the pool" in note for note in notes) == expected
+        )
+
+
+def test_runs_that_32_bits_order_otherwise_are_named_where_people_look(
+    graded: Path, tmp_path: Path, capsys: object
+) -> None:
+    import pytest
+
+    from trecexam.cli.main import run
+
+    assert isinstance(capsys, pytest.CaptureFixture)
+    path = graded / "runs" / "run0.run"
+    rows = [line.split() for line in path.read_text().splitlines()]
+    # Highest docno last, a billion to the first.
+    by_query: dict[str, list[str]] = {}
+    for query_id, _, doc_id, *_ in rows:
+        by_query.setdefault(query_id, []).append(doc_id)
+    path.write_text(
+        "".join(
+            f"{q} Q0 {d} 1 {999_999_999 - rank} run0\n"
+            for q, docs in by_query.items()
+            for rank, d in enumerate(sorted(docs))
+        )
+    )
+    note = f"run0: scores that are equal in 32 bits, so trec_eval 9 orders {len(by_query)} rankings otherwise"
+    for command in (
+        ["watch", str(graded), "--once"],
+        ["leaderboard", str(graded)],
+        ["leaderboard", str(graded), "--official"],
+        ["correlate", str(graded)],
+        ["export", "runs", str(graded), "-o", str(tmp_path / "runs")],
+    ):
+        capsys.readouterr()
+        assert run(command) == 0
+        assert note in capsys.readouterr().err, command
+    with trecexam.open_track(graded) as track:
+        for query_id, docs in by_query.items():
+            assert track.export.runs()["run0"].ranking(query_id) == sorted(docs)
+    assert run(["check", str(path), "--trec-eval", "9"]) == 0
+    assert "beyond float precision" in capsys.readouterr().out

@@ -65,6 +65,12 @@ def entries(folder: Path, name: str) -> list[tuple[str, str, float]]:
     return [(query_id, doc_id, float(score)) for query_id, _, doc_id, _, score, _ in rows]
 
 
+def evaluated(folder: Path, runs: Any, **more: Any) -> Any:
+    """These runs, with the bank and passages of the folder."""
+    inputs = {"bank": folder / "bank.questions.jsonl", "passages": folder / "passages.jsonl"}
+    return trecexam.evaluate(runs, **inputs, grader=HashGrader(), **more)
+
+
 def nested(rows: list[tuple[str, str, float]]) -> dict[str, dict[str, float]]:
     scores: dict[str, dict[str, float]] = {}
     for query_id, doc_id, score in rows:
@@ -103,14 +109,7 @@ def test_runs_in_every_form_give_the_values_of_the_folder_exactly(
         name: RUN_FORMS[form](entries(folder, name), folder / "runs" / f"{name}.run")
         for name in ("run0", "run1", "run2")
     }
-    with trecexam.evaluate(
-        runs,
-        bank=folder / "bank.questions.jsonl",
-        passages=folder / "passages.jsonl",
-        grader=HashGrader(),
-        measures=MEASURES,
-        settings=DEPTH,
-    ) as done:
+    with evaluated(folder, runs, measures=MEASURES, settings=DEPTH) as done:
         assert done.leaderboard.rows == track_rows
 
 
@@ -136,14 +135,7 @@ ALL_RUNS = {
 def test_all_runs_at_once_give_the_values_and_names_of_the_folder(
     form: str, folder: Path, track_rows: Any
 ) -> None:
-    with trecexam.evaluate(
-        ALL_RUNS[form](folder),
-        bank=folder / "bank.questions.jsonl",
-        passages=folder / "passages.jsonl",
-        grader=HashGrader(),
-        measures=MEASURES,
-        settings=DEPTH,
-    ) as done:
+    with evaluated(folder, ALL_RUNS[form](folder), measures=MEASURES, settings=DEPTH) as done:
         assert done.leaderboard.rows == track_rows
 
 
@@ -161,13 +153,7 @@ def test_files_get_the_names_that_a_track_gives_them(folder: Path, tmp_path: Pat
     }
     (drop / "x.jsonl").write_text(json.dumps(response) + "\n")
     (drop / ".hidden").write_text("no run")
-    with trecexam.evaluate(
-        drop,
-        bank=folder / "bank.questions.jsonl",
-        passages=folder / "passages.jsonl",
-        grader=HashGrader(),
-        measures="P@5",
-    ) as done:
+    with evaluated(folder, drop, measures="P@5") as done:
         assert {row.run for row in done.leaderboard.rows} == {"a", "b", "run1", "rag"}
     (tmp_path / "empty").mkdir()
     with pytest.raises(TrecexamError, match=r"not an empty folder$"):
@@ -175,14 +161,7 @@ def test_files_get_the_names_that_a_track_gives_them(folder: Path, tmp_path: Pat
 
 
 def test_an_evaluation_has_notes_and_correlates_its_own_measures(folder: Path) -> None:
-    with trecexam.evaluate(
-        folder / "runs",
-        bank=folder / "bank.questions.jsonl",
-        passages=folder / "passages.jsonl",
-        official=folder / "qrels.txt",
-        grader=HashGrader(),
-        measures=nDCG @ 5,
-    ) as done:
+    with evaluated(folder, folder / "runs", official=folder / "qrels.txt", measures=nDCG @ 5) as done:
         assert done.notes == done.leaderboard.notes
         assert done.leaderboard.measures == ("nDCG@5",)
         found = done.correlate(official_measures="P@5")
@@ -249,29 +228,6 @@ def test_banks_passages_and_judgments_in_every_form_give_the_values_of_the_folde
         assert ours == its
 
 
-def test_measures_may_come_from_a_generator(folder: Path, track_rows: Any) -> None:
-    with trecexam.evaluate(
-        {name: folder / "runs" / f"{name}.run" for name in ("run0", "run1", "run2")},
-        bank=folder / "bank.questions.jsonl",
-        passages=folder / "passages.jsonl",
-        grader=HashGrader(),
-        measures=(name for name in MEASURES),  # type: ignore[arg-type]
-        settings=DEPTH,
-    ) as done:
-        assert done.leaderboard.rows == track_rows
-
-
-def test_items_of_a_bank_may_be_records(folder: Path, track_rows: Any) -> None:
-    with trecexam.evaluate(
-        {"run0": folder / "runs" / "run0.run"},
-        bank=list(converters.read(folder / "bank.questions.jsonl", "bank")),
-        passages=folder / "passages.jsonl",
-        grader=HashGrader(),
-        measures=MEASURES,
-    ) as done:
-        assert done.track.status()["items"] == 12
-
-
 def test_recorded_grades_may_be_rows_and_nothing_is_printed(
     graded: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -295,12 +251,7 @@ def test_recorded_grades_may_be_rows_and_nothing_is_printed(
 def test_the_track_stays_usable_after_evaluation_and_removes_its_folder(
     folder: Path, temporary: Path
 ) -> None:
-    track = trecexam.evaluate(
-        {"run0": folder / "runs" / "run0.run"},
-        bank=folder / "bank.questions.jsonl",
-        passages=folder / "passages.jsonl",
-        grader=HashGrader(),
-    ).track
+    track = evaluated(folder, {"run0": folder / "runs" / "run0.run"}).track
     gc.collect()
     assert [row.run for row in track.leaderboard(["P(rel=4)@5"]).rows] == ["run0"]
     assert track.folder.root.is_relative_to(temporary)
@@ -341,12 +292,7 @@ def test_in_a_given_folder_grades_are_kept_and_runs_are_added(folder: Path, tmp_
 
 
 def test_rejected_inputs_are_in_the_warnings_and_below_the_table(folder: Path) -> None:
-    with trecexam.evaluate(
-        {"mine": {"q1": {"q1-d01": 2, "<nowhere>": 1}, "q8": {"q1-d01": 1}}},
-        bank=folder / "bank.questions.jsonl",
-        passages=folder / "passages.jsonl",
-        grader=HashGrader(),
-    ) as done:
+    with evaluated(folder, {"mine": {"q1": {"q1-d01": 2, "<nowhere>": 1}, "q8": {"q1-d01": 1}}}) as done:
         assert any("<nowhere>" in line for line in done.leaderboard.notes)
         assert any("not among the grader" in line and "q8" in line for line in done.leaderboard.notes)
         html = done._repr_html_()
@@ -379,8 +325,6 @@ ERRORS = [
         "runs: give a dict .*, a folder, a list of files, or one data frame .*, not an empty dict$",
     ),
     ({"runs": []}, "not an empty list$"),
-    ({"runs": 5}, "not a int$"),
-    ({"runs": [1, 2]}, "not a list$"),
     ({"runs": ["a.run"]}, "a.run: no such file"),
     ({"runs": polars.LazyFrame({"run": ["a"]})}, "not a LazyFrame; collect"),
     (
@@ -398,15 +342,12 @@ ERRORS = [
     ),
     ({"runs": {"q1": {"d": 1.0}}}, 'this dict is one run, .*; give {"NAME": run}'),
     ({"runs": {"a": "no/such.run"}}, "^no/such.run: no such file$"),
-    ({"runs": {"a": pandas.DataFrame({"qid": ["q1"], "docno": ["d"]})}}, "run 'a': no column 'score' among"),
     (
         {"runs": {"a": {"q1": {"d": float("nan")}}}},
         "the score of 'd' for query 'q1' is not a number: nan",
     ),
     ({"runs": {"a": {"q1": ["d"]}}}, "query_id -> doc_id -> score; see query 'q1'"),
     ({"runs": {"a": {"q 1": {"d": 1}}}}, "query id 'q 1' is empty or has white space"),
-    ({"runs": {"a b": {"q1": {"d": 1}}}}, "the name of a run 'a b' is empty or has white space"),
-    ({"runs": {1: {"q1": {"d": 1}}}}, "the name of a run is not text: 1"),
     ({"runs": {"../a": {"q1": {"d": 1}}}}, "a run's file cannot be called '../a'"),
     ({"runs": {"a": [("q1", "d", 1.0)]}}, "row 1 is neither a dict nor a record with names"),
     (
@@ -414,20 +355,15 @@ ERRORS = [
         "row 1 has no id but 1.5",
     ),
     ({"runs": {"a": []}}, "run 'a': no rows"),
-    ({"runs": {"a": polars.LazyFrame({"qid": ["1"]})}}, "not a LazyFrame.*collect"),
     ({"runs": {"a": {"q9": {"d": 1}}}}, "run 'a': none of its queries"),
     ({"measures": ["nDGC@10"]}, "nDGC"),
-    ({"measures": []}, "measures: name at least one"),
-    ({"runs": {"a": {"q1": {"d": 10**400}}}}, "the score of 'd' for query 'q1' is not a number: 1000"),
     ({"grader": HashGrader}, "grader: give a grader or its name, not a class"),
     ({"bank": {}}, "^bank: no rows$"),
-    ({"bank": []}, "^bank: no rows$"),
     ({"grader": None, "recorded": []}, "^recorded: no rows$"),
     ({"measures": ["Cover(rel=4,weights='importance')@20"]}, "needs items with an importance"),
     ({"settings": {"track": {"depths": 3}}}, "settings: track.depths: "),
     ({"grader": "embeding"}, "embeding"),
     ({"bank": {"q1": "one question"}}, "bank: a dict must be query_id -> list of questions"),
-    ({"bank": {"q1": {"1": "one question"}}}, "bank: a dict must be query_id -> list of questions"),
     ({"bank": [{"query_id": "q1"}]}, "^bank.jsonl:1: a question of query 'q1' has no text"),
     ({"bank": None}, "^no test bank: give `bank`, a file, rows"),
     ({"bank": 5}, "bank: give a file, a data frame.*not a int"),
@@ -464,16 +400,3 @@ def test_a_failing_grader_leaves_no_files(folder: Path) -> None:
             passages=folder / "passages.jsonl",
             grader=grader,
         )
-
-
-def test_inputs_are_not_copied_into_a_temporary_folder(folder: Path, tmp_path: Path) -> None:
-    shutil.copy(folder / "passages.jsonl", tmp_path / "big.jsonl")
-    with trecexam.evaluate(
-        {"a": folder / "runs" / "run0.run"},
-        bank=folder / "bank.questions.jsonl",
-        passages=tmp_path / "big.jsonl",
-        grader=HashGrader(),
-    ) as done:
-        path = done.track.folder.passages()
-        assert path is not None
-        assert path.is_symlink()

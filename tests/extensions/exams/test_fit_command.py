@@ -48,23 +48,8 @@ def test_fit_writes_the_documented_files_and_columns(
     matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "fitted"
-    components, groups = tmp_path / "components.tsv", tmp_path / "groups.tsv"
-    assert (
-        run(
-            [
-                "exam",
-                "fit",
-                str(matrix),
-                "-o",
-                str(out),
-                "--components",
-                str(components),
-                "--groups",
-                str(groups),
-            ]
-        )
-        == 0
-    )
+    options = ["--components", str(tmp_path / "components.tsv"), "--groups", str(tmp_path / "groups.tsv")]
+    assert run(["exam", "fit", str(matrix), "-o", str(out), *options]) == 0
     shown = capsys.readouterr()
     items = tsv_rows(out / "items.tsv")
     assert list(items[0]) == ["item", "a", "b", "c", "se_a", "se_b", "se_c", "n"]
@@ -102,14 +87,7 @@ def test_fit_writes_the_documented_files_and_columns(
     for said in ("2 of 180 responses are missing", "everyone got right", "component 'lang'"):
         assert said in shown.err
     assert "2 more notes: --json has all" in shown.err
-    assert shown.out.splitlines()[0].split("\t") == [
-        "rank",
-        "examinee",
-        "theta",
-        "theta.low",
-        "theta.high",
-        "accuracy",
-    ]
+    assert shown.out.startswith("rank\texaminee\ttheta\ttheta.low\ttheta.high\taccuracy\n")
     thetas = [float(line.split("\t")[2]) for line in shown.out.splitlines()[1:]]
     assert thetas == sorted(thetas, reverse=True)
 
@@ -187,12 +165,6 @@ def test_items_and_examinees_with_the_same_responses_are_ordered_by_rule_not_by_
         assert ranks["a"] == ranks["b"]
 
 
-def test_a_share_of_nan_is_out_of_range(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for drop in ("nan", "1.5"):
-        assert run(["exam", "improve", str(matrix), "-o", str(matrix.parent / "out"), "--drop", drop]) == 2
-        assert f"{drop} is not in the range 0<x<1" in capsys.readouterr().err
-
-
 @pytest.mark.plots
 @pytest.mark.slow
 def test_improve_writes_a_folder_per_step_and_the_curve_of_every_step(
@@ -206,13 +178,7 @@ def test_improve_writes_a_folder_per_step_and_the_curve_of_every_step(
     steps = tsv_rows(out / "steps.tsv")
     assert [row["n_items"] for row in steps] == ["12", "10", "8"]
     assert [row["folder"] for row in steps] == ["step-0", "step-1", "step-2"]
-    assert sorted(path.name for path in out.iterdir()) == [
-        "plots",
-        "step-0",
-        "step-1",
-        "step-2",
-        "steps.tsv",
-    ]
+    assert sorted(path.name for path in out.iterdir()) == ["plots", "step-0", "step-1", "step-2", "steps.tsv"]
     left = [row["item"] for row in tsv_rows(out / "step-2" / "items.tsv")]
     gone = " ".join(row["dropped"] for row in steps).split()
     assert sorted(left + gone) == sorted(f"q{i}" for i in range(12))
@@ -237,38 +203,11 @@ def test_components_that_do_not_match_are_a_one_line_error(
 ) -> None:
     (tmp_path / "m.tsv").write_text("examinee\tq1\tq2\ns1\t1\t0\ns2\t0\t1\ns3\t1\t1\n")
     (tmp_path / "components.tsv").write_text(components)
-    call = [
-        "exam",
-        "fit",
-        str(tmp_path / "m.tsv"),
-        "-o",
-        str(tmp_path / "o"),
-        "--components",
-        str(tmp_path / "components.tsv"),
-    ]
-    assert run(call) == 2
+    options = ["-o", str(tmp_path / "o"), "--components", str(tmp_path / "components.tsv")]
+    assert run(["exam", "fit", str(tmp_path / "m.tsv"), *options]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert re.search(reason, error)
-
-
-def test_an_examinee_found_only_in_the_components_is_reported_and_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "m.tsv").write_text("examinee\tq1\tq2\ns1\t1\t0\ns2\t0\t1\ns3\t1\t1\n")
-    (tmp_path / "c.tsv").write_text("examinee\tllm\ns1\ta\ns2\tb\ns3\tb\nother\tc\n")
-    call = [
-        "exam",
-        "fit",
-        str(tmp_path / "m.tsv"),
-        "-o",
-        str(tmp_path / "o"),
-        "--components",
-        str(tmp_path / "c.tsv"),
-    ]
-    assert run([*call]) == 0
-    assert "without responses, and left out: 'other'" in capsys.readouterr().err
-    assert [row["level"] for row in tsv_rows(tmp_path / "o" / "components.tsv")] == ["a", "b"]
 
 
 def test_examinees_and_items_without_responses_are_left_out_and_reported(
@@ -394,12 +333,8 @@ def test_exam_fit_of_a_track_writes_a_leaderboard_and_its_agreement(
     out = track / "out" / "exam"
     assert "Kendall's tau of abilities" in shown.err
     assert len(shown.out.splitlines()) == 10
-    assert list(tsv_rows(out / "correlation.tsv")[0])[:4] == [
-        "measure",
-        "official_measure",
-        "n_runs",
-        "kendall_tau",
-    ]
+    columns = ["measure", "official_measure", "n_runs", "kendall_tau"]
+    assert list(tsv_rows(out / "correlation.tsv")[0])[:4] == columns
     quality = tsv_rows(out / "item_quality.tsv")
     assert {row["query_id"] for row in quality} == {"q1", "q2", "q3"}
     assert quality[0]["text"].startswith("question")
@@ -478,12 +413,6 @@ def test_verify_spurious_shows_the_discrimination_of_each_item_between_runs(
     assert known
 
 
-def test_with_few_runs_no_discrimination_is_shown(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["verify", "spurious", str(graded)]) == 0
-    rows = list(csv.DictReader(capsys.readouterr().out.splitlines(), delimiter="\t"))
-    assert {row["discrimination"] for row in rows} == {""}
-
-
 def test_a_track_without_grades_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = make_small_track(
         tmp_path / "track", config='[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "g.jsonl"\n'
@@ -492,19 +421,3 @@ def test_a_track_without_grades_is_reported(tmp_path: Path, capsys: pytest.Captu
     assert run(["exam", "fit", str(root)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert not (root / "out").exists()
-
-
-def test_improving_a_track_prints_the_output_folder(track: Path) -> None:
-    assert run(["exam", "improve", str(track), "--steps", "2"]) == 0
-    steps = tsv_rows(track / "out" / "exam-improved" / "steps.tsv")
-    assert len(steps) == 3
-
-
-@pytest.mark.parametrize(
-    ("command", "folder"), [("fit", "its out/exam]"), ("improve", "its out/exam-improved]")]
-)
-def test_help_says_where_the_files_of_a_track_are_written(
-    command: str, folder: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["exam", command, "--help"]) == 0
-    assert folder in " ".join(capsys.readouterr().out.split())

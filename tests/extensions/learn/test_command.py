@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from learnable import WordEncoder, make_learnable
@@ -16,13 +15,7 @@ from support import HashGrader
 import trecexam
 from trecexam.cli import bars
 from trecexam.cli.main import run
-from trecexam.extensions.learn import learned_pool
-from trecexam.extensions.learn.arithmetic import check
-from trecexam.extensions.learn.arithmetic.learning import Learned, fit
-from trecexam.extensions.learn.arithmetic.passages import QueryPassages
-from trecexam.extensions.learn.learn import ENCODED, FITTED
 from trecexam.graders import Answer, Cell
-from trecexam.grades.grading import Progress
 
 Rows = list[dict[str, str]]
 
@@ -61,39 +54,6 @@ def test_progress_is_shown_from_python_too(
     with trecexam.open_track(learnable) as track:
         track.learn.labels(progress=lambda now: None)
     assert capsys.readouterr().err == ""
-
-
-def test_progress_counts_texts_and_then_steps_of_fitting(
-    learnable: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    happened: list[object] = []
-
-    def fitted(queries: Sequence[QueryPassages], *rest: Any, **options: Any) -> Learned:
-        happened.append(sum(int(query.judged.sum()) for query in queries))
-        return fit(queries, *rest, **options)
-
-    for module in (check, learned_pool):
-        monkeypatch.setattr(module, "fit", fitted)
-    with trecexam.open_track(learnable) as track:
-        track.learn.labels(progress=happened.append)
-    n_judged = len(judgments(learnable))
-    reports = [now for now in happened if isinstance(now, Progress) and not now.loading]
-    encoded, steps = ([now for now in reports if now.what == what] for what in (ENCODED, FITTED))
-    assert [*encoded, *steps] == reports
-    assert [now.graded for now in encoded] == [0, 64, 75]
-    # Five fits on about half of the judgments, a step each, then one on all of them.
-    at_fits = [at for at, what in enumerate(happened) if isinstance(what, int)]
-    sizes = [happened[at] for at in at_fits[:6]]
-    assert sizes[5] == n_judged
-    assert all(n_judged / 4 < size < n_judged * 3 / 4 for size in sizes[:5])
-    assert [now.graded for now in steps[:7]] == [0, 1, 2, 3, 4, 5, 10]
-    assert [happened[at + 1] for at in at_fits[:6]] == steps[1:7]
-    assert {now.cells for now in steps} == {steps[-1].graded}
-    # Nothing is encoded a second time.
-    happened.clear()
-    with trecexam.open_track(learnable) as track:
-        track.learn.labels(progress=happened.append)
-    assert {now.what for now in happened if isinstance(now, Progress) and not now.loading} == {FITTED}
 
 
 def test_a_sentence_says_what_was_learned_and_how_many_runs_moved(
@@ -207,33 +167,6 @@ def test_only_new_passages_are_encoded(learnable: Path, encoder: WordEncoder) ->
     assert len(encoder.encoded) == 1
 
 
-@pytest.mark.slow
-def test_the_manifest_names_the_method_and_the_judgments(learnable: Path) -> None:
-    (learnable / "out").mkdir()
-    (learnable / "out" / "manifest.json").write_text('{"complete": true}')
-    assert run(["learn", str(learnable)]) == 0
-    manifest = json.loads((learnable / "out" / "manifest.json").read_text())
-    assert manifest["complete"]
-    first = manifest["learned"]
-    assert first["encoder"] == {"model": "words", "words": 1}
-    assert first["judgments"]["count"] == sum(row["judged"] == "yes" for row in learned(learnable))
-    edit_qrels(learnable, lambda row: "0" if row[2] == "q0-d01" else row[3])
-    assert run(["learn", str(learnable)]) == 0
-    second = json.loads((learnable / "out" / "manifest.json").read_text())["learned"]
-    assert second == json.loads((learnable / "out" / "learned.json").read_text())
-    assert first["judgments"]["sha256"] != second["judgments"]["sha256"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scale", ["001", "014"], ids=["0..1", "0..4 with gaps"])
-def test_labels_are_on_the_scale_of_the_judgments(learnable: Path, scale: str) -> None:
-    edit_qrels(learnable, lambda row: scale[int(row[3])])
-    assert run(["learn", str(learnable)]) == 0
-    rows = learned(learnable)
-    assert {row["label"] for row in rows} <= set(scale)
-    assert max(float(row["gain"]) for row in rows) == int(scale[-1])
-
-
 def test_negative_labels_are_not_judgments_and_their_lines_stay(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -247,43 +180,23 @@ def test_negative_labels_are_not_judgments_and_their_lines_stay(
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda row: "1", "nothing to learn: all "),
-        (lambda row: "-1", "nothing to learn: no judgments"),
-        (lambda row: "-2", "nothing to learn: all "),
+        (lambda root: edit_qrels(root, lambda row: "1"), "nothing to learn: all "),
+        (lambda root: edit_qrels(root, lambda row: "-1"), "nothing to learn: no judgments"),
+        (
+            lambda root: edit_qrels(root, lambda row: "1" if row[3] == "2" else "-1"),
+            "judgments are 1; qrels.txt: ",
+        ),
+        (lambda root: (root / "qrels.txt").unlink(), "no official judgments: put qrels.txt here"),
+        (lambda root: shutil.rmtree(root / "runs"), "the pool is empty; drop runs into the track"),
     ],
+    ids=["one label", "pooled alone", "one label besides", "no judgments", "no runs"],
 )
-def test_judgments_without_variation_are_reported(
-    learnable: Path, capsys: pytest.CaptureFixture[str], change: Callable[[list[str]], str], why: str
+def test_a_track_that_cannot_be_learned_from_is_refused_with_the_reason(
+    learnable: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Path], object], why: str
 ) -> None:
-    edit_qrels(learnable, change)
-    error = error_output(capsys, learnable, status=2)
-    assert why in error
-    assert "judge-next" in error
+    change(learnable)
+    assert why in error_output(capsys, learnable, status=2)
     assert not (learnable / "out" / "learned.tsv").exists()
-
-
-def test_negative_labels_and_a_single_other_label_are_reported(
-    learnable: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    edit_qrels(learnable, lambda row: "1" if row[3] == "2" else "-1")
-    error = error_output(capsys, learnable, status=2)
-    assert "judgments are 1; qrels.txt: " in error
-    assert "lines with the label -1: pooled, not judged" in error
-
-
-def test_an_empty_pool_is_reported_with_a_remedy(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for path in (learnable / "runs").iterdir():
-        path.unlink()
-    assert "nothing to learn from: the pool is empty; drop runs into the track" in error_output(
-        capsys, learnable, status=2
-    )
-
-
-def test_without_judgments_the_error_says_what_to_do(
-    learnable: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (learnable / "qrels.txt").unlink()
-    assert "no official judgments: put qrels.txt here" in error_output(capsys, learnable, status=2)
 
 
 def test_judgments_of_a_single_query_are_used_with_a_warning(
@@ -325,7 +238,7 @@ def test_labels_of_a_model_are_not_learned_from(learnable: Path, capsys: pytest.
     assert "these judgments include labels from a model" in error_output(capsys, learnable, status=2)
 
 
-def test_another_track_must_differ_and_its_labels_are_not_those_of_a_model(
+def test_another_track_must_differ_have_labels_of_people_and_the_same_scale(
     learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "is this track itself" in error_output(
@@ -336,6 +249,9 @@ def test_another_track_must_differ_and_its_labels_are_not_those_of_a_model(
     assert "these judgments include labels from a model" in error_output(
         capsys, learnable, "--from", other, status=2
     )
+    other = make_learnable(tmp_path / "binary", labels=2)
+    error = error_output(capsys, learnable, "--from", other, status=2)
+    assert "the highest judgment here is 2, and 1 in" in error
 
 
 @pytest.mark.slow
@@ -351,35 +267,6 @@ def test_judgments_of_another_track_can_start_a_track_without_judgments(
     known = [(float(r["gain"]), int(truth[k])) for r in rows if (k := (r["query_id"], r["doc_id"])) in truth]
     high, low = ([gain for gain, label in known if (label == 2) == best] for best in (True, False))
     assert sum(high) / len(high) > sum(low) / len(low)
-
-
-def test_another_track_must_have_the_same_label_scale(
-    learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = make_learnable(tmp_path / "other", labels=2)
-    error = error_output(capsys, learnable, "--from", other, status=2)
-    assert "the highest judgment here is 2, and 1 in" in error
-
-
-@pytest.mark.slow
-def test_a_few_judgments_below_the_highest_label_of_another_track_use_its_scale(
-    learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = make_learnable(tmp_path / "other", queries=3)
-    edit_qrels(learnable, lambda row: row[3] if row[3] != "2" else None)
-    error = error_output(capsys, learnable, "--from", other)
-    assert "the highest judgment here is 1, and 2 in" in error
-    assert "treated as one scale, because this track has few judgments" in error
-    assert max(float(row["gain"]) for row in learned(learnable)) > 1
-
-
-def test_python_gives_the_same_table_and_writes_nothing_by_default(learnable: Path) -> None:
-    with trecexam.open_track(learnable) as track:
-        labels = track.learn.labels()
-        assert not (learnable / "out" / "learned.tsv").exists()
-        track.learn.write(labels)
-    rows = learned(learnable)
-    assert [(row["query_id"], row["doc_id"]) for row in rows] == [tuple(row[:2]) for row in labels.table.rows]
 
 
 def test_an_update_learns_if_enabled_in_the_settings(learnable: Path) -> None:
@@ -400,19 +287,6 @@ def test_an_update_learns_if_enabled_in_the_settings(learnable: Path) -> None:
         (note,) = (line for line in track.update().notes if "learn" in line)
         assert "nothing learned; out/learned.tsv is unchanged" in note
         assert "judgments are 1" in note
-
-
-def test_a_query_without_text_does_not_stop_the_others(
-    learnable: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("queries.tsv", "bank.questions.jsonl"):
-        text = (learnable / name).read_text()
-        text = text.replace("q0\tq0a q0b q0c", "q0\t ").replace('"query_text": "q0a"', '"query_text": ""')
-        (learnable / name).write_text(text)
-    error = error_output(capsys, learnable)
-    assert "1 query ('q0') without a text: labels come from votes and length alone" in error
-    assert {row["query_id"] for row in learned(learnable)} == {"q0", "q1", "q2", "q3", "q4"}
-    assert " q0-d01 " in (learnable / "out" / "learned.qrels").read_text()
 
 
 def test_the_learned_leaderboard_of_removed_runs_is_deleted(

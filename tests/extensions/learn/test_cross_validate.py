@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from learnable import WordEncoder, make_learnable, make_misleading, most_retrieved_alone
-from near import near
+from learnable import WordEncoder, make_learnable, make_misleading
 from sklearn.metrics import cohen_kappa_score
 
 import trecexam
@@ -88,46 +87,6 @@ def test_losses_and_kappa_use_only_hidden_judgments(
     assert rows["learned"][4] <= rows["learned"][3] <= rows["learned"][5]
 
 
-@pytest.mark.slow
-def test_the_judging_design_is_reported(tmp_path: Path) -> None:
-    root = make_learnable(tmp_path / "track", queries=6, docs=20)
-    notes = validated(root).notes
-    assert any("as often as the others, as in a random sample" in note for note in notes)
-    most_retrieved_alone(root, 6)
-    validation = validated(root)
-    assert validation.design == "most retrieved"
-    assert validation.share > 0.8
-    assert validation.hidden == 18
-    assert any("of each query the less retrieved half was hidden" in note for note in validation.notes)
-    pooled = {
-        tuple(line.split()[0:3:2])
-        for path in (root / "runs").iterdir()
-        for line in path.read_text().splitlines()
-    }
-    every = "".join(f"{query} 0 {doc} {int(doc[-2:]) % 3}\n" for query, doc in sorted(pooled))
-    (root / "qrels.txt").write_text(every)
-    validation = validated(root)
-    assert validation.design == "all"
-    assert any("all of the pool is judged; a random half was hidden" in note for note in validation.notes)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("least", [3, 0])
-def test_a_threshold_reached_by_no_or_every_judgment_is_reported(
-    learnable: Path, capsys: pytest.CaptureFixture[str], least: int
-) -> None:
-    config = (learnable / "trecexam.toml").read_text()
-    (learnable / "trecexam.toml").write_text(config.replace("min_relevant = 2", f"min_relevant = {least}"))
-    if not least:
-        # Settings start at 1.
-        (learnable / "trecexam.toml").write_text(config.replace("min_relevant = 2", "min_relevant = 1"))
-        text = (learnable / "qrels.txt").read_text()
-        (learnable / "qrels.txt").write_text(text.replace(" 0\n", " 1\n"))
-    assert run(["learn", str(learnable)]) == 0
-    which = "no judgment reaches `min_relevant = 3`" if least else "every judgment reaches `min_relevant = 1`"
-    assert f"{which}, so kappa says nothing" in capsys.readouterr().err
-
-
 def test_too_few_judgments_to_hide_any_are_reported_and_nothing_is_stored(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -137,16 +96,6 @@ def test_too_few_judgments_to_hide_any_are_reported_and_nothing_is_stored(
     assert "not cross-validated: too few judgments to hide half of them: " in shown.err
     assert len(shown.out.splitlines()) == 1
     assert "cross_validation" not in json.loads((learnable / "out" / "learned.json").read_text())
-
-
-def test_with_another_track_its_judgments_are_never_hidden_and_nothing_is_stored_for_fill(
-    learnable: Path, tmp_path: Path
-) -> None:
-    other = make_learnable(tmp_path / "other", queries=6)
-    with trecexam.open_track(learnable) as track:
-        learned = track.learn.labels(source=other)
-    assert learned.validation.judged == sum(query.judged.sum() for query in queries_of(learnable))
-    assert "cross_validation" not in learned.identity
 
 
 # The best method to fill.
@@ -241,15 +190,3 @@ def test_labels_of_a_grader_are_cut_where_they_agree_best_with_the_judgments(tmp
 def _kappa(judged: np.ndarray, said: np.ndarray) -> float:
     value = cohen_kappa_score(judged, said)
     return 0.0 if math.isnan(value) else float(value)
-
-
-@pytest.mark.slow
-def test_the_results_do_not_depend_on_the_order_of_files(tmp_path: Path) -> None:
-    found = []
-    for order in (1, -1):
-        root = make_learnable(tmp_path / str(order))
-        for name in ("qrels.txt", "passages.jsonl", "queries.tsv"):
-            lines = (root / name).read_text().splitlines(keepends=True)
-            (root / name).write_text("".join(lines[::order]))
-        found.append(validated(root).rows)
-    assert near(*map(str, found))

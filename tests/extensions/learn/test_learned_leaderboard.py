@@ -16,7 +16,6 @@ from trecexam.extensions.learn.arithmetic.learning import fit
 from trecexam.extensions.learn.arithmetic.scores import expected_scores
 from trecexam.extensions.learn.learned_pool import gather_data
 from trecexam.extensions.learn.outputs import LEARNING
-from trecexam.files.atomic import sha256
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import open_folder
 from trecexam.results.page.page import Page, Section
@@ -78,25 +77,6 @@ def test_with_most_of_the_pool_judged_intervals_are_shown_and_nothing_is_written
             assert 0 < mean < 1
     assert "expected over 5 queries" in err
     assert contents(track) == before
-
-
-def test_with_less_judged_no_interval_is_shown_and_the_share_is_reported(
-    learnable: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out, err = shown(learnable, capsys)
-    assert "a random 64% of the pool is judged" in err
-    assert not any(
-        row[f"{measure}{end}"] for row in table(out) for measure in MEASURES for end in (".low", ".high")
-    )
-
-
-def test_the_judged_share_is_that_of_the_first_ten_passages(learnable: Path) -> None:
-    judged = {tuple(line.split()[0:3:2]) for line in (learnable / "qrels.txt").read_text().splitlines()}
-    board = board_of(learnable)
-    for name, share in zip(board["run"], board["Judged@10"], strict=True):
-        lines = [line.split() for line in (learnable / "runs" / f"{name}.run").read_text().splitlines()]
-        top = [(line[0], line[2]) for line in lines if int(line[3]) <= 10]
-        assert share == pytest.approx(sum(pair in judged for pair in top) / len(top), abs=5e-4)
 
 
 @pytest.mark.slow
@@ -168,17 +148,6 @@ def test_arguments_that_learned_labels_do_not_take_are_refused(
             track.leaderboard(labels="learned", runs=["z"])
 
 
-def test_an_unjudged_query_is_scored_from_the_judgments_of_other_queries(learnable: Path) -> None:
-    lines = (learnable / "qrels.txt").read_text().splitlines(keepends=True)
-    (learnable / "qrels.txt").write_text("".join(line for line in lines if not line.startswith("q4")))
-    board = board_of(learnable)
-    assert board.n_queries == 5
-    with OpenTrack(open_folder(learnable)) as loaders:
-        loader = loaders.first
-        queries = gather_data(loader.load(), encoder=WordEncoder()).queries
-    assert (expected_scores(fit(queries), queries, 10, 2, draws=20).values[0, :, 4] > 0).all()
-
-
 # A track on which another method orders the runs better.
 
 DOUBTS = "with half of the judgments hidden `unjudged = 0` orders the runs better than learned labels"
@@ -210,32 +179,6 @@ def test_if_learned_labels_mislead_one_note_names_the_better_method_in_every_for
     assert (
         f'<p class="note">{DOUBTS.replace("`unjudged = 0`", "<code>unjudged = 0</code>")}' in section.content
     )
-
-
-@pytest.mark.parametrize("of_each", [False, True])
-def test_with_too_few_judgments_to_hide_the_leaderboard_says_that_nothing_was_checked(
-    learnable: Path, capsys: pytest.CaptureFixture[str], of_each: bool
-) -> None:
-    if of_each:
-        most_retrieved_alone(learnable, 1)
-        labels = (learnable / "qrels.txt").read_text()
-        (learnable / "qrels.txt").write_text(labels.replace(" 2\n", " 0\n", 1))
-    else:
-        (learnable / "qrels.txt").write_text("q0 0 q0-d01 0\nq1 0 q1-d01 2\n")
-    out, err = shown(learnable, capsys)
-    assert "not cross-validated: " in err
-    assert "`trecexam judge-next` names passages to judge" in err
-    assert len(table(out)) == 4
-
-
-@pytest.mark.slow
-def test_judgments_of_another_track_alone_are_reported_as_unchecked(learnable: Path, tmp_path: Path) -> None:
-    new = make_learnable(tmp_path / "new", queries=3)
-    (new / "qrels.txt").unlink()
-    board = board_of(new, source=learnable)
-    assert any("judge at least two passages of a query" in note for note in board.notes)
-    assert set(board["Judged@10"]) == {0.0}
-    assert any("nothing in the pool is judged; no intervals" in note for note in board.notes)
 
 
 def test_if_all_is_judged_it_equals_the_official_leaderboard_without_uncertainty(
@@ -304,13 +247,6 @@ def test_a_run_similar_to_the_encoder_is_listed_with_its_rank_without_the_cosine
     assert f"cosine {here} ({without});" in note
 
 
-@pytest.mark.slow
-def test_without_a_run_similar_to_the_encoder_there_is_no_note(tmp_path: Path) -> None:
-    root = make_of_the_encoder(tmp_path / "track")
-    (root / "runs" / "cosine.run").unlink()
-    assert not any("encoder" in note for note in board_of(root).notes)
-
-
 # The output of `learn`.
 
 
@@ -338,13 +274,3 @@ def test_the_report_has_the_section_while_runs_and_judgments_are_unchanged(learn
     assert len(sections()) == 1
     board.write_text(board.read_text() + "\n")
     assert sections() == []
-
-
-def test_an_update_that_learns_writes_the_report_section_at_once(learnable: Path) -> None:
-    with (learnable / "trecexam.toml").open("a") as settings:
-        settings.write("\n[learn]\nupdate = true\n")
-    assert run(["watch", "--once", str(learnable)]) == 0
-    report = (learnable / "out" / "report.html").read_bytes()
-    assert b"Leaderboard by learned labels" in report
-    manifest = json.loads((learnable / "out" / "manifest.json").read_text())
-    assert manifest["outputs"]["report.html"] == sha256(report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -139,3 +140,99 @@ def test_an_incomplete_track_is_processed_or_rejected_in_one_line(
             assert len(shown.err.splitlines()) == 1
         assert "nan" not in shown.out.lower().split()
     assert found == expected
+
+
+# Tracks with runs, texts and judgments but no test bank.
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Path:
+    root = make_learnable(tmp_path / "inputs", queries=6)
+    (root / "bank.questions.jsonl").unlink()
+    return root
+
+
+@pytest.fixture
+def bankless(inputs: Path, tmp_path: Path) -> Path:
+    """A user who starts with runs and qrels."""
+    root = tmp_path / "track"
+    given = ["queries.tsv", "passages.jsonl", "qrels.txt"]
+    files = [part for name in given for part in (f"--{name.split('.')[0]}", str(inputs / name))]
+    assert run(["init", str(root), *files, "--runs", str(inputs / "runs")]) == 0
+    return root
+
+
+def test_judgments_with_other_ids_are_reported_with_both_ids(
+    bankless: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (bankless / "qrels.txt").read_text().splitlines()
+    (bankless / "qrels.txt").write_text("".join(line.replace("0 q", "0 zzq", 1) + "\n" for line in lines))
+    examples = "qrels.txt: no passage that it judges ('zzq0-d01', 'zzq0-d02', ...) is in the pool ('q0-d00', "
+    for words in (["learn"], ["fill", "--dry-run"]):
+        capsys.readouterr()
+        assert run([words[0], str(bankless), *words[1:]]) == 2, words
+        said = capsys.readouterr().err
+        assert examples in said, words
+        assert words[0] == "fill" or f"there are {len(lines)} judgments, all outside of the pool" in said
+
+
+def run_command(
+    capsys: pytest.CaptureFixture[str], root: Path, *arguments: str, status: int = 0
+) -> tuple[str, str]:
+    capsys.readouterr()
+    assert run([arguments[0], str(root), *arguments[1:]]) == status
+    return capsys.readouterr()
+
+
+def test_holes_are_filled_by_learned_labels_without_a_grader(
+    bankless: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = bankless.parent / "filled.qrels"
+    _, err = run_command(capsys, bankless, "fill", "-o", str(output), status=2)
+    assert "no test bank" in err
+    assert "`--by learned` fills without one" in err
+    assert not output.exists()
+    _, err = run_command(capsys, bankless, "fill", "--by", "grader", "-o", str(output), status=2)
+    assert "no test bank" in err
+    _, err = run_command(capsys, bankless, "fill", "--by", "learned", "-o", str(output))
+    assert "0 cells to grade" in err
+    official = (bankless / "qrels.txt").read_text()
+    filled = output.read_text()
+    assert filled.startswith(official)
+    assert len(filled.splitlines()) > len(official.splitlines())
+    # Also by the result of a cross-validation.
+    run_command(capsys, bankless, "learn")
+    output.unlink()
+    _, err = run_command(capsys, bankless, "fill", "-o", str(output))
+    assert "filled by learned labels; cross-validation here" in err
+    assert output.read_text() == filled
+
+
+def test_init_suggests_learning_if_there_are_judgments_and_no_bank(
+    inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "new"
+    files = ["--queries", str(inputs / "queries.tsv"), "--passages", str(inputs / "passages.jsonl")]
+    learn = f"on runs, texts and judgments alone: trecexam learn {root}"
+    watch = f"trecexam watch {root} --once"
+    for more, following in (
+        (["--qrels", str(inputs / "qrels.txt")], f"{learn}; with a test bank: {watch}"),
+        ([], f"put a test bank into {root}, then: {watch}"),
+    ):
+        assert run(["init", str(root), *files, *more]) == 0
+        assert capsys.readouterr().err.splitlines()[-1] == f"next: {following}"
+        shutil.rmtree(root)
+
+
+def test_queries_of_the_judgments_are_enough_and_none_at_all_is_an_error(
+    bankless: Path, inputs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (bankless / "queries.tsv").unlink()
+    config = (bankless / "trecexam.toml").read_text()
+    (bankless / "trecexam.toml").write_text(config.replace('queries = "queries.tsv"\n', ""))
+    _, err = run_command(capsys, bankless, "learn")
+    assert "6 queries ('q0', 'q1', 'q2', ...) without a text" in err
+    (bankless / "trecexam.toml").write_text("[track]\n")
+    (bankless / "qrels.txt").unlink()
+    _, err = run_command(capsys, bankless, "learn", "--from", str(inputs), status=2)
+    assert "no queries: put queries.tsv here" in err

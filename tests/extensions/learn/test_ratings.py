@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from learnable import WordEncoder
+from learnable import WordEncoder, make_learnable
 from support import HashGrader, hashed_rating
 
 import trecexam
+from trecexam.extensions.learn.arithmetic.learning import fit, predict
 from trecexam.extensions.learn.arithmetic.passages import FEATURES, QueryPassages
+from trecexam.extensions.learn.arithmetic.scores import expected_scores
 from trecexam.extensions.learn.learned_pool import gather_data
 from trecexam.folder import TrackFolder
 from trecexam.graders import Answer, Cell
 from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.track_graders import open_folder
 
 RATING = FEATURES.index("rating")
 
@@ -128,3 +132,93 @@ def test_ratings_are_used_if_they_improve_the_fit(learnable: Path) -> None:
             features.append(track.learn.labels().identity["features"])
     assert features[0] == ["fusion", "cosine", "length", "rating"]
     assert features[1] == ["fusion", "cosine", "length"]
+
+
+# Learning from judgments of another track in addition to those of the track.
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """Another track: six queries with other words."""
+    root = make_learnable(tmp_path / "other", queries=6)
+    for name in ("queries.tsv", "bank.questions.jsonl", "passages.jsonl", "qrels.txt", "runs/a.run"):
+        text = (root / name).read_text()
+        (root / name).write_text(text.replace("q", "z").replace("zuer", "quer").replace("zuest", "quest"))
+    for run_file in "bcd":
+        (root / "runs" / f"{run_file}.run").unlink()
+    return root
+
+
+def queries_of(root: Path) -> tuple[QueryPassages, ...]:
+    with OpenTrack(open_folder(root)) as loaders:
+        loader = loaders.first
+        return gather_data(loader.load(bank_needed=False), encoder=WordEncoder()).queries
+
+
+def test_labels_are_learned_from_both_tracks(learnable: Path, other: Path) -> None:
+    here, there = queries_of(learnable), queries_of(other)
+    learned = fit([*there, *here])
+    with trecexam.open_track(learnable) as track:
+        labels = track.learn.labels(source=other)
+    by_hand = [gain for query in here for gain in predict(learned, query).gains.tolist()]
+    assert [row[2] for row in labels.rows] == pytest.approx(by_hand)
+    assert labels.identity["judgments"]["count"] == learned.n_judgments
+    assert {row[0] for row in labels.rows} == {query.query_id for query in here}
+
+
+def test_a_query_with_the_same_id_in_another_track_is_a_different_query(
+    learnable: Path, tmp_path: Path
+) -> None:
+    """Otherwise one without a judgment would get the other's intercept in leaderboards."""
+    twin = make_learnable(tmp_path / "twin")
+    lines = (learnable / "qrels.txt").read_text().splitlines(keepends=True)
+    (learnable / "qrels.txt").write_text("".join(line for line in lines if not line.startswith("q0 ")))
+    with trecexam.open_track(learnable) as track:
+        board = track.learn.labels(source=twin).board
+    assert board is not None
+    here, there = queries_of(learnable), queries_of(twin)
+    apart = fit([*(replace(query, query_id=f"other {query.query_id}") for query in there), *here])
+    scores = expected_scores(apart, here, 10, 2, fits=False)
+    with OpenTrack(open_folder(learnable)) as loaders:
+        loader = loaders.first
+        names = list(loader.load().runs)
+    means = dict(zip(names, scores.means[0].tolist(), strict=True))
+    assert board["nDCG@10"] == pytest.approx([means[row.run] for row in board.rows], abs=1e-3)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_ratings_of_another_track_count_if_both_have_the_same_grader(
+    learnable: Path, other: Path, same: bool
+) -> None:
+    """Nothing is judged here, and only ratings show what is relevant."""
+    rows = []
+    for root in (learnable, other):
+        labels = {
+            line.split()[2]: int(line.split()[3]) for line in (root / "qrels.txt").read_text().splitlines()
+        }
+        docs = [json.loads(line)["docid"] for line in (root / "passages.jsonl").read_text().splitlines()]
+        (root / "passages.jsonl").write_text(
+            "".join(json.dumps({"docid": doc, "text": f"alike {doc}"}) + "\n" for doc in docs)
+        )
+        for doc in docs:
+            query = doc.split("-")[0]
+            row = {"query_id": query, "doc_id": doc, "item_id": f"{query}/1"}
+            rows.append({**row, "rating": 2 * labels.get(doc, 1)})
+    for root, model in ((learnable, "one"), (other, "one" if same else "two")):
+        # A recording is identified by its content.
+        recording = "".join(json.dumps({**row, "model": model}) + "\n" for row in rows)
+        (root / "grades.jsonl").write_text(recording)
+        with (root / "trecexam.toml").open("a") as config:
+            config.write('\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+        with trecexam.open_track(root) as track:
+            track.grading.grade()
+    truth = {
+        line.split()[2]: int(line.split()[3]) for line in (learnable / "qrels.txt").read_text().splitlines()
+    }
+    (learnable / "qrels.txt").unlink()
+    with trecexam.open_track(learnable) as track:
+        learned = track.learn.labels(source=other)
+    assert ("rating" in learned.identity["features"]) == same
+    gains = {row[1]: row[2] for row in learned.rows}
+    both = [(gains[doc], label) for doc, label in truth.items() if doc in gains]
+    assert (np.corrcoef(*zip(*both, strict=True))[0, 1] > 0.9) == same

@@ -73,11 +73,6 @@ def test_qrels_have_the_columns_of_pyterrier_and_the_ratings(track: trecexam.Tra
     assert set(frame["qid"]) == {"01", "02", "03"}
 
 
-def test_qrels_take_the_same_arguments_as_those_of_the_track(track: trecexam.Track) -> None:
-    for rule in ({"binary": True, "min_rating": 5}, {"label": "count", "min_answers": 2}):
-        assert qrels(track, **rule)["label"].tolist() == [row.relevance for row in track.qrels(**rule)]
-
-
 def test_topics_are_the_queries_of_the_bank(track: trecexam.Track) -> None:
     assert topics(track).to_dict("list") == {
         "qid": ["01", "02", "03"],
@@ -105,14 +100,6 @@ def test_an_experiment_gives_the_values_of_the_leaderboard(
 ) -> None:
     table = pt.Experiment(runs(track), topics(track), qrels(track), eval_metrics=MEASURES, **how)
     assert as_means(table, MEASURES) == own_means(track)
-
-
-def test_an_experiment_takes_frames_and_compares_with_a_baseline(track: trecexam.Track) -> None:
-    frames = {name: run(topics(track)) for name, run in runs(track).items()}
-    measures = [nDCG @ 10, Cover(rel=4) @ 20]
-    table = pt.Experiment(frames, topics(track), qrels(track), measures, baseline="skips", correction="holm")
-    assert as_means(table, measures) == own_means(track, measures)
-    assert {"Cover(rel=4)@20 +", "Cover(rel=4)@20 p-value corrected"} <= set(table.columns)
 
 
 def test_an_experiment_per_query_has_the_item_coverage_of_each_ranking(

@@ -22,9 +22,8 @@ from trecexam.extensions.local_models import loading
 from trecexam.extensions.local_models.backend import ModelOutput
 from trecexam.extensions.local_models.batching import OutOfMemoryError
 from trecexam.extensions.local_models.grader import LanguageGrader
-from trecexam.graders import Answer, Cell, create, weights
+from trecexam.graders import Answer, Cell, create
 from trecexam.graders.base import identity_digest
-from trecexam.graders.prompts import published
 
 MODELS = [("seq2seq", "t5"), ("causal", "llama"), ("causal", "gpt2")]
 
@@ -158,19 +157,6 @@ def test_a_lack_of_memory_is_recognised_in_any_words(words: str) -> None:
         raise RuntimeError("a mask of another shape")
 
 
-def test_other_failures_of_a_model_reach_the_caller(
-    models: dict[str, Path], cells: list[Cell], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    grader = made(models["t5"], "seq2seq", max_batch_tokens=500)
-
-    def broken(texts: Sequence[str]) -> Any:
-        raise RuntimeError("the tokenizer broke")
-
-    monkeypatch.setattr(grader.backend.tokens, "encode", broken)
-    with pytest.raises(RuntimeError, match="the tokenizer broke"):
-        grades(grader, cells)
-
-
 def test_the_identity_has_exactly_the_settings_that_can_change_an_answer(
     models: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -193,35 +179,6 @@ def test_the_identity_has_exactly_the_settings_that_can_change_an_answer(
         digest(prompt="Sun"),
     ]
     assert len({base, *others}) == 1 + len(others)
-
-
-def test_hashes_of_weights_are_cached_by_size_and_time(
-    models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    section = GraderSection(name="seq2seq", model=str(models["t5"]))
-    first = create(section, tmp_path).identity
-    memory = tmp_path / ".trecexam" / "weights.json"
-    kept = memory.read_text()
-    weights._digest.cache_clear()
-    with monkeypatch.context() as patch:
-        patch.setattr("hashlib.file_digest", lambda *_: pytest.fail("hashed again"))
-        assert create(section, tmp_path).identity == first
-    assert create(GraderSection(name="causal", model=str(models["gpt2"])), tmp_path).identity != first
-    assert len(memory.read_text()) > len(kept)
-    for junk in ("[]", "3", "{", '{"x": 1}'):
-        memory.write_text(junk)
-        assert create(section, tmp_path).identity == first
-
-
-def test_a_nugget_is_graded_with_the_nugget_prompt(models: dict[str, Path]) -> None:
-    grader = made(models["t5"], "seq2seq")
-    cells = [ask("a passage", "what is it?", 1), ask("a passage", "it is", 2, kind="nugget")]
-    jobs = grader._prepare([*zip(cells)])[0]
-    names = "QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt"
-    for job, name, cell in zip(jobs, names, cells, strict=True):
-        text = published()[name].text(cell.query_text, cell.item, cell.text)
-        assert grader.backend.tokens.encode([text]) == [job.tokens]
-    assert {answer.status for answer in grades(grader, cells).values()} == {"ok"}
 
 
 @pytest.fixture

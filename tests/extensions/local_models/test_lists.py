@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -113,32 +111,6 @@ def test_labels_and_their_probabilities_equal_plain_forward_passes(
             spelled, written = f"{spelled}{opening}{best}", written + ways[best]
 
 
-@pytest.mark.parametrize(("name", "model"), MODELS[:2])
-@pytest.mark.slow
-def test_lists_are_the_same_in_every_batch_and_have_their_own_length(
-    folders: dict[str, Path], name: str, model: str
-) -> None:
-    # One more word each: one prompt in 16 fills the rows of its tile, so that alone it is not padded.
-    cells = [
-        ask("about " * (passage + 1), f"n {place}", place, doc_id=f"d{passage}", kind="nugget")
-        for passage in range(20)
-        for place in range(2 if passage < 17 else 4)
-    ]
-    expected = graded(made(folders[model], name, prompt="NuggetAssign"), cells)
-    assert {json.loads(answer.raw)["of"] for answer in expected.values()} == {4, 2}
-    assert {answer.status for answer in expected.values()} == {"ok"}
-    alone = made(folders[model], name, prompt="NuggetAssign")
-    passages = [list(group) for _, group in groupby(cells, key=lambda cell: cell.doc_id)]
-    found = {cell: answer for passage in passages for cell, answer in graded(alone, passage).items()}
-    for one, answer in expected.items():
-        assert (found[one].raw, found[one].rating, found[one].status) == (
-            answer.raw,
-            answer.rating,
-            answer.status,
-        )
-        assert found[one].probabilities == pytest.approx(answer.probabilities, abs=1e-5)
-
-
 def test_more_than_ten_nuggets_are_split_into_several_lists(folders: dict[str, Path]) -> None:
     grader = made(folders["llama"], "causal", prompt="NuggetAssign2")
     answers = graded(grader, cells_of(1, 13))
@@ -210,13 +182,3 @@ def test_unreadable_free_lists_are_retried_greedily_then_by_nugget_then_unparsed
     unread = [(cell.doc_id, cell.item.text) for cell, answer in answers.items() if answer.status != "ok"]
     assert unread == [("d2", "n 1")]
     assert answers[cells_of(3, 3)[7]] == Answer(None, "unparsed", "some prose")
-
-
-def test_prose_of_the_model_is_unparsed_and_stays_so_when_read_again(folders: dict[str, Path]) -> None:
-    grader = made(folders["t5"], "seq2seq", prompt="NuggetAssign", decode="beam", max_new_tokens=4)
-    answers = graded(grader, cells_of(1, 2))
-    assert [answer.status for answer in answers.values()] == ["unparsed"] * 2
-    for cell, answer in answers.items():
-        assert grader.read(cell.item, answer.raw).status == "unparsed"
-        with pytest.raises((ValueError, SyntaxError)):
-            assert not ast.literal_eval(answer.raw or "(")

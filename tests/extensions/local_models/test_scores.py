@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import random
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from architectures import MODELS, saved
 from exhaustive import exhaustive, made
+from tiny_models import bpe_tokenizer, save_t5
 
+from converters.records import Item
 from trecexam.errors import GraderError
+from trecexam.extensions.local_models.choices import ChoiceTree
+from trecexam.extensions.local_models.grader import LanguageGrader
 from trecexam.graders import Cell
 
 KINDS = (
@@ -80,12 +88,6 @@ def test_the_encoder_output_equals_that_of_transformers(models: dict[str, Path])
         assert torch.allclose(ours[mask], theirs[mask], atol=1e-5)
 
 
-def test_the_most_probable_answers_vary_with_the_prompt(models: dict[str, Path], cells: list[Cell]) -> None:
-    """Otherwise these tests would show little."""
-    grader = made(models["t5"], "seq2seq")
-    assert len({answer.rating for batch in grader.grade(cells) for _, answer in batch}) >= 2
-
-
 def test_an_incompatible_version_of_transformers_is_rejected(
     models: dict[str, Path], cells: list[Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,3 +98,136 @@ def test_an_incompatible_version_of_transformers_is_rejected(
     monkeypatch.setattr("trecexam.extensions.local_models.t5.ACT2FN", activations)
     with pytest.raises(GraderError, match="computes this model differently from trecexam"):
         list(grader.grade(cells))
+
+
+def test_indistinguishable_answers_are_rejected() -> None:
+    with pytest.raises(ValueError, match="two answers have the same tokens"):
+        ChoiceTree([(1, 2), (1, 2)], [0], "cpu")
+    with pytest.raises(ValueError, match="without tokens"):
+        ChoiceTree([()], [0], "cpu")
+
+
+# Beam search as the papers did it.
+
+
+def answers(grader: LanguageGrader, cells: list[Cell]) -> dict[Cell, str]:
+    return {cell: answer.raw for batch in grader.grade(cells) for cell, answer in batch}
+
+
+def test_beam_search_equals_transformers_with_the_settings_of_the_paper(
+    models: dict[str, Path], cells: list[Cell]
+) -> None:
+    grader = made(models["t5"], "seq2seq", decode="beam", max_new_tokens=10)
+    backend: Any = grader.backend
+    prompt = grader.prompts["question"]
+    for cell, raw in answers(grader, cells[:8]).items():
+        ids = backend.tokens.tokenizer(
+            prompt.text(cell.query_text, cell.item, cell.text), return_tensors="pt", truncation=True
+        )
+        found = backend.model.generate(
+            input_ids=ids["input_ids"], num_beams=5, do_sample=False, early_stopping=True, max_new_tokens=10
+        )
+        assert raw == backend.tokens.tokenizer.decode(found[0], skip_special_tokens=True).strip()
+
+
+# Decoder-only architectures against plain forward passes of transformers.
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    return bpe_tokenizer(chat=False)
+
+
+#: The way of models that take no tree of answers.
+OTHER_WAYS = {
+    **dict.fromkeys(("bloom", "mpt", "gpt_neo", "llama4_text", "mamba", "lfm2"), "cache"),
+    "rwkv": "rows",
+}
+#: At every commit: plain, with a window, with learned positions, recurrent, and by distance.
+FIRST = ("llama", "gemma2", "gpt_oss", "opt", "mamba", "bloom")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in MODELS if name not in FIRST)],
+)
+@pytest.mark.parametrize("prompt", ["QuestionSelfRatedUnanswerablePromptWithChoices", "UMBRELA"])
+def test_choices_equal_an_exhaustive_search_in_every_architecture(
+    name: str, prompt: str, tmp_path: Path, tokenizer: Any, cells: list[Cell]
+) -> None:
+    """Ratings of one token and of several; prompts shorter and longer than the models' windows."""
+    with warnings.catch_warnings():
+        # Some models of transformers emit warnings.
+        warnings.simplefilter("ignore")
+        grader = made(saved(tmp_path / name, name, tokenizer), "causal", prompt=prompt)
+        kind = next(iter(grader.item_kinds))
+        cells = [cell._replace(item=cell.item._replace(kind=kind)) for cell in cells[:6]]
+        jobs = grader._prepare([*zip(cells)])[0]
+        answers = [answer for answer, _ in grader.prompts[kind].answers]
+        for job, row in zip(jobs, grader.backend.score(jobs, answers, 10_000)(), strict=True):
+            assert row == pytest.approx(exhaustive(grader, job.request[0]), abs=1e-3)
+    decoder = grader.backend.scorer  # type: ignore[attr-defined]
+    assert decoder.way(64) == OTHER_WAYS.get(name, "tree")
+
+
+# How many tokens enter the model for each token of the prompts, counted by what it gets.
+
+
+#: Prompts -> the most tokens that may be computed for each of theirs.
+LIMITS = {300: 1.30, 2_000: 1.15, 20_000: 1.10}
+#: Of a batch on a GPU.
+GPU_TOKENS = 32_768
+#: Architecture -> whether the common beginnings of prompts are read once.
+ARCHITECTURES = {
+    "t5": False, "llama": True, "qwen3_moe": True, "gemma3_text": True, "granite": True, "gpt_oss": True,
+    "phi": True, "mamba": False,
+}  # fmt: skip
+
+
+def cells_of(prompts: int) -> list[Cell]:
+    """The same as texts; a letter and a blank are two tokens or one."""
+    rng = random.Random(3)
+
+    def words(letters: Sequence[str], count: int) -> str:
+        return " ".join(rng.choices(letters, k=count))
+
+    cells = []
+    for passage in range(prompts // 10):
+        text = words("abcdefghij", rng.randint(20, 200))
+        for number in range(10):
+            item = Item("q", f"q/{passage}/{number}", words("klmnopqrst", rng.randint(3, 12)))
+            cells.append(Cell("q", "", f"d{passage}", text, item))
+    return cells
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["llama", *(pytest.param(name, marks=pytest.mark.slow) for name in ARCHITECTURES if name != "llama")],
+)
+def test_each_architecture_computes_few_tokens_in_vain(name: str, tmp_path: Path) -> None:
+    tokenizer = bpe_tokenizer(chat=False)
+    with warnings.catch_warnings():
+        # Some models of transformers emit warnings.
+        warnings.simplefilter("ignore")
+        folder = save_t5(tmp_path / name) if name == "t5" else saved(tmp_path / name, name, tokenizer)
+        grader = made(folder, "seq2seq" if name == "t5" else "causal", max_batch_tokens=GPU_TOKENS)
+        backend: Any = grader.backend
+        cells = cells_of(300)
+        real = sum(job.length for job in grader._prepare([*zip(cells)])[0])
+        list(grader.grade(cells[:1]))
+        seen: list[int] = []
+        if name == "t5":
+            score = backend.scorer.log_probabilities
+
+            def counted(tokens: torch.Tensor, mask: torch.Tensor, tree: Any) -> torch.Tensor:
+                seen.append(tokens.numel() + len(tokens) * len(tree.depths))
+                return score(tokens, mask, tree)  # type: ignore[no-any-return]
+
+            backend.scorer.log_probabilities = counted
+        else:
+            backend.model.register_forward_pre_hook(
+                lambda module, args, inputs: seen.append(inputs["input_ids"].numel()), with_kwargs=True
+            )
+        assert sum(map(len, grader.grade(cells))) == len(cells)
+    limit = 0.4 if ARCHITECTURES[name] else LIMITS[300]
+    assert sum(seen) <= limit * real

@@ -142,16 +142,6 @@ def test_an_item_that_cannot_be_graded_is_reported_once_and_the_rest_is_graded(
     assert len((root / "out" / "rejected.tsv").read_text().splitlines()) == 1
 
 
-def test_prompts_are_listed_with_their_sources(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["graders", "--prompts", "--json"]) == 0
-    rows = {row["prompt"]: row for row in json.loads(capsys.readouterr().out)["prompts"]}
-    assert len(rows) == 17
-    assert rows["Thomas"]["ratings"] == "0..2"
-    assert [rows[name]["ratings"] for name in ("NuggetAssign", "NuggetAssign2")] == ["0, 3, 5", "0, 5"]
-    assert rows["NuggetExtractionPrompt"]["decode"] == "beam"
-    assert "arXiv 2406.06519" in rows["UMBRELA"]["source"]
-
-
 def test_init_copies_a_model_and_a_prompt_file(models: dict[str, Path], tmp_path: Path) -> None:
     source = make_small_track(tmp_path / "source")
     (tmp_path / "mine.jinja").write_text("{{ question }} {{ context }}")

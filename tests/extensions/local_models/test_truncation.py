@@ -20,7 +20,7 @@ from trecexam.config import GraderSection
 from trecexam.extensions.local_models.grader import LanguageGrader
 from trecexam.extensions.local_models.tokens import PromptTokens
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
-from trecexam.graders import Cell, create
+from trecexam.graders import create
 from trecexam.graders.prompts import published
 
 PROMPT = published()["QuestionSelfRatedUnanswerablePromptWithChoices"]
@@ -133,16 +133,6 @@ def test_a_t5_accepts_as_many_tokens_as_its_tokenizer_says(
     path.write_text(json.dumps(settings | ({"model_max_length": stated} if stated else {})))
     grader = create(GraderSection(name="seq2seq", model=str(folder)), Path())
     assert grader.identity["max_length"] == limit
-
-
-def test_a_question_that_leaves_no_room_is_an_error_of_that_item(models: dict[str, Path]) -> None:
-    grader = create(GraderSection(name="seq2seq", model=str(models["t5"])), Path())
-    long = " ".join(f"word{number}" for number in range(600))
-    cells = [ask("a passage", long, 1), ask("a passage", "Is it short?", 2), ask("another passage", long, 1)]
-    answers: dict[Cell, Any] = {cell: answer for batch in grader.grade(cells) for cell, answer in batch}
-    assert [answers[cell].status for cell in cells] == ["error", "ok", "error"]
-    assert "leaves no room for a passage in the 512 tokens of a prompt" in answers[cells[0]].raw
-    assert answers[cells[0]].rating is None
 
 
 @pytest.mark.parametrize(("kind", "model"), [("seq2seq", "t5"), ("causal", "llama")])

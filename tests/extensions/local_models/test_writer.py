@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from tiny_models import save_llama, save_t5
 
 from trecexam.config import GeneratorSection, GraderSection, TrackConfig
 from trecexam.errors import GraderError
-from trecexam.extensions.local_models.batching import OutOfMemoryError
 from trecexam.extensions.local_models.writer import LocalWriter
 from trecexam.graders import create
 from trecexam.graders.replies import Unwritten, WrittenText
@@ -90,29 +88,6 @@ def test_a_prompt_that_is_too_long_is_reported_and_the_others_are_answered(model
     assert isinstance(found[long], Unwritten)
     assert "and the prompt has" in found[long].reason
     assert all(isinstance(found[prompt], WrittenText) for prompt in PROMPTS)
-
-
-def test_a_batch_that_does_not_fit_is_halved(
-    models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = texts(made(models, "causal"), PROMPTS)
-    writer = made(models, "causal")
-    write = writer.backend.write
-    sizes: list[int] = []
-
-    def cramped(prompts: Sequence[Any], decoding: Any) -> list[tuple[str, bool]]:
-        sizes.append(len(prompts))
-        if len(prompts) > most:
-            raise OutOfMemoryError("no memory")
-        return write(prompts, decoding)
-
-    monkeypatch.setattr(writer.backend, "write", cramped)
-    most = 1
-    assert texts(writer, PROMPTS) == expected
-    assert sizes.count(1) == 3
-    most = 0
-    with pytest.raises(GraderError, match=r"a single prompt of \d+ tokens does not fit into memory"):
-        texts(writer, PROMPTS)
 
 
 def test_control_tokens_of_a_model_are_removed_from_prompts(models: dict[str, Path]) -> None:

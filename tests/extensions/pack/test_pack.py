@@ -128,19 +128,6 @@ def test_files_that_differ_are_named_with_the_input_that_differs(
     assert "other inputs: runs/new.run" in said
 
 
-def test_a_version_that_differs_is_named(packed: Path, tmp_path: Path, capsys: Capture) -> None:
-    def older(files: dict[str, bytes]) -> None:
-        manifest = json.loads(files["manifest.json"])
-        manifest["versions"]["numpy"] = "1.0"
-        manifest["outputs"]["per_query.tsv"] = "0" * 64
-        files["manifest.json"] = json.dumps(manifest).encode()
-
-    unpack(forged(packed, tmp_path / "old", older), tmp_path / "again")
-    assert run(["watch", str(tmp_path / "again"), "--once"]) == 0
-    assert "1 of " in (said := capsys.readouterr().err)
-    assert "differ from the pack: per_query.tsv; numpy 1.0 then, " in said
-
-
 def test_a_cell_that_the_pack_lacks_is_graded_by_the_model_or_says_so(
     packed: Path, tmp_path: Path, no_model: None
 ) -> None:
@@ -148,15 +135,6 @@ def test_a_cell_that_the_pack_lacks_is_graded_by_the_model_or_says_so(
     unpack(packed, root)
     bank = root / "bank.questions.jsonl"
     bank.write_text(bank.read_text().replace("question 1 of q1?", "another question?"))
-    with trecexam.open_track(root) as track, pytest.raises(AssertionError, match="the model was asked for"):
-        track.update()
-
-
-def test_other_settings_of_the_grader_need_the_grader(packed: Path, tmp_path: Path, no_model: None) -> None:
-    root = tmp_path / "again"
-    unpack(packed, root)
-    with (root / "trecexam.toml").open("a") as settings:
-        settings.write("[grader]\ncut_points = [0.1, 0.2, 0.3, 0.4, 0.5]\n")
     with trecexam.open_track(root) as track, pytest.raises(AssertionError, match="the model was asked for"):
         track.update()
 
@@ -192,30 +170,6 @@ def test_a_track_is_not_packed_before_its_out_is_up_to_date_or_without_a_grader(
         settings.write('[grader]\nmodel = "nowhere/at-all-x/y"\n')
     assert run(["export", "pack", str(root), "-o", str(tmp_path / "p")]) == 2
     assert "model 'nowhere/at-all-x/y' is not a folder here" in capsys.readouterr().err
-    assert not (tmp_path / "p").exists()
-
-
-def test_a_grader_that_waits_for_a_model_is_no_part_of_a_pack(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track", config="[graders.rubric]\n[graders.umbrela]\n")
-    with trecexam.open_track(root, graders={"rubric": HashGrader()}) as track:
-        track.update()
-        track.export.pack(tmp_path / "p.tar.gz")
-    assert list(json.loads(members(tmp_path / "p.tar.gz")["manifest.json"])["graders"]) == ["rubric"]
-    unpack(tmp_path / "p.tar.gz", tmp_path / "again")
-    assert run(["watch", str(tmp_path / "again"), "--once"]) == 0
-    for name in ("rubric.qrels", "leaderboard.tsv", "per_query.tsv"):
-        assert (tmp_path / "again" / "out" / name).read_bytes() == (root / "out" / name).read_bytes()
-
-
-def test_a_track_that_is_too_large_to_be_unpacked_is_not_packed(
-    packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("trecexam.extensions.pack.packing.LARGEST", 10_000)
-    with (
-        trecexam.open_track(packed.parent / "track", grader=HashGrader()) as track,
-        pytest.raises(TrecexamError, match="an input cannot be read, or all together have more than"),
-    ):
-        track.export.pack(tmp_path / "p")
     assert not (tmp_path / "p").exists()
 
 

@@ -15,7 +15,7 @@ from served import client_of
 from starlette.testclient import TestClient
 from team import Team, csrf_in, users_file
 
-from converters.records import HumanRating, Item
+from converters.records import HumanRating
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import record_assessment
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
@@ -140,15 +140,6 @@ def test_a_finished_assessor_opens_and_changes_her_judgments(
     assert [row[:3] for row in lines(track, "judgments.tsv") if row[0] == "q1-d00"] == [
         ("q1-d00", "", "0"), ("q1-d00", "", "1"),
     ]  # fmt: skip
-
-
-def test_the_list_of_own_judgments_has_the_ratings_of_items(open_team: Callable[..., Team]) -> None:
-    browser = open_team(plan=(PlannedTask("ada", "q1", "q1-d03"),)).client("ada")
-    address = first(browser)
-    n_items = browser.get(address).text.count("data-question")
-    judge(browser, address, **{f"item_{n}": str(n % 6) for n in range(1, n_items + 1)})
-    said = ", ".join(str(n % 6) for n in range(1, n_items + 1))
-    assert f"</a>: {said}</li>" in browser.get("/assess").text
 
 
 def test_all_items_of_a_passage_are_rated_on_one_page_and_missing_ones_are_reported(
@@ -291,17 +282,6 @@ def test_of_two_windows_saving_at_once_the_second_sees_the_ratings_of_the_first(
     assert [row[2] for row in lines(track, "overrides.tsv")] == ["2"] * n_items
 
 
-def test_a_rating_of_another_assessor_is_not_a_conflict_and_both_are_kept(
-    open_team: Callable[..., Team], track: Path
-) -> None:
-    team = open_team(SCALE)
-    ada, bob = team.client("ada"), team.client("bob")
-    mine = fields(ada.get(first(ada)).text)
-    judge(bob, first(bob), item_1="0")
-    assert ada.post("/assess", data={**mine, "item-1": "2"}).status_code == 303
-    assert [row[2:4] for row in lines(track, "judgments.tsv")] == [("0", "bob"), ("2", "ada")]
-
-
 def test_undo_on_the_next_page_restores_the_earlier_rating(
     open_team: Callable[..., Team], track: Path
 ) -> None:
@@ -350,48 +330,6 @@ def test_after_cannot_judge_with_a_reason_the_passage_may_still_be_judged(
     assert "This topic: 1 of 2 rated, 1 left." in browser.get(address).text
 
 
-def test_a_passage_marked_twice_as_cannot_judge_may_still_be_judged(
-    open_team: Callable[..., Team], track: Path
-) -> None:
-    browser = open_team(SCALE).client("ada")
-    address = first(browser)
-    for why in ("in another language", "cut off"):
-        judge(browser, address, "cannot-why", act="cannot", why=why)
-    judge(browser, address, item_1="1")
-    assert "You cannot judge it" not in browser.get(address).text
-
-
-@pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
-def test_undo_of_a_judgment_restores_cannot_judge(open_team: Callable[..., Team], settings: str) -> None:
-    browser = open_team(settings).client("ada")
-    address = first(browser)
-    n_items = max(1, browser.get(address).text.count("data-question"))
-    for why in ("in another language", "cut off"):
-        judge(browser, address, "cannot-why", act="cannot", why=why)
-    after = judge(browser, address, **{f"item_{n}": "1" for n in range(1, n_items + 1)}).headers["location"]
-    undo = fields(browser.get(after).text, "undo-form")
-    assert browser.post("/assess", data={**undo, "act": "withdraw"}).headers["location"] == address
-    page = browser.get(address).text
-    assert 'You cannot judge it: <span dir="auto">cut off' in page
-    assert " checked" not in page
-    assert ' now"' not in page
-    # The same click again changes nothing.
-    assert browser.post("/assess", data={**undo, "act": "withdraw"}).status_code in (303, 409)
-    assert browser.get(address).text.count("You cannot judge it: ") == 1
-
-
-@pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
-def test_undo_of_cannot_judge_restores_the_ratings(open_team: Callable[..., Team], settings: str) -> None:
-    browser = open_team(settings).client("ada")
-    address = first(browser)
-    judge(browser, address, item_1="2")
-    after = judge(browser, address, "cannot-why", act="cannot", why="cut off").headers["location"]
-    judge(browser, after, "undo-form", act="withdraw")
-    page = browser.get(address).text
-    assert "You cannot judge it" not in page
-    assert re.search(r'value="2"[^>]* (checked|class="[^"]* now")', page)
-
-
 @pytest.mark.parametrize(
     ("typed", "trouble", "kept"),
     [
@@ -420,18 +358,6 @@ def test_an_error_in_a_note_is_shown_next_to_it_and_no_input_is_lost(
     ]
 
 
-def test_an_invalid_reason_for_cannot_judge_is_reported_and_kept(
-    open_team: Callable[..., Team], track: Path
-) -> None:
-    browser = open_team(SCALE).client("ada")
-    answer = judge(browser, first(browser), "cannot-why", act="cannot", why="x" * 501)
-    assert answer.status_code == 422
-    assert "Nothing was saved: a reason has 501 characters" in answer.text
-    assert f'id="cannot-why" type="text" name="why" value="{"x" * 501}"' in answer.text
-    assert '<details id="cannot" open>' in answer.text
-    assert not (track / "judgments.tsv").exists()
-
-
 @pytest.mark.parametrize("change", ["retire", "edit"])
 def test_a_rating_is_never_saved_for_a_question_other_than_the_one_shown(
     open_team: Callable[..., Team], track: Path, change: str
@@ -453,22 +379,6 @@ def test_a_rating_is_never_saved_for_a_question_other_than_the_one_shown(
     assert not (track / "overrides.tsv").exists()
     assert judge(browser, address, item_1="4").status_code == 303
     assert lines(track, "overrides.tsv")[0][2] == "4"
-
-
-def test_undo_is_not_offered_if_the_questions_changed(open_team: Callable[..., Team], track: Path) -> None:
-    team = open_team()
-    browser, organizer = team.client("ada"), team.client("orla")
-    address = first(browser)
-    n = browser.get(address).text.count("data-question")
-    onwards = judge(browser, address, **{f"item_{number}": "1" for number in range(1, n + 1)})
-    after = onwards.headers["location"]
-    assert "Undo your last judgment" in browser.get(after).text
-    bank = organizer.get("/bank/q1").text
-    form = re.findall(r'<form method="post" action="/bank/q1/item/retire".*?</form>', bank, re.DOTALL)[0]
-    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
-    organizer.post("/bank/q1/item/retire", data=hidden)
-    team.app.state.live.reload()
-    assert "Undo your last judgment" not in browser.get(after).text
 
 
 def test_seconds_count_visible_time_divided_among_items_with_a_limit(
@@ -499,23 +409,12 @@ def test_guidelines_are_next_to_the_passage_with_html_shown_as_text(
     assert "<script>alert" not in page
 
 
-def test_missing_guidelines_stop_no_assessor_and_are_reported_to_organizers(
-    open_team: Callable[..., Team], track: Path
-) -> None:
-    team = open_team(SCALE)
-    (track / "guide.md").unlink()
-    ada = team.client("ada")
-    answer = ada.get(first(ada))
-    assert answer.status_code == 200
-    assert "The guidelines cannot be shown: <code>guide.md</code>" in answer.text
-    assert "Assessors see no guidelines" in team.client("orla").get("/campaign").text
-
-
 def test_whole_passages_are_judged_only_if_the_track_asks_for_it(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     (track / "qrels.txt").unlink()
-    browser = open_team("[judging]\nwhole_passage = true\n").client("ada")
+    team = open_team("[judging]\nwhole_passage = true\n")
+    browser = team.client("ada")
     address = first(browser)
     page = browser.get(address).text
     assert page.count("How well does it answer as a whole?") == 1
@@ -524,6 +423,7 @@ def test_whole_passages_are_judged_only_if_the_track_asks_for_it(
     assert "partially relevant and complete" in page
     assert lines(track, "overrides.tsv") == [("q1-d03", "", "3", "ada", "")]
     (track / "trecexam.toml").write_text((track / "trecexam.toml").read_text().replace("= true", "= false"))
+    team.app.state.live.reload()
     assert "as a whole" not in browser.get(address).text
 
 
@@ -535,32 +435,6 @@ def test_a_rating_outside_the_scale_is_rejected_and_nothing_is_written(
         assert judge(browser, first(browser), item_1=rating).status_code == 422
     assert judge(browser, first(browser)).headers["location"] == first(browser)
     assert not (track / "judgments.tsv").exists()
-
-
-def test_a_note_can_be_changed_alone(open_team: Callable[..., Team], track: Path) -> None:
-    browser = open_team(SCALE).client("ada")
-    address = first(browser)
-    judge(browser, address, item_1="2", note="a")
-    assert 'name="note" value="a"' in browser.get(address).text
-    judge(browser, address, item_1="2", note="b")
-    assert [(row[2], row[4]) for row in lines(track, "judgments.tsv")] == [("2", "a"), ("2", "b")]
-
-
-def test_a_reason_is_required_if_the_track_requires_one(open_team: Callable[..., Team], track: Path) -> None:
-    browser = open_team(SCALE + "reason = true\n").client("ada")
-    address = first(browser)
-    assert judge(browser, address, item_1="1", why="").headers["location"] == address
-    assert not (track / "judgments.tsv").exists()
-    assert judge(browser, address, item_1="1", why="off the question").headers["location"] != address
-
-
-def test_nuggets_are_labelled_support_partial_or_not(open_team: Callable[..., Team]) -> None:
-    choices = assessing.choices_of(Item("q1", "q1/0", "a fact", "nugget"), open_team().app.state.live.view)
-    assert [tuple(choice) for choice in choices] == [
-        ("1", 5, "support"),
-        ("2", 3, "partial"),
-        ("3", 0, "not"),
-    ]
 
 
 def test_without_a_plan_each_assessor_gets_what_nobody_else_judged(
@@ -690,16 +564,3 @@ def test_a_rating_saved_during_adjudication_is_shown_before_the_decision_is_writ
 
 def first_name(track: Path) -> str:
     return name_of(assessing.secret_of(TrackFolder.open(track)), "q1", "q1-d03")
-
-
-def test_a_reader_sees_a_campaign_and_cannot_adjudicate(open_team: Callable[..., Team]) -> None:
-    team = open_team(SCALE)
-    ada, bob, rudi = (team.client(name) for name in ("ada", "bob", "rudi"))
-    judge(ada, first(ada), item_1="2")
-    judge(bob, first(bob), item_1="0")
-    team.app.state.live.reload()
-    page = rudi.get("/campaign/agreement").text
-    assert "<strong>to the point</strong>" in page
-    assert "/campaign/adjudicate" not in page
-    form = {"csrf": csrf_in(page), "rating": "1"}
-    assert rudi.post("/campaign/adjudicate", data=form).status_code == 403

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from asked_of_track import counted, refused
 from starlette.testclient import TestClient
-from support import graded_track, make_small_track, write_run
+from support import graded_track, write_run
 from worker_thread import live_track
 
 import trecexam
-from trecexam.errors import TrecexamError
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.live import LiveTrack
-from trecexam.extensions.page.people import with_people
-from trecexam.extensions.page.reader import Reader, Work
-from trecexam.extensions.page.view import QueryView, View
-from trecexam.inputs.track_graders import open_folder
 
 
 @pytest.fixture
@@ -54,60 +46,14 @@ def test_a_dropped_run_is_shown_once_the_file_is_stable(live: LiveTrack, track: 
     assert live.wait_for(lambda one: one.view is not None and "new" in one.view.runs, 15)
 
 
-AT_WORK, GO_ON = threading.Event(), threading.Event()
-
-
-def block_reader(track: object) -> None:
-    """Blocks the reader."""
-    AT_WORK.set()
-    assert GO_ON.wait(60)
-
-
-def test_a_change_reverted_between_two_checks_is_not_shown(live: LiveTrack, track: Path) -> None:
-    def change(view: View, state: QueryView) -> QueryView:
-        return with_people(folder, view, state)
-
-    def people() -> int:
-        state = live.view and live.view.query("q1")
-        assert state is not None
-        return len(state.human)
-
-    path, folder = track / "overrides.tsv", open_folder(track)
-    AT_WORK.clear(), GO_ON.clear()
-    caller = threading.Thread(target=live.call, args=("rubric", block_reader))
-    caller.start()
-    assert AT_WORK.wait(60)
-    with trecexam.open_track(track) as opened:
-        opened.override("q1", "q1-d00", 5, item="q1/0", who="me", why="it does")
-    live.patch("rubric", "q1", change)
-    assert people() == 1
-    path.unlink()
-    GO_ON.set()
-    caller.join()
-    assert live.reload()
-    assert people() == 0
-
-
 def test_a_loaded_state_is_immutable(live: LiveTrack, track: Path) -> None:
     taken = live.view
     assert taken is not None
-    before = taken.query("q1")
     (track / "runs" / "run1.run").unlink()
     live.reload()
     assert set(taken.runs) == {"run0", "run1", "run2"}
-    assert taken.query("q1") is before
     assert live.view is not None
     assert set(live.view.runs) == {"run0", "run2"}
-
-
-def test_only_changed_parts_are_sent_again(live: LiveTrack, track: Path) -> None:
-    assert live.view is not None
-    before = live.view.parts
-    with trecexam.open_track(track) as opened:
-        opened.override("q2", "q2-d00", 5, item="q2/0", who="me", why="it does")
-    live.reload()
-    after = live.view.parts
-    assert [query_id for query_id in before if before[query_id] is not after[query_id]] == ["q2"]
 
 
 @pytest.mark.parametrize(
@@ -184,15 +130,6 @@ def test_writers_never_wait_for_readers(track: Path, client: TestClient) -> None
         db.close()
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_the_loaded_track_can_be_queried(track: Path, apart: bool) -> None:
-    with LiveTrack(track) if apart else live_track(track) as live:
-        assert live.wait_for(lambda one: one.view is not None)
-        with pytest.raises(TrecexamError, match="so it is"):
-            live.call("rubric", refused)
-        assert live.call("rubric", counted, "q1") == 12
-
-
 def test_a_dead_reader_process_is_reported_and_pages_still_work(track: Path) -> None:
     with LiveTrack(track) as live:
         assert live.wait_for(lambda one: one.view is not None)
@@ -200,20 +137,6 @@ def test_a_dead_reader_process_is_reported_and_pages_still_work(track: Path) -> 
         assert live.wait_for(lambda one: bool(one.trouble))
         assert "start `trecexam serve` again" in live.trouble
         assert live.view is not None
-
-
-def test_a_file_being_written_is_ignored(live: LiveTrack, track: Path) -> None:
-    path = track / "runs" / "slow.run"
-    end = time.monotonic() + 2.5
-    while time.monotonic() < end:
-        with path.open("a") as file:
-            file.write(f"q1 Q0 q1-d01 1 {time.monotonic()} slow")
-        time.sleep(0.2)
-    assert live.view is not None
-    assert not live.view.rejected
-    os.truncate(path, 0)
-    write_run(path, {"q1": ["q1-d01"]})
-    assert live.wait_for(lambda one: one.view is not None and "slow" in one.view.runs, 15)
 
 
 def test_progress_is_shown_while_a_grader_works(tmp_path: Path) -> None:
@@ -246,17 +169,3 @@ def test_a_thousand_changes_during_a_read_cause_one_more_read(track: Path) -> No
         last = live._look()
         send(sent[0])
         assert last.wait(20)
-
-
-def test_grading_progress_arrives_no_later_than_its_state(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track")
-    (root / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
-    (root / "grades.jsonl").write_text("")
-    said: list[object] = []
-    reader = Reader(root, said.append)
-    reader.look(now=True)
-    reader.close()
-    kinds = [type(message).__name__ for message in said]
-    assert kinds.index("Work") < kinds.index("Loaded")
-    (progress,) = (message for message in said if isinstance(message, Work))
-    assert (progress.graded, progress.cells) == (0, 144)

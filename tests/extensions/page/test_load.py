@@ -10,21 +10,7 @@ import pytest
 from loops import run_in_loop
 from rating_load import assess, cells_of, is_sound, lost, plan_for_all, rate, served_apart, team_of
 
-from trecexam.cli.main import run
-
 PEOPLE = 50
-
-
-@pytest.mark.slow
-def test_with_fifty_concurrent_raters_no_rating_is_lost(track: Path) -> None:
-    users, tokens = team_of(track.parent, PEOPLE)
-    with served_apart(track, "--users", str(users)) as (_, url):
-        load = run_in_loop(rate(url, tokens, cells_of(3), seconds=4, pause=1))
-    assert len(load.taken) >= PEOPLE
-    assert not load.failed
-    assert lost(track, load) == []
-    assert is_sound(track)
-    assert run(["override", str(track), "--list"]) == 0
 
 
 @pytest.mark.slow

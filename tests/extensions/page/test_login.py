@@ -48,13 +48,6 @@ def test_login_redirects_to_the_requested_page(team: Team) -> None:
     assert "rudi" in browser.get("/").text
 
 
-def test_a_login_link_names_the_person_and_asks_for_no_token(team: Team) -> None:
-    page = team.client().get(f"/login?token={team.tokens['ada']}").text
-    assert "You are logging in as <bdi>ada</bdi>." in page
-    assert 'type="password"' not in page
-    assert "Ask the organizer" not in page
-
-
 def test_an_assessor_starts_on_the_assessor_page_after_login(team: Team) -> None:
     page = team.client("ada").get("/", follow_redirects=True)
     assert page.url.path == "/assess"

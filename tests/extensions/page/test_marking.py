@@ -111,7 +111,7 @@ def test_a_hundred_thousand_letters_take_less_than_half_a_second() -> None:
     ):
         for text in (passage, "word " * 20_000) if not marks else (passage,):
             took = []
-            for _ in range(5):
+            for _ in range(3):
                 began = time.process_time()
                 assert len(found(text, answer)) == marks
                 took.append(time.process_time() - began)

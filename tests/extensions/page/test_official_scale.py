@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import html
+import json
 import re
 from collections.abc import Callable
 from html import unescape
@@ -12,7 +14,9 @@ from typing import Any
 import pytest
 from served import client_of, csrf_of
 from starlette.testclient import TestClient
+from support import Terminal
 
+import trecexam
 from trecexam.cli.main import run
 from trecexam.extensions.page import urls
 
@@ -42,7 +46,7 @@ def test_so_does_the_page_to_judge_which_leaves_out_what_is_judged_officially(tr
     with client_of(track) as client:
         client.post("/who", data={"who": "Ann", "csrf": csrf_of(client)})
         page = client.get("/assess", follow_redirects=True).text
-        n_pooled = sum(head.n_passages for head in client.app.state.live.view.heads.values())  # type: ignore[attr-defined]
+        n_pooled = client.app.state.live.view.counts.passages  # type: ignore[attr-defined]
     buttons = re.findall(r'<button name="item-1" value="(\d)"[^>]*>([^<]+) <kbd>', page)
     assert buttons == [(str(value), text) for value, text in enumerate(TREC)]
     assert f"0 of {n_pooled - 2} passages rated" in page
@@ -97,17 +101,93 @@ def test_a_rating_beyond_the_scale_is_refused_and_nothing_written(
     assert not any((track / name).exists() for name in ("overrides.tsv", "judgments.tsv"))
 
 
-def test_a_judgment_fills_a_hole_on_the_page_too(track: Path) -> None:
-    drop_hole(track)
+# Notes of a result are in all its forms: terminal, JSON, notebook, live page and report.
 
-    def n_judged(client: TestClient) -> int:
-        judged = client.app.state.live.view.heads["q1"].judged  # type: ignore[attr-defined]
-        assert isinstance(judged, int)
-        return judged
 
+#: Which runs rank like the encoder is computed and tested elsewhere; here only the place of the note.
+ENCODER = "passages much in the order of the grader's encoder, so scores are likely too high: run0, run1"
+CAUTIONS = {
+    "pool": "values of nDCG@5 depend on this pool of ",
+    "thresholds": "ratings from 1 on count in P@5; this track's threshold is 4: P(rel=4)@5",
+    "encoder": ENCODER,
+}
+
+
+def plain(page: str) -> str:
+    """The text of a page."""
+    return html.unescape(re.sub(r"<[^>]+>", "", page))
+
+
+@pytest.fixture
+def places(
+    track: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
+) -> dict[str, str]:
+    """The texts of the five places on a leaderboard with three notes."""
+    with (track / "trecexam.toml").open("a") as settings:
+        settings.write('[scores]\nmeasures = ["nDCG@5", "P@5"]\n')
+    monkeypatch.setattr("trecexam.grades.diagnostics.encoder_cautions", lambda track: (ENCODER,))
+    assert run(["watch", str(track), "--once"]) == 0
+    capsys.readouterr()
+    with on_terminal():
+        assert run(["leaderboard", str(track)]) == 0
+    terminal = capsys.readouterr()
+    assert run(["leaderboard", str(track), "--json"]) == 0
+    in_json = capsys.readouterr().out
+    with trecexam.open_track(track) as opened:
+        notebook = opened.leaderboard()._repr_html_()
     with client_of(track) as client:
-        before = n_judged(client)
-        form = {"csrf": csrf_of(client), **CELL, "rating": "3", "seen": "none", "back": "/"}
-        client.post("/override", data=form)
+        page = client.get("/").text
+    return {
+        "terminal": " ".join((terminal.out + terminal.err).split()),
+        "json": "\n".join(json.loads(in_json)["notes"]),
+        "notebook": plain(notebook),
+        "page": plain(page),
+        "report": plain((track / "out" / "report.html").read_text()),
+    }
+
+
+def test_the_page_folds_all_notes_after_the_third(track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = tuple(f"line {n}" for n in range(9))
+    monkeypatch.setattr("trecexam.grades.diagnostics.encoder_cautions", lambda track: lines)
+    assert run(["watch", str(track), "--once"]) == 0
     with client_of(track) as client:
-        assert n_judged(client) == before + 1
+        shown, _, folded = client.get("/").text.partition("<details><summary>")
+    assert shown.count('<p class="note">') == 4  # one of them is in the head, hidden
+    assert re.match(r"\d+ more</summary>", folded)
+    assert "line 8" in folded
+
+
+def test_each_note_is_in_all_five_places(places: dict[str, str]) -> None:
+    missing = [
+        (what, where) for what, line in CAUTIONS.items() for where, said in places.items() if line not in said
+    ]
+    assert not missing
+
+
+def cells(html: str) -> dict[str, int]:
+    """The page's first table."""
+    rows = re.findall(r'<tr><th scope="row"[^>]*><bdi>([^<]+)</bdi></th><td class="n">([\d,]+)</td>', html)
+    return {name: int(count.replace(",", "")) for name, count in rows}
+
+
+def test_the_page_counts_every_cell_by_its_status(client: TestClient) -> None:
+    html = client.get("/work").text
+    counts = cells(html)
+    assert "Nothing is left to grade" in html
+    assert counts["graded"] == sum(counts.values()) > 0
+
+
+def test_remaining_work_and_cost_are_shown(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    client.get("/work")
+    live = client.app.state.live  # type: ignore[attr-defined]
+    live.wait_for(lambda track: track.work is not None)
+    usage = {"requests": 1200, "tokens_in": 34567, "tokens_out": 89, "cost": 1.234}
+    monkeypatch.setattr(live, "work", live.work._replace(graded=0, cells=600, usage=usage))
+    monkeypatch.setattr(live.pace, "cells_a_second", lambda: 2.0)
+    html = client.get("/work").text
+    assert "120 cells per minute" in html
+    assert "600 cells are left, about 5.0 minutes" in html
+    for text in ("1,200", "34,567", "89", "1.23"):
+        assert f'<td class="n">{text}</td>' in html
+    monkeypatch.setattr(live.pace, "cells_a_second", lambda: None)
+    assert "none was graded in the last minutes" in client.get("/work").text

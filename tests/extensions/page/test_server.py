@@ -10,7 +10,6 @@ import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,7 +18,6 @@ from served import Served, serving
 from support import ROOT, until
 
 from trecexam.cli.main import run
-from trecexam.errors import TrecexamError
 from trecexam.extensions.page import guard, running
 from trecexam.extensions.page.running import address, is_loopback
 
@@ -43,10 +41,6 @@ def answer(made: socket.socket) -> bytes:
     except ConnectionResetError:
         pass
     return found
-
-
-def test_the_server_responds(served: Served) -> None:
-    assert b"run0" in urllib.request.urlopen(served.url).read()
 
 
 def test_a_huge_body_is_rejected_before_it_is_read(served: Served) -> None:
@@ -163,16 +157,6 @@ def until_all_wait(served: Served) -> None:
     until(is_full)
 
 
-def test_a_connection_is_reused_for_several_pages(served: Served) -> None:
-    place = urlsplit(served.url)
-    kept = HTTPConnection(place.hostname or "", place.port)
-    for _ in range(3):
-        kept.request("GET", "/healthz")
-        assert kept.getresponse().read() == b"ok\n"
-        assert kept.sock is not None
-    kept.close()
-
-
 def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
@@ -229,19 +213,6 @@ def test_invalid_options_are_a_one_line_error(
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_a_folder_without_a_track_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["serve", str(tmp_path / "none")]) == 2
-    assert "trecexam init" in capsys.readouterr().err
-
-
-def test_without_the_extra_the_message_says_how_to_install_it(
-    track: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("trecexam.extensions.page.find_spec", lambda name: None)
-    assert run(["serve", str(track)]) == 2
-    assert "pip install '.[serve]'" in capsys.readouterr().err
-
-
 def test_a_public_address_always_needs_a_token(
     track: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -282,8 +253,3 @@ def test_the_printed_address_can_be_opened() -> None:
     assert address("127.0.0.1", 80, "a&b") == "http://127.0.0.1:80/?token=a%26b"
     assert address("::1", 80, "t", "grader/mini") == "http://[::1]:80/grader/mini?token=t"
     assert "0.0.0.0" not in address("0.0.0.0", 80, "t")
-
-
-def test_an_invalid_host_name_is_rejected() -> None:
-    with pytest.raises(TrecexamError, match="--host"), running.bound("a" * 300, 0):
-        pass

@@ -70,15 +70,6 @@ def test_the_first_page_is_the_table_of_all_graders(demo: Path, pages: TestClien
     )
 
 
-def test_the_joint_table_can_be_sorted_and_searched(pages: TestClient) -> None:
-    def runs(address: str) -> list[str]:
-        return re.findall(r'<th scope="row"[^>]*><a [^>]*><bdi>([^<]*)', pages.get(address).text)
-
-    assert runs("/?q=dense") == ["dense-rerank", "dense"]
-    assert runs("/?sort=run")[:2] == ["bm25", "bm25-rm3"]
-    assert runs("/?sort=-support:SupportF1")[0] == "rag-demo", "runs without a value are last"
-
-
 @pytest.mark.parametrize("grader", ["rubric", "support"])
 @pytest.mark.parametrize("page", LISTS)
 def test_each_grader_has_its_pages_and_the_header_links_to_the_same_page_of_others(
@@ -89,25 +80,6 @@ def test_each_grader_has_its_pages_and_the_header_links_to_the_same_page_of_othe
     assert here(answer.text) == [grader]
     expected = {name: f"/grader/{name}{page}" for name in ("rubric", "support")}
     assert header(answer.text) == {"All graders": "/", **expected}
-
-
-def test_urls_without_a_grader_are_those_of_the_first_grader(pages: TestClient) -> None:
-    assert here(pages.get("/").text) == ["All graders"]
-    assert here(pages.get("/queries").text) == ["rubric"]
-    assert header(pages.get("/queries").text)["support"] == "/grader/support/queries"
-    # Pages without a grader link to the leaderboards.
-    assert header(pages.get("/rejected").text)["support"] == "/grader/support"
-    assert here(pages.get("/rejected").text) == []
-
-
-def test_every_link_and_form_names_its_grader(pages: TestClient) -> None:
-    for page in ("/", "/queries", "/query/q01", "/grader/support/queries", "/rejected", "/work"):
-        of = "support" if "support" in page else "rubric"
-        text = pages.get(page).text
-        links = set(re.findall(r'(?:href|action)="(/[^"?#]*)', text))
-        others = {link for link in links if not re.match(r"/$|/static/|/who|/work|/rejected|/grader/", link)}
-        assert not others - {page}
-        assert any(link.startswith(f"/grader/{of}/") for link in links)
 
 
 def test_links_stay_with_the_grader(pages: TestClient) -> None:
@@ -125,19 +97,10 @@ def test_links_stay_with_the_grader(pages: TestClient) -> None:
     assert any("/item/" in link for link in known)
 
 
-def test_the_leaderboard_of_a_grader_has_its_own_values(demo: Path, pages: TestClient) -> None:
-    with trecexam.open_track(demo) as track:
-        own = track["support"].leaderboard()
-    page = pages.get("/grader/support?sort=-SupportF1").text
-    assert re.findall(r'/grader/support/run/[^"]*"><bdi>([^<]*)', page) == [row.run for row in own.rows]
-    for row, shown in zip(own.rows, rows_of(page), strict=True):
-        assert any(cell.startswith(f"{row.scores['SupportF1'].mean:.3f}") for cell in shown)
-
-
 def _cells_of(pages: TestClient, grader: str) -> Iterator[dict[str, str]]:
     """Cells of a grader, as form fields."""
     view = pages.app.state.live.view.of(grader)  # type: ignore[attr-defined]
-    for query_id in view.query_ids:
+    for query_id in view.queries:
         state = view.query(query_id)
         for place, doc_id in enumerate(state.doc_ids):
             for _, item in state.asked(place):
@@ -255,18 +218,6 @@ def test_an_unknown_grader_is_reported(pages: TestClient) -> None:
     answer = pages.get("/grader/umbrela/queries")
     assert answer.status_code == 404
     assert "the graders are rubric, support" in words(answer.text)
-
-
-def test_a_grader_that_cannot_go_on_is_shown_with_the_reason(demo: Path, tmp_path: Path) -> None:
-    root = Path(shutil.copytree(demo, tmp_path / "demo"))
-    (root / "support.tsv").unlink()
-    with client_of(root) as pages:
-        page = pages.get("/")
-        assert page.status_code == 200
-        assert "support has no results now" in words(page.text)
-        assert "support.tsv" in words(page.text)
-        assert header(page.text) == {"All graders": "/", "rubric": "/grader/rubric"}
-        assert "support.tsv" in words(pages.get("/grader/support").text)
 
 
 def test_if_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path, tmp_path: Path) -> None:

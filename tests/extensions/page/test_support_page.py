@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -171,49 +171,3 @@ def test_malformed_forms_get_a_response_and_write_nothing(
     answer = send(client, **{"who": "Ann", "why": "w", **form, "rating": "1", **change})
     assert (answer.status_code, text in answer.text) == (status, True)
     assert not (track / "overrides.support.tsv").exists()
-
-
-def test_a_track_without_support_has_no_link_and_no_page(
-    graded: Path, open_client: Callable[..., TestClient]
-) -> None:
-    client = open_client(graded)
-    board = client.get("/").text
-    assert "upport" not in board
-    client.post("/who", data={"who": "Ann", "csrf": csrf_of(client)})
-    assert client.get(JUDGE).status_code == 404
-    assert send(client, csrf=csrf_of(client), rating="1").status_code == 404
-
-
-def test_an_organizer_decides_if_people_disagree_on_a_sentence(client: TestClient, track: Path) -> None:
-    live = client.app.state.live  # type: ignore[attr-defined]
-    text = "Both move heat."
-    state = live.view.of("support").query("q1")
-    ((_, item),) = state.asked(state.place("q1-heat"))
-    form = {"query": "q1", "doc": "q1-heat", "item": item.item_id}
-    agreement = "/grader/support/campaign/agreement"
-    assert text not in client.get(agreement).text
-    with trecexam.open_track(track) as loaded:
-        for who, rating in (("ada", 2), ("bob", 0)):
-            loaded["support"].override(
-                form["query"], form["doc"], rating, item=form["item"], who=who, why="read"
-            )
-    live.reload()
-    page = client.get(agreement).text
-    assert "1 of 1 are open" in page
-    assert text in unescape(page)
-    state = live.view.of("support").query(form["query"])
-    assert state.texts[state.place(form["doc"])] in unescape(page)
-    assert (
-        "<bdi>ada</bdi>: <strong>full support</strong>; <bdi>bob</bdi>: <strong>no support</strong>" in page
-    )
-    assert text not in unescape(client.get("/campaign/agreement").text), "these are of another grader"
-    decide = re.search(
-        r'<form method="post" action="/grader/support/campaign/adjudicate".*?</form>', page, re.DOTALL
-    )
-    assert decide is not None
-    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', decide[0]))
-    data = {name: unescape(value) for name, value in hidden.items()}
-    answer = client.post("/grader/support/campaign/adjudicate", data={**data, "rating": "1", "who": "eve"})
-    assert answer.status_code == 303
-    assert "partial support counts now, by your decision." in client.get(agreement).text
-    assert [row["rating"] for row in overrides(track)] == ["2", "0", "1"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import re
 from urllib.parse import parse_qs, urlsplit
 
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.extensions.page import urls
+from trecexam.extensions.page.listing import Address, in_order, listed
 
 names = st.text(max_size=30)
 
@@ -38,3 +40,32 @@ def test_query_parameters_are_encoded_and_no_others_are_added() -> None:
     address = urls.passage("q/1", "d&2", "i=3", page=None, sort="")
     assert address == "/query/q~2F1/passage/d~262?item=i%3D3"
     assert parse_qs(urlsplit(urls.search(q="a & b")).query) == {"q": ["a & b"]}
+
+
+def at(**given: str) -> Address:
+    return Address("/x", given)
+
+
+def test_all_pages_together_are_the_table() -> None:
+    rows = list(range(120))
+    pages = [listed(rows, at(page=str(n))) for n in (1, 2, 3)]
+    assert [row for page in pages for row in page.rows] == rows
+    assert [(page.first, page.page, page.pages) for page in pages] == [(1, 1, 3), (51, 2, 3), (101, 3, 3)]
+
+
+@pytest.mark.parametrize("page", ["0", "-3", "99", "x", "9" * 5000, "²", ""])
+def test_a_page_number_out_of_range_gives_the_nearest_page(page: str) -> None:
+    assert listed(list(range(120)), at(page=page)).page == (3 if page == "99" else 1)
+
+
+def test_rows_without_a_value_come_last_in_both_directions() -> None:
+    rows = [3, None, 1, math.nan, 2]
+    keys = {"value": lambda row: row}
+    assert list(in_order(rows, at(sort="value"), keys, "value").rows)[:3] == [1, 2, 3]
+    assert list(in_order(rows, at(sort="-value"), keys, "value").rows)[:3] == [3, 2, 1]
+
+
+def test_another_order_starts_at_the_first_page_and_paging_keeps_the_order() -> None:
+    address = at(sort="-m0", page="3", q="a b")
+    assert address.but(sort="m0") == "/x?sort=m0&q=a+b"
+    assert address.but(page=4) == "/x?sort=-m0&page=4&q=a+b"

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from converters import ConversionError
 from trecexam.extensions.ragval.formats.answers import (
-    AnswerRow,
     JudgedAnswer,
     file_names,
     read_answers,
@@ -109,13 +108,6 @@ def test_an_answer_with_an_invalid_score_is_reported_and_unparsed(
         list(read_judged([path]))
 
 
-def test_half_points_and_whole_floats_are_valid_scores(tmp_path: Path) -> None:
-    path = put(tmp_path, {**GOOD, "truthfulness": 1.0, "relevance": 2.5, "n_input_tokens": 43.0})
-    ((row,), _) = judged(path)
-    assert (row.truthfulness, row.relevance, row.n_input_tokens) == (1.0, 2.5, 43)
-    assert isinstance(row.n_input_tokens, int)
-
-
 @pytest.mark.parametrize(
     ("change", "status"),
     [
@@ -132,20 +124,6 @@ def test_a_judgment_without_both_scores_gives_no_score_and_no_error(
 ) -> None:
     ((row,), errors) = judged(put(tmp_path, {**GOOD, **change}))
     assert (row.status, row.truthfulness, row.relevance, errors) == (status, None, None, [])
-
-
-def test_a_line_without_score_fields_is_unparsed_and_other_statuses_are_silent(
-    tmp_path: Path,
-) -> None:
-    rows, _ = judged(
-        put(
-            tmp_path,
-            {"question_id": 1},
-            {**GOOD, "status": "done"},
-            {**GOOD, "question_id": 2, "status": 200},
-        )
-    )
-    assert [(row.question_id, row.status) for row in rows] == [("1", "unparsed"), ("b1", "ok"), ("2", "ok")]
 
 
 def test_a_question_answered_before_is_rejected_in_any_file(tmp_path: Path) -> None:
@@ -172,12 +150,6 @@ def test_an_answer_with_an_invalid_token_count_is_reported_and_kept(tmp_path: Pa
     assert said.startswith(f'"n_output_tokens" is {json.dumps(count)}: give a whole number')
     with pytest.raises(ConversionError, match=r"sys\.jsonl:1: "):
         list(read_answers([path]))
-
-
-def test_a_rejected_line_does_not_count_as_an_answer(tmp_path: Path) -> None:
-    rows, errors = judged(put(tmp_path, {**GOOD, "question": 1}, GOOD))
-    assert [row.truthfulness for row in rows] == [4.5]
-    assert len(errors) == 1
 
 
 def test_without_ids_questions_are_identified_by_text_and_none_is_lost(tmp_path: Path) -> None:
@@ -208,13 +180,6 @@ def test_a_truncated_file_is_reported_and_its_earlier_lines_are_kept(tmp_path: P
     assert nul[:2] == ("nul.jsonl", 2)
     assert nul[2].endswith("nothing from here on was read")
     assert empty == ("empty.jsonl", None, "the file is empty")
-
-
-def test_answers_are_read_without_judgments_and_may_be_empty(tmp_path: Path) -> None:
-    path = put(tmp_path, {"question_id": "b1", "answer": ""}, {"question_id": "b2"}, {"answer": "lost"})
-    errors: list[ConversionError] = []
-    assert list(read_answers([path], errors.append)) == [AnswerRow("b1", "", "sys")]
-    assert [error.line for error in errors] == [2, 3]
 
 
 names = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8).filter(str.strip)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,9 @@ pytest.importorskip("httpx2")
 
 from ragval import KEY, answer, judging, make_track, questions, write_lines
 from scripted_server import serving
-from support import until
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.daemon import Daemon
 from trecexam.graders.server import exchange
 
 HEADER = "run_id\tn\tunparsed\ttruthfulness\trelevance\tsum\tn_input_tokens\tn_output_tokens"
@@ -169,33 +166,6 @@ def test_answers_without_ids_are_matched_by_the_text_of_their_question(tmp_path:
         ("4", True),
         ("5", True),
     ]
-
-
-def test_the_daemon_judges_dropped_answers(tmp_path: Path) -> None:
-    with serving(judging) as server:
-        root = make_track(tmp_path / "track", server.url)
-        log: list[str] = []
-        daemon = Daemon(root, poll=True, settle=0.05, log=log.append)
-        thread = threading.Thread(target=daemon.run)
-        thread.start()
-        try:
-            for name, score in (("one", 5), ("two", 2)):
-                write_lines(root / "runs" / f"{name}.jsonl", [answer("k1", score, score)])
-                report = root / "out" / "ragval" / "report.tsv"
-                until(
-                    lambda name=name, report=report: (
-                        report.exists() and f"\n{name}\t1\t0\t" in report.read_text()
-                    )
-                )
-            (root / "runs" / "one.jsonl").unlink()
-            until(lambda: "\none\t" not in (root / "out/ragval/report.tsv").read_text())
-            (root / "runs" / "two.jsonl").unlink()
-            until(lambda: not (root / "out/ragval").exists())
-        finally:
-            daemon.stop()
-            thread.join(20)
-        assert len(server.bodies) == 2
-    assert not [line for line in log if "cannot" in line], log
 
 
 def test_judging_stops_at_a_budget_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -359,19 +329,3 @@ def test_answers_without_ids_are_matched_again_when_the_question_text_changes(tm
             bank.write_text(bank.read_text().replace("What of k1?", "What of frost?"))
             track.update()
             assert [line[1] for line in table(root)] == ["2"]
-
-
-def test_paid_judgments_are_not_requested_again_when_the_store_is_lost(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with serving(judging) as server:
-        root = make_track(tmp_path / "track", server.url)
-        write_lines(root / "runs" / "good.jsonl", [answer("k1", 5, 4), answer("k2", 4, 5)])
-        assert run(["watch", str(root), "--once"]) == 0
-        asked = len(server.bodies)
-        for path in (root / ".trecexam").glob("grades.sqlite*"):
-            path.unlink()
-        capsys.readouterr()
-        assert run(["watch", str(root), "--once"]) == 2
-        assert "cells that were graded once would be graded again" in capsys.readouterr().err
-        assert len(server.bodies) == asked

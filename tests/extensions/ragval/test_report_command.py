@@ -11,10 +11,7 @@ import numpy as np
 import pytest
 from support import ROOT
 
-from trecexam import TrecexamError
 from trecexam.cli.main import run
-from trecexam.extensions.ragval.formats.answers import read_judged
-from trecexam.extensions.ragval.reporting import ragval_report, report_of
 
 EXAMPLE = ROOT / "examples" / "ragval" / "judged.jsonl"
 PLACED = ("mean", "baseline", "oracle", "place")
@@ -122,17 +119,6 @@ def test_bad_lines_are_listed_and_counted_and_the_rest_is_reported(
     assert said[2].startswith(f"rejected: {files[0]}:6: not valid JSON")
 
 
-def test_of_many_bad_lines_some_are_listed_and_all_are_counted(
-    files: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with files[0].open("a") as file:
-        file.write("{\n" * 500)
-    assert run(["ragval", "report", str(files[0])]) == 1
-    said = capsys.readouterr().err.splitlines()
-    assert sum(f"{files[0]}:" in one for one in said) == 20
-    assert "rejected: 480 more" in said
-
-
 def one_line(capsys: pytest.CaptureFixture[str]) -> str:
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -171,27 +157,6 @@ def test_files_without_usable_lines_give_status_2_with_the_first_reason(
     assert "the file is empty" in one_line(capsys)
 
 
-def test_answers_without_a_question_are_counted(
-    files: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    files[0].write_text(line("q1", 5, 5) + json.dumps({"truthfulness": 3, "relevance": 4}) + "\n")
-    assert run(["ragval", "report", *map(str, files)]) == 0
-    note = "good: not compared with other systems: 1 answer without question_id and question"
-    assert note in capsys.readouterr().err.splitlines()
-
-
-def test_lines_without_scores_and_question_are_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "passages.jsonl"
-    path.write_text('{"docid": "d1", "text": "Heat."}\n{"docid": "d2", "text": "Cold."}\n')
-    assert run(["ragval", "report", str(path)]) == 2
-    assert one_line(capsys) == (
-        "trecexam: no line is a judged answer: each needs truthfulness and relevance, 1 to 5, and "
-        "question_id or question"
-    )
-
-
 def test_answers_that_could_not_be_judged_give_a_report_without_means(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -201,28 +166,6 @@ def test_answers_that_could_not_be_judged_give_a_report_without_means(
     shown = capsys.readouterr()
     assert shown.out.splitlines()[1] == "x\t2\t2\t\t\t\t\t"
     assert "x: no answer has scores, so there are no means" in shown.err
-
-
-def test_terminal_control_characters_in_names_are_escaped(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_text(line("q1", 5, 5, run_id="\x1b[31mred\tnew\n") + line("\x1b[2J", 9, 9, run_id="\x1b[31m"))
-    assert run(["ragval", "report", str(path)]) == 1
-    shown = capsys.readouterr()
-    assert "\x1b" not in shown.out + shown.err
-    assert shown.out.splitlines()[1].startswith("\\x1b[31mred new\t1\t")
-
-
-def test_the_python_call_gives_the_same_report(tmp_path: Path) -> None:
-    report = ragval_report(EXAMPLE)
-    assert report.table.header == tuple(HEADER.split("\t"))
-    assert (report.baseline, report.oracle) == ("closed-book", "oracle")
-    assert report_of(read_judged([EXAMPLE])).tables == report.tables
-    with pytest.raises(TrecexamError, match=r"no-such\.jsonl: no such file"):
-        ragval_report(tmp_path / "no-such.jsonl")
-    with pytest.raises(TrecexamError, match="give a file of judged answers"):
-        ragval_report()
 
 
 def test_the_page_shows_the_output_of_the_command(

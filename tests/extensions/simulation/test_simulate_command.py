@@ -90,14 +90,6 @@ def test_full_means_equal_those_of_the_official_leaderboard(
     assert [(row["run"], row["mean.full"]) for row in rows] == [(row["run"], row["nDCG@10"]) for row in board]
 
 
-def test_the_summary_is_a_separate_table(disjoint_runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["simulate", str(disjoint_runs), "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["shifts"]
-    assert [(row["official_measure"], row["judgments"]) for row in rows] == [
-        (measure, how) for measure in ("nDCG@10", "AP", "P@8") for how in ("holes", "fill")
-    ]
-
-
 def test_removal_has_one_row_per_measure_and_share(
     disjoint_runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -134,16 +126,6 @@ def test_json_has_the_table_and_the_map_of_each_row(
     assert runs["depth"] == 8
     removal = value("removal")
     assert (removal["repeats"], removal["seed"], len(removal["removal"])) == (10, 0, 27)
-
-
-def test_the_python_call_gives_the_same(disjoint_runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows, _ = run_command(capsys, "runs", disjoint_runs)
-    with trecexam.open_track(disjoint_runs) as track:
-        report = track.simulate()
-        removal = track.simulate(["P@2"], judgments=True, repeats=2, seed=3)
-    assert [one["run"] for one in report.table.records()] == [row["run"] for row in rows]
-    assert [str(one["unique"]) for one in report.table.records()] == [row["unique"] for row in rows]
-    assert {one["official_measure"] for one in removal.table.records()} == {"P@2"}
 
 
 def test_a_team_is_left_out_as_a_whole(

@@ -124,16 +124,6 @@ def test_without_other_methods_the_tables_are_unchanged(
     assert [row for row in moved if row["judgments"] != "label:1"] == shifts(capsys, root)
 
 
-@pytest.mark.slow
-def test_removal_and_summaries_have_every_method(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = simulated(capsys, "--judgments", root, "--repeats", "2", *WAYS)
-    for way in ("learned", "label:1", "label:2", "condensed"):
-        assert {f"tau.{way}", f"tau_ap.{way}", f"difference.{way}"} <= rows[0].keys()
-    assert float(rows[-1]["difference.learned"]) < float(rows[-1]["difference.holes"])
-    ways = [row["judgments"] for row in shifts(capsys, root, *WAYS)]
-    assert ways == ["holes", "fill", "learned", "label:1", "label:2", "condensed"]
-
-
 def test_steps_with_too_few_judgments_to_learn_from_are_counted(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from cited import judging
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import TrecexamError
 
 WEIGHT = {"full_support": 1.0, "partial_support": 0.5}
 
@@ -212,19 +210,6 @@ def test_other_commands_work_with_support_measures(
             assert track.grading.counts().cells == 5
 
 
-def test_support_is_one_of_several_graders(tmp_path: Path) -> None:
-    with serving(judging) as server:
-        root = make_cited_track(tmp_path / "track", server.url, rubric=True)
-        assert run(["watch", str(root), "--once"]) == 0
-        assert len(server.bodies) == 4
-        with trecexam.open_track(root) as track:
-            assert track.graders == ("rubric", "support")
-            assert track["support"].leaderboard().measures == ("SupportP", "SupportR", "SupportF1")
-            assert "Cover(rel=4)@20" in track["rubric"].leaderboard().measures
-            with pytest.raises(TrecexamError, match=r"SupportP is computed from citations.*--grader support"):
-                track["rubric"].leaderboard(["SupportP"])
-
-
 def test_without_the_section_support_measures_are_a_one_line_error(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -276,13 +261,6 @@ def test_truncated_responses_lose_the_rest(tmp_path: Path) -> None:
         assert whole["good"] == cut["good"]
         # The truncated sentence is a different one, and was graded.
         assert "Statement: Pumps\n" in prompts_sent(server)[-1]
-
-
-def test_the_truncate_setting_applies_to_grading_too(tmp_path: Path) -> None:
-    root = make_cited_track(tmp_path / "track", more="[track]\ntruncate = 3\n", rubric=True)
-    with trecexam.open_track(root) as track:
-        texts = {passage.doc_id: passage.text for passage in track.export.pool()}
-    assert texts["good/q1/1"] == "Pumps move heat."
 
 
 def test_an_update_stopped_by_a_budget_is_incomplete_and_the_next_one_resumes(
@@ -339,49 +317,3 @@ def test_a_custom_prompt_grades_support(tmp_path: Path) -> None:
             track.update()
         assert {row[-1] for row in labels(root) if row[3] in PASSAGES} == {"full_support"}
         assert any(text.startswith("Does The sea is salt. say") for text in prompts_sent(server))
-
-
-def test_all_301_responses_of_a_system_are_scored_by_stored_labels(tmp_path: Path) -> None:
-    source = outside("rag24/responses.gpt-4o.jsonl.gz")
-    given = [json.loads(line) for line in gzip.decompress(source.read_bytes()).splitlines()]
-    root = tmp_path / "track"
-    (root / "runs").mkdir(parents=True)
-    (root / "runs" / "gpt4o.jsonl.gz").write_bytes(source.read_bytes())
-    (root / "queries.tsv").write_text("".join(f"{row['topic_id']}\ta question\n" for row in given))
-    (root / "trecexam.toml").write_text('[graders.support]\nname = "recorded"\nrecorded = "labels.tsv"\n')
-    run_ = given[0]["run_id"]
-    names = ("no_support", "partial_support", "full_support")
-    lines, expected, uncited, words = ["run\tquery_id\tsentence\tdoc_id\tlabel"], [], 0, 0
-    for row in given:
-        weights, cited = [], []
-        for place, sentence in enumerate(row["answer"], 1):
-            words += len(sentence["text"].split())
-            uncited += not sentence["citations"]
-            weights.append(0.0)
-            if sentence["citations"]:
-                rating = (len(sentence["text"]) + place) % 3
-                doc_id = row["references"][sentence["citations"][0]]
-                lines.append(f"{run_}\t{row['topic_id']}\t{place}\t{doc_id}\t{names[rating]}")
-                weights[-1] = rating / 2
-                cited.append(rating / 2)
-        expected.append((sum(cited) / len(cited) if cited else 0, sum(weights) / len(weights)))
-    (root / "labels.tsv").write_text("\n".join(lines) + "\n")
-    with trecexam.open_track(root) as track:
-        track.update()
-    (row,) = tsv_rows(root / "out" / "support_runs.tsv")
-    assert int(row["responses"]) == len(given) == 301
-    assert [float(row["SupportP"]), float(row["SupportR"])] == pytest.approx(
-        [sum(values) / 301 for values in zip(*expected, strict=True)], abs=1e-6
-    )
-    assert float(row["words"]) == pytest.approx(words / 301, abs=1e-6)
-    sentences = sum(len(each["answer"]) for each in given)
-    assert float(row["uncited"]) == pytest.approx(uncited / sentences, abs=1e-6)
-    assert (row["out_of_range"], row["no_label"], len(labels(root))) == ("0", "0", sentences)
-
-
-def test_a_track_without_the_section_has_no_trace_of_support(graded: Path) -> None:
-    with trecexam.open_track(graded) as track:
-        track.update()
-    config = json.loads((graded / "out" / "manifest.json").read_text())["config"]
-    assert "support" not in config
-    assert not list((graded / "out").glob("support*"))

@@ -97,7 +97,7 @@ def erag_grader(folder: TrackFolder, request: EragRequest) -> Grader:
         # The grader does not need the function, which makes labels afterwards.
         metric = None if callable(request.metric) else request.metric_name(folder)
         settings = config.grader.model_copy(update={"metric": metric})
-        return create(settings, folder.root, config.ray, trust_code=folder.trust_code)
+        return create(settings, folder.root, config.cluster, trust_code=folder.trust_code)
     return EragGrader(create_writer(config, folder.root), request.metric_of(folder), erag_prompt())
 
 
@@ -144,7 +144,7 @@ def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, 
 
     Args:
         graded: what came of asking it now; None where nothing was missing.
-        used: what that took, see `Grading.usage`.
+        used: what that took, see `trecexam.grades.grading.usage`.
     """
     track, request = loaded.track, loaded.request
     label = partial(label_of, request.metric) if callable(request.metric) else track.grader.label

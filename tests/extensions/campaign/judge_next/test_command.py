@@ -5,19 +5,22 @@ import io
 import itertools
 import json
 import math
-import random
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cited import judging, make_cited_track, response, write_responses
 from learnable import make_learnable
-from support import RECORDED, HashGrader, Terminal, make_small_track, write_run
+from scripted_server import Exchange, serving
+from support import RECORDED, HashGrader, Terminal, make_small_track
 
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
+
+pytest.importorskip("httpx2")
 
 EFFECTS = ["expected_change", "p_change"]
 
@@ -52,15 +55,6 @@ def test_passages_that_change_the_ranking_most_come_first(
         for line in (unjudged / "out/rubric.qrels").read_text().splitlines()
     }
     assert all(row["label"] == labels[row["query_id"], row["doc_id"]] for row in found)
-
-
-@pytest.mark.parametrize("top", [0, -1])
-def test_a_list_of_less_than_one_judgment_is_refused(unjudged: Path, top: int) -> None:
-    with (
-        trecexam.open_track(unjudged) as track,
-        pytest.raises(TrecexamError, match=f"top {top}: give 1 or more"),
-    ):
-        track.judge_next(top=top)
 
 
 @pytest.mark.parametrize("measure", ["nDCG@8", "P(rel=4)@8"])
@@ -118,15 +112,6 @@ def test_a_negative_official_label_is_not_a_judgment(graded: Path) -> None:
     (graded / "qrels.txt").write_text("".join([*judged, *open_ones]))
     with trecexam.open_track(graded) as track:
         assert {row.query_id for row in track.judge_next().rows} == {"q2"}
-
-
-def test_a_query_without_results_is_skipped(unjudged: Path) -> None:
-    for path in (unjudged / "runs").iterdir():
-        lines = path.read_text().splitlines(keepends=True)
-        path.write_text("".join(line for line in lines if not line.startswith("q2")))
-    with trecexam.open_track(unjudged) as track:
-        assert {row.query_id for row in track.judge_next("nDCG@8").rows} == {"q1", "q3"}
-        assert track.judge_next(query_ids=["q2"]).rows == ()
 
 
 def test_if_every_passage_is_judged_the_list_is_empty(
@@ -217,41 +202,6 @@ def test_after_learn_gains_are_shown(tmp_path: Path, capsys: pytest.CaptureFixtu
     )
 
 
-def test_with_fewer_than_two_runs_retrieval_decides(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (graded / "qrels.txt").unlink()
-    for path in sorted((graded / "runs").iterdir())[1:]:
-        path.unlink()
-    assert run(["judge-next", str(graded)]) == 0
-    out, err = capsys.readouterr()
-    assert "in the order of retrieval: the track has fewer than two runs" in err
-    assert {row["query_id"] for row in rows(out)[:3]} == {"q1", "q2", "q3"}
-
-
-def test_the_first_grader_that_ranks_two_runs_is_used(tmp_path: Path) -> None:
-    config = (
-        '[graders.answers]\nkind = "rubric"\nruns = "responses"\n[graders.lists]\nkind = "rubric"\n'
-        "[report]\nwrite = false\n"
-    )
-    root = make_small_track(tmp_path / "track", config=config)
-    answer = [{"text": "It is what it is, and more than that.", "citations": []}]
-    row = {"run_id": "gen", "query_id": "q1", "responses": answer}
-    (root / "runs" / "gen.jsonl").write_text(json.dumps(row) + "\n")
-    with trecexam.open_track(root, graders={name: HashGrader() for name in ("answers", "lists")}) as track:
-        track.update()
-        assert track.judge_next(top=3).rows == track["lists"].judge_next(top=3).rows
-        assert track["answers"].judge_next().measure == ""
-
-
-def test_equal_runs_cannot_be_separated(unjudged: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.rmtree(unjudged / "runs")
-    for name in ("one", "two"):
-        write_run(unjudged / "runs" / f"{name}.run", {"q1": ["q1-d01", "q1-d00"]})
-    assert run(["judge-next", str(unjudged)]) == 0
-    out, err = capsys.readouterr()
-    assert [row["doc_id"] for row in rows(out)] == ["q1-d01", "q1-d00"]
-    assert "0 of 2 unjudged passages could change the ranking" in err
-
-
 def test_passages_with_the_same_text_are_listed_once(unjudged: Path) -> None:
     texts = [json.loads(line) for line in (unjudged / "passages.jsonl").read_text().splitlines()]
     texts[1]["text"] = texts[0]["text"]
@@ -267,79 +217,12 @@ def test_passages_with_the_same_text_are_listed_once(unjudged: Path) -> None:
     )
 
 
-def test_terminal_control_characters_in_texts_are_escaped(
-    unjudged: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    texts = [json.loads(line) for line in (unjudged / "passages.jsonl").read_text().splitlines()]
-    for text in texts:
-        text["text"] += "\x1b[2J\x07\u202e and\tmore " + "words " * 100
-    (unjudged / "passages.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
-    with trecexam.open_track(unjudged) as track:
-        track.update()
-    assert run(["judge-next", str(unjudged)]) == 0
-    out = capsys.readouterr().out
-    assert not {"\x1b", "\x07", "\u202e"} & set(out)
-    assert r"\x1b[2J\x07\u202e and more words" in out
-    assert all(len(row["text"]) < 90 for row in rows(out))
-
-
 def test_judge_plan_takes_the_list(unjudged: Path, tmp_path: Path) -> None:
     listed = tmp_path / "list.tsv"
     assert run(["judge-next", str(unjudged), "--top", "4", "-o", str(listed)]) == 0
     assert run(["judge", "plan", str(unjudged), "--assessors", "ada", "--passages", str(listed)]) == 0
     tasks = [tuple(line.split("\t")[1:3]) for line in (unjudged / "judging.tsv").read_text().splitlines()[1:]]
     assert sorted(tasks) == sorted((row["query_id"], row["doc_id"]) for row in rows(listed.read_text()))
-
-
-@pytest.mark.slow
-def test_on_dl19_a_hundred_judgments_help_more_than_any_of_ten_random_hundreds(
-    dl19: Path, tmp_path: Path
-) -> None:
-    from scipy.stats import kendalltau
-
-    names = {
-        "--queries": "queries.tsv",
-        "--bank": "bank.questions.jsonl.gz",
-        "--passages": "passages.jsonl.gz",
-        "--runs": "runs",
-        "--recorded": "graded.flan-t5-large.jsonl.gz",
-    }
-    arguments = [part for option, name in names.items() for part in (option, str(dl19 / name))]
-    root = tmp_path / "track"
-    assert run(["init", str(root), *arguments]) == 0
-    with trecexam.open_track(root) as track:
-        track.update()
-        listed = [(row.query_id, row.doc_id) for row in track.judge_next().rows]
-        pooled = [(row.query_id, row.doc_id) for row in track.qrels()]
-    shutil.copyfile(dl19 / "qrels.txt", root / "qrels.txt")
-    with trecexam.open_track(root) as track:
-        official = {
-            row.run: row.scores[0].mean for row in track.leaderboard(["P(rel=2)@20"], official=True).rows
-        }
-    (root / "qrels.txt").unlink()
-    judged: dict[tuple[str, str], int] = {}
-    for line in (dl19 / "qrels.txt").read_text().splitlines():
-        query_id, _, doc_id, label = line.split()
-        judged[query_id, doc_id] = {0: 0, 1: 2, 2: 4, 3: 5}[int(label)]
-    pooled = [pair for pair in pooled if pair in judged]
-
-    def tau(chosen: Sequence[tuple[str, str]]) -> float:
-        lines = ["query_id\tdoc_id\titem_id\trating\twho\twhy\n"]
-        lines += [f"{q}\t{d}\t\t{judged[q, d]}\tassessor\tofficial\n" for q, d in chosen]
-        (root / "overrides.tsv").write_text("".join(lines))
-        with trecexam.open_track(root) as track:
-            board = track.leaderboard(["P(rel=4)@20"])
-            assert track.grading.counts().human_passages == len(chosen)
-        return float(
-            kendalltau(
-                [row.scores[0].mean for row in board.rows], [official[row.run] for row in board.rows]
-            ).statistic
-        )
-
-    chosen = tau([pair for pair in listed if pair in judged][:100])
-    assert chosen > 0.88
-    assert tau([]) < 0.79
-    assert chosen > max(tau(random.Random(seed).sample(pooled, 100)) for seed in range(10))
 
 
 @pytest.mark.parametrize(("command", "status"), [("judge-next", 0), ("agreement", 2)])
@@ -376,3 +259,102 @@ def test_a_terminal_lists_passages_that_could_change_the_ranking_and_with_top_so
         assert sum(line.lstrip()[:1].isdigit() for line in out.splitlines()) == n_rows
     others = found.candidates - found.could_change
     assert f"--top N lists the first N of all, the other {others} in the order of retrieval" in err
+
+
+# `judge-next` of a grader of support: which citations a person should label.
+
+
+DOCS = ["q1-heat", "q1-cost", "q2-sea", "lost"]
+
+
+def answers(name: str, *of_queries: tuple[str, ...]) -> list[dict[str, object]]:
+    """Responses of a run: each sentence cites the passage whose index in DOCS it ends with."""
+    return [
+        response(
+            name, f"q{number}", *((text, [int(text[-1])]) for text in sentences), references=DOCS
+        )
+        for number, sentences in enumerate(of_queries, 1)
+    ]  # fmt: skip
+
+
+def judging_with_unreadable_answers(exchange: Exchange) -> None:
+    """As `judging`, but answers on sentences with "Odd" are unreadable."""
+    if "Statement: Odd" in exchange.prompt:
+        exchange.say("I would rather not.")
+    else:
+        judging(exchange)
+
+
+@pytest.fixture(scope="module")
+def planned_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with serving(judging_with_unreadable_answers) as server:
+        root = make_cited_track(tmp_path_factory.mktemp("plan") / "track", server.url)
+        for name, of_queries in {
+            "good": (("Pumps 0", "Freeze 0", "Odd 1", "Heat 0"), ("Salt 2",)),
+            "poor": (("Pumps 0", "Cats 1"), ("Sea 2", "Gone 3")),
+        }.items():
+            write_responses(root / "runs" / f"{name}.jsonl", *answers(name, *of_queries))
+        with trecexam.open_track(root) as track:
+            track.update()
+        yield root
+
+
+@pytest.fixture
+def root(planned_once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(planned_once, tmp_path / "track"))
+
+
+def sentences(root: Path, **options: object) -> list[str]:
+    with trecexam.open_track(root) as track:
+        rows = track.judge_next(**options).rows  # type: ignore[arg-type]
+    return [row.item.text for row in rows]
+
+
+def test_unlabelled_citations_come_first_then_those_shared_by_runs_spread_over_queries(
+    root: Path,
+) -> None:
+    order = sentences(root)
+    assert order[0] == "Odd 1"
+    # The first response of each query comes before the second of any.
+    assert order[1] == "Pumps 0"
+    assert set(order[2:4]) == {"Salt 2", "Sea 2"}
+    assert set(order[4:]) == {"Freeze 0", "Heat 0", "Cats 1"}
+    assert "Gone 3" not in order
+    assert sentences(root, query_ids=["q2"]) == [text for text in order if text in {"Salt 2", "Sea 2"}]
+    assert sentences(root, top=2) == order[:2]
+    assert sentences(root) == order
+
+
+def test_the_command_prints_what_to_type_and_skips_citations_labelled_by_people(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["judge-next", str(root)]) == 0
+    shown = capsys.readouterr()
+    header, first, *_ = shown.out.splitlines()
+    assert header.split("\t") == [
+        "place", "query_id", "doc_id", "item_id", "label", "runs", "sentence", "text",
+    ]  # fmt: skip
+    assert first.split("\t")[6:] == ["Odd 1", "Pumps cost money."]
+    assert "0 citations are labelled by people, 7 are not, 1 of these has no label" in shown.err
+    assert "left out 1 citation of passages without a text" in shown.err
+    assert not {"good", "poor"} & set(shown.out.replace("\t", "\n").splitlines())
+    item_id = first.split("\t")[3]
+    assert f"--item {item_id} --grader support --rating full|partial|no" in shown.err
+    where = ["--query", "q1", "--doc", "q1-cost", "--item", item_id]
+    assert run(["override", str(root), *where, "--rating", "no", "--who", "ann", "--why", "w"]) == 0
+    capsys.readouterr()
+    assert run(["judge-next", str(root), "--top", "3", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert (plan["level"], plan["candidates"], len(plan["judgments"])) == ("citation", 6, 3)
+    assert plan["judgments"][0]["sentence"] == plan["texts"][0]["sentence"] == "Pumps 0"
+    assert plan["judgments"][0]["runs"] == 2
+
+
+def test_a_measure_is_rejected(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["judge-next", str(root), "-m", "P@5"]) == 2
+    assert "the grader support labels citations: leave out the measure" in capsys.readouterr().err
+
+
+def test_an_unknown_query_is_reported(root: Path) -> None:
+    with trecexam.open_track(root) as track, pytest.raises(TrecexamError, match="no response to query 'q7'"):
+        track.judge_next(query_ids=["q7"])

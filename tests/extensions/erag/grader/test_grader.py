@@ -15,7 +15,6 @@ from tiny_models import save_llama, save_t5
 from converters.records import Item
 from trecexam.bank.model import asked_digest, item_digest
 from trecexam.config import GraderSection
-from trecexam.errors import GraderError
 from trecexam.extensions.cluster.grader import recipe_of
 from trecexam.graders import Cell, create
 from trecexam.graders.base import identity_digest
@@ -122,16 +121,3 @@ def test_a_cluster_worker_makes_the_same_grader_without_the_custom_metric(
     there: list[Any] = worker.grade(cells)
     given = {c.doc_id: (a.answer.status, a.answer.raw) for c, a in zip(cells, there, strict=True)}
     assert given == answers(grader, *cells)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"), [("decode", "beam"), ("passage_first", True), ("structured", "none")]
-)
-def test_settings_of_other_graders_are_rejected(tmp_path: Path, key: str, value: object) -> None:
-    with pytest.raises(GraderError, match=f"`{key}` in .* is not for `erag`, which reads free text"):
-        made(tmp_path, **{key: value})
-
-
-def test_without_a_model_the_error_names_the_setting(tmp_path: Path) -> None:
-    with pytest.raises(GraderError, match="`erag` needs a language model: set `model` in"):
-        create(GraderSection(name="erag"), tmp_path)

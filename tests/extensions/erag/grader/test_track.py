@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sqlite3
 import subprocess
@@ -17,15 +16,14 @@ import pytest
 
 pytest.importorskip("httpx2")
 
-from erag_track import GOLD, QUERIES, SAYS, answer, erag_track, gold_file, jsonl, outputs_file
+from erag_track import QUERIES, SAYS, answer, erag_track, gold_file, jsonl, outputs_file
 from scripted_server import Exchange, Scripted, serving
 from support import ROOT
 
 import trecexam
 from trecexam.cli.main import run
 from trecexam.daemon import Daemon
-from trecexam.errors import GraderError, LockedError
-from trecexam.files.track_lock import TrackLock
+from trecexam.errors import GraderError
 from trecexam.folder import TrackFolder
 
 Capture = pytest.CaptureFixture[str]
@@ -45,28 +43,6 @@ def setting(root: Path, old: str, new: str) -> None:
     path = root / "trecexam.toml"
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
-
-
-def test_paid_outputs_are_not_requested_again_when_the_store_is_lost(
-    tmp_path: Path, server: Scripted, capsys: Capture
-) -> None:
-    root = erag_track(tmp_path / "track", server.url, metric="em")
-    assert run(["watch", str(root), "--once"]) == 0
-    asked = len(server.bodies)
-    for path in (root / ".trecexam").glob("grades.sqlite*"):
-        path.unlink()
-    capsys.readouterr()
-    assert run(["erag", str(root), "-o", str(tmp_path / "erag")]) == 2
-    assert "cells that were graded once would be graded again, which costs" in capsys.readouterr().err
-    assert not (tmp_path / "erag").exists()
-    assert len(server.bodies) == asked
-
-
-def test_what_the_answers_took_is_said_in_words(tmp_path: Path, server: Scripted, capsys: Capture) -> None:
-    root = erag_track(tmp_path / "track", server.url, metric="em")
-    assert run(["erag", str(root)]) == 0
-    err = capsys.readouterr().err
-    assert re.search(rf"^{len(server.bodies)} requests, [\d,]+ tokens in, [\d,]+ out$", err, re.MULTILINE)
 
 
 def test_a_watched_track_gets_the_usual_outputs_and_its_grades_are_evaluated(
@@ -96,20 +72,6 @@ def test_the_model_sees_query_and_document_but_no_gold_output(tmp_path: Path, se
 
 
 LEAVES_A_TRACE = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
-
-
-def test_the_track_may_be_the_working_directory(
-    tmp_path: Path, server: Scripted, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    root = erag_track(tmp_path / "track", server.url, metric="em")
-    monkeypatch.chdir(root)
-    assert run(["watch", ".", "--once"]) == 0
-    setting(root, 'metric = "em"\n', "")
-    assert run(["watch", ".", "--once"]) == 0
-    setting(root, "[grader]", '[grader]\nmetric = "mine:metric"')
-    (root / "mine.py").write_text(LEAVES_A_TRACE)
-    assert run(["watch", ".", "--once"]) == 2
-    assert "--trust-code" in capsys.readouterr().err
 
 
 def test_a_daemon_does_not_load_code_added_to_the_track_later(tmp_path: Path, server: Scripted) -> None:
@@ -177,24 +139,6 @@ def test_the_command_uses_the_language_model_of_the_settings_and_stores_its_outp
     assert not (root / "out").exists()
 
 
-def test_kilt_gold_outputs_include_the_query_texts(tmp_path: Path, server: Scripted) -> None:
-    root = erag_track(tmp_path / "track", server.url, name="openai")
-    (root / "queries.tsv").unlink()
-    gold = jsonl(
-        root / "gold.jsonl",
-        *(
-            {"id": q, "input": text, "output": [{"answer": a} for a in GOLD[q]]}
-            for q, text in QUERIES.items()
-        ),
-        {"id": "q77", "input": "not asked here", "output": [{"answer": "x"}]},
-    )
-    with trecexam.open_track(root) as track:
-        found = track.erag.score(gold, "em", measures=["Success@5"])
-    assert found.query_ids == ("q1", "q2", "q3")
-    assert [row.reason for row in found.rejected] == ["1 of its 4 queries not in the track, left out: 'q77'"]
-    assert found.mean("one", "Success@5") == pytest.approx(2 / 3)
-
-
 def test_refusals_errors_and_missing_texts_are_reported_and_count_as_0(
     tmp_path: Path, capsys: Capture
 ) -> None:
@@ -219,20 +163,6 @@ def test_refusals_errors_and_missing_texts_are_reported_and_count_as_0(
     ]  # fmt: skip
     assert rows[2][3] == "the document has no text"
     assert "3 documents without a label" in capsys.readouterr().err
-
-
-def test_missing_texts_below_the_depth_are_not_reported(tmp_path: Path, server: Scripted) -> None:
-    root = erag_track(tmp_path / "track", server.url)
-    jsonl(root / "passages.jsonl", *({"docid": d, "text": f"It says: {SAYS[d]}"} for d in ("d1", "d4", "d5")))
-    (root / "runs" / "two.run").unlink()
-    words = ["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Success@5"]
-    setting(root, "depth = 5", "depth = 1")
-    assert run(words) == 0
-    assert not (tmp_path / "got" / "rejected.tsv").exists()
-    assert len((tmp_path / "got" / "labels.tsv").read_text().splitlines()) == 4
-    setting(root, "depth = 1", "depth = 2")
-    assert run(words) == 1
-    assert "2 of its 5 pooled passages have no text" in (tmp_path / "got" / "rejected.tsv").read_text()
 
 
 def test_a_server_that_fails_early_keeps_its_answers_and_resumes_later(
@@ -323,20 +253,6 @@ def test_init_makes_a_working_track(tmp_path: Path, server: Scripted, capsys: Ca
     assert TrackFolder.open(tmp_path / "x").config.grader.name == "erag"
 
 
-def test_while_a_daemon_grades_existing_outputs_are_evaluated_without_requests(
-    tmp_path: Path, server: Scripted
-) -> None:
-    root = erag_track(tmp_path / "track", server.url)
-    with TrackLock(root / ".trecexam" / "lock"), trecexam.open_track(root) as track:
-        with pytest.raises(LockedError):
-            track.erag.score()
-        assert not server.bodies
-    with trecexam.open_track(root) as track:
-        track.erag.score()
-        with TrackLock(root / ".trecexam" / "lock"):
-            assert track.erag.score(metric="f1").complete
-
-
 def test_without_a_model_the_error_says_what_to_do(tmp_path: Path) -> None:
     root = erag_track(tmp_path / "track")
     with trecexam.open_track(root) as track:
@@ -400,18 +316,6 @@ def _stored(path: Path) -> int:
             db.close()
     except sqlite3.Error:
         return 0
-
-
-def test_the_daemon_labels_lists_down_to_the_depth_of_the_track(tmp_path: Path, server: Scripted) -> None:
-    root = erag_track(tmp_path / "track", server.url)
-    setting(root, "depth = 5", "depth = 1")
-    assert run(["watch", str(root), "--once"]) == 0
-    with trecexam.open_track(root) as opened:
-        labelled = opened.erag.score().labelled
-    assert [(query_id, doc_id) for query_id, labels in labelled.labels.items() for doc_id in labels] == [
-        ("q1", "d1"), ("q1", "d2"), ("q2", "d3"), ("q2", "d4"), ("q3", "d5"),
-    ]  # fmt: skip
-    assert labelled.unlabelled == ()
 
 
 def test_a_stopped_run_writes_nothing(tmp_path: Path, server: Scripted) -> None:

@@ -66,13 +66,6 @@ def test_no_slow_optimiser_finds_a_higher_likelihood(
     assert fit(values, settings).log_likelihood >= reference(values, settings) - 1e-4
 
 
-def test_the_same_matrix_gives_the_same_estimates(simulate) -> None:  # type: ignore[no-untyped-def]
-    values = simulate("3pl", 10, 10, 504).responses
-    one, other = fit(values), fit(values)
-    assert one.theta == pytest.approx(other.theta, abs=1e-4)
-    assert one.a == pytest.approx(other.a, abs=1e-4)
-
-
 def test_the_reported_likelihood_belongs_to_the_reported_parameters(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("3pl", 20, 15, 3).responses
     values[2, 3] = values[7, 7] = np.nan
@@ -156,12 +149,6 @@ def test_discriminations_alone_equal_those_of_the_fit_bit_for_bit(simulate) -> N
     assert np.delete(alone, 3) == pytest.approx(np.delete(fit(values, settings).a, 3), abs=1e-4)
 
 
-def test_duplicate_examinees_have_the_same_ability(simulate) -> None:  # type: ignore[no-untyped-def]
-    values = simulate("2pl", 15, 20, 9).responses
-    found = fit(np.concatenate([values, values[:1]]), Settings.of("2pl", priors=True))
-    assert found.theta[-1] == pytest.approx(found.theta[0], abs=1e-4)
-
-
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
@@ -178,17 +165,6 @@ def test_duplicate_examinees_have_the_same_ability(simulate) -> None:  # type: i
 def test_a_matrix_that_cannot_be_fitted_is_rejected_with_the_reason(values: list, reason: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(ValueError, match=reason):
         fit(values)
-
-
-def test_an_unknown_model_is_rejected() -> None:
-    with pytest.raises(ValueError, match="unknown model '4pl'; there are 1pl, 2pl, 3pl"):
-        Settings.of("4pl")  # type: ignore[arg-type]
-
-
-def test_too_few_iterations_are_reported(simulate) -> None:  # type: ignore[no-untyped-def]
-    found = fit(simulate("3pl", 20, 15, 3).responses, replace(Settings.of("3pl"), max_iterations=2))
-    assert not found.converged
-    assert any("not converged" in note for note in found.notes)
 
 
 def test_the_baseline_is_the_mean_of_each_examinee(simulate) -> None:  # type: ignore[no-untyped-def]

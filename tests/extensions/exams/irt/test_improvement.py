@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.extensions.exams.irt.exam import rest_correlations
+from trecexam.extensions.exams.irt.exam import Exam, FittedExam, rest_correlations
 from trecexam.extensions.exams.irt.fitting import fit
 from trecexam.extensions.exams.irt.improvement import improve, least_discriminating, n_dropped
 from trecexam.extensions.exams.irt.model import exam_information, item_information
@@ -37,13 +37,6 @@ def test_information_is_not_nan_at_extreme_abilities() -> None:
         found = item_information([-1e4, 1e4], [1.0, 4.0], [0.0, 1.0], [c, 0.0])
         assert np.isfinite(found).all()
         assert found == pytest.approx(0)
-
-
-@pytest.mark.parametrize(
-    ("n", "drop", "expected"), [(210, 0.1, 21), (30, 0.1, 3), (25, 0.1, 3), (4, 0.1, 1), (99, 0.5, 50)]
-)
-def test_exactly_a_tenth_is_dropped(n: int, drop: float, expected: int) -> None:
-    assert n_dropped(n, drop) == expected
 
 
 @given(st.integers(2, 5000), st.floats(0.001, 0.999))
@@ -114,3 +107,14 @@ def test_rounding_at_a_bound_does_not_change_the_order() -> None:
     a, b = np.array([0.1 + 1e-13, 0.1, 0.1]), np.array([9.0, 0.0, 3.0])
     bound = replace(found, a=a, b=b, c=np.zeros(3), theta=np.zeros(4))
     assert least_discriminating(bound, np.zeros(3, bool)).tolist() == [0, 2, 1]
+
+
+# Reasons for which an item is flagged.
+
+
+def test_an_interval_covers_95_percent() -> None:
+    values = np.array([[1, 0, 1, 1], [0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 1, 1.0]])
+    found = fit(values, Settings.of("1pl", priors=True))
+    exam = FittedExam(Exam(tuple("abcd"), tuple("wxyz"), values), found)
+    theta, se = found.theta[0], found.se_theta[0]
+    assert exam.interval(0) == pytest.approx((theta - 1.95996 * se, theta + 1.95996 * se), abs=1e-4)

@@ -171,30 +171,6 @@ def test_for_the_most_retrieved_the_loss_is_the_error_of_runs_relative_to_each_o
         assert compared.ways[name].of_subsets == pytest.approx(subsets.std(axis=0))
 
 
-@pytest.mark.slow
-def test_unjudged_passages_do_not_affect_the_comparison() -> None:
-    """Adds as many similar passages below the first ten ranks of each run."""
-    for queries in (drawn_track(8, 6, known=0.4), most_retrieved(drawn_track(8, 6), 8)):
-        more = [
-            replace(
-                query,
-                doc_ids=(*query.doc_ids, *(f"{doc}-b" for doc in query.doc_ids)),
-                ranks=np.hstack([query.ranks[:, :10], query.ranks[:, :10] + 40]),
-                judgments=np.append(query.judgments, np.full(40, np.nan)),
-                features=np.vstack([query.features] * 2),
-                vectors=np.vstack([query.vectors] * 2),
-            )
-            for query in queries
-        ]
-        fewer = [replace(query, ranks=query.ranks[:, :10]) for query in queries]
-        ways = {name: way for name, way in WAYS.items() if name != "labels"}
-        here, there = (compare(of, ways, 2) for of in (fewer, more))
-        assert design(fewer)[0] == design(more)[0]
-        for name in ways:
-            assert there.ways[name].loss == pytest.approx(here.ways[name].loss, abs=1e-6)
-            assert (there.ways[name].counts == here.ways[name].counts).all()
-
-
 def test_labels_of_unjudged_passages_do_not_count_in_the_loss_of_a_method() -> None:
     """A reference that gives these 0 would prefer zero, whatever is hidden."""
     queries = most_retrieved(drawn_track(9, 6), 8)
@@ -207,16 +183,6 @@ def test_labels_of_unjudged_passages_do_not_count_in_the_loss_of_a_method() -> N
 
     compared = compare(queries, {"zero": zeros, "generous": generous}, 2)
     assert compared.ways["generous"].loss == compared.ways["zero"].loss > 0
-
-
-@pytest.mark.slow
-def test_judgments_of_another_track_are_used_for_learning_and_never_hidden() -> None:
-    queries, others = drawn_track(10, 4, known=0.2), drawn_track(11, 4)
-    compared = compare(queries, {"learned": expectations}, 2, others)
-    alone = compare(queries, {"learned": expectations}, 2)
-    assert compared.hidden == alone.hidden
-    assert compared.ways["learned"].counts.sum() == alone.ways["learned"].counts.sum()
-    assert abs(compared.ways["learned"].loss - alone.ways["learned"].loss) > 1e-3
 
 
 def comparison(**losses: tuple[float, list[float]]) -> Comparison:
@@ -247,12 +213,3 @@ def test_the_default_method_stays_best_unless_another_is_significantly_better() 
     assert of.best("first", ["near", "b"]) == "b"
     assert of.best("first", ["near"]) == "first"
     assert replace(of, n_queries=1).best("first", ["a"]) == "first"
-
-
-def test_the_remaining_judgments_must_be_enough_to_learn_from() -> None:
-    query = drawn_track(12, 1)[0]
-    labels = query.judgments
-    two = [int(np.flatnonzero(labels == label)[0]) for label in (0, 1)]
-    few = query.hiding(~np.isin(np.arange(40), two))
-    with pytest.raises(ValueError, match="judgment"):
-        compare([few], WAYS, 1)

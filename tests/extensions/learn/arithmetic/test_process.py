@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 
 import numpy as np
 import pytest
 from drawn_pools import unit
 
+from trecexam.extensions.learn.arithmetic.features import Lexical, fusion, query_features, unretrieved
+from trecexam.extensions.learn.arithmetic.passages import FEATURES
 from trecexam.extensions.learn.arithmetic.process import (
     KERNELS,
     Kernel,
@@ -90,3 +94,85 @@ def test_of_a_query_with_many_judgments_64_evenly_spread_ones_are_used() -> None
 
 def test_without_residuals_to_explain_a_kernel_is_still_chosen() -> None:
     assert choose_kernel([(unit(np.random.default_rng(9), 5), np.zeros(5))]) in KERNELS
+
+
+# Features of a passage before it is judged, against naive computations.
+
+
+def test_fusion_is_the_rank_by_reciprocal_rank_sums_with_mean_ranks_for_ties() -> None:
+    ranks = np.array([[0, 1, 2, 3], [1, 0, 3, -1], [2, -1, -1, -1]], np.int32)
+    sums = [1 / 61 + 1 / 62, 1 / 62 + 1 / 61, 1 / 63 + 1 / 61, 1 / 64 + 1 / 63, 0.0, 0.0]
+    places = [1.5, 1.5, 3, 4, 5.5, 5.5]
+    assert sorted(sums, reverse=True)[2] == sums[2]
+    assert fusion(ranks, 6) == pytest.approx(np.log1p(places))
+    # Passages without votes are behind all others.
+    assert unretrieved(6) == pytest.approx(math.log(1 + 7))
+
+
+def naive_bm25(query: str, text: str, collection: list[str]) -> float:
+    def words(of: str) -> list[str]:
+        return re.findall(r"[a-zà-ü0-9]+", of.lower())
+
+    lengths = [len(words(of)) for of in collection]
+    mean, total = sum(lengths) / len(lengths), 0.0
+    counts = Counter(words(text))
+    for word in words(query):
+        found = sum(word in words(of) for of in collection)
+        if found and counts[word]:
+            idf = math.log(1 + (len(collection) - found + 0.5) / (found + 0.5))
+            norm = counts[word] + 1.2 * (1 - 0.75 + 0.75 * len(words(text)) / mean)
+            total += idf * counts[word] * 2.2 / norm
+    return total
+
+
+def test_shared_words_of_query_and_passage_are_scored_as_bm25_of_the_collection() -> None:
+    texts = ["The heat pump, the PUMP.", "Überall Wärme; heat?", "under_score of pumps", "nothing", ""]
+    lexical = Lexical(texts)
+    for query in ("heat pump", "Pump pump score", "überall", "", "unknown"):
+        expected = [naive_bm25(query, text.replace("_", " "), texts) for text in texts]
+        assert lexical.scores(query, texts) == pytest.approx(expected)
+    assert lexical.scores("heat", ["heat, elsewhere"]).tolist() == [0]
+    assert Lexical([]).scores("heat", ["heat"]).tolist() == [0]
+
+
+def test_features_equal_their_definitions_over_the_pool() -> None:
+    rng = np.random.default_rng(2)
+    n, others = 12, 4
+    question, passages = unit(rng, 1)[0], unit(rng, n + others)
+    ranks = np.array([rng.permutation(n) for _ in range(3)], np.int32)
+    lengths, words = rng.integers(1, 500, n + others).tolist(), rng.random(n + others)
+    ratings = np.where(rng.random(n + others) < 0.6, rng.integers(0, 6, n + others), np.nan)
+    has_text = np.ones(n + others, bool)
+    has_text[[3, n]] = False
+    pooled, background = query_features(ranks, question, passages, lengths, words, ratings, has_text, n)
+    raw = {
+        "cosine": np.where(has_text, passages @ question, np.nan),
+        "length": np.where(has_text, [math.log(1 + length) for length in lengths], np.nan),
+        "lexical": np.where(has_text, words, np.nan),
+        "rating": ratings,
+    }
+    for at, name in enumerate(FEATURES):
+        if name == "fusion":
+            assert pooled[:, at].tolist() == fusion(ranks, n).tolist()
+            assert set(background[:, at]) == {unretrieved(n)}
+            continue
+        known = raw[name][:n][~np.isnan(raw[name][:n])]
+        standard = np.nan_to_num((raw[name] - np.mean(known)) / np.std(known))
+        assert np.append(pooled[:, at], background[:, at]) == pytest.approx(standard, abs=1e-5)
+
+
+def test_a_constant_feature_is_0() -> None:
+    passages = np.tile(np.array([[0.6, 0.8]], np.float32), (4, 1))
+    for ratings, texts in ((np.full(4, 3.0), True), (np.full(4, np.nan), False)):
+        pooled, background = query_features(
+            np.array([[0, 1, 2, 3]], np.int32),
+            np.array([1, 0], np.float32),
+            passages,
+            [9] * 4,
+            np.ones(4),
+            ratings,
+            np.full(4, texts),
+            4,
+        )
+        assert not pooled[:, 1:].any()
+        assert background.shape == (0, 5)

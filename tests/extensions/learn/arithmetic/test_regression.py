@@ -84,15 +84,6 @@ def test_the_background_of_each_query_counts_as_one_passage_with_the_lowest_labe
     assert fit_regression(list(map(without_background, queries)), ALL).weights[0, 0] > fitted.weights[0, 0]
 
 
-def test_the_background_of_a_query_without_judgments_has_no_effect() -> None:
-    queries = drawn_track(4, 4)
-    unjudged = queries[0].hiding(queries[0].judged)
-    with_it, without = (
-        fit_regression([of, *queries[1:]], ALL) for of in (unjudged, without_background(unjudged))
-    )
-    assert (with_it.weights == without.weights).all()
-
-
 def test_each_query_has_its_own_intercept_under_the_same_penalty() -> None:
     queries = list(map(without_background, drawn_track(5, 4, known=0.6, labels=2)))
     high = queries[0].judgments

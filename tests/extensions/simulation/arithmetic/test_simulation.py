@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-import trecexam.extensions.simulation.arithmetic.simulation as module
 from trecexam.extensions.simulation.arithmetic.left_out import leave_out, shifts
 from trecexam.extensions.simulation.arithmetic.removal import STEPS, remove
 from trecexam.extensions.simulation.arithmetic.simulation import Simulation, ranks
-from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted
+from trecexam.features.fill.arithmetic.scale_map import IDENTITY
 from trecexam.results.table import Table, Value
 
 #: a is good, b is less good, c found a relevant passage that no other run has, in each query.
@@ -64,10 +63,6 @@ def naive_means(labels: dict[str, dict[str, int]], measure: str, queries: list[s
         values = {m.query_id: m.value for m in ir_measures.iter_calc([one], qrels, docs)} if qrels else {}
         means.append(sum(values.get(q, 0.0) for q in queries) / len(queries))
     return means
-
-
-def test_full_means_are_over_all_judged_queries() -> None:
-    assert simulation().full.tolist() == [[0.75, 0.25, 0.5]]
 
 
 def test_leave_one_out_equals_a_hand_computation() -> None:
@@ -167,21 +162,6 @@ def test_labels_equal_to_the_judgments_restore_the_full_scores(dropped: list[tup
     assert outcome.boards["fill"] == pytest.approx(same.full)
 
 
-def test_the_map_is_fitted_only_on_the_remaining_judgments(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[list[tuple[int, int]]] = []
-
-    def spy(labels: list[int], judgments: list[int]) -> ScaleMap:
-        seen.append(sorted(zip(labels, judgments, strict=True)))
-        return fitted(labels, judgments)
-
-    one = simulation()
-    monkeypatch.setattr(module, "fitted", spy)
-    outcome = one.drop([("q1", "r2"), ("q2", "x")])
-    assert seen == [[(0, 0), (0, 0), (0, 0), (1, 1), (5, 1), (5, 1), (5, 1)]]
-    assert outcome.rule.n_both == 7
-    assert outcome.unfitted is None
-
-
 @given(st.lists(st.sampled_from(places), unique=True, min_size=1), st.randoms(use_true_random=False))
 @settings(deadline=None)
 def test_dropped_judgments_are_not_used(dropped: list[tuple[str, str]], rng: random.Random) -> None:
@@ -255,30 +235,6 @@ def test_removal_equals_a_naive_computation(monkeypatch: pytest.MonkeyPatch) -> 
         assert row["difference.fill"] == pytest.approx(np.mean(differences))
 
 
-def test_the_draws_depend_on_the_seed_and_not_on_the_labels() -> None:
-    first = remove(simulation(), repeats=3, seed=1)
-    assert first == remove(simulation(), repeats=3, seed=1)
-    other = Simulation(RANKINGS, OFFICIAL, OFFICIAL, ("P@2",))
-    assert first["difference.holes"] == remove(other, 3, 1)["difference.holes"]
-    assert first["difference.holes"] != remove(simulation(), repeats=3, seed=2)["difference.holes"]
-
-
-def test_every_judgment_is_equally_likely_to_be_removed(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = simulation()
-    gone = dict.fromkeys(one.places, 0)
-    drop = one.drop
-
-    def count(dropped: list[tuple[str, str]]) -> object:
-        for place in dropped:
-            gone[place] += 1
-        return drop(dropped)
-
-    monkeypatch.setattr(one, "drop", count)
-    remove(one, repeats=900, steps=(33,))
-    assert sum(gone.values()) == 2700
-    assert all(230 < count < 370 for count in gone.values())
-
-
 def test_one_run_and_tied_runs_have_no_tau(recwarn: pytest.WarningsRecorder) -> None:
     single = Simulation({"a": RANKINGS["a"]}, OFFICIAL, AUTOMATIC, ("P@2",))
     table = leave_out(single, depth=2)
@@ -303,12 +259,3 @@ def test_measures_that_cannot_be_filled_are_rejected() -> None:
         simulation(measures=("Cover@10",))
     with pytest.raises(ValueError, match="did you mean nDCG"):
         simulation(measures=("nDGC@10",))
-
-
-def test_progress_reaches_the_end() -> None:
-    seen: list[tuple[int, int]] = []
-    leave_out(simulation(), 2, progress=lambda done, of: seen.append((done, of)))
-    assert seen == [(1, 3), (2, 3), (3, 3)]
-    seen.clear()
-    remove(simulation(), 2, progress=lambda done, of: seen.append((done, of)))
-    assert seen == [(done, 18) for done in range(1, 19)]

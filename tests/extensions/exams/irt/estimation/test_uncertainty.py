@@ -66,18 +66,6 @@ def test_intervals_of_abilities_have_their_nominal_coverage(simulate) -> None:  
 
 @pytest.mark.slow
 @pytest.mark.parametrize("priors", [False, True])
-def test_intervals_of_stretched_abilities_have_their_nominal_coverage(simulate, priors: bool) -> None:  # type: ignore[no-untyped-def]
-    held = []
-    for seed in range(6):
-        made = simulate("3pl", 60, 200, seed)
-        found = fit(made.responses, Settings.of("3pl", priors=priors))
-        known = ~np.isnan(found.se_theta)
-        held += (np.abs(found.theta - made.theta) < 1.96 * found.se_theta)[known].tolist()
-    assert 0.92 < np.mean(held) < 0.98
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("priors", [False, True])
 def test_intervals_of_components_have_their_nominal_coverage(simulate, priors: bool) -> None:  # type: ignore[no-untyped-def]
     held = []
     for seed in range(8):
@@ -92,23 +80,6 @@ def test_intervals_of_components_have_their_nominal_coverage(simulate, priors: b
             true = levels[[int(level) for level in part.levels]]
             held += (np.abs(part.theta - (true - true.mean())) < 1.96 * part.se).tolist()
     assert 0.9 < np.mean(held) < 0.985
-
-
-def test_components_are_recovered_and_centred_with_valid_intervals(simulate) -> None:  # type: ignore[no-untyped-def]
-    rng = np.random.default_rng(0)
-    truth = [np.array([-0.6, 0.1, 0.5]), np.array([-0.4, 0.4])]
-    codes = [(i % 3, (i // 3) % 2) for i in range(30)]
-    theta = np.array([truth[0][i] + truth[1][j] for i, j in codes]) + 0.3
-    made = simulate("3pl", 30, 300, 5, theta=theta)
-    components = Components.of(("llm", "retriever"), [(f"L{i}", f"R{j}") for i, j in codes])
-    found = fit(made.responses, Settings.of("3pl"), components)
-    for part, true in zip(found.components, truth, strict=True):
-        assert part.theta.sum() == pytest.approx(0, abs=1e-9)
-        assert (np.abs(part.theta - true) < 4 * part.se + 0.15).all()
-        assert (part.se > 0).all()
-    sums = [found.mean + found.components[0].theta[i] + found.components[1].theta[j] for i, j in codes]
-    assert found.theta == pytest.approx(sums, abs=1e-8)
-    assert rng is not None
 
 
 def test_standard_errors_of_components_equal_a_model_without_redundant_parameters(simulate) -> None:  # type: ignore[no-untyped-def]
