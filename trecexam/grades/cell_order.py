@@ -68,7 +68,9 @@ def missing_rows(
             if sheet.doc_ids[row] not in chosen_ids:
                 continue
             text = sheet.texts[row]
-            new = [column for column in of_row.tolist() if (text, digests[column]) not in queued]
+            # Of equal items of a query, the first is asked.
+            first = {digests[column]: column for column in reversed(of_row.tolist())}
+            new = sorted(column for digest, column in first.items() if (text, digest) not in queued)
             queued.update((text, digests[column]) for column in new)
             if new:
                 yield MissingRow(sheet, row, new)
