@@ -123,12 +123,7 @@ def _check_kind(track: GradedTrack, measures: Sequence[Measure]) -> None:
 def official_values(
     track: GradedTrack, measures: Sequence[str] | None = None, query_ids: Collection[str] | None = None
 ) -> MeasureValues:
-    """Return the runs' values on the official judgments.
-
-    Args:
-        measures: None for the track's own.
-        query_ids: only those of these queries that are judged; None for all judged queries.
-    """
+    """Return values by the official judgments, by the own measures and over all judged queries for None."""
     official = official_judgments(track)
     # Without any judgment there are no scores; queries without are named all the same.
     judged_queries = sorted(official.judged or {row.query_id for row in official.rows})
