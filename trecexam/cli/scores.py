@@ -54,7 +54,7 @@ def leaderboard(
 def _without_runs(track: Track, *, official: bool) -> Iterator[str]:
     """Yield why a leaderboard has no rows: there are no files, or each was rejected."""
     # Imports numpy.
-    from trecexam.grades.rejected import rejected_notes
+    from trecexam.inputs.inputs import rejected_notes
     from trecexam.track import selection
 
     rows = selection(track).graded(bank_needed=False).not_taken if official else track.files.rejected()

@@ -236,11 +236,7 @@ def without_score_note(runs: Sequence[str]) -> str:
 def coverage_notes(
     track: GradedTrack, board: Leaderboard, query_ids: Collection[str], of: str = "bank"
 ) -> Iterator[str]:
-    """Yield notes on the queries that no run answers, and on the runs that skip queries.
-
-    Args:
-        query_ids: those that means are over; `of` says whose they are.
-    """
+    """Yield notes on queries of the bank (or `of` what they are) that no run answers, or that runs skip."""
     answered = {row.run: row.n_answered for row in board.rows}
     if track.config.scores.average == "answered":
         if skipping := sum(n < len(query_ids) for n in answered.values()):
@@ -377,11 +373,7 @@ def first_measure_note(track: GradedTrack) -> Iterator[str]:
 def board_notes(
     track: GradedTrack, board: Leaderboard, measures: Sequence[MeasureLike] | None = None
 ) -> tuple[str, ...]:
-    """Return the notes on a leaderboard on the grades.
-
-    Args:
-        measures: those that were asked for; None for the track's own.
-    """
+    """Return the notes on a leaderboard on the grades; `measures` were asked for, None for the own ones."""
     names = track.measures if measures is None else board.measures
     of_support = [name for name in board.measures if name in SUPPORT]
     ranked = [row for row in board.rows if row.run not in track.responses] if of_support else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -61,10 +61,13 @@ def rubric_values(
     key = rubric_values, tuple(map(str, names)), at
     if key not in track.memo:
         cache = track.run_values["rubric"] if measures is None and min_rating is None else ValueCache()
-        cites = track.asked.citing is not None
-        track.memo[key] = (
-            _cited_values(track, cache, computed) if cites else _label_values(track, cache, computed, at)
-        )
+        if track.asked.citing is None:
+            track.memo[key] = _label_values(track, cache, computed, at)
+        else:
+            columns = [SUPPORT.index(name) for name in printed_names(computed)]
+            track.memo[key] = _kept(
+                track, cache, computed, track.sheets, lambda part: cited_values(track, *part)[:, :, columns]
+            )
     values: MeasureValues = track.memo[key]
     return _blank(values, runs_without_score(track))
 
@@ -117,23 +120,10 @@ def _check_kind(track: GradedTrack, measures: Sequence[Measure]) -> None:
     raise TrecexamError(f"{wrong} {reason}", path=track.folder.config_path)
 
 
-def _cited_values(track: GradedTrack, cache: ValueCache, measures: Sequence[Measure]) -> MeasureValues:
-    names = printed_names(measures)
-    columns = [SUPPORT.index(name) for name in names]
-    stale = cache.stale(track.inputs.dropped.run_contents, names, track.sheets)
-    computed = [(part, cited_values(track, *part)[:, :, columns]) for part in stale]
-    return cache.put(track.inputs.dropped.run_contents, names, track.sheets, computed)
-
-
 def official_values(
     track: GradedTrack, measures: Sequence[str] | None = None, query_ids: Collection[str] | None = None
 ) -> MeasureValues:
-    """Return the runs' values on the official judgments.
-
-    Args:
-        measures: None for the track's own.
-        query_ids: only those of these queries that are judged; None for all judged queries.
-    """
+    """Return values by the official judgments, by the own measures and over all judged queries for None."""
     official = official_judgments(track)
     # Without any judgment there are no scores; queries without are named all the same.
     judged_queries = sorted(official.judged or {row.query_id for row in official.rows})
@@ -269,13 +259,12 @@ def _values(
     tokens: Mapping[str, Hashable],
     prepare: Callable[[Sequence[str]], Evaluator],
 ) -> MeasureValues:
-    """Return the values of all runs, kept ones and those that are evaluated now."""
-    names = printed_names(measures)
+    """Return the values of all runs by an evaluator, which is kept for the next run."""
+    key = printed_names(measures), list(tokens.items())
 
     def evaluator_on(query_ids: Sequence[str]) -> Evaluator:
         if len(query_ids) < len(tokens):
             return prepare(query_ids)
-        key = names, list(tokens.items())
         if cache.evaluator is None or cache.evaluator[0] != key:
             cache.evaluator = key, prepare(query_ids)
         evaluator: Evaluator = cache.evaluator[1]
@@ -287,6 +276,17 @@ def _values(
         yield from map(evaluator.values, runs, ranked) if ranked else map(evaluator.values, runs)
         cache.failures.update(evaluator.failures)
 
-    contents = track.inputs.dropped.run_contents
-    computed = ((part, evaluated(part)) for part in cache.stale(contents, names, tokens))
-    return cache.put(contents, names, tokens, computed).without_failed(cache.failures)
+    return _kept(track, cache, measures, tokens, evaluated).without_failed(cache.failures)
+
+
+def _kept(
+    track: GradedTrack,
+    cache: ValueCache,
+    measures: Sequence[Measure],
+    tokens: Mapping[str, Hashable],
+    compute: Callable[[Stale], Iterable[NDArray[np.float64]]],
+) -> MeasureValues:
+    """Return the values of all runs, kept ones and those that are computed now."""
+    contents, names = track.inputs.dropped.run_contents, printed_names(measures)
+    computed = ((part, compute(part)) for part in cache.stale(contents, names, tokens))
+    return cache.put(contents, names, tokens, computed)

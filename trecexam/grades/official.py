@@ -25,11 +25,7 @@ from trecexam.scores.ratings import MAX_RATING
 def no_overlap(
     track: GradedTrack, judgments: Official, pool: Mapping[str, Collection[str]] | None = None
 ) -> str | None:
-    """Say in a line why these judgments and a pool of the track have nothing in common; None where they have.
-
-    Args:
-        pool: query_id -> doc_ids; None for what the runs have in their first ranks.
-    """
+    """Say why judgments and a pool (None: runs' first ranks) have nothing in common; None where they have."""
     source, labels = judgments.source, judgments.judged
     pool = track.ranked_passages() if pool is None else pool
     if judgments.rows and not labels:

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from converters.errors import Lost
 from converters.fields import taken_for_comments
 from trecexam.config import CONFIG_NAME
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import Rejected
-from trecexam.folder import TrackFolder
 from trecexam.grades.cell_order import missing_rows
 from trecexam.grades.diagnostics import without_label
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
-from trecexam.inputs.track_graders import grader_names, usable_folders
-from trecexam.results.notes import each_once
-from trecexam.results.text import plural
+from trecexam.inputs.inputs import merge_rejected
 from trecexam.scores.measures import measures_on_qrels
 
 
@@ -39,21 +35,6 @@ def rejected_rows(track: GradedTrack, ungraded: Iterable[Rejected] = ()) -> tupl
     )
 
 
-def rejected_notes(rows: Sequence[Rejected], most: int = 20) -> Iterator[str]:
-    """A line for each of the first rows, and how many more there are."""
-    yield from (f"rejected: {row}" for row in rows[:most])
-    if len(rows) > most:
-        yield f"rejected: {len(rows) - most:,} more"
-
-
-def lost_in_words(lost: Mapping[Lost, int]) -> str:
-    """Return how much was rejected, "2 files, 14 lines", from rows by what they lose; "" of none."""
-    kinds: tuple[Lost, ...] = ("file", "line", "response")
-    parts = [plural(lost[kind], kind) for kind in kinds if lost.get(kind)]
-    parts += [f"{plural(lost['cell'], 'row')} on cells without a grade"] if lost.get("cell") else []
-    return ", ".join(parts)
-
-
 def all_rejected(
     track: LoadedTrack, rejected: Mapping[str, Sequence[Rejected]] = MappingProxyType({})
 ) -> tuple[Rejected, ...]:
@@ -69,27 +50,6 @@ def all_rejected(
         for name, each in track.graded_tracks.items()
     }
     return merge_rejected(track.folder, rows)
-
-
-def merge_rejected(folder: TrackFolder, rejected: Mapping[str, Sequence[Rejected]]) -> tuple[Rejected, ...]:
-    """Return what several graders did not take: rows of all once, other rows with their graders' names."""
-    rows = each_once(rejected, lambda name, row: row._replace(reason=f"{name}: {row.reason}"))
-    return (*rows, *_unread(folder))
-
-
-def _unread(folder: TrackFolder) -> Iterator[Rejected]:
-    """Files of people's ratings that no grader takes."""
-    if len(grader_names(folder)) < 2:
-        return
-    read = {each.overrides() for each in usable_folders(folder).values()}
-    for path in sorted(folder.root.glob("overrides*.tsv")):
-        if path not in read:
-            names = ", ".join(sorted(each.name for each in read))
-            reason = (
-                f"no grader takes these ratings of people; those of this track take {names}: rename it, or "
-                "set `people` in the section of the grader that they are of"
-            )
-            yield Rejected(folder.shown(path), None, reason, "file")
 
 
 @memoized

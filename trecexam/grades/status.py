@@ -17,8 +17,9 @@ from trecexam.graders.writing.create import used_by_writers
 from trecexam.grades.diagnostics import left_out_runs, unread_answers
 from trecexam.grades.grading import usage
 from trecexam.grades.open_track import GraderView, OpenTrack
-from trecexam.grades.rejected import lost_in_words, rejected_rows
+from trecexam.grades.rejected import rejected_rows
 from trecexam.grades.sheets import Counts
+from trecexam.inputs.inputs import lost_in_words
 from trecexam.results.notes import each_once, of_grader
 from trecexam.results.result import Result
 from trecexam.results.table import Table, Value

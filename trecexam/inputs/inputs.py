@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import converters
 from converters.bank import read_bank, read_bank_queries
-from converters.errors import ConversionError
+from converters.errors import ConversionError, Lost
 from converters.ir_dataset import dataset_qrels, dataset_queries
 from converters.overrides import read_overrides
 from converters.records import HumanRating, Item, Qrel
@@ -28,7 +28,9 @@ from trecexam.inputs.kind import Asked, ItemSources, Kind
 from trecexam.inputs.official import OfficialLeaderboard, judged_labels, read_leaderboard_file
 from trecexam.inputs.run_columns import RunColumns
 from trecexam.inputs.sources import provenance_beside, sources_beside
-from trecexam.results.text import shorten_list
+from trecexam.inputs.track_graders import grader_names, usable_folders
+from trecexam.results.notes import each_once
+from trecexam.results.text import plural, shorten_list
 
 T = TypeVar("T")
 
@@ -450,3 +452,39 @@ def _refused(folder: TrackFolder, path: Path | None, errors: Sequence[Conversion
 def rejected_order(row: Rejected) -> tuple[str, int, str]:
     """Return the key by which rejected inputs are sorted."""
     return row.file, row.line or 0, row.reason
+
+
+def rejected_notes(rows: Sequence[Rejected], most: int = 20) -> Iterator[str]:
+    """A line for each of the first rows, and how many more there are."""
+    yield from (f"rejected: {row}" for row in rows[:most])
+    if len(rows) > most:
+        yield f"rejected: {len(rows) - most:,} more"
+
+
+def lost_in_words(lost: Mapping[Lost, int]) -> str:
+    """Return how much was rejected, "2 files, 14 lines", from rows by what they lose; "" of none."""
+    kinds: tuple[Lost, ...] = ("file", "line", "response")
+    parts = [plural(lost[kind], kind) for kind in kinds if lost.get(kind)]
+    parts += [f"{plural(lost['cell'], 'row')} on cells without a grade"] if lost.get("cell") else []
+    return ", ".join(parts)
+
+
+def merge_rejected(folder: TrackFolder, rejected: Mapping[str, Sequence[Rejected]]) -> tuple[Rejected, ...]:
+    """Return what several graders did not take: rows of all once, other rows with their graders' names."""
+    rows = each_once(rejected, lambda name, row: row._replace(reason=f"{name}: {row.reason}"))
+    return (*rows, *_unread(folder))
+
+
+def _unread(folder: TrackFolder) -> Iterator[Rejected]:
+    """Files of people's ratings that no grader takes."""
+    if len(grader_names(folder)) < 2:
+        return
+    read = {each.overrides() for each in usable_folders(folder).values()}
+    for path in sorted(folder.root.glob("overrides*.tsv")):
+        if path not in read:
+            names = ", ".join(sorted(each.name for each in read))
+            reason = (
+                f"no grader takes these ratings of people; those of this track take {names}: rename it, or "
+                "set `people` in the section of the grader that they are of"
+            )
+            yield Rejected(folder.shown(path), None, reason, "file")

@@ -24,12 +24,7 @@ from trecexam.results.text import plural
 
 
 class BanksWritten(NamedTuple):
-    """Result of writing all missing banks.
-
-    Attributes:
-        notes: what was written, and queries without items, one per line.
-        errors: grader -> why it still has no bank.
-    """
+    """What was written, and queries without items, one per line; and why graders still have no bank."""
 
     notes: tuple[str, ...]
     errors: Mapping[str, TrecexamError | ConversionError]
@@ -145,11 +140,7 @@ def _lock(folder: TrackFolder) -> AbstractContextManager[None]:
 
 
 def read_target(folder: TrackFolder, target: Path) -> bytes:
-    """Read the file, b"" where there is none. Read it before the bank, for `check_unchanged`.
-
-    Raises:
-        TrecexamError: it would not be one of the track's bank, or is compressed.
-    """
+    """Read a file of the bank, b"" where there is none, or raise a TrecexamError; see `check_unchanged`."""
     if not folder.takes_as_bank(target):
         patterns = folder.config.track.bank
         hint = (

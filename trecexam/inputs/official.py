@@ -145,13 +145,7 @@ def never_judged(
 
 
 def never_judged_note(without: Sequence[str], n_runs: int, values: str = "official values") -> str:
-    """Name runs that have 0 whatever they say: responses' own passages are in no qrels.
-
-    Args:
-        without: from `never_judged`, one or more.
-        n_runs: all runs that are compared.
-        values: those that are 0.
-    """
+    """Name runs from `never_judged`, of `n_runs` compared, whose `values` are 0 whatever they say."""
     its, it = ("its", "it") if len(without) == 1 else ("their", "them")
     leave_out = f"; leave {it} out to compare the others" if len(without) < n_runs else ""
     line = (
@@ -167,11 +161,7 @@ _FIRST, _TELL, _APART = 10, 0.1, 0.1
 
 
 def unjudged_note(runs: Mapping[str, Run], judged: Mapping[str, Collection[str]]) -> tuple[str, ...]:
-    """Return a line on passages in the runs' first ranks that nobody judged, where they are many; else none.
-
-    Args:
-        judged: query_id -> judged doc_ids; only these queries count.
-    """
+    """Return a line on passages in first ranks that `judged` (query_id -> doc_ids) lacks, if many."""
     shares: dict[str, float] = {}
     n_unjudged = n_ranks = 0
     for name, run in runs.items():

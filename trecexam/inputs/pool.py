@@ -365,11 +365,7 @@ def _without_text(
     depth: int,
     other_ids: Collection[str],
 ) -> Iterator[Rejected]:
-    """Yield a row for each run with pooled documents that no passages file has.
-
-    Args:
-        other_ids: ids that have a text, and are those of lost documents in another normal form.
-    """
+    """Yield a row for each run with pooled documents without a text; `other_ids` differ in form alone."""
     for name, run in inputs.runs.items():
         pooled = [(query, doc) for query in inputs.bank.query_ids for doc in run.ranking(query, depth)]
         lost = [(query_id, doc_id) for query_id, doc_id in pooled if doc_id not in ids_with_text]

@@ -74,12 +74,7 @@ def names_of(measures: Measures | None) -> list[str] | None:
 
 
 def own_measures(folder: TrackFolder, measures: Measures) -> list[MeasureLike]:
-    """Return the measures of one grader without the grader's name: `SupportF1` for `support:SupportF1`.
-
-    Raises:
-        TrackError: a measure is another grader's; with how to write it.
-        ValueError: see `listed`.
-    """
+    """Return the measures of one grader without its name; another grader's raise a TrackError."""
     own: list[MeasureLike] = []
     for measure in listed(measures) or ():
         name, rest = split_measure(folder, str(measure))

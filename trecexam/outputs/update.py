@@ -14,8 +14,8 @@ from trecexam.folder import TrackFolder
 from trecexam.grades import grading
 from trecexam.grades.grading import Graded, Progress
 from trecexam.grades.open_track import OpenTrack
-from trecexam.grades.rejected import merge_rejected
 from trecexam.grades.sheets import Counts
+from trecexam.inputs.inputs import merge_rejected
 from trecexam.inputs.missing_banks import write_missing_banks
 from trecexam.outputs.grader_update import Update, update_grader
 from trecexam.outputs.joint_outputs import JointOutputs, move_histories, stale_files

@@ -28,8 +28,8 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress, count_missing, grade, refuse_lost_grades
 from trecexam.grades.official import no_overlap, track_judgments
 from trecexam.grades.open_track import GraderView
-from trecexam.grades.rejected import rejected_notes
 from trecexam.grades.stored_grades import unusable_lines
+from trecexam.inputs.inputs import rejected_notes
 from trecexam.inputs.official import Official, read_official
 from trecexam.inputs.protected import refuse_protected
 from trecexam.inputs.sources import (

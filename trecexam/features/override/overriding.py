@@ -26,7 +26,8 @@ from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack, with_texts
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.grades.official import official_judgments
-from trecexam.grades.rejected import all_rejected, rejected_notes
+from trecexam.grades.rejected import all_rejected
+from trecexam.inputs.inputs import rejected_notes
 from trecexam.inputs.kind import ItemSources
 from trecexam.inputs.overrides import (
     COUNTS,

@@ -39,11 +39,7 @@ def default_measures(facts: MeasureFacts) -> tuple[str, ...]:
 
 
 def nugget_scores(facts: MeasureFacts, *, always: bool = False) -> tuple[str, ...]:
-    """Return `all_score`, and `vital_score` where an item is vital; nothing where no item has an importance.
-
-    Args:
-        always: `all_score` also where no item has an importance.
-    """
+    """Return `all_score`, and `vital_score` with a vital item; nothing without importances, but `always`."""
     if not (facts.bank.has_importance or always):
         return ()
     vital = (_nugget_score(facts, "vital_score", ",weights='vital'"),) if facts.bank.n_vital else ()
