@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import did_you_mean
 
@@ -68,17 +67,3 @@ def test_long_input_is_shortened_in_the_message(
     # The remedy is still shown after the input.
     assert 40 < len(printed.err) < 1_500, printed.err
     assert "x" * 500 not in printed.err
-
-
-def test_long_input_is_shortened_from_python_too(small_track: Path) -> None:
-    with trecexam.open_track(small_track) as track:
-        for ask in (
-            lambda: track.leaderboard([LONG]),
-            lambda: track.leaderboard(runs=[LONG]),
-            lambda: track.compare(baseline=LONG),
-            lambda: track.plot(LONG),
-            lambda: track[LONG],
-        ):
-            with pytest.raises((trecexam.TrecexamError, ValueError)) as error:
-                ask()
-            assert 20 < len(str(error.value)) < 1_000

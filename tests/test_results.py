@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +14,6 @@ from rag_track import make_demo_with_two_graders
 import trecexam
 from trecexam.cli.main import cli, run
 from trecexam.results.result import Result
-from trecexam.track_groups import Group
 
 CALLS: dict[str, Callable[[Any], Result]] = {
     "status": lambda track: track.status(),
@@ -148,63 +145,3 @@ def test_each_reading_command_has_json_wide_and_an_output_file() -> None:
     lacking = {name: forms - options for name, options in found.items() if not forms <= options}
     assert {name: what for name, what in lacking.items() if name not in WRITE} == {}
     assert found.keys() >= WRITE
-
-
-#: Calls that return something other than a `Result`, and why.
-OTHERWISE = {
-    "an iterator of what other tools take, or of millions": (
-        *("track.qrels", "track.grades", "export.official_qrels", "export.subtopics", "export.pool"),
-        "export.responses",
-        "export.leaderboard_values",
-    ),
-    "data frames, and what other libraries take": (
-        *("track.per_query", "track.plot", "export.grades_frame", "export.qrels_frame", "export.runs"),
-    ),
-    "a number or two, which `status` has in words": (
-        *("grading.counts", "grading.lost", "grading.thresholds", "files.judged_outside_pool"),
-        *("export.items_without_facet", "override.summary"),
-    ),
-    "names of files and lines, for `for`": ("files.runs", "files.rejected", "bank.edits"),
-    "what something would take, to be summed up": (
-        *("track.estimate", "grading.estimate_banks", "grading.estimate_time", "bank.estimate"),
-        *("exam.estimate", "erag.estimate"),
-        *("ragval.estimate_answers", "ragval.estimate_questions"),
-    ),
-    "it writes, grades or asks a model, and gives what was done": (
-        *("track.add_run", "track.close", "track.update", "grading.grade", "grading.forget_errors"),
-        *("export.qrels", "export.pack"),
-        *("override.__call__", "fill.__call__", "fill.find", "bank.add_item", "bank.edit_item"),
-        *("bank.retire_item", "bank.generate", "judging.export", "judging.take_in", "exam.generate"),
-        *("learn.write", "ragval.answer", "ragval.write_questions"),
-    ),
-}
-
-
-def calls(track: trecexam.Track) -> Iterator[tuple[str, str]]:
-    """Each public call on a track, and the name of its declared return type."""
-    properties = [name for name, made in vars(trecexam.Track).items() if isinstance(made, property)]
-    groups = {name: type(getattr(track, name)) for name in properties}
-    kinds = {name: kind for name, kind in groups.items() if issubclass(kind, Group)}
-    for group, kind in {"track": trecexam.Track, **kinds}.items():
-        for name in dir(kind):
-            call = inspect.getattr_static(kind, name)
-            if inspect.isfunction(call) and (name == "__call__" or not name.startswith("_")):
-                yield f"{group}.{name}", str(inspect.get_annotations(call).get("return"))
-
-
-def results(kind: type = Result) -> Iterator[str]:
-    """The names of all result classes."""
-    yield kind.__name__
-    for each in kind.__subclasses__():
-        yield from results(each)
-
-
-def test_each_call_that_answers_a_question_returns_a_result(track: trecexam.Track) -> None:
-    # Their results are known once they are imported.
-    importlib.import_module("trecexam.extensions.compare_graders.compare")
-    given = dict(calls(track))
-    reasons = [name for names in OTHERWISE.values() for name in names]
-    assert len(reasons) == len(set(reasons))
-    other = {name: what for name, what in given.items() if not {*what.split(" | ")} <= {*results()}}
-    assert {name: what for name, what in other.items() if name not in reasons} == {}
-    assert given.keys() >= {*reasons}

@@ -15,15 +15,14 @@ from converters.errors import ConversionError
 from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected, Stamp, stamp
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.folder import TrackFolder, refuse_code, settings_caution
 from trecexam.grades.grading import Progress
 from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.rejected import lost_in_words
 from trecexam.inputs.track_graders import usable_folders
-from trecexam.outputs.grader_update import warm_up
+from trecexam.outputs.grader_update import Update, warm_up
 from trecexam.outputs.update import update
-from trecexam.outputs.updates import Update
 from trecexam.results.text import plural, shorten_list
 from trecexam.watching.events import Hints, Wake, watching
 from trecexam.watching.settle import Settler
@@ -87,7 +86,7 @@ class Daemon:
             TrecexamError: the folder is no track, or its settings are wrong at the start.
         """
         folder = TrackFolder.open(self.root)
-        with TrackLock(folder.lock_path):
+        with track_lock(folder.lock_path):
             folder.runs.mkdir(parents=True, exist_ok=True)
             hints = Hints(self._wake)
             events = watching(self.root, folder.runs, hints, self.log)

@@ -25,8 +25,8 @@ class Command(NamedTuple):
 
     Attributes:
         at: "module:function" of the click command.
-        line: what `trecexam --help` says of it; "" of a command in a group, which says it itself.
-        group: under which heading of `trecexam --help` it stands.
+        line: what the help of `trecexam`, or of the group, says of it.
+        group: under which heading of `trecexam --help` it stands; "" for the first commands.
     """
 
     at: str
@@ -40,18 +40,20 @@ class Extension:
 
     Attributes:
         name: of the extension, for messages.
-        commands: of `trecexam`, by name; "export pack" is one more in the group `export`.
+        commands: of `trecexam`, by name; "export pack" is a command of the group `export`.
         features: each a `trecexam.feature.Feature`: files in out/, sections of the report and
             of the live page, plots.
         graders: each a `trecexam.graders.Factory`, by the name that `name` in [grader] has for it.
         bank_commands: of its graders, those whose language model can write a test bank, too, and the
             command that has it written, without `trecexam`.
         settings: sections of trecexam.toml, each a subclass of `trecexam.config.Section`, by name.
-        teacher: fills holes by what judgments teach: see `trecexam.features.fill.teaching.Teacher`.
+        labels: what labels unjudged passages, by the names that `--labels` and `--by` take: "learned" is
+            `TEACHER` of the extension learn.
         elsewhere: has graders' and writers' work done on other machines: `CLUSTER` of the extension cluster.
         models: has language models of this process write: `MODELS` of the extension local_models.
         answers: reads dropped files of whole answers: see `trecexam.inputs.dropped_files.AnswersReader`.
         bank_writer: has test banks written that are missing: `bank_job` of the extension banks.
+        packs: makes tracks of packs: `PACKS` of the extension pack.
     """
 
     name: str
@@ -60,22 +62,29 @@ class Extension:
     graders: Mapping[str, str] = field(default_factory=dict)
     bank_commands: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
-    teacher: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
     elsewhere: str | None = None
     models: str | None = None
     answers: str | None = None
     bank_writer: str | None = None
+    packs: str | None = None
 
     def __post_init__(self) -> None:
         for address in (*(each.at for each in self.commands.values()), *self._places()):
             if address.count(":") != 1:
                 raise TrecexamError(f"extension '{self.name}' names '{address}': give \"module:name\"")
 
+    @property
+    def teacher(self) -> str | None:
+        """What labels passages by what judgments teach."""
+        return next(iter(self.labels.values()), None)
+
     def _places(self) -> Iterator[str]:
         yield from self.features
+        yield from self.labels.values()
         yield from self.graders.values()
         yield from self.settings.values()
-        single = (self.teacher, self.elsewhere, self.models, self.answers, self.bank_writer)
+        single = (self.elsewhere, self.models, self.answers, self.bank_writer, self.packs)
         yield from (address for address in single if address is not None)
 
 
@@ -96,7 +105,7 @@ def extensions() -> tuple[Extension, ...]:
                 f"pip uninstall {package}"
             )
     loaded = tuple(_load(name, at) for name, at in addresses.items())
-    for kind in ("commands", "graders", "settings"):
+    for kind in ("commands", "graders", "settings", "labels"):
         names: dict[str, str] = {}
         for extension in loaded:
             for name in getattr(extension, kind):
@@ -107,6 +116,18 @@ def extensions() -> tuple[Extension, ...]:
                         "uninstall one"
                     )
     return loaded
+
+
+def commands_below(prefix: str) -> dict[str, Command]:
+    """Return the commands of extensions whose names have a prefix, by the rest of their names."""
+    declared = (each for extension in extensions() for each in extension.commands.items())
+    below = {name.removeprefix(prefix): command for name, command in declared if name.startswith(prefix)}
+    return {name: command for name, command in below.items() if " " not in name}
+
+
+def label_sources() -> tuple[str, ...]:
+    """Return what labels passages, by the names that `--labels` and `--by` take; the grader first."""
+    return ("grader", *(name for extension in extensions() for name in extension.labels))
 
 
 def named(at: str) -> Any:

@@ -27,8 +27,8 @@ _NAMES = {
 TRUST_CODE = "TRECEXAM_TRUST_CODE"
 #: Outputs that a track with several graders has of all of them in out/.
 OF_ALL = ("leaderboard.tsv", "leaderboard.json", "report.html", "rejected.tsv", "manifest.json")
-#: In a track that was made from a pack, the pack's manifest; the module that reads the manifest.
-PACK, PACKED = ".trecexam/pack.json", "trecexam.extensions.pack.packing"
+#: In a track that was made from a pack, the pack's manifest.
+PACK = ".trecexam/pack.json"
 #: Files in the drop folder that a copy in progress or an editor leaves behind; they are never read.
 IGNORED_SUFFIXES = (".tmp", ".part", ".partial", ".crdownload", ".swp", ".filepart", "~")
 

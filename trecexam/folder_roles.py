@@ -17,6 +17,8 @@ from trecexam.folder import files_in
 
 #: Roles that one file of a track has.
 SINGLE = ("queries", "passages", "qrels", "recorded", "leaderboard")
+#: Formats of labels of relevance.
+LABELS = ("qrels", "umbrela")
 #: Format -> its role, and what such a file is called in messages.
 _FORMATS: Mapping[str, tuple[str, str]] = {
     "queries": ("queries", "queries"),
@@ -30,6 +32,8 @@ _FORMATS: Mapping[str, tuple[str, str]] = {
     "run": ("runs", "a run"),
     "responses": ("runs", "generated responses"),
 }
+#: Why a file has the role that the user gave it.
+NAMED = "an option names it"
 #: Files of one folder and role that are listed one by one.
 _LISTED = 3
 
@@ -39,14 +43,16 @@ class Found(NamedTuple):
 
     Attributes:
         role: None where the file is left out.
-        format: as its content tells it; "" where it is in none that is known.
+        format: as its content tells it; "" where it is in none that is known, or nobody looked.
         why: why it has this role, or is left out; "" where its content alone decides.
+        below: of a file in a folder of runs, its path there.
     """
 
     path: Path
     role: str | None
-    format: str
+    format: str = ""
     why: str = ""
+    below: str = ""
 
 
 def look_at(path: Path) -> Found:
@@ -54,14 +60,14 @@ def look_at(path: Path) -> Found:
     if not path.is_file():
         # Reading a pipe waits for ever.
         gone = "a link to a file that is gone"
-        return Found(path, None, "", "a pipe or a device" if path.exists() else gone)
+        return Found(path, None, why="a pipe or a device" if path.exists() else gone)
     try:
         kind = converters.sniff(path)
         if kind == "qrels" and path.parent.name == "runs" and is_ambiguous(head(path)):
             kind = "run"
     except ConversionError as error:
         unknown = error.reason.startswith("in none of the supported formats")
-        return Found(path, None, "", "in none of the supported formats" if unknown else error.reason)
+        return Found(path, None, why="in none of the supported formats" if unknown else error.reason)
     if kind not in _FORMATS:
         return Found(path, None, kind, f"looks like the format '{kind}', which `init` does not take")
     if kind == "qrels" and "umbrela" in path.name.lower():
@@ -69,13 +75,35 @@ def look_at(path: Path) -> Found:
     return Found(path, _FORMATS[kind][0], kind)
 
 
-def look_into(folder: Path, but: Path) -> list[Found]:
+def look_at_named(path: Path, role: str) -> Found:
+    """Detect the format of a file that the user gave a role.
+
+    Raises:
+        TrackError: the file is missing, or surely has another role.
+    """
+    if not path.is_file():
+        reason = "is a folder, a pipe or a device, not a file" if path.exists() else "no such file"
+        raise TrackError(reason, path=path)
+    found = look_at(path)
+    if reason := _mistaken(found, role):
+        raise TrackError(reason, path=path)
+    return found._replace(role=role, why=NAMED)
+
+
+def runs_in(folder: Path) -> list[Found]:
+    """Return the files of a folder of runs, whatever they are, without hidden ones."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith("."))
+    return [Found(path, "runs", why=NAMED, below=path.relative_to(folder).as_posix()) for path in paths]
+
+
+def look_into(folder: Path, but: Path, named: Sequence[Found] = ()) -> list[Found]:
     """Detect the files of a folder and its sub-folders, in the order of their paths.
 
     Hidden files and the `out/` of tracks in the folder are left out.
 
     Args:
         but: a folder whose files are left out: the track's own.
+        named: files that the user gave roles, which they have here, too.
 
     Raises:
         TrackError: the folder is a track itself, or none of its files is of use to a track.
@@ -87,7 +115,12 @@ def look_into(folder: Path, but: Path) -> list[Found]:
             path=folder,
         )
     outputs = {but.absolute(), *(each.absolute().parent / "out" for each in folder.rglob(CONFIG_NAME))}
-    found = [look_at(path) for path in files_in(folder) if outputs.isdisjoint(path.absolute().parents)]
+    roles = {each.path.absolute(): each for each in named}
+    found = [
+        roles[path.absolute()]._replace(path=path) if path.absolute() in roles else look_at(path)
+        for path in files_in(folder)
+        if outputs.isdisjoint(path.absolute().parents)
+    ]
     if not any(each.role for each in found):
         raise TrackError(
             "no file here is in a format that a track takes; see `trecexam formats`", path=folder
@@ -112,28 +145,27 @@ def refuse_two(files: Sequence[Found], folder: Path) -> None:
 
 
 def described(files: Sequence[Found], folder: Path) -> Iterator[str]:
-    """A line for each file, or for each folder of many that are alike: its role, and why."""
+    """Yield a line for each file, or for each folder of many that are alike: its role, and why."""
     alike: dict[Found, list[str]] = {}
     for each in files:
         name = each.path.relative_to(folder).as_posix()
-        alike.setdefault(each._replace(path=each.path.parent), []).append(name)
+        alike.setdefault(each._replace(path=each.path.parent, below=""), []).append(name)
     for group, names in alike.items():
         if len(names) > _LISTED:
             inside = group.path.relative_to(folder).as_posix()
             names = [f"{len(names)} files in {'the folder' if inside == '.' else inside}"]
-        form = f" (format '{group.format}')" if group.format not in (group.role, "run") else ""
+        form = f" (format '{group.format}')" if group.format not in (group.role, "run", "") else ""
         why = f": {group.why}" if group.why else ""
         for name in names:
             yield f"took {name} as {group.role}{form}{why}" if group.role else f"left out {name}{why}"
 
 
-def mistaken(role: str, path: Path) -> str:
+def _mistaken(found: Found, role: str) -> str:
     """Return why a file surely is not what it was given as; "" where it may be, or looks like nothing known.
 
     Such a file reads as the other format, and not as one of the role's own.
     """
-    found = look_at(path)
-    other, kind = found.role, found.format
+    path, other, kind = found.path, found.role, found.format
     if other in (None, role) or (role, kind) == ("recorded", "qrels"):
         return ""
     row = first_object(head(path)) or {}

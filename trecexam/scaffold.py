@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import filecmp
-import os
 import shutil
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import converters
 from converters.lines import first_object, head
 from converters.unpacking import without_ending
 from trecexam.config import CONFIG_NAME, render_config
 from trecexam.errors import TrackError
-from trecexam.folder_roles import SINGLE, mistaken
+from trecexam.folder_roles import LABELS, NAMED, Found, look_at_named, look_into, refuse_two, runs_in
 
 #: Comments of trecexam.toml on the graders of a RAG track; `_WRITTEN` is for those whose bank `watch` writes.
 _RAG_COMMENTS = {
@@ -31,26 +30,13 @@ _RAG_COMMENTS = {
 _WRITTEN = " `watch` has a language model write the bank where it is not there; then edit it as you like."
 
 
-class File(NamedTuple):
-    """A file of the user's and its place in the track.
-
-    Attributes:
-        role: as in `trecexam.folder_roles`, or "prompt" or "provenance".
-        in_folder: the file is in a folder of runs, and was not named itself.
-    """
-
-    role: str
-    source: Path
-    target: Path
-    in_folder: bool = False
-
-
 @dataclass(frozen=True)
 class Sources:
     """Files and settings of a new track. Everything is optional: files can be put into the folder later.
 
     Attributes:
         runs: files, and folders of them.
+        folder: of further files, whose content tells their roles; named files take precedence.
         rag: the track has the four graders of a RAG track; `recorded` are then labels of relevance.
         prompt: of the grader; with `rag`, of coverage.
         settings: further settings, by section of trecexam.toml.
@@ -62,7 +48,7 @@ class Sources:
     qrels: Path | None = None
     runs: Sequence[Path] = ()
     recorded: Path | None = None
-    leaderboard: Path | None = None
+    folder: Path | None = None
     dataset: str | None = None
     grader: str | None = None
     prompt: str | Path | None = None
@@ -70,98 +56,113 @@ class Sources:
     rag: bool = False
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def files(self, root: Path) -> list[File]:
-        """The files to copy, with their places in the track folder `root`.
+    def look(self, root: Path) -> list[Found]:
+        """Look once at each file; of the folder also at those that are left out.
+
+        Args:
+            root: the track's folder.
 
         Raises:
-            TrackError: two files have one place.
+            TrackError: a named file is missing, or surely another thing than it was given as; no file of the
+                folder is of use; or two have a role of which a track has one.
         """
-        named = [(role, path) for role in SINGLE if (path := getattr(self, role)) is not None]
-        named += [("bank", path) for path in self.bank]
-        named += [("runs", path) for path in self.runs if not path.is_dir()]
-        files = [File(role, path, root / _target(role, path)) for role, path in named]
-        if self.qrels is not None:
-            beside = self.qrels.with_name(f"{self.qrels.name}.json")
-            target = root / f"{_target('qrels', self.qrels)}.json"
-            files += [File("provenance", beside, target)] if beside.is_file() else []
-        if isinstance(self.prompt, Path):
-            files.append(File("prompt", self.prompt, root / self.prompt.name))
-        for folder in (path for path in self.runs if path.is_dir()):
-            inside = (path for path in sorted(folder.rglob("*")) if path.is_file())
-            files += [
-                File("runs", path, root / "runs" / path.relative_to(folder), in_folder=True)
-                for path in inside
-                if not path.name.startswith(".")
-            ]
-        by_target: dict[Path, Path] = {}
-        for each in files:
-            other = by_target.setdefault(each.target, each.source)
-            if other is not each.source:
-                raise TrackError(
-                    f"{other} and {each.source} would both be copied here; rename one", path=each.target
-                )
-        return files
+        named = [
+            look_at_named(path, role)
+            for role in ("queries", "passages", "qrels", "recorded")
+            if (path := getattr(self, role)) is not None
+        ]
+        named += [look_at_named(path, "bank") for path in self.bank]
+        for path in self.runs:
+            named += runs_in(path) if path.is_dir() else [look_at_named(path, "runs")]
+        if self.folder is None:
+            return named
+        files = look_into(self.folder, root, named)
+        given = {each.role for each in named}
+        files = [self._within_options(each, given) if each.why != NAMED else each for each in files]
+        refuse_two(files, self.folder)
+        seen = {each.path.absolute() for each in files}
+        return [*files, *(each for each in named if each.path.absolute() not in seen)]
+
+    def _within_options(self, found: Found, given: Collection[str | None]) -> Found:
+        """Leave out a file of the folder where an option says what has its role."""
+        why = ""
+        if found.role in given and found.role is not None:
+            why = f"--{found.role} is given"
+        elif found.role == "recorded" and self.rag and found.format not in LABELS:
+            why = "--rag takes labels of relevance alone"
+        elif found.role == "recorded" and not self.rag and self.grader not in (None, "recorded"):
+            why = f"--grader {self.grader} grades"
+        return found._replace(role=None, why=why) if why else found
 
 
-def make_track(root: Path, sources: Sources) -> list[Path]:
+def make_track(root: Path, sources: Sources, files: Sequence[Found] | None = None) -> list[Path]:
     """Make the folder, copy (or link) the files into it, and write a commented trecexam.toml.
 
     Doing it twice with the same files changes nothing.
+
+    Args:
+        files: what `Sources.look` found; None to look now.
 
     Returns:
         The files that were made.
 
     Raises:
-        TrackError: a source is missing or surely another thing than it was given as, or a different file
-            already stands where one would go; nothing is written then.
+        TrackError: as `Sources.look`; or two files would be copied to one place, or a different file stands
+            there already. Nothing is written then.
     """
-    files = sources.files(root)
-    for each in files:
-        if not each.source.is_file():
-            there = each.source.exists()
-            reason = "is a folder, a pipe or a device, not a file" if there else "no such file"
-            raise TrackError(reason, path=each.source)
-        if each.target.exists() and not _same(each.source, each.target):
+    taken = [each for each in (sources.look(root) if files is None else files) if each.role]
+    places = [(_target(each), each.path) for each in taken]
+    for each in taken:
+        beside = each.path.with_name(f"{each.path.name}.json")
+        if each.role == "qrels" and beside.is_file():
+            places.append((f"{_target(each)}.json", beside))
+    if isinstance(sources.prompt, Path):
+        places.append((sources.prompt.name, sources.prompt))
+    source_of: dict[Path, Path] = {}
+    for name, source in places:
+        target = root / name
+        if (other := source_of.setdefault(target, source)) is not source:
+            raise TrackError(f"{other} and {source} would both be copied here; rename one", path=target)
+        if target.exists() and not _same(source, target):
             raise TrackError(
-                "a different file stands here already; move it away or choose another folder",
-                path=each.target,
+                "a different file stands here already; move it away or choose another folder", path=target
             )
-        is_input = each.role not in ("leaderboard", "prompt", "provenance") and not each.in_folder
-        if is_input and (reason := mistaken(each.role, each.source)):
-            raise TrackError(reason, path=each.source)
-    config, config_path = _config(root, sources, files), root / CONFIG_NAME
+    config, config_path = _config(root, sources, taken), root / CONFIG_NAME
     if config_path.exists() and _settings(config_path.read_text(encoding="utf-8")) != _settings(config):
         raise TrackError(
             "is there already, with other settings; edit it, or choose another folder", path=config_path
         )
-    made = [each for each in files if not each.target.exists()]
+    made = [target for target in source_of if not target.exists()]
     try:
         runs = sources.settings.get("track", {}).get("runs", "runs")
         for folder in (root / runs, root / ".trecexam"):
             folder.mkdir(parents=True, exist_ok=True)
-        for each in made:
-            each.target.parent.mkdir(parents=True, exist_ok=True)
+        for target in made:
+            target.parent.mkdir(parents=True, exist_ok=True)
             if sources.link:
-                absolute = os.path.abspath(each.source)  # noqa: PTH100 - resolve() would follow the user's own links
-                each.target.symlink_to(absolute)
+                # resolve() would follow the user's own links.
+                target.symlink_to(source_of[target].absolute())
             else:
-                shutil.copyfile(each.source, each.target)
-        if config_path.exists():
-            return [each.target for each in made]
-        config_path.write_text(config, encoding="utf-8")
+                shutil.copyfile(source_of[target], target)
+        if not config_path.exists():
+            config_path.write_text(config, encoding="utf-8")
+            made.append(config_path)
     except OSError as error:
         raise TrackError(f"cannot be written: {error.strerror}", path=error.filename or root) from None
-    return [*(each.target for each in made), config_path]
+    return made
 
 
 def _same(source: Path, target: Path) -> bool:
     return target.is_file() and (target.samefile(source) or filecmp.cmp(source, target, shallow=False))
 
 
-def _target(role: str, source: Path) -> str:
-    """The name of a file in the track; the ending that shows its format stays."""
-    stem = without_ending(source.name)
-    packed = source.name.removeprefix(stem)
+def _target(found: Found) -> str:
+    """Return the path of a file in the track; the ending that shows its format stays."""
+    role, name = found.role, found.path.name
+    if role == "runs":
+        return f"runs/{found.below or name}"
+    stem = without_ending(name)
+    packed = name.removeprefix(stem)
     suffix = Path(stem).suffix
     if role in ("queries", "passages"):
         default = ".tsv" if role == "queries" else ".jsonl"
@@ -170,34 +171,31 @@ def _target(role: str, source: Path) -> str:
     if role == "qrels":
         return f"qrels.txt{packed}"
     if role == "leaderboard":
-        return f"official_leaderboard.{'tsv' if first_object(head(source)) is None else 'json'}"
+        return f"official_leaderboard.{'tsv' if first_object(head(found.path)) is None else 'json'}"
     if role == "recorded":
         # Official judgments are looked for under these names.
-        return f"recorded.{source.name}" if source.name in {"qrels.txt", "qrels.txt.gz"} else source.name
-    if role == "runs":
-        return f"runs/{source.name}"
-    if source.name.startswith("bank.") and ".jsonl" in source.name:
-        return source.name
+        return f"recorded.{name}" if name in {"qrels.txt", "qrels.txt.gz"} else name
+    if name.startswith("bank.") and ".jsonl" in name:
+        return name
     stem = stem.removesuffix(".jsonl").removesuffix(".json").strip(".")
     return f"bank.jsonl{packed}" if stem == "bank" else f"bank.{stem}.jsonl{packed}"
 
 
-def _config(root: Path, sources: Sources, files: Sequence[File]) -> str:
-    names = {each.role: each.target.relative_to(root).as_posix() for each in files}
+def _config(root: Path, sources: Sources, files: Sequence[Found]) -> str:
+    """Return the content of trecexam.toml."""
+    names = {each.role: _target(each) for each in files}
     track: dict[str, Any] = {role: names[role] for role in ("queries", "passages") if role in names}
-    if sources.bank:
-        track["bank"] = [each.target.name for each in files if each.role == "bank"]
-    if sources.qrels:
-        track["qrels"] = names["qrels"]
-    if sources.dataset:
-        track["dataset"] = sources.dataset
+    if banks := [each for each in files if each.role == "bank"]:
+        track["bank"] = [*map(_target, banks)]
+    track |= {"qrels": names["qrels"]} if "qrels" in names else {}
+    track |= {"dataset": sources.dataset} if sources.dataset else {}
     recorded = names.get("recorded")
     grader = {"name": sources.grader or ("recorded" if recorded and not sources.rag else "embedding")}
     title = f"{root.resolve().name}: evaluation report"
     values: dict[str, dict[str, Any]] = {"track": track, "grader": grader, "report": {"title": title}}
     comments = {}
     if sources.rag:
-        kinds = {item.kind for path in sources.bank for item in converters.read(path, "bank")}
+        kinds = {item.kind for each in banks for item in converters.read(each.path, "bank")}
         values["graders"] = graders = rag_graders(kinds, recorded)
         comments = {"grader": _RAG_COMMENTS["grader"]} | {
             f"graders.{name}": _RAG_COMMENTS[name] + _WRITTEN * ("write_bank" in section)
@@ -207,7 +205,7 @@ def _config(root: Path, sources: Sources, files: Sequence[File]) -> str:
         grader["recorded"] = recorded
     if sources.prompt:
         section = values["graders"]["rubric"] if sources.rag else grader
-        section["prompt"] = names.get("prompt", str(sources.prompt))
+        section["prompt"] = sources.prompt.name if isinstance(sources.prompt, Path) else sources.prompt
     for name, settings in sources.settings.items():
         values.setdefault(name, {}).update(settings)
     return render_config(values, full=False, comments=comments)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from converters.errors import ConversionError
 from trecexam.errors import TrackError, TrecexamError
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.grades.evaluation import leaderboard
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from trecexam.grades.grading import Progress
     from trecexam.grades.status import Status
     from trecexam.inputs.track_graders import MeasureLike, Measures
-    from trecexam.outputs.updates import Update
+    from trecexam.outputs.grader_update import Update
     from trecexam.results.frames import Library
     from trecexam.results.plots.paper import PaperFigure
     from trecexam.results.result import Tables
@@ -73,16 +73,15 @@ def selection(track: Track) -> Selection:
 class Track:
     """A track folder. Inputs and values are kept, so a second call is cheap.
 
-    The methods that read (`leaderboard`, `qrels` ...) use the grades that are in the store and never
-    run a grader; `update` does. Of a track with several graders, `track["NAME"]` is what one of them says.
-    A result that one of several graders gives, though none was selected, has a note with the grader's name.
+    Methods that read (`leaderboard`, `qrels` ...) use stored grades; `update` runs graders. Of a track with
+    several graders, `track["NAME"]` is what one of them says. Where none is selected, the first that applies
+    answers, and a note names it.
     """
 
     def __init__(self, loaders: OpenTrack, grader: str | None = None) -> None:
         """Args: grader: the name of the selected grader; None for the track as a whole."""
         if not isinstance(loaders, OpenTrack):
             raise TrecexamError(f'use trecexam.open_track("{loaders}") to open a track folder')
-        # Settings that do not go together are reported here, and not by the first call.
         self._selected = Selection(loaders, grader)
 
     def __getitem__(self, grader: str) -> Track:
@@ -162,9 +161,8 @@ class Track:
         Args:
             progress: called after each graded batch.
             stop: called again and again; True ends grading early.
-            doing: called with what is done next: reading, grading, each output.
-            regrade: where the store is gone, cells that were graded once may be graded again by a grader that
-                costs.
+            doing: called with the name of each stage: reading, grading, each output.
+            regrade: cells of a lost store may be graded, and paid for, again.
 
         Raises:
             LockedError: a daemon is running on this track.
@@ -172,20 +170,20 @@ class Track:
         """
         from trecexam.outputs.update import update
 
-        with TrackLock(self.folder.lock_path):
-            loaders, only = self._selected.loaders, self._selected.grader
-            return update(loaders, progress, stop, only=only, doing=doing, regrade=regrade)
+        selected = self._selected
+        with track_lock(self.folder.lock_path):
+            return update(
+                selected.loaders, progress, stop, only=selected.grader, doing=doing, regrade=regrade
+            )
 
     def estimate(self, *, retry_errors: bool = False) -> Estimate:
-        """Return what `update` would grade: cells and, with a server, calls, tokens and money.
-
-        Asks nobody. Of several graders it is the sum of those that can go on.
+        """Return what `update` would grade: cells and, with a server, calls, tokens and money; asks nobody.
 
         Args:
             retry_errors: as if answers that are errors were forgotten, see `grading.forget_errors`.
 
         Raises:
-            TrecexamError, ConversionError: none can.
+            TrecexamError, ConversionError: no grader can go on; else it is the sum of those that can.
         """
         from trecexam.grades.grading import estimate
 
@@ -304,18 +302,16 @@ class Track:
         """Return means and standard errors per run, best first.
 
         Means are over all queries of the bank (official: of the judgments), as trec_eval -c. Of several
-        graders the columns of each stand side by side, each over that grader's own queries.
+        graders the columns stand side by side, each over its grader's queries.
 
         Args:
             measures: one or several; None for the track's own. Of several graders `NAME:MEASURE`.
             official: use the official judgments instead of the grades; the track needs no bank.
-            runs: the runs that are shown, None for all.
-            labels: "learned": expected nDCG@10 and AP, with the labels that `track.learn` wrote for missing
-                judgments.
+            runs: show these runs; None for all.
+            labels: "learned": expected nDCG@10 and AP, with labels of `track.learn` for missing judgments.
 
         Raises:
-            TrecexamError: there is no such run; there are no official judgments or learned labels; or the
-                arguments do not go together.
+            TrecexamError: no such run, judgments or learned labels; or arguments do not go together.
             ValueError: a measure cannot be computed.
         """
         if labels is not None:
@@ -378,7 +374,7 @@ class Track:
         """
         from trecexam.features.leaderboard.differences import differences, has_runs
 
-        track = self._selected.of_measures(measures)
+        track = self._selected.of_measures(measures, official=official)
         graded = track.graded(lambda each: has_runs(each, baseline), bank_needed=not official)
         compared = differences(
             graded,
@@ -392,11 +388,9 @@ class Track:
             seed=seed,
             pairs=pairs,
         )
-        return (
-            track.with_grader_note(compared, graded.name)
-            if official
-            else track.with_grade_notes(compared, graded)
-        )
+        if official:
+            return track.with_grader_note(compared, graded.name)
+        return track.with_grade_notes(compared, graded)
 
     def per_query(
         self,
@@ -413,15 +407,16 @@ class Track:
             library: "pandas", "polars", or "pyarrow", which is always installed.
 
         Returns:
-            Columns `run`, `query_id`, `measure` (text) and `value` (float64). Runs and queries are sorted by
-            name. These are the rows of `out/per_query.tsv`, in full precision.
+            The rows of `out/per_query.tsv` in full precision: `run`, `query_id`, `measure` (text) and `value`
+            (float64), sorted by run and query.
 
         Raises:
             TrecexamError, ValueError: as `leaderboard`; or the library is not installed.
         """
         from trecexam.features.exporting.exports import per_query
 
-        graded = self._selected.of_measures(measures).graded(bank_needed=not official)
+        track = self._selected.of_measures(measures, official=official)
+        graded = track.graded(bank_needed=not official)
         return per_query(graded, measures, official=official, runs=runs, library=library)
 
     def qrels(
@@ -475,10 +470,9 @@ class Track:
         """Compare labels with official judgments, or labels of citations with people's.
 
         Args:
-            min_ratings: a passage reaches an item from this rating on, of each in turn.
-            min_answers: a passage has to reach so many items, of each in turn.
-            min_relevant: a passage is relevant from this official label on. All are in place of the track's
-                settings, and labels of citations have none.
+            min_ratings: a passage reaches an item from this rating on, for each in turn.
+            min_answers: a passage has to reach so many items, for each in turn.
+            min_relevant: a passage is relevant from this official label on. All are in place of the track's.
 
         Raises:
             TrecexamError: there are no judgments, no labels of people, or thresholds for labels of citations.
@@ -501,12 +495,10 @@ class Track:
     ) -> HolesReport:
         """Count the passages in the runs' first ranks that have no judgment, or no grade.
 
-        Judgments are the official ones and those of the track's people that count. A track needs no bank;
-        without one no passage is graded.
+        Judgments are the official ones and those of the track's people that count. The track needs no bank.
 
         Args:
-            depths: how many first ranks count; None for the track's depth. A passage that no run has within
-                the track's depth is ungraded.
+            depths: how many first ranks count; None for the track's depth, below which nothing is graded.
             qrels: official judgments in place of the track's.
             by: "query" or "run": the table that comes first; None for "query", on a terminal "run".
 
@@ -537,11 +529,10 @@ class Track:
             measure, official_measure: of plots that have such; None for the track's first.
             width, height: "3.3in", "8.4cm", "84mm", "241pt" (of TeX), "single" or "double" column (3.33 and 7
                 inches), or inches. None for the width in the report, and a height that suits the plot.
-            font_size: points, 3 to 40; some letters are a little smaller.
+            font_size: points, 3 to 40.
 
         Raises:
-            TrecexamError: there is no such plot (the message lists the plots), the track has nothing for it,
-                or it has no room in this size.
+            TrecexamError: no such plot, nothing for it in the track, or no room for it in this size.
             ValueError: a measure cannot be computed, or a length or font size is wrong.
         """
         from trecexam.outputs.plotting import has_plot, is_joint, plot
@@ -567,13 +558,12 @@ class Track:
         """Put a run into the track's drop folder, as NAME.run; the next update grades and evaluates it.
 
         Args:
-            name: what it is to be called. Its tag in the file is this, whatever it was.
-            run: a file (a TREC run; or generated responses of a system of this name), a data frame or an
-                iterable of records with `query_id`, `doc_id` and `score` (`ir_measures.ScoredDoc`) or
-                PyTerrier's `qid`, `docno` and `score`, a dict query_id -> doc_id -> score, or a
-                `converters.Run`. Order and ranks make no difference: trec_eval's order is by score and, where
-                these are equal, by doc_id.
-            replace: another run of this name may be there, and is replaced.
+            name: the run's name and tag.
+            run: a file (a TREC run, or a system's responses), a data frame or an iterable of records with
+                `query_id`, `doc_id` and `score` (`ir_measures.ScoredDoc`) or PyTerrier's `qid`, `docno`
+                and `score`, a dict query_id -> doc_id -> score, or a `converters.Run`. Order and ranks do not
+                count: the order is trec_eval's, by score and then by doc_id.
+            replace: replace another run of this name.
 
         Returns:
             The file.
@@ -595,13 +585,12 @@ class Track:
     ) -> GraderComparison:
         """Compare graders with the official side by rank correlations and kappa, and any two by kappa.
 
-        Reads grades from the store or from recordings; grades and stores nothing. People's ratings are left
-        out. Two graders are compared over labels of passages and over ratings of items that both have: graded
-        where their scales are equally long, and binary at each min_rating. Kappa of one item has no interval.
+        Reads grades from the store or from recordings, without people's ratings; grades nothing. Two graders
+        are compared over labels of passages and over ratings of items that both have: graded where their
+        scales are equally long, and binary at each min_rating. Kappa of one item has no interval.
 
         Args:
-            graders: names of graders of the track, or graders. Empty: those that grade the same items and
-                texts.
+            graders: names of the track's graders, or graders. Empty: those of the same items and texts.
             recorded: recordings; each (model, prompt) in one is a grader.
             measures, official_measures: as in `Track.correlate`.
 
@@ -630,8 +619,7 @@ class Track:
     ) -> NextJudgments:
         """List the unjudged passages whose judgment by a person would change the ranking most, best first.
 
-        Without grades, passages are in the order of retrieval. For a grader of support, lists citations to
-        label.
+        Without grades, passages are in the order of retrieval. With a grader of support, lists citations.
 
         Args:
             measure: ranks the runs; None for the track's first on labels of passages.
@@ -640,8 +628,7 @@ class Track:
             progress: called after each query with (queries done, queries).
 
         Raises:
-            TrecexamError: `top` is below 1, the query is unknown, or the measure cannot be computed or is not
-                on labels of passages.
+            TrecexamError: `top` is below 1, a query is unknown, or the measure is not on labels of passages.
         """
         from trecexam.extensions.campaign.judge_next.next_judgments import (
             could_change_a_ranking,
@@ -672,8 +659,7 @@ class Track:
         Args:
             official_measures: in place of the track's.
             teams: a file of `run<TAB>team` lines: a team is left out as a whole.
-            judgments: remove 10 to 90% of the judgments at random instead.
-            repeats: how often judgments are drawn; at least 1.
+            judgments: remove 10 to 90% of the judgments at random instead, `repeats` times.
             seed: of the random numbers.
             by: other methods for dropped judgments: "learned" (anew in each step), "label:N" (N for all),
                 "label" (each label above 0 in turn), "condensed" (lists without dropped passages).

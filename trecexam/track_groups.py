@@ -22,7 +22,7 @@ from trecexam.features.verification import verification
 from trecexam.features.verification.arithmetic import Order
 from trecexam.features.verification.verification import View
 from trecexam.files.stamps import Rejected
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import MeasuredTime
 from trecexam.grades.grading import Graded, Progress, forget_errors, lost_grades, measure_time
@@ -41,19 +41,15 @@ from trecexam.scores.labels import LabelRule, subtopic_qrels
 
 
 class Group:
-    """Calls of a track under one name. `repr` names them."""
+    """Calls of a track under one name."""
 
     def __init__(self, track: Selection) -> None:
         """Args: track: the track that the calls are about."""
         self._track = track
 
     def __repr__(self) -> str:
-        about = (type(self).__doc__ or "").partition("\n")[0]
-        names = [name for name in dir(type(self)) if not name.startswith("_")]
-        calls = [f".{name}" + "()" * callable(getattr(type(self), name)) for name in names]
-        calls = ["()"] * callable(self) + calls
-        name = type(self).__name__.removesuffix("Accessor").lower()
-        return f"<track.{name} of {self._track.name!r}: {about} It has {', '.join(calls)}>"
+        calls = ", ".join(name for name in dir(type(self)) if not name.startswith("_"))
+        return f"<{type(self).__name__} of {self._track.name!r}: {calls}>"
 
 
 class Grading(Group):
@@ -72,7 +68,7 @@ class Grading(Group):
         """
         from trecexam.outputs.update import grade
 
-        with TrackLock(self._track.folder.lock_path):
+        with track_lock(self._track.folder.lock_path):
             return grade(self._track.loaders, self._track.names, progress, stop)
 
     def lost(self) -> int:
@@ -90,7 +86,7 @@ class Grading(Group):
         from trecexam.outputs.outputs import Outputs
 
         track = self._track
-        with TrackLock(track.folder.lock_path):
+        with track_lock(track.folder.lock_path):
             loaders = [track.loaders[name] for name in track.names]
             for loader in loaders:
                 Outputs(loader.folder).forget()
@@ -101,8 +97,8 @@ class Grading(Group):
     def estimate_time(self) -> MeasuredTime | None:
         """Estimate how long `update` grades on this machine, by a small sample that is not stored.
 
-        None where nothing is to be graded, and of graders that count tokens, are users' own or run on a
-        cluster: none of these runs.
+        None where nothing is to be graded, and, unmeasured, for graders that count tokens, are users' own or
+        run on a cluster.
 
         Raises:
             TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
@@ -134,8 +130,8 @@ class Files(Group):
     def judged_outside_pool(self) -> int:
         """Count the judged passages of the bank's queries that no run has in its first `depth` ranks.
 
-        Makes no grader. Without a bank all queries with a text count. Passages without a text are counted. It
-        is 0 where no run has a judged passage at any rank: the judgments are then of other documents.
+        Without a bank all queries with a text count. It is 0 where no run has a judged passage at any rank:
+        the judgments are then of other documents.
         """
         return count_judged_outside(self._track.folder)
 
@@ -167,8 +163,8 @@ class Correlate(Group):
 
         Args:
             measures: None for the track's own.
-            official_measures: None for the track's own and the official leaderboard, where there is one; its
-                name is `official_leaderboard`, or `official_leaderboard:MEASURE` for one of its measures.
+            official_measures: None for the track's own and the official leaderboard, if there is one:
+                `official_leaderboard`, or `official_leaderboard:MEASURE` for one of its measures.
             min_ratings: each rubric measure at each of these, in place of the track's min_rating.
             per_query: each query by itself, without intervals; an official leaderboard has none.
             rbo_p: the persistence of rank-biased overlap, between 0 and 1; None for 0.9.
@@ -203,8 +199,9 @@ class Fill(Group):
             cuts: automatic label -> official label, of "thresholds", which they imply; None: min_rating ->
                 min_relevant.
             as_unjudged: new lines get the label -1.
-            by: "grader", or "learned" from the judgments. None: the best of the last cross-validation, else
-                "grader"; without a bank people's judgments alone are added.
+            by: "grader", or "learned" from the judgments. None: learned after `track.learn.labels()`, unless
+                its cross-validation found the grader better by more than chance; else "grader". Without a
+                bank people's judgments alone are added.
 
         Raises:
             TrecexamError: there are no official judgments, or `fill` wrote them; the rule cannot be made or
@@ -227,13 +224,12 @@ class Fill(Group):
         """Grade the holes that have no grades yet, and merge their labels into the official judgments.
 
         No human label changes, and no judged passage is graded. Where nothing is left to grade, the track may
-        be read-only or watched. Learned labels grade nothing; passages without a vector are encoded.
+        be read-only or watched. Learned labels need no grading; passages without a vector are encoded.
 
         Args:
-            to_fill: the result of `find`; or the path of `output`, to fill the track's own judgments by
-                default.
-            output: where the merged qrels are written, and the source of each line, in `output` with
-                ".sources.tsv" after its name; None writes nothing.
+            to_fill: the result of `find`; or the path of `output`, to fill the track's judgments by default.
+            output: the file for the merged qrels; OUTPUT.sources.tsv has the source of each line. None writes
+                nothing.
             progress: called with the number of graded cells, or encoded passages, and of how many.
 
         Raises:
@@ -286,9 +282,8 @@ class Verify(Group):
     ) -> View:
         """Show the ratings of passages (rows) by items (columns) for each query, with judgments and labels.
 
-        The column `item.N` is the rating on the query's Nth item. `human` says which ratings are a person's:
-        item indices, and "label" for the passage as a whole. The table `items` has the items, and how many
-        passages reach each.
+        The column `item.N` is the rating on the query's Nth item. `human` names a person's ratings: item
+        indices, and "label" for the passage as a whole. `items` counts the passages that reach each.
 
         Args:
             query_ids, item_ids, doc_ids: only these; None for all. Labels are over all items.
@@ -394,7 +389,7 @@ class Override(Group):
 
         Appends a line to overrides.tsv, which counts from now on; `update` writes it into `out/`. Where
         [judging] has a scale, or the track official judgments, a rating of a passage as a whole is a line of
-        judgments.tsv on that scale. It counts like an official judgment, and changes no label of the grader.
+        judgments.tsv on that scale: it counts like an official judgment, and changes no label of the grader.
 
         Args:
             rating: 0..5, or a number or name of the scale of judgments; of support 2, 1, 0, or full, partial,
@@ -486,10 +481,7 @@ class Export(Group):
         return exports.runs(self._track.graded(has_bank, bank_needed=False), runs)
 
     def responses(self, run: str, measures: Measures | None = None) -> Iterator[dict[str, Any]]:
-        """Yield each accepted line of a file of generated responses as it was dropped, with its value by
-        measure.
-
-        A query that the track does not have has no values.
+        """Yield each accepted line of a file of responses, with its value by measure where the query has one.
 
         Args:
             run: its name.
@@ -511,12 +503,11 @@ class Export(Group):
         return iter(official_judgments(graded).rows)
 
     def leaderboard_values(self, first: Sequence[str] = ()) -> Iterator[MeasureValue]:
-        """Yield every run's value on every query of the track's measures, and its means as rows of the query
-        "all".
+        """Yield every run's value on every query by each measure, and its means as rows of the query "all".
 
-        Runs are in the order of the leaderboard, measures in theirs, queries sorted. Runs without scores are
-        left out and, where `average` in [scores] is "answered", queries that a run skips. Of several graders
-        those with a grade are given, and a measure is `NAME:MEASURE`.
+        Runs and measures are in the leaderboard's order, queries sorted. Left out are runs without scores,
+        and queries that a run skips where `average` in [scores] is "answered". Of several graders a measure
+        is `NAME:MEASURE`, and graders without grades are left out.
 
         Args:
             first: measures that come first, also others than the track's.

@@ -33,7 +33,7 @@ from trecexam.config.sections import (
 from trecexam.config.track_config import config_class
 from trecexam.extension import extensions, named
 from trecexam.feature import Feature
-from trecexam.outputs.features import features
+from trecexam.outputs.outputs import features
 from trecexam.scores.columns.measures import MEASURES as ON_COLUMNS
 from trecexam.scores.cover import NUGGET_SCORES, Cover
 from trecexam.scores.measures import pool_measures

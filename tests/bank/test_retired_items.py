@@ -11,13 +11,6 @@ RETIRED = Item("q1", "q1/3", "c?", retired=True)
 GONE = Item("q2", "q2/1", "d", "nugget", retired=True)
 
 
-def test_retired_items_are_stored_separately_and_not_counted() -> None:
-    bank = Bank.from_items([Q1, RETIRED, Q2, GONE])
-    assert bank.items == {"q1": (Q1, Q2)}
-    assert bank.retired == {"q1": (RETIRED,), "q2": (GONE,)}
-    assert (len(bank), bank.n_retired, bank.query_ids) == (2, 2, ("q1",))
-
-
 @pytest.mark.parametrize("retired", [(True, False), (False, True), (True, True)])
 def test_a_duplicate_id_is_found_among_retired_items_too(retired: tuple[bool, bool]) -> None:
     with pytest.raises(ValueError, match="'q1/1' occurs twice"):

@@ -37,8 +37,8 @@ from tiny_models import bpe_tokenizer, t5_tokenizer  # noqa: E402
 from converters.records import Item  # noqa: E402
 from trecexam.config import GraderSection  # noqa: E402
 from trecexam.graders import Answer, Cell, create  # noqa: E402
-from trecexam.graders.environment import processor_name  # noqa: E402
 from trecexam.graders.prompts import DEFAULT, named  # noqa: E402
+from trecexam.graders.weights import processor_name  # noqa: E402
 
 #: FLAN-T5's shapes (Chung et al., 2022, and T5 1.1's configuration files): d_model, d_ff, layers, heads.
 T5 = {"tiny": (64, 128, 2, 2), "base": (768, 2048, 12, 12), "large": (1024, 2816, 24, 16)}

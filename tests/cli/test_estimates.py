@@ -9,7 +9,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from cited import make_cited_track
 from erag_track import gold_file, jsonl
 from exams import question, write_exam
 from ragval import answer, questions
@@ -91,21 +90,6 @@ def test_each_command_estimates_the_time_of_a_local_model_and_stores_nothing(
     assert not store.exists() or GradeStore(store, write=False).is_empty()
 
 
-def test_no_time_is_measured_for_a_server(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with serving() as server:
-        lines = f'[generator]\nname = "openai"\nmodel = "tiny"\nbase_url = "{server.url}"\n'
-        (root / "trecexam.toml").write_text(lines)
-        words = ["exam", "score", str(root / "exam.jsonl"), "-o", str(root / "new"), "--model", "tiny"]
-        for command in (["bank", "generate", str(root)], [*words, "--base-url", server.url]):
-            assert run([*command, "--estimate"]) == 0
-            printed = capsys.readouterr()
-            assert int(printed.out.splitlines()[1].split("\t")[1]) > 0
-            assert "would take" not in printed.err
-        assert server.bodies == []
-    with trecexam.open_track(root) as track:
-        assert track.bank.estimate(timed=True).time is None
-
-
 def test_if_the_model_cannot_run_counts_are_shown_with_the_reason(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,21 +156,3 @@ def test_json_for_a_server_has_no_minutes_and_implies_estimate(
             assert value["tokens_in"] > 0
             assert (value["minutes"], value["measured"]) == (None, None)
         assert server.bodies == []
-
-
-def test_support_estimates_the_time_of_a_local_model_and_stores_nothing(
-    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(meter, "_ENOUGH", 1e9)
-    root = make_cited_track(tmp_path / "cited", "http://127.0.0.1:9")
-    words = {"name": "causal", "model": str(model), "device": "cpu", "dtype": "float32"}
-    lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
-    (root / "trecexam.toml").write_text(f"[graders.support]\n{lines}")
-    assert run(["watch", str(root), "--estimate"]) == 0
-    printed = capsys.readouterr()
-    assert printed.out.splitlines()[1].split("\t")[0] == "4"
-    timed = r"^grading would take about \d+ s: a sample took .* for 3 cells of 3 passages$"
-    assert re.search(timed, printed.err, re.MULTILINE)
-    store = TrackFolder.open(root).store_path
-    assert not store.exists() or GradeStore(store, write=False).is_empty()
-    assert not (root / "out").exists()

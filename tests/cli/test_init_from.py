@@ -83,6 +83,7 @@ def test_two_files_of_one_role_are_named_and_nothing_is_made(
         capsys, "--from", "beir", "--queries", "beir/queries.jsonl", "--qrels", "beir/qrels/train.tsv"
     )
     assert "left out qrels/test.tsv: --qrels is given" in lines
+    assert "took qrels/train.tsv as qrels: an option names it" in lines
     assert Path("track/qrels.txt").read_text() == TRAIN
 
 
@@ -104,6 +105,7 @@ def test_files_named_by_options_take_precedence_over_the_folder(
 ) -> None:
     lines = init_messages(capsys, "--from", "beir", "--runs", "beir/runs/other.run")
     assert "left out runs/bm25.tsv: --runs is given" in lines
+    assert "took runs/other.run as runs: an option names it" in lines
     assert [path.name for path in Path("track/runs").iterdir()] == ["other.run"]
 
 

@@ -67,28 +67,6 @@ def labels(root: Path) -> dict[tuple[str, str], int]:
     return {(query_id, doc_id): int(label) for query_id, _, doc_id, label in lines if label != "-1"}
 
 
-@pytest.mark.parametrize("depth", [1, 3, DEPTH, 50])
-def test_holes_equal_a_count_in_the_files(root: Path, capsys: pytest.CaptureFixture[str], depth: int) -> None:
-    found = {
-        (row["run"], row["query_id"]): (row["retrieved"], row["unjudged"], row[f"Judged@{depth}"])
-        for row in rows(asked(capsys, "holes", root, "--depth", depth)[0])
-    }
-    judged, expected = labels(root), {}
-    for name, by_query in rankings(root).items():
-        counts = []
-        for query_id in ("q1", "q2", "q3"):
-            first = by_query.get(query_id, [])[:depth]
-            n_judged = sum((query_id, doc_id) in judged for doc_id in first)
-            counts.append((len(first), len(first) - n_judged, n_judged / len(first) if first else 0.0))
-            expected[name, query_id] = counts[-1]
-        expected[name, "all"] = (
-            sum(count[0] for count in counts),
-            sum(count[1] for count in counts),
-            sum(count[2] for count in counts) / 3,
-        )
-    assert found == {key: (str(n), str(holes), f"{rate:.6f}") for key, (n, holes, rate) in expected.items()}
-
-
 def test_a_bank_changes_no_hole_and_no_official_value(
     with_bank: Path, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

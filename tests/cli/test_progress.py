@@ -112,22 +112,6 @@ def test_answers_that_arrive_together_do_not_move_the_time_left(
     assert {int(each.removesuffix(" s")) for each in times if each.endswith(" s")} <= {*range(85, 99)}
 
 
-def test_no_bar_is_drawn_where_nothing_is_to_do(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    with bars.progress("asking", "prompts") as show:
-        show(Progress(0, 0))
-    assert not sys.stderr.getvalue()
-
-
-def test_work_that_starts_over_has_a_new_pace(clock: Clock, lines: Callable[[], list[str]]) -> None:
-    with bars.progress() as show:
-        for seconds in (10, 40):
-            for done in range(3):
-                clock.now += seconds
-                show(Progress(done, 4))
-    assert lines()[-1] == "grading: 2 of 4 cells, about 80 s left"
-
-
 def test_hours_between_two_updates_of_a_daemon_are_no_part_of_the_pace(
     clock: Clock, lines: Callable[[], list[str]]
 ) -> None:

@@ -142,25 +142,6 @@ def test_wide_shows_all_measures_and_full_names(tracks: dict[str, Path], run_on_
     assert "left out" not in text
 
 
-def test_all_requested_measures_are_shown_within_the_width(
-    tracks: dict[str, Path], run_on_terminal: Shown
-) -> None:
-    named = [word for name in MEASURES for word in ("-m", name)]
-    lines = [
-        STYLE.sub("", line) for line in run_on_terminal("leaderboard", tracks["hundred"], *named, width=80)
-    ]
-    names: list[str] = []
-    rest = lines
-    while any(line.startswith("rank") for line in rest):
-        (_, _, *measures), rest = split_heading(rest)
-        names += measures
-        rest = rest[len(RUNS["hundred"]) + 1 :]
-    assert names == list(MEASURES)
-    assert max(map(wcswidth, lines)) <= 80
-    assert any(line.startswith("± standard error") for line in lines)
-    assert "left out" not in "\n".join(lines)
-
-
 def test_runs_with_the_same_mean_share_a_rank(tmp_path: Path, run_on_terminal: Shown) -> None:
     track = graded(tmp_path / "t", ["a", "b", "c"])
     (track / "runs" / "b.run").write_text((track / "runs" / "a.run").read_text())

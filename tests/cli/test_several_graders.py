@@ -61,22 +61,6 @@ def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int 
     return capsys.readouterr().out
 
 
-def test_each_grader_sends_the_same_prompts_as_alone_in_a_track(
-    server: Scripted, graded_by_three: Path, tmp_path: Path
-) -> None:
-    models = {body["model"] for body in server.bodies}
-    assert models == {"m", "n"}
-    alone = make_small_track(tmp_path / "alone", config=settings(server, 'prompt = "UMBRELA"\n', sections=""))
-    shutil.copytree(graded_by_three / ".trecexam", alone / ".trecexam", dirs_exist_ok=True)
-    asked = len(server.bodies)
-    with trecexam.open_track(alone) as plain, trecexam.open_track(graded_by_three) as track:
-        # The keys of grades are the same: nothing is requested again in either direction.
-        assert plain.grading.counts().missing == 0
-        assert plain.leaderboard().rows == track["umbrela"].leaderboard().rows
-        assert plain.update().graded == 0
-    assert len(server.bodies) == asked
-
-
 def test_the_leaderboard_in_a_pipe_equals_the_file_in_out(
     root: Path, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
 ) -> None:
@@ -108,28 +92,6 @@ def test_status_has_a_row_for_each_grader_and_a_sum(root: Path, capsys: pytest.C
     assert whole["graders"]["umbrela"]["grader_identity"] != whole["graders"]["mini"]["grader_identity"]
     one = json.loads(out(capsys, "status", root, "--json", "--grader", "mini"))
     assert one["cells"] == whole["graders"]["mini"]["cells"]
-
-
-def test_the_estimate_has_a_row_for_each_grader_and_a_sum(
-    server: Scripted, root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked = len(server.bodies)
-    (root / "bank.questions.jsonl").write_text(
-        (root / "bank.questions.jsonl").read_text().replace("question 0", "quite another question")
-    )
-    rows = {row["grader"]: row for row in json.loads(out(capsys, "watch", root, "--estimate", "--json"))}
-    assert list(rows) == ["rubric", "umbrela", "mini", "sum"]
-    # UMBRELA grades whole queries.
-    assert rows["umbrela"]["cells"] == 0
-    assert rows["rubric"]["cells"] == rows["mini"]["cells"] > 0
-    assert rows["sum"]["cells"] == rows["rubric"]["cells"] + rows["mini"]["cells"]
-    assert rows["sum"]["tokens_in"] == rows["rubric"]["tokens_in"] + rows["mini"]["tokens_in"]
-    with trecexam.open_track(root) as track:
-        assert track.estimate().cells == rows["sum"]["cells"]
-    assert (
-        "grader" not in json.loads(out(capsys, "watch", root, "--estimate", "--json", "--grader", "mini"))[0]
-    )
-    assert len(server.bodies) == asked
 
 
 def test_a_command_for_one_grader_says_which_grader_it_used(
@@ -175,19 +137,6 @@ def test_overrides_lists_the_ratings_of_all_graders(root: Path, capsys: pytest.C
     assert "rejected: overrides.mini.tsv:3: " in capsys.readouterr().err
 
 
-def test_a_track_with_one_grader_prints_no_note_on_the_grader(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plain = out(capsys, "leaderboard", graded)
-    capsys.readouterr()
-    assert run(["leaderboard", str(graded), "--grader", "rubric"]) == 0
-    shown = capsys.readouterr()
-    assert shown.out == plain
-    assert "of the grader" not in shown.err
-    assert run(["leaderboard", str(graded), "--grader", "x"]) == 2
-    assert "no grader 'x' in this track; there is rubric" in capsys.readouterr().err
-
-
 def test_graders_that_inherit_a_budget_share_it(server: Scripted, tmp_path: Path) -> None:
     sections = '[graders.rubric]\n[graders.mini]\nkind = "rubric"\nmodel = "n"\n'
     root = make_small_track(
@@ -218,19 +167,6 @@ def test_graders_that_inherit_a_budget_share_it(server: Scripted, tmp_path: Path
     assert why == ""
 
 
-def test_watch_reports_the_grader_that_cannot_go_on(
-    root: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (root / "trecexam.toml").write_text(settings(server, sections=SECTIONS + "[graders.nuggets]\n"))
-    capsys.readouterr()
-    # It waits for nuggets, and has not failed.
-    assert run(["watch", str(root), "--once"]) == 0
-    told = capsys.readouterr().err
-    assert "note: nuggets cannot go on: " in told
-    assert "the bank has none" in told
-    assert "3 runs; 3 graders" in told
-
-
 def test_invalid_settings_of_one_grader_stop_no_other_grader(
     root: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -257,73 +193,39 @@ def test_invalid_settings_of_one_grader_stop_no_other_grader(
     assert "the sum lacks grading by odd: " in shown.err
 
 
-def test_messages_say_which_grader_the_files_in_out_belong_to(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    capsys.readouterr()
-    assert run(["watch", str(root), "--once"]) == 0
-    told = capsys.readouterr().err
-    assert "out/rubric.qrels and the other files directly in out/ are of rubric" in told
-    graders = json.loads((root / "out" / "manifest.json").read_text())["graders"]
-    assert {name: each["files"] for name, each in graders.items()} == {
-        "rubric": "out/", "umbrela": "out/umbrela/", "mini": "out/mini/"
-    }  # fmt: skip
-
-
-def test_a_measure_of_an_unknown_grader_lists_the_graders(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for measure, said in (
-        ("nope:A", "no grader 'nope' in this track; there is rubric, umbrela, mini"),
-        ("umbrella:nDCG@10", "no grader 'umbrella' in this track; did you mean 'umbrela'?"),
-    ):
-        capsys.readouterr()
-        assert run(["leaderboard", str(root), "-m", measure]) == 2
-        assert f"measure '{measure}': {said}" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["leaderboard", "-m", "mini:mini:nDCG@10"],
-        ["leaderboard", "--grader", "mini", "-m", "mini:mini:nDCG@10"],
-        ["correlate", "-m", "mini:mini:nDCG@10"],
-        ["compare", "-m", "umbrela:mini:nDCG@10"],
-    ],
-)
-def test_a_measure_with_two_names_of_graders_says_what_to_write(
-    root: Path, capsys: pytest.CaptureFixture[str], words: list[str]
-) -> None:
-    capsys.readouterr()
-    assert run([words[0], str(root), *words[1:]]) == 2
-    said = f"measure '{words[-1]}' begins with two names of graders: write mini:nDCG@10"
-    assert said in capsys.readouterr().err
+UNKNOWN = "no grader 'support' in this track; there is rubric"
+TWICE = "begins with two names of graders: write mini:nDCG@10"
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["leaderboard", "-m", "nope:A"], ": no grader 'nope' in this track; there is rubric, umbrela, mini"),
         (
-            ["leaderboard", "-m", "support:SupportF1"],
-            "no grader 'support' in this track; there is rubric",
+            ["leaderboard", "-m", "umbrella:nDCG@10"],
+            ": no grader 'umbrella' in this track; did you mean 'umbrela'?",
         ),
-        (["compare", "-m", "support:SupportF1"], "no grader 'support' in this track; there is rubric"),
-        (
-            ["correlate", "-m", "support:SupportF1"],
-            "no grader 'support' in this track; there is rubric",
-        ),
-        (
-            ["judge-next", "-m", "support:SupportF1"],
-            "no grader 'support' in this track; there is rubric",
-        ),
-        (["leaderboard", "-m", "rubric:P@5"], "this track has only one grader: write P@5"),
+        (["leaderboard", "-m", "mini:mini:nDCG@10"], f" {TWICE}"),
+        (["leaderboard", "--grader", "mini", "-m", "mini:mini:nDCG@10"], f" {TWICE}"),
+        (["correlate", "-m", "mini:mini:nDCG@10"], f" {TWICE}"),
+        (["compare", "-m", "umbrela:mini:nDCG@10"], f" {TWICE}"),
     ],
 )
-def test_a_measure_with_a_grader_on_a_track_of_one_grader_names_that_one(
-    updated: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+def test_a_measure_of_no_grader_or_of_two_says_what_to_write(
+    root: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
-    assert run([words[0], str(updated), *words[1:]]) == 2
-    assert f"measure '{words[-1]}': {said}" in capsys.readouterr().err
+    assert run([words[0], str(root), *words[1:]]) == 2
+    assert f"measure '{words[-1]}'{said}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["leaderboard", "compare", "correlate", "judge-next"])
+def test_a_measure_with_a_grader_on_a_track_of_one_grader_names_that_one(
+    updated: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert run([command, str(updated), "-m", "support:SupportF1"]) == 2
+    assert f"measure 'support:SupportF1': {UNKNOWN}" in capsys.readouterr().err
+    assert run([command, str(updated), "-m", "rubric:P@5"]) == 2
+    assert "measure 'rubric:P@5': this track has only one grader: write P@5" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["exam", "fit"], ["bank", "check"], ["plot", "leaderboard"]])
@@ -354,15 +256,6 @@ def test_compare_graders_compares_graders_of_the_same_cells(
     with trecexam.open_track(root) as track:
         pairs = track.compare_graders(["rubric", "mini"]).tables["pairs"].records()
         assert {(row["grader"], row["other_grader"]) for row in pairs} == {("rubric", "mini")}
-        # The same numbers as for each grader alone.
-        for name in ("rubric", "mini"):
-            own = track[name].correlate(["P(rel=4)@4"], ["nDCG@10"])
-            found = track.compare_graders([name], measures=["P(rel=4)@4"], official_measures=["nDCG@10"])
-            (row,) = (row for row in found.table.records() if row["min_rating"] == 4)
-            correlation = own.table.records()[0]
-            names = set(row) & set(correlation) - {"measure"}
-            assert {"kendall_tau", "spearman_rho.low", "n_runs"} <= names
-            assert {key: row[key] for key in names} == {key: correlation[key] for key in names}
 
 
 def test_correlate_has_tau_of_each_pair_of_columns_and_with_people(

@@ -16,7 +16,6 @@ import converters
 from converters import ConversionError, Item, Origin
 from converters.bank import read_bank, read_bank_queries
 from converters.rubric_jsonl import numbered_graded_passages
-from trecexam.extensions.banks.bank_editing import items_of, with_retired, with_text
 
 
 def put(tmp_path: Path, *rows: Any) -> Path:
@@ -362,11 +361,3 @@ def test_questions_and_gold_outputs_of_a_query_are_read_back_together(tmp_path: 
     items = [Item("q1", "q1/1", "who?"), Item("q1", "q1/gold", "Ann", "gold", ("Ann",))]
     converters.write(items, tmp_path / "g.jsonl", "bank")
     assert list(converters.read(tmp_path / "g.jsonl")) == items
-
-
-def test_gold_outputs_can_be_retired_but_not_edited_like_questions(tmp_path: Path) -> None:
-    path = write(tmp_path / "g.jsonl", {"query_id": "q1", "outputs": ["a", "b"]}, KILT)
-    content = with_retired(path.read_bytes(), path, "q1/gold", retired=True, note={"who": "Ann"})
-    assert [item.retired for item in items_of(content, path)] == [True, False]
-    with pytest.raises(converters.ConversionError, match="edit the file by hand"):
-        with_text(content, path, "q1/gold", "c", {"who": "Ann"})

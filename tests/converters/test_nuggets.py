@@ -17,7 +17,6 @@ import converters
 from converters import ConversionError, Item, RecordedGrade
 from converters.bank import read_bank, read_bank_queries
 from trecexam.bank.model import Bank, item_digest
-from trecexam.extensions.banks.bank_editing import items_of, with_item, with_retired, with_text
 
 
 def put(tmp_path: Path, *rows: Any) -> Path:
@@ -368,17 +367,3 @@ def test_all_criteria_are_read_back_including_two_with_the_same_text(
     assert len({item.item_id for item in items}) == len(items)
     converters.write(items, tmp_path / "bank", "bank")
     assert list(converters.read(tmp_path / "bank", "bank")) == items
-
-
-def test_a_criterion_can_be_edited_retired_and_added_without_a_weight() -> None:
-    content = (json.dumps(LINE) + "\n").encode()
-    first, second = items_of(content, "bank")
-    edited = with_text(content, "bank", first.item_id, "Names it in full.", {"who": "me"})
-    assert b'"criterion": "Names it in full."' in edited
-    retired = with_retired(edited, "bank", second.item_id, retired=True, note={})
-    added = with_item(retired, "bank", Item("q1", "new", "By hand.", "nugget"), {})
-    assert items_of(added, "bank") == [
-        first._replace(text="Names it in full."),
-        second._replace(retired=True),
-        Item("q1", "new", "By hand.", "nugget"),
-    ]

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pytest
-
 from trecexam.files.cache import memoized
 
 
@@ -37,19 +35,3 @@ def test_a_result_is_computed_once_for_each_value_and_function() -> None:
     assert computed == ["double", "half", "half"]
     assert (double(replace(two, number=3)), double(two)) == (6, 4)
     assert computed == ["double", "half", "half", "double"]
-
-
-def test_a_failed_computation_is_not_kept() -> None:
-    fails = [True]
-
-    @memoized
-    def number(value: Value) -> int:
-        if fails.pop():
-            raise KeyboardInterrupt
-        return value.number
-
-    value = Value(7)
-    with pytest.raises(KeyboardInterrupt):
-        number(value)
-    fails.append(False)
-    assert number(value) == 7

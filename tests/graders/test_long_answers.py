@@ -15,7 +15,7 @@ from trecexam.extensions.ragval.grader.reading import read_scores
 from trecexam.extensions.ragval.knowledge.reading import read_question as read_knowledge_question
 from trecexam.graders.base import MOST_READ
 from trecexam.graders.prompts import published
-from trecexam.graders.prompts.assignments import read_labels
+from trecexam.graders.prompts.parsing import read_labels
 from trecexam.graders.replies import read_reply
 
 SIZE = 3_500_000

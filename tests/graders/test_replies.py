@@ -14,7 +14,7 @@ from scripted_server import Exchange, serving
 from converters.records import Item
 from trecexam.graders.base import Cell
 from trecexam.graders.prompts import published
-from trecexam.graders.prompts.assignments import ASSIGNMENTS, read_labels
+from trecexam.graders.prompts.parsing import ASSIGNMENTS, read_labels
 from trecexam.graders.replies import read_reply
 
 ITEM = Item("q", "q/1", "What do cats eat?", "question")

@@ -16,7 +16,7 @@ from trecexam.graders import Answer, Cell
 from trecexam.graders.base import UngradedError
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import open_folder
-from trecexam.outputs.updates import Update
+from trecexam.outputs.grader_update import Update
 
 TRACK = "[track]\ndepth = 8\n"
 
@@ -34,10 +34,6 @@ class WholeGrader(ModelGrader):
 def update(root: Path, grader: HashGrader, **how: bool) -> Update:
     with trecexam.open_track(root, grader=grader) as track:
         return track.update(**how)
-
-
-def settings(root: Path, text: str) -> None:
-    (root / "trecexam.toml").write_text(TRACK + text)
 
 
 def outputs(root: Path) -> dict[str, bytes]:

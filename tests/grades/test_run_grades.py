@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from served import client_of
 from support import HashGrader, make_small_track, tsv_rows, write_run
 
 import converters
 import trecexam
-from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.graders.base import UngradedError
 
@@ -98,27 +96,12 @@ def test_files_in_out_are_blank_for_a_run_without_a_grade(root: Path) -> None:
     assert (by_run["half"]["graded"], by_run["half"]["cells"]) == (12, 24)
     assert "graded" not in by_run["run0"]
     assert {UNGRADED, PARTLY, SKIPS} <= set(board["notes"])
+    # The own file is read as an official one.
+    ranks = {row.run: row.rank for row in converters.read(out / "leaderboard.tsv", "leaderboard")}
+    assert sorted(ranks) == ["cut", "half", "run0", "run1", "run2"]
     report = html.unescape((out / "report.html").read_text())
     for note in (UNGRADED, PARTLY, SKIPS):
         assert note in report
-
-
-def test_the_own_leaderboard_file_is_read_as_an_official_one(root: Path) -> None:
-    ranks = {row.run: row.rank for row in converters.read(root / "out" / "leaderboard.tsv", "leaderboard")}
-    assert sorted(ranks) == ["cut", "half", "run0", "run1", "run2"]
-    assert min(ranks.values()) == 1
-
-
-@pytest.fixture
-def recorded(root: Path) -> Path:
-    """The same with a grader that the settings name."""
-    with trecexam.open_track(root, grader=Gone()) as track:
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
-    (root / "trecexam.toml").write_text(
-        '[track]\ndepth = 3\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
-    )
-    assert run(["watch", str(root), "--once"]) == 1
-    return root
 
 
 def test_a_run_without_a_grade_is_compared_with_none(track: trecexam.Track) -> None:
@@ -142,25 +125,6 @@ def test_history_and_exports_have_no_score_of_it(track: trecexam.Track) -> None:
     assert all(math.isnan(row["value"]) for row in per_query if row["run"] == "late")
 
 
-def test_the_page_marks_it(recorded: Path) -> None:
-    with client_of(recorded) as client:
-        page = html.unescape(client.get("/").text)
-        late = html.unescape(client.get("/run/late").text)
-    assert UNGRADED in page
-    assert "12 of 24 cells graded" in page
-    assert "0.0000" not in late
-    assert "Rank" not in late.partition("<main")[2]
-
-
-def test_it_has_its_scores_once_it_is_graded(root: Path) -> None:
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        assert track.update().complete
-        board = track.leaderboard()
-    assert None not in board.ranks
-    assert not {UNGRADED, PARTLY} & set(board.notes)
-    assert SKIPS in board.notes
-
-
 def test_replies_that_cannot_be_read_are_no_grades_of_a_run(root: Path) -> None:
     grader = HashGrader()
     grader.status = lambda cell: "unparsed"
@@ -169,11 +133,7 @@ def test_replies_that_cannot_be_read_are_no_grades_of_a_run(root: Path) -> None:
         board = track.leaderboard()
     assert board.rows[-1].run == "late"
     assert UNGRADED in board.notes
-    assert "unparsed" in " ".join(track_notes(root))
-
-
-def track_notes(root: Path) -> list[str]:
-    return list(json.loads((root / "out" / "leaderboard.json").read_text())["notes"])
+    assert any("unparsed" in note for note in board.notes)
 
 
 def test_a_person_s_rating_is_a_grade(root: Path) -> None:
@@ -192,12 +152,16 @@ def test_official_scores_are_of_all_runs_and_name_those_that_skip_queries(track:
     assert board.table.header[:2] == ("run", "queries")
 
 
-def test_several_runs_that_skip_queries_are_in_one_note(root: Path) -> None:
+def test_runs_have_their_scores_once_they_are_graded_and_those_that_skip_queries_are_in_one_note(
+    root: Path,
+) -> None:
     dropped(root, "short", (0, 1), QUERIES[:2])
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-        notes = track.leaderboard().notes
-    assert "2 runs answer fewer than 3 queries, and the others count as 0: cut 1, short 2" in notes
+        assert track.update().complete
+        board = track.leaderboard()
+    assert None not in board.ranks
+    assert not {UNGRADED, PARTLY} & set(board.notes)
+    assert "2 runs answer fewer than 3 queries, and the others count as 0: cut 1, short 2" in board.notes
 
 
 def test_complete_runs_have_no_column_queries(tmp_path: Path) -> None:

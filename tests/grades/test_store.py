@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from trecexam.errors import StoreError
-from trecexam.grades.store import GradeRow, GradeStore
-from trecexam.grades.store_connection import VERSION
+from trecexam.grades.store import VERSION, GradeRow, GradeStore
 
 
 def test_a_grade_is_found_after_reopening(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 #: Imports of most commands; the parent process of the forks imports them once.
 PRELOADED = [
-    "trecexam.cli.main", "trecexam.track", "trecexam.outputs.update", "trecexam.outputs.features",
+    "trecexam.cli.main", "trecexam.track", "trecexam.outputs.update",
     "trecexam.scores.measures", "scipy.stats", "matplotlib.figure", "pyarrow",
 ]  # fmt: skip
 _CONTEXT = multiprocessing.get_context("forkserver")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from pathlib import Path
@@ -167,46 +166,6 @@ def test_the_command_accepts_the_measure_without_quotes(
     assert given.measures == (NAMES["vital"],)
     assert {row.importances for row in qrels} == {tuple(kinds) for kinds in IMPORTANCE.values()}
     assert (scored["items"], scored["vital_items"]) == (9, 3)
-
-
-def test_a_changed_importance_changes_scores_but_no_grade(judged: Path) -> None:
-    bank = judged / "bank.nuggets.jsonl"
-    with trecexam.open_track(judged) as track:
-        first = track.update()
-        before = {path.name: path.read_bytes() for path in (judged / "out").iterdir() if path.is_file()}
-        rows = [json.loads(line) for line in bank.read_text().splitlines()]
-        rows[2]["nuggets"][0]["importance"] = "vital"
-        lines(bank, rows)
-        again = track.update()
-        after = {path.name: path.read_bytes() for path in (judged / "out").iterdir() if path.is_file()}
-        kept = track.leaderboard()
-    assert first.graded > 0
-    assert (again.changed, again.graded) == (True, 0)
-    changed = {name for name in before if before[name] != after[name]}
-    assert changed == {
-        "history.tsv",
-        "leaderboard.tsv",
-        "leaderboard.json",
-        "per_query.tsv",
-        "differences.tsv",
-        "report.html",
-        "manifest.json",
-    }
-    moved = {
-        (row["run"], row["query_id"], row["measure"])
-        for old, row in zip(table_of(before["per_query.tsv"]), table_of(after["per_query.tsv"]), strict=True)
-        if old != row
-    }
-    # q3 has a vital nugget now, which `good` supports, and `quiet` partly.
-    vital, strict = NAMES["vital"], NAMES["strict_vital"]
-    assert moved == {("good", "q3", strict), ("good", "q3", vital), ("quiet", "q3", vital)}
-    # Values cached in memory equal those of a new process.
-    with trecexam.open_track(judged) as fresh:
-        assert fresh.leaderboard() == kept
-
-
-def table_of(content: bytes) -> list[dict[str, str]]:
-    return list(csv.DictReader(content.decode().splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 NOT_VITAL = {

@@ -16,7 +16,7 @@ import trecexam
 from converters.convert import converted
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
-from trecexam.outputs.updates import Update
+from trecexam.outputs.grader_update import Update
 from trecexam.track import selection
 
 

@@ -11,7 +11,6 @@ from support import HashGrader, make_small_track, tsv_rows
 
 import trecexam
 from trecexam.graders import Cell
-from trecexam.grades.grading import Progress
 
 EVERY = "[track]\ndepth = 8\n[cells]\noutputs_every = 1e-6\n"
 
@@ -76,20 +75,3 @@ def test_a_grader_without_a_language_model_writes_outputs_once(tmp_path: Path) -
     with trecexam.open_track(root, grader=grader) as track:
         track.update()
     assert grader.looks == []
-
-
-def test_a_stopped_update_shows_what_is_missing_and_the_next_one_resumes(
-    tmp_path: Path,
-) -> None:
-    root = make_small_track(tmp_path / "t")
-    grader = ModelGrader(root / "out", batch=20)
-    calls: list[Progress] = []
-    with trecexam.open_track(root, grader=grader) as track:
-        assert not track.update(progress=calls.append, stop=lambda: len(calls) > 1).complete
-        assert track.status()["ok"] == 40
-        missing = track.status()["missing"]
-    manifest = json.loads((root / "out" / "manifest.json").read_text())
-    assert (manifest["complete"], manifest["counts"]["missing"]) == (False, missing)
-    rest = HashGrader()
-    with trecexam.open_track(root, grader=rest) as track:
-        assert track.update().graded == missing > 0

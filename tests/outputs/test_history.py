@@ -14,8 +14,8 @@ from support import HashGrader, make_small_track, tsv_rows, write_run
 import trecexam
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic
+from trecexam.outputs.grader_update import Update
 from trecexam.outputs.history import COLUMNS, MovedRun
-from trecexam.outputs.updates import Update
 
 QUIET = "[track]\ndepth = 8\n[report]\nwrite = false\n"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from forked import run_code_forked, start_forked
+from forked import start_forked
 from scipy.stats import ttest_rel
 from slow_update import interrupted_update
 from support import HashGrader, graded_track, switch_report_on, write_run
@@ -154,21 +154,3 @@ def test_a_stop_while_inputs_are_read_grades_and_writes_nothing(small_track: Pat
         assert outputs(small_track) == before
         assert track.update().complete
     assert b"new" in outputs(small_track)["out/leaderboard.tsv"]
-
-
-def test_after_a_stop_during_grading_all_outputs_are_written(small_track: Path) -> None:
-    graded: list[object] = []
-    with trecexam.open_track(small_track, grader=HashGrader()) as track:
-        update = track.update(progress=graded.append, stop=lambda: len(graded) > 3)
-    assert 0 < update.graded < update.counts.cells
-    assert {path.name for path in update.written} >= {"leaderboard.tsv", "holes.tsv", "manifest.json"}
-
-
-def test_the_first_signal_prints_what_will_be_finished(tmp_path: Path) -> None:
-    code = (
-        "import os, signal\nfrom trecexam.cli.signals import signals\n"
-        "with signals(lambda: None, lambda: 'out/holes.tsv'):\n    os.kill(os.getpid(), signal.SIGTERM)\n"
-    )
-    printed = tmp_path / "printed"
-    assert run_code_forked(code, tmp_path, printed) == 0
-    assert printed.read_text() == "stopping: finishing out/holes.tsv; Ctrl-C again ends at once\n"

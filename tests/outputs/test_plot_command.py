@@ -12,7 +12,7 @@ from support import RECORDED, HashGrader, make_small_track, record_grades
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.outputs.features import features
+from trecexam.outputs.outputs import features
 from trecexam.outputs.plotting import inches, track_plots
 from trecexam.results.plots import canvas
 
@@ -67,22 +67,6 @@ def test_a_plot_has_column_width_and_a_caption_and_python_saves_the_same_bytes(
     with trecexam.open_track(track) as opened:
         opened.plot("scatter").savefig(tmp_path / "python.pdf")
     assert (tmp_path / "python.pdf").read_bytes() == first
-
-
-@pytest.mark.parametrize(
-    ("rating", "name", "axis"),
-    [(5, "items", "y"), (5, "scatter", "y"), (5, "leaderboard", "x")],
-)
-def test_axes_of_shares_end_at_100_percent(tmp_path: Path, rating: int, name: str, axis: str) -> None:
-    root = make_small_track(tmp_path / "track")
-    record_grades(root)
-    grades = (root / "grades.jsonl").read_text()
-    (root / "grades.jsonl").write_text(re.sub(r'"rating": \d', f'"rating": {rating}', grades))
-    (root / "trecexam.toml").write_text(RECORDED)
-    with trecexam.open_track(root) as track:
-        track.update()
-        (axes,) = track.plot(name).axes
-    assert (axes.get_xlim() if axis == "x" else axes.get_ylim())[1] == 1
 
 
 def test_widths_have_units_or_are_named_columns(run_command: Talk, track: Path, tmp_path: Path) -> None:

@@ -111,6 +111,25 @@ def test_any_measure_of_any_grader_can_be_requested(track: trecexam.Track) -> No
         track.leaderboard(runs=["x"])
 
 
+def test_a_measure_without_a_grader_is_of_the_same_grader_in_the_leaderboard_and_per_query(
+    track: trecexam.Track,
+) -> None:
+    track.update()
+    # The first is a column of the second grader, the other one of none.
+    measures = ["Cover(rel=2)@4", "P(rel=4)@8"]
+    assert track.leaderboard(measures).measures == ("other:Cover(rel=2)@4", "rubric:P(rel=4)@8")
+    for call in (track.per_query, track.compare):
+        with pytest.raises(trecexam.TrecexamError, match=r"'P\(rel=4\)@8': .* write other:P\(rel=4\)@8"):
+            call(measures)
+    for name, measure in (("other", measures[0]), ("rubric", measures[1])):
+        values = track.per_query([measure])
+        board = track.leaderboard([measure])
+        assert board.measures == (f"{name}:{measure}",)
+        assert values.groupby("run").value.mean().to_dict() == pytest.approx(
+            {row.run: row.scores[0].mean for row in board.rows}
+        )
+
+
 def test_a_run_ignored_by_one_grader_has_no_number_there(root: Path) -> None:
     (root / "trecexam.toml").write_text(TWO.replace("depth = 4", 'depth = 4\nruns = "responses"') + QUIET)
     row = {

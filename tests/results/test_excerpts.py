@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from trecexam.results.excerpt import Cell, excerpt
 from trecexam.results.table import Layout, Table
+from trecexam.results.view import Cell, excerpt
 
 
 def test_a_column_of_numeric_names_is_not_a_column_of_numbers() -> None:

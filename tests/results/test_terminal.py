@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from trecexam.results.table import Table, to_json, to_tsv
 from trecexam.results.terminal import columns, cut, padded, printable, wrapped
+from trecexam.results.text import shorten_list
 
 HOSTILE = "\x1b]0;title\x07 \x1b[31mred \x9b2J \u202egnp.exe \ud800 \U000e0041"
 #: Characters that a terminal may act upon, or that cannot be encoded.
@@ -75,3 +76,25 @@ def test_a_name_cut_in_the_middle_keeps_its_end() -> None:
     assert cut("bm25-tuned-on-everything-run-7", 16) == "bm25-tuned-on-e…"
     assert cut("x" * 100_000, 10) == "x" * 9 + "…"
     assert len(cut("a" + "\u0301" * 100_000, 10)) <= 41
+
+
+def test_a_small_p_value_is_not_shown_as_0_unlike_other_small_numbers() -> None:
+    rows = ((1e-17, 4.31e-49), (0.0, 0.0), (0.5, 0.00012), (None, float("nan")))
+    table = Table(("mean", "p"), rows, small=("p",))
+    assert to_tsv(table).splitlines() == [
+        "mean\tp",
+        "0.000000\t4.3e-49",
+        "0.000000\t0.000000",
+        "0.500000\t0.000120",
+        "\t",
+    ]
+    assert repr(table).splitlines()[1].split() == ["0.000", "4.3e-49"]
+
+
+def test_of_many_names_the_first_are_shown() -> None:
+    names = [f"n{number}" for number in range(1005)]
+    assert shorten_list(names[:2], 2) == "'n0', 'n1'"
+    assert shorten_list(names, 2) == "'n0', 'n1' and 1,003 more"
+    assert shorten_list(names, 2, quote="", dots=True) == "n0, n1, ..."
+    assert shorten_list({"a": 1}.keys(), 2, dots=True) == "'a'"
+    assert shorten_list([]) == ""

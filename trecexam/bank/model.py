@@ -1,9 +1,11 @@
-"""The items of each query, in the order that item indices refer to."""
+"""The items of each query, in the order that item indices refer to; and when two texts say the same."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -41,7 +43,8 @@ class Bank:
                 raise ValueError(f"item id '{item.item_id}' occurs twice in the bank; ids must differ")
             seen.add(item.item_id)
             (retired if item.retired else live).setdefault(item.query_id, []).append(item)
-        return cls(_by_query(live), _by_query(retired))
+        by_query = [{query_id: tuple(of[query_id]) for query_id in sorted(of)} for of in (live, retired)]
+        return cls(*by_query)
 
     @property
     def query_ids(self) -> tuple[str, ...]:
@@ -76,10 +79,6 @@ class Bank:
     def __len__(self) -> int:
         """The number of items that are not retired."""
         return sum(map(len, self.items.values()))
-
-
-def _by_query(grouped: Mapping[str, list[Item]]) -> dict[str, tuple[Item, ...]]:
-    return {query_id: tuple(grouped[query_id]) for query_id in sorted(grouped)}
 
 
 def asked_digest(item: Item) -> bytes:
@@ -183,3 +182,26 @@ def lines_by_query(lines: Iterable[BankLine], *, facets: bool) -> Iterator[BankL
             yield line._replace(query_id=query_id, query_text="", items=items)
         else:
             yield line
+
+
+#: Words that make no difference between a query and a question that asks nothing but it.
+_IDLE = frozenset(("a", "an", "the", "is", "are", "was", "were", "do", "does", "did", "what", "who"))
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a text, without case and punctuation."""
+    return tuple(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
+
+
+def folded(text: str) -> tuple[str, ...]:
+    """Return what texts share that differ in case, punctuation and blanks alone."""
+    return words(text) or (text.strip(),)
+
+
+def copies(text: str, query_text: str) -> bool:
+    """Return True for a text that says the query again and nothing else."""
+    item_words, query = words(text), words(query_text)
+    if not item_words or not query:
+        return False
+    telling, query_words = (tuple(word for word in side if word not in _IDLE) for side in (item_words, query))
+    return item_words == query or (bool(telling) and telling == query_words)

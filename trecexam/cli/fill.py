@@ -10,6 +10,7 @@ import click
 from trecexam.cli import bars
 from trecexam.cli.options import map_option, track_argument
 from trecexam.cli.reading import say, writing
+from trecexam.extension import label_sources
 from trecexam.results.notes import first_notes
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
 @map_option
 @click.option(
     "--by",
-    type=click.Choice(["grader", "learned"]),
-    help="Take labels from the grader, or learn them from the judgments [default: the best by "
-    "`trecexam learn`, else grader].",
+    type=click.Choice(label_sources()),
+    help="Take labels from the grader, or learn them from the judgments [default: learned after `trecexam "
+    "learn`, unless its cross-validation found the grader better by more than chance; else grader].",
 )
 @click.option("--as-unjudged", is_flag=True, help="Give new lines the label -1: in the pool, not judged.")
 @click.option("--dry-run", is_flag=True, help="Print the number of holes and cells; grade and write nothing.")

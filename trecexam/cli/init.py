@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +12,7 @@ import click
 import trecexam
 from converters.errors import ConversionError
 from trecexam.errors import plain_reason, quoted
-from trecexam.extension import named
-from trecexam.files.stamps import sniffed
+from trecexam.extension import provided
 from trecexam.results.text import plural
 
 if TYPE_CHECKING:
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 ANY = click.Path(path_type=Path, exists=True)
-#: Formats of labels of relevance.
-LABELS = ("qrels", "umbrela")
 #: Options that are settings of [grader], and settings that only some graders read.
 OWN = ("base_url", "metric", "model")
 SETTINGS = ("base_url", "metric", "prompt")
@@ -102,27 +98,43 @@ SETTINGS = ("base_url", "metric", "prompt")
 def init(track: Path, folder: Path | None, **options: Any) -> None:
     """Make the folder TRACK from your files, with a drop folder runs/ and a commented trecexam.toml."""
     # Imports pydantic, which --help must not load.
-    from trecexam.folder import PACKED, TrackFolder
+    from trecexam.folder import TrackFolder
+    from trecexam.folder_roles import LABELS, described
     from trecexam.inputs.sources import provenance_notes
-    from trecexam.scaffold import make_track
+    from trecexam.scaffold import Sources, make_track
 
     if folder is not None and folder.is_file():
         if any(options.values()):
             raise click.UsageError("--from PACK makes the track as it was: give no other option with it")
-        n_files = named(f"{PACKED}:unpack")(folder, track)
+        n_files = provided("packs").unpack(folder, track)
         _say(f"created {track} ({plural(n_files, 'file')}, with the grades of {folder})")
         _say(f"next: trecexam watch {quoted(track)} --once")
         return
-    sources = _sources(track, folder, options)
-    made = make_track(track, sources)
-    judged = sources.settings["track"].get("pool_judged", False)
+    pool_judged = options.pop("pool_judged")
+    own = {name: value for name in OWN if (value := options.pop(name)) is not None}
+    settings = {"track": {"pool_judged": True} if pool_judged else {}, "grader": own}
+    sources = Sources(folder=folder, settings=settings, **options)
+    files = sources.look(track)
+    recorded = next((each.format for each in files if each.role == "recorded"), None)
+    if folder is not None:
+        for line in described([each for each in files if each.path.is_relative_to(folder)], folder):
+            _say(line)
+        if not sources.rag and any(each.format == "responses" and each.role for each in files):
+            _say("note: these are responses: --rag adds graders of nuggets, support and more")
+    if sources.rag and recorded is not None and recorded not in LABELS:
+        raise click.BadParameter(
+            "with --rag these are labels of relevance (qrels) or umbrela's judgments; name another "
+            "recording in the section of trecexam.toml whose grades it has",
+            param_hint="--recorded",
+        )
+    made = make_track(track, _with_grader(sources, own, recorded=recorded is not None), files)
     if made:
         _say(f"created {track} ({plural(len(made), 'file')}, settings in {track / 'trecexam.toml'})")
     else:
         _say(f"{track} is up to date; nothing to do")
     opened = TrackFolder.open(track)
     official = opened.qrels()
-    if made and not judged:
+    if made and not pool_judged:
         adds = "; `pool_judged = true` in [track] adds the passages of official judgments"
         _say(
             "note: nDCG, AP and others depend on the pool of these runs; do not compare them with values "
@@ -130,7 +142,7 @@ def init(track: Path, folder: Path | None, **options: Any) -> None:
         )
     for line in () if official is None else provenance_notes(official, opened.shown(official)):
         _say(f"note: {line}")
-    if sources.qrels and not judged and not _is_in(sources.recorded, "qrels"):
+    if official is not None and not pool_judged and recorded != "qrels":
         _say_judged_outside(track)
     _say(f"next: {_next(opened)}")
 
@@ -139,36 +151,12 @@ def _say(line: str) -> None:
     click.echo(line, err=True)
 
 
-def _sources(track: Path, folder: Path | None, options: Mapping[str, Any]) -> Sources:
-    """Return the files and settings of the new track.
-
-    Raises:
-        click.BadParameter: an option cannot be used.
-        GraderError: the prompt cannot be used.
-        TrackError: the files of `folder` cannot be used, or two of them have one role.
-    """
-    from trecexam.scaffold import Sources
-
-    own = {name: options[name] for name in OWN if options[name] is not None}
-    others = {name: value for name, value in options.items() if name not in (*OWN, "pool_judged")}
-    settings = {"track": {"pool_judged": True} if options["pool_judged"] else {}, "grader": own}
-    sources = Sources(**others, settings=settings)
-    if folder is not None:
-        sources = _with_found(sources, folder, track)
-    if sources.rag and sources.recorded is not None and not _is_in(sources.recorded, *LABELS):
-        raise click.BadParameter(
-            "with --rag these are labels of relevance (qrels) or umbrela's judgments; name another "
-            "recording in the section of trecexam.toml whose grades it has",
-            param_hint="--recorded",
-        )
-    return _with_grader(sources, own)
-
-
-def _with_grader(sources: Sources, settings: dict[str, str]) -> Sources:
+def _with_grader(sources: Sources, settings: dict[str, str], *, recorded: bool) -> Sources:
     """Check the grader and its settings, and add the grader that a setting implies.
 
     Args:
         settings: those of [grader]; a model's folder becomes absolute there.
+        recorded: there are existing grades.
 
     Raises:
         click.BadParameter: an option cannot be used.
@@ -194,7 +182,7 @@ def _with_grader(sources: Sources, settings: dict[str, str]) -> Sources:
         grader = readers["metric"][0]
     elif grader is None and "base_url" in settings:
         grader = "openai"
-    used = grader or ("recorded" if sources.recorded and not sources.rag else "embedding")
+    used = grader or ("recorded" if recorded and not sources.rag else "embedding")
     if used not in factories:
         raise click.BadParameter(f"'{used}'; known here: {', '.join(factories)}", param_hint="--grader")
     if sources.rag and (used == "recorded" or not factories[used].standard):
@@ -217,40 +205,6 @@ def _with_grader(sources: Sources, settings: dict[str, str]) -> Sources:
             option, graders = name.replace("_", "-"), ", ".join(readers[name])
             _say(f"note: --{option} changes nothing: it is for --grader {graders}, and this grader is {used}")
     return replace(sources, grader=grader, prompt=prompt)
-
-
-def _with_found(sources: Sources, folder: Path, track: Path) -> Sources:
-    """Add the files of a folder to the named ones, and print what each is.
-
-    Raises:
-        TrackError: no file there is of use, or two files have a role of which a track has one.
-    """
-    from trecexam.folder_roles import SINGLE, described, look_into, refuse_two
-
-    roles = (*SINGLE, "bank", "runs")
-    left = {role: f"--{role} is given" for role in roles if getattr(sources, role)}
-    if sources.grader not in (None, "recorded") and not sources.rag:
-        left.setdefault("recorded", f"--grader {sources.grader} grades")
-    files = []
-    for each in look_into(folder, but=track):
-        why = left.get(each.role or "")
-        if why is None and sources.rag and each.role == "recorded" and each.format not in LABELS:
-            why = "--rag takes labels of relevance alone"
-        files.append(each if why is None else each._replace(role=None, why=why))
-    refuse_two(files, folder)
-    for line in described(files, folder):
-        _say(line)
-    if not sources.rag and any(each.format == "responses" and each.role for each in files):
-        _say("note: these are responses: --rag adds graders of nuggets, support and more")
-    added: dict[str, Any] = {each.role: each.path for each in files if each.role in SINGLE}
-    for role in ("bank", "runs"):
-        added[role] = getattr(sources, role) or [each.path for each in files if each.role == role]
-    return replace(sources, **added)
-
-
-def _is_in(recorded: Path | None, *formats: str) -> bool:
-    """Return True if there are grades, in one of these formats."""
-    return recorded is not None and sniffed(recorded) in formats
 
 
 def _say_judged_outside(root: Path) -> None:
@@ -282,5 +236,6 @@ def _next(folder: TrackFolder) -> str:
     if folder.qrels() is None:
         return f"put a test bank into {root}, then: {watch}"
     has_texts = folder.passages() is not None or folder.config.track.dataset is not None
-    of, command = (", texts", "learn") if has_texts else ("", "holes")
-    return f"on runs{of} and judgments alone: trecexam {command} {root}; with a test bank: {watch}"
+    if has_texts:
+        return f"on runs, texts and judgments alone: trecexam learn {root}; with a test bank: {watch}"
+    return f"on runs and judgments alone: trecexam holes {root}; with a test bank: {watch}"

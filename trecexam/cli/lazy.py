@@ -5,36 +5,27 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import click
 
-from trecexam.extension import extensions, named
-
-#: Command -> (module, function, help line).
-CommandsAt = Mapping[str, tuple[str, str, str]]
+from trecexam.extension import Command, commands_below, named
 
 
 class LazyGroup(click.Group):
-    """A group of commands, some of extensions; those in `commands_at` are imported when they are called."""
-
-    def __init__(self, *args: Any, commands_at: CommandsAt | None = None, **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        self._given = commands_at or {}
+    """A group of commands; those that extensions declare are imported when they are called."""
 
     @cached_property
-    def commands_at(self) -> CommandsAt:
+    def declared(self) -> Mapping[str, Command]:
         """The commands that are imported when they are called."""
-        return {**self._given} | extension_commands(f"{self.name} ")
+        return commands_below(f"{self.name} ")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*self.commands, *self.commands_at}) if self.commands else list(self.commands_at)
+        return sorted({*self.commands, *self.declared}) if self.commands else list(self.declared)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.commands_at:
+        if cmd_name not in self.declared:
             return super().get_command(ctx, cmd_name)
-        module, function, _ = self.commands_at[cmd_name]
-        command: click.Command = named(f"{module}:{function}")
+        command: click.Command = named(self.declared[cmd_name].at)
         return command
 
     def resolve_command(
@@ -55,16 +46,4 @@ class LazyGroup(click.Group):
             super().format_commands(ctx, formatter)
             return
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in self.commands_at.items()])
-
-
-def extension_commands(prefix: str) -> dict[str, tuple[str, str, str]]:
-    """Return the commands of extensions whose names have a prefix, by the rest of their names."""
-    commands = {}
-    for extension in extensions():
-        for full_name, command in extension.commands.items():
-            name = full_name.removeprefix(prefix)
-            if full_name.startswith(prefix) and " " not in name:
-                module, _, function = command.at.partition(":")
-                commands[name] = (module, function, command.line)
-    return commands
+            formatter.write_dl([(name, command.line) for name, command in self.declared.items()])

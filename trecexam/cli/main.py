@@ -12,89 +12,83 @@ from typing import Any
 import click
 
 from converters.errors import ConversionError
-from trecexam.cli.lazy import LazyGroup, extension_commands
+from trecexam.cli.lazy import LazyGroup
 from trecexam.errors import TrecexamError, shortened
-from trecexam.extension import extensions
+from trecexam.extension import Command, commands_below
 from trecexam.version import __version__
 
 # Plugins of pydantic would have the metadata of every installed package read.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-#: The commands that `--help` explains, and the groups of all others. Commands of extensions name their group.
-FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve", "config")
-GROUPS = {
-    "look closer": ("compare", "agreement", "verify", "plot"),
-    "holes": ("holes", "fill"),
-    "people": ("override",),
-    "banks and exams": (),
-    "published evaluators": (),
-    "files": ("export", "convert", "formats", "graders"),
-}
-#: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
+#: The commands of the core. Those without a heading are the first that `--help` explains; their lines stand
+#: here so that --help imports none of them.
 COMMANDS = {
-    "demo": ("trecexam.cli.demo", "demo", "Make a small graded track, for a first look."),
-    "init": ("trecexam.cli.init", "init", "Make a track folder from your files."),
-    "watch": ("trecexam.cli.watch", "watch", "Grade what is new and keep out/ up to date."),
-    "config": ("trecexam.cli.status", "config", "Print every setting of trecexam.toml."),
-    "status": ("trecexam.cli.status", "status", "Show what the track holds and how far grading is."),
-    "leaderboard": ("trecexam.cli.scores", "leaderboard", "Show runs, best first."),
-    "correlate": (
-        "trecexam.cli.closer",
-        "correlate",
-        "Correlate the leaderboard with the official one.",
+    "demo": Command("trecexam.cli.demo:demo", "Make a small graded track, for a first look."),
+    "init": Command("trecexam.cli.init:init", "Make a track folder from your files."),
+    "watch": Command("trecexam.cli.watch:watch", "Grade what is new and keep out/ up to date."),
+    "status": Command("trecexam.cli.status:status", "Show what the track holds and how far grading is."),
+    "leaderboard": Command("trecexam.cli.scores:leaderboard", "Show runs, best first."),
+    "correlate": Command("trecexam.cli.closer:correlate", "Correlate the leaderboard with the official one."),
+    "config": Command("trecexam.cli.status:config", "Print every setting of trecexam.toml."),
+    "compare": Command("trecexam.cli.closer:compare", "Test which runs differ significantly.", "look closer"),
+    "agreement": Command(
+        "trecexam.cli.closer:agreement", "Compare automatic labels with official judgments.", "look closer"
     ),
-    "compare": ("trecexam.cli.closer", "compare", "Test which runs differ significantly."),
-    "agreement": (
-        "trecexam.cli.closer",
-        "agreement",
-        "Compare automatic labels with official judgments.",
+    "verify": Command(
+        "trecexam.cli.verify:verify", "Inspect grades, grids, missed passages, spurious items.", "look closer"
     ),
-    "fill": ("trecexam.cli.fill", "fill", "Label the holes of official judgments, and merge."),
-    "verify": ("trecexam.cli.verify", "verify", "Inspect grades, grids, missed passages, spurious items."),
-    "holes": ("trecexam.cli.closer", "holes", "List passages in the first ranks that nobody judged."),
-    "convert": ("trecexam.cli.convert", "convert", "Write a file in another format."),
-    "formats": ("trecexam.cli.convert", "formats", "List the file formats."),
-    "export": ("trecexam.cli.export", "export", "Write qrels, runs or grades for other tools."),
-    "plot": ("trecexam.cli.plot", "plot", "Draw a plot for a paper: PDF at the width of a column."),
-    "override": ("trecexam.cli.override", "override", "Replace the grader's rating with a person's."),
-    "graders": ("trecexam.cli.status", "graders", "List graders, and what to install for them."),
+    "plot": Command(
+        "trecexam.cli.plot:plot", "Draw a plot for a paper: PDF at the width of a column.", "look closer"
+    ),
+    "holes": Command(
+        "trecexam.cli.closer:holes", "List passages in the first ranks that nobody judged.", "holes"
+    ),
+    "fill": Command("trecexam.cli.fill:fill", "Label the holes of official judgments, and merge.", "holes"),
+    "override": Command(
+        "trecexam.cli.override:override", "Replace the grader's rating with a person's.", "people"
+    ),
+    "export": Command("trecexam.cli.export:export", "Write qrels, runs or grades for other tools.", "files"),
+    "convert": Command("trecexam.cli.convert:convert", "Write a file in another format.", "files"),
+    "formats": Command("trecexam.cli.convert:formats", "List the file formats.", "files"),
+    "graders": Command("trecexam.cli.status:graders", "List graders, and what to install for them.", "files"),
 }
+#: The order of the headings; extensions may have others.
+HEADINGS = ("", "look closer", "holes", "people", "banks and exams", "published evaluators", "files")
 
 
-def commands() -> dict[str, tuple[str, str, str]]:
-    """Return all commands, the extensions' too, as in `COMMANDS`.
+def commands() -> dict[str, Command]:
+    """Return all commands, the extensions' too.
 
     Raises:
         TrecexamError: an extension cannot be loaded, or has a command of a name in use.
     """
-    for extension in extensions():
-        for name in COMMANDS.keys() & extension.commands.keys():
-            raise TrecexamError(f"the extension '{extension.name}' has a command '{name}', as trecexam has")
-    return COMMANDS | extension_commands("")
+    of_extensions = commands_below("")
+    for name in COMMANDS.keys() & of_extensions.keys():
+        raise TrecexamError(
+            f"the extension of {of_extensions[name].at} has a command '{name}', as trecexam has"
+        )
+    return COMMANDS | of_extensions
 
 
 def grouped() -> dict[str, list[str]]:
-    """Return the commands behind the first ones by their headings, each group with those of extensions."""
-    by_group = {name: list(names) for name, names in GROUPS.items()}
-    for extension in extensions():
-        for name, command in extension.commands.items():
-            if name not in FIRST and " " not in name:
-                by_group.setdefault(command.group, []).append(name)
-    return by_group
+    """Return the commands by their headings; "" has the first ones."""
+    by_heading: dict[str, list[str]] = {heading: [] for heading in HEADINGS}
+    for name, command in commands().items():
+        by_heading.setdefault(command.group, []).append(name)
+    return by_heading
 
 
 class _CommandGroup(LazyGroup):
-    commands_at = cached_property(lambda self: commands())
+    declared = cached_property(lambda self: commands())
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the first commands with their help lines, and the names of all others: one screen."""
+        by_heading = grouped()
         with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, self.commands_at[name][2]) for name in FIRST if name in self.commands_at]
-            )
+            formatter.write_dl([(name, self.declared[name].line) for name in by_heading.pop("")])
         with formatter.section("More commands (`trecexam COMMAND --help` explains each)"):
             indent = " " * formatter.current_indent
-            for heading, names in grouped().items():
+            for heading, names in by_heading.items():
                 lines = textwrap.wrap(", ".join(names), formatter.width - 24, break_on_hyphens=False)
                 for label, line in zip((heading, *[""] * len(lines)), lines, strict=False):
                     formatter.write(f"{indent}{label:<22}{line}\n")

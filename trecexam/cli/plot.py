@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trecexam.cli import show
 from trecexam.cli.options import grader_option, open_chosen, output_option
-from trecexam.cli.reading import say
+from trecexam.cli.reading import answer, say
 from trecexam.cli.scores import bad_measures
 from trecexam.errors import quoted
 from trecexam.files import atomic as files
+from trecexam.results.result import Tables
 
 if TYPE_CHECKING:
     from trecexam.results.plots.paper import PaperFigure
@@ -53,7 +53,7 @@ def plot(
     from trecexam.outputs.plotting import declared_plot, plots_table
 
     if name is None:
-        show.table(plots_table())
+        answer(Tables({"plots": plots_table()}), wide=True)
         return
     declared_plot(name)
     if output is None or output.suffix.lower() not in KINDS:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trecexam.cli import show
 from trecexam.cli.options import estimate_option, output_option, refuse_inputs
-from trecexam.results.notes import first_notes, without_standing
+from trecexam.errors import quoted
+from trecexam.results.notes import REJECTED, first_notes, without_standing
 from trecexam.results.result import Result
 from trecexam.results.terminal import printable
+
+if TYPE_CHECKING:
+    from trecexam.track import Track
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, with the notes.")
 _wide_option = click.option(
@@ -37,6 +42,9 @@ def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
         if result is None:
             return 0
         answer(result, as_json=as_json, wide=wide, output=output)
+        track = options.get("track")
+        if track is not None and not isinstance(track, Path):
+            _say_rejected(track, result)
         return 1 if result.rejected else 0
 
     return _json_option(_wide_option(_output_option(command)))
@@ -69,6 +77,21 @@ def writing(
 def writing_or_estimating(function: Callable[..., tuple[Result | None, int]]) -> Callable[..., int]:
     """As `writing`, of a command that has --estimate, too, and the parameter `as_json`."""
     return estimate_option(writing(function, told=("as_json",)))
+
+
+def _say_rejected(track: Track, result: Result) -> None:
+    """Print how many inputs the loaded track does not count, where the result does not name them."""
+    # Imports numpy.
+    from trecexam.track import selection
+
+    loaded = selection(track).loaders.last_loaded()
+    lost = Counter(row.lost for row in {row for each in loaded for row in each.not_taken})
+    if lost and "rejected" not in result.facts and not any(n.startswith(REJECTED) for n in result.notes):
+        # Imports more of the evaluation than a leaderboard needs.
+        from trecexam.grades.rejected import lost_in_words
+
+        command = f"trecexam watch {quoted(track.folder.root)} --once"
+        click.echo(f"rejected: {lost_in_words(lost)}; `{command}` lists them in out/rejected.tsv", err=True)
 
 
 def say(notes: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ import click
 from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
+from trecexam.extension import label_sources
 from trecexam.results.result import Result
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--official", is_flag=True, help="Use the official judgments instead of the grades.")
 @click.option(
     "--labels",
-    type=click.Choice(["learned"]),
+    type=click.Choice(label_sources()[1:]),
     help="Show expected nDCG@10 and AP, with the labels of `trecexam learn` for missing judgments.",
 )
 @reading

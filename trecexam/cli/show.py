@@ -14,18 +14,10 @@ import click
 
 from trecexam.files import atomic
 from trecexam.results.printers import table_lines
-from trecexam.results.table import Table, to_tsv
+from trecexam.results.table import Table
 
 if TYPE_CHECKING:
     from trecexam.track import Track
-
-
-def table(table: Table) -> None:
-    """Print a table: aligned on a terminal, TSV into a pipe."""
-    if on_terminal():
-        lines(table_lines(table, width(), "", wide=True))
-    else:
-        write(to_tsv(table))
 
 
 def tables_text(tables: Iterable[Table], below: Sequence[str] = (), *, wide: bool = False) -> str:
@@ -76,12 +68,6 @@ def on_terminal() -> bool:
 def width() -> int:
     """Return the columns of the terminal, or what COLUMNS says; never below 40."""
     return max(40, shutil.get_terminal_size((80, 24)).columns)
-
-
-def lines(texts: Iterable[str]) -> None:
-    """Print lines as they come."""
-    for line in texts:
-        write(f"{line}\n")
 
 
 def human(track: Track) -> None:

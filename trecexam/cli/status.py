@@ -43,7 +43,7 @@ def config(track: Path | None) -> None:
     from trecexam.folder import TrackFolder
 
     values = {} if track is None else TrackFolder.open(track).config.model_dump(exclude_unset=True)
-    show.lines(render_config(values).splitlines())
+    show.write(render_config(values))
 
 
 @click.command(epilog="Example: trecexam graders")

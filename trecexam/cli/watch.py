@@ -20,13 +20,13 @@ from trecexam.cli.options import (
 )
 from trecexam.cli.signals import exit_status, signals
 from trecexam.cli.working import show_estimates
-from trecexam.extension import named
+from trecexam.extension import provided
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from trecexam.graders.base import Estimate
-    from trecexam.outputs.updates import Update
+    from trecexam.outputs.grader_update import Update
     from trecexam.track import Track
 
 
@@ -129,10 +129,10 @@ def _once(track: Track, *, regrade: bool) -> int:
     update, caught = update_once(track, regrade=regrade)
     status = print_update(track, update, caught)
     # Imports pydantic, which --help must not load.
-    from trecexam.folder import PACK, PACKED
+    from trecexam.folder import PACK
 
     if (track.folder.root / PACK).is_file() and not caught:
-        click.echo(named(f"{PACKED}:differences")(track.folder), err=True)
+        click.echo(provided("packs").differences(track.folder), err=True)
     return status
 
 

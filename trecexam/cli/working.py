@@ -11,14 +11,15 @@ import click
 
 from converters.errors import ConversionError
 from trecexam.cli import bars, show
+from trecexam.cli.reading import answer
 from trecexam.cli.signals import signals
 from trecexam.errors import TrecexamError, cannot_go_on
+from trecexam.results.result import Tables
 from trecexam.results.table import Table, Value, to_json
 from trecexam.results.terminal import printable
 from trecexam.results.text import plural
 
 if TYPE_CHECKING:
-    from converters.errors import ConversionError
     from trecexam.graders.base import Estimate
     from trecexam.graders.meter import MeasuredTime
     from trecexam.graders.writing.asking import AskingResult
@@ -174,7 +175,8 @@ def _show_estimates(rows: Sequence[Mapping[str, Value]]) -> None:
     heading = "nothing is sent, nothing is stored" if is_work else "nothing is left to do"
     click.echo(f"estimate ({heading}):", err=True)
     used = [key for key in rows[0] if not show.on_terminal() or any(row[key] is not None for row in rows)]
-    show.table(Table(tuple(used), tuple(tuple(row[key] for key in used) for row in rows)))
+    table = Table(tuple(used), tuple(tuple(row[key] for key in used) for row in rows))
+    answer(Tables({"estimate": table}), wide=True)
 
 
 def _time_of(

@@ -20,7 +20,6 @@ from trecexam.config.sections import (
     GraderSection,
     LanguageModelSection,
     NamedGrader,
-    ScoresSection,
     TrackSection,
     descriptions,
 )
@@ -216,9 +215,8 @@ def _several(
     graders: Mapping[str, Mapping[str, Any]], comments: Mapping[str, str], *, full: bool
 ) -> Iterator[str]:
     """Yield the sections of several graders; in full their settings beside [track], [grader], [scores]."""
-    shared_sections = (GraderSection, ScoresSection, TrackSection)
-    shared_keys = {key for section in shared_sections for key in section.model_fields} - {"runs"}
-    own_keys = [key for key in NamedGrader.model_fields if key not in shared_keys]
+    shared_keys = TrackSection.model_fields.keys() - {"runs"}
+    own_keys = [key for key in NamedGrader.__annotations__ if key not in shared_keys]
     if full:
         yield ""
         yield "# [graders.NAME]"

@@ -35,10 +35,20 @@ UnparsedPolicy = Literal["zero", "skip", "seed"]
 
 
 class Section(BaseModel):
-    """A section of trecexam.toml: unknown keys are refused."""
+    """A section of trecexam.toml: unknown keys are refused.
 
+    Attributes:
+        changes: "values" in out/; the "work" of an update, its time and order; or "nothing" of an update.
+    """
+
+    changes: ClassVar[Literal["values", "work", "nothing"]] = "values"
     # Built when a track is read, with the settings that contain the section.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
+
+    @property
+    def is_cluster(self) -> bool:
+        """True for the settings of a cluster that does the work of models."""
+        return False
 
 
 @cache
@@ -363,6 +373,7 @@ class GeneratorSection(LanguageModelSection):
     model.
     """
 
+    changes = "nothing"
     name: LanguageModel | None = Field(None, examples=["openai"])
     """Who writes banks and exams (`bank generate`, `exam generate`): openai, causal, seq2seq. Unset, and
     neither `model` nor `base_url` set: the language model of [grader], with its settings."""
@@ -410,6 +421,7 @@ class JudgingSection(Section):
 class CellsSection(Section):
     """In which order cells are graded. Does not change any answer."""
 
+    changes = "work"
     order: Literal["useful", "bank"] | None = Field(None, examples=["bank"])
     """"useful" grades first what moves the leaderboard most: passages at high ranks of many runs, on their
     most promising items; "bank" goes by query, passage and item. Unset: useful where a language model is
@@ -422,6 +434,7 @@ class CellsSection(Section):
 class WatchSection(Section):
     """The daemon's patience."""
 
+    changes = "work"
     settle: float = Field(2.0, ge=0)
     """Read a file after this many seconds without a change."""
     poll: float = Field(5.0, gt=0)
@@ -439,40 +452,3 @@ class ReportPageSection(Section):
     """The title of the report. `trecexam init` writes the name of the folder into it."""
     baseline: str | None = None
     """The run that the report compares all others with."""
-
-
-class RaySection(Section):
-    """A Ray cluster whose workers do the grading; grades and their keys are the same with it and without."""
-
-    address: str | None = Field(None, examples=["auto"])
-    """"auto": the Ray cluster that this machine belongs to; or HOST:PORT of its head. Unset: models run in
-    this process. openai and recorded run no model and do not need it."""
-    workers: int | None = Field(None, ge=1, examples=[8])
-    """Workers at most. Unset: one per GPU of the cluster; where it has none, as many as its CPUs allow."""
-    gpus_per_worker: float | None = Field(None, ge=0, examples=[1])
-    """GPUs of a worker; 0.5 lets two share one. Unset: 1, or 0 where the cluster has none."""
-    cpus_per_worker: float = Field(1, ge=0)
-    """CPUs of a worker, and its threads where it has no GPU."""
-    wait: float = Field(30.0, ge=0)
-    """Seconds without any worker after which grading ends for now; `watch` tries again each minute."""
-    batch_seconds: float = Field(10.0, gt=0)
-    """Seconds of work that go to a worker at a time, and that are done again when it dies."""
-
-    @field_validator("address")
-    @classmethod
-    def _address_of_a_cluster(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(
-            r"auto|[^\s/:@]+:\d{1,5}|\[[0-9A-Fa-f:.]+\]:\d{1,5}", value
-        ):
-            raise ValueError(
-                'give "auto", or HOST:PORT as `ray start` says it; this machine must belong to the cluster, '
-                "so that ray:// is rejected"
-            )
-        return value
-
-    @field_validator("gpus_per_worker")
-    @classmethod
-    def _whole_or_a_part(cls, value: float | None) -> float | None:
-        if value is not None and value > 1 and value != int(value):
-            raise ValueError("give a part of one GPU, or a whole number")
-        return value

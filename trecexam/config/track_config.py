@@ -15,7 +15,6 @@ from trecexam.config.sections import (
     GraderSection,
     JudgingSection,
     NamedGrader,
-    RaySection,
     ReportPageSection,
     ScoresSection,
     Section,
@@ -41,7 +40,6 @@ class TrackConfig(Section):
     track: TrackSection = _DEFAULTS
     grader: GraderSection = _DEFAULTS
     graders: dict[str, NamedGrader] = {}  # noqa: RUF012 - pydantic copies it
-    ray: RaySection = _DEFAULTS
     scores: ScoresSection = _DEFAULTS
     report: ReportPageSection = _DEFAULTS
     cells: CellsSection = _DEFAULTS
@@ -58,6 +56,18 @@ class TrackConfig(Section):
             values.pop("graders", None)
         return values
 
+    def values(self, *, work: bool = False, exclude_none: bool = False) -> dict[str, Any]:
+        """Return the settings that change values in out/, ready for JSON.
+
+        Args:
+            work: also those that change the work of an update, see `Section.changes`.
+            exclude_none: without settings that are unset.
+        """
+        left_out = ("nothing",) if work else ("nothing", "work")
+        kinds = {name: field.annotation for name, field in type(self).model_fields.items()}
+        exclude = {name for name, kind in kinds.items() if getattr(kind, "changes", "values") in left_out}
+        return self.model_dump(mode="json", exclude=exclude, exclude_none=exclude_none)
+
     def section(self, kind: type[S]) -> S:
         """The section of trecexam.toml that an extension declares; its defaults where it is not there."""
         for name, declared in type(self).model_fields.items():
@@ -72,6 +82,12 @@ class TrackConfig(Section):
         writer = self.generator
         is_named = (writer.name, writer.model, writer.base_url) != (None, None, None)
         return is_named or self.grader.name in bank_commands()
+
+    @property
+    def cluster(self) -> Section | None:
+        """The section of the cluster that does the work of models; None where this process does."""
+        sections = (getattr(self, name) for name in type(self).model_fields)
+        return next((each for each in sections if isinstance(each, Section) and each.is_cluster), None)
 
     @property
     def has_judging(self) -> bool:

@@ -128,7 +128,6 @@ def replace_all(folder: Path, contents: Mapping[str, bytes], ours: Iterable[str]
         contents: by their names below the folder.
         ours: patterns of names that may be there from an earlier time; other files are left alone.
     """
-    make_folder(folder)
     replace_together({folder / name: content for name, content in contents.items()})
     new_paths = {folder / name for name in contents}
     stale = [path for pattern in ours for path in folder.glob(pattern) if path not in new_paths]

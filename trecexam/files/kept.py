@@ -43,10 +43,9 @@ def read_regular(path: Path, largest: int = LARGEST) -> bytes:
 
 def read_object(path: Path) -> dict[str, Any]:
     """Read the JSON object in a file of the track; empty where there is none, or it cannot be read."""
-    try:
+    with contextlib.suppress(OSError):
         return _object(read_regular(path))
-    except OSError:
-        return {}
+    return {}
 
 
 def _object(content: bytes) -> dict[str, Any]:
@@ -82,12 +81,12 @@ def write_kept(path: Path, payload: bytes, version: int = 1, *, mode: int = 0o66
 
 def read_kept(path: Path, version: int = 1) -> bytes | None:
     """Read what `write_kept` wrote; None where it is missing, damaged, another file or of another version."""
-    try:
+    with contextlib.suppress(OSError):
         content = read_regular(path, HEAD + LARGEST)
-    except OSError:
-        return None
-    payload = unsealed(path.name, memoryview(content), version)
-    return bytes(payload) if payload is not None and HEAD + len(payload) == len(content) else None
+        payload = unsealed(path.name, memoryview(content), version)
+        if payload is not None and HEAD + len(payload) == len(content):
+            return bytes(payload)
+    return None
 
 
 def recall(path: Path) -> dict[str, Any]:

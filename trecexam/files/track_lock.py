@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from trecexam.errors import LockedError, TrecexamError
 
 
-@contextlib.contextmanager
+@contextmanager
 def exclusive_lock(path: Path) -> Iterator[None]:
     """Wait until nobody else writes; what two people say must not overwrite each other."""
     fd = open_lock_file(path, 0o666)
@@ -36,50 +36,40 @@ def open_lock_file(path: Path, mode: int) -> int:
         ) from None
 
 
-class TrackLock:
-    """A track held by one process, for as long as the `with` block runs.
+@contextmanager
+def track_lock(path: Path, doing: str = "grading this track") -> Iterator[None]:
+    """Hold a track, for this process alone, for as long as the `with` block runs.
 
     It is an advisory lock of the kernel, so `kill -9` frees it too. The file stays and holds the pid.
 
     Args:
-        doing: what who holds it is at, for the message.
+        doing: what the holder does, for the message.
 
     Raises:
         LockedError: another process holds it; the message has its pid.
     """
-
-    def __init__(self, path: Path, doing: str = "grading this track") -> None:
-        self.path = path
-        self._doing = doing
-        self._fd = -1
-
-    def __enter__(self) -> TrackLock:
-        self._fd = open_lock_file(self.path, 0o644)
+    fd = open_lock_file(path, 0o644)
+    try:
+        # `holder` takes the lock for an instant; that must not turn a writer away.
+        for pause in (0.02, 0.1, 0.0):
+            with suppress(OSError):
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            time.sleep(pause)
+        else:
+            pid = os.pread(fd, 32, 0).decode(errors="replace").strip() or "unknown"
+            raise LockedError(f"process {pid} is already {doing}; stop it, or let it do the work", path=path)
         try:
-            # `holder` takes the lock for an instant; that must not turn a writer away.
-            for pause in (0.02, 0.1, 0.0):
-                with contextlib.suppress(BlockingIOError):
-                    fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                time.sleep(pause)
-            else:
-                pid = os.pread(self._fd, 32, 0).decode(errors="replace").strip() or "unknown"
-                raise LockedError(
-                    f"process {pid} is already {self._doing}; stop it, or let it do the work", path=self.path
-                )
-            os.ftruncate(self._fd, 0)
-            os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
-        except (OSError, LockedError) as error:
-            # Left open, it would hold the lock for as long as this process lives.
-            os.close(self._fd)
-            if isinstance(error, LockedError):
-                raise
-            raise TrecexamError(f"cannot be written: {error.strerror}", path=self.path) from None
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        os.ftruncate(self._fd, 0)
-        os.close(self._fd)
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            raise TrecexamError(f"cannot be written: {error.strerror}", path=path) from None
+        try:
+            yield
+        finally:
+            os.ftruncate(fd, 0)
+    finally:
+        os.close(fd)
 
 
 def holder(path: Path) -> int | None:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from converters.installed import version
-from trecexam.config import GraderSection, RaySection
+from trecexam.config import GraderSection, Section
 from trecexam.errors import GraderError, did_you_mean
 from trecexam.extension import extensions, named, provided
 from trecexam.folder import refuse_code
@@ -43,9 +43,9 @@ def is_standard(name: str) -> bool:
 
 
 def create(
-    settings: GraderSection, root: Path, ray: RaySection | None = None, *, trust_code: bool = False
+    settings: GraderSection, root: Path, cluster: Section | None = None, *, trust_code: bool = False
 ) -> Grader:
-    """Make the grader that `settings` name; its work is done on the cluster that `ray` names, if it does.
+    """Make the grader that `settings` name; its work is done on the `cluster`, if there is one.
 
     Raises:
         TrackError: they name code, and code is not trusted.
@@ -53,8 +53,9 @@ def create(
     """
     refuse_code(settings.metric, root, trusted=trust_code)
     if settings.name not in _places():
-        if settings.name == "ray":
-            raise GraderError("`ray` grades with any grader: name that one, and set `address` in [ray]")
+        elsewhere = provided("elsewhere")
+        if elsewhere is not None and settings.name == elsewhere.name:
+            raise GraderError(f"`{settings.name}` is no grader, but does the work of {elsewhere.summary}")
         known = sorted(_places())
         hint = did_you_mean(settings.name, known, f"known here: {', '.join(known)}")
         raise GraderError(
@@ -62,9 +63,9 @@ def create(
         )
     factory: Factory = named(_places()[settings.name])
     grader = factory.create(settings, root)
-    if ray is None or ray.address is None or grader.meter is not None or not factory.runs_model:
+    if cluster is None or grader.meter is not None or not factory.runs_model:
         return grader
-    remote: Grader = provided("elsewhere").grader(grader, settings, root, ray)
+    remote: Grader = provided("elsewhere").grader(grader, settings, root, cluster)
     return remote
 
 

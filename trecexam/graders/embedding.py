@@ -17,7 +17,6 @@ import sqlite3
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from contextvars import ContextVar
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -28,13 +27,16 @@ from numpy.typing import NDArray
 from trecexam.config import GraderSection, LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory, Grader, identity_digest
-from trecexam.graders.environment import check_device, environment_on, shared_model
+from trecexam.graders.meter import IS_TIMED
 from trecexam.graders.weights import (
     HOW_TO_GET,
     OFFLINE_MODEL,
+    check_device,
     config_digest,
     embedding_folder,
+    environment_on,
     offline_folder,
+    shared_model,
     weights_digest,
 )
 from trecexam.packages import missing_packages
@@ -59,17 +61,6 @@ MOST_BYTES = 2**29
 PATIENCE = 2.0
 _CHECK = 8
 _DTYPE = "<f4"
-_asleep: ContextVar[bool] = ContextVar("_asleep", default=False)
-
-
-@contextmanager
-def no_kept_vectors() -> Iterator[None]:
-    """Read no kept vectors and add none, where embedding itself is to be timed."""
-    token = _asleep.set(True)
-    try:
-        yield
-    finally:
-        _asleep.reset(token)
 
 
 class KeptVectors:
@@ -86,7 +77,7 @@ class KeptVectors:
 
     def get(self, texts: Iterable[str]) -> dict[str, NDArray[Any]]:
         """Return cached vectors by text."""
-        if _asleep.get() or not self.path.is_file():
+        if IS_TIMED.get() or not self.path.is_file():
             return {}
         vectors: dict[str, NDArray[Any]] = {}
         with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection:
@@ -100,7 +91,7 @@ class KeptVectors:
 
     def add(self, vectors: Mapping[str, NDArray[Any]]) -> None:
         """Keep vectors; where that cannot be done, it is left."""
-        if _asleep.get() or not vectors or not self.path.parent.is_dir():
+        if IS_TIMED.get() or not vectors or not self.path.parent.is_dir():
             return
         rows = []
         for text, vector in vectors.items():

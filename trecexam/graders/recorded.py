@@ -99,12 +99,7 @@ class RecordedGrader(Grader):
     @cached_property
     def known_passages(self) -> Mapping[str, Collection[str]] | None:  # type: ignore[override]
         """Of qrels query_id -> the doc_ids with a grade; None of other recordings, which have items."""
-        if self._format != "qrels":
-            return None
-        doc_ids_by_query: dict[str, set[str]] = {}
-        for doc_id, query_id in self.recording.by_doc:
-            doc_ids_by_query.setdefault(query_id, set()).add(doc_id)
-        return doc_ids_by_query
+        return by_query(self.recording.by_doc) if self._format == "qrels" else None
 
     @cached_property
     def scale(self) -> Scale:  # type: ignore[override]
@@ -149,6 +144,14 @@ class RecordedGrader(Grader):
             asked_for = " and ".join(f"{key} '{value}'" for key, value in wanted.items() if value)
             raise GraderError(f"holds no grades{' of ' + asked_for if asked_for else ''}", path=self.path)
         return Recording(by_doc, by_text, sources.pop())
+
+
+def by_query(doc_ids_and_queries: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """Return the doc_ids by query."""
+    doc_ids: dict[str, set[str]] = {}
+    for doc_id, query_id in doc_ids_and_queries:
+        doc_ids.setdefault(query_id, set()).add(doc_id)
+    return doc_ids
 
 
 def recorded_sources(path: Path) -> tuple[tuple[str, str], ...]:

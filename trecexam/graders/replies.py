@@ -111,6 +111,12 @@ def read_reply(reply: str, *, cut: bool = False) -> ReplyText:
     return ReplyText(_trimmed(answer)[:MOST_READ], cut)
 
 
+def whole_text(reply: str, *, cut: bool = False) -> str | Unread:
+    """Return the text of a reply; or why there is none to read: it ends early, or is empty."""
+    text, ends_early = read_reply(reply, cut=cut)
+    return ENDED_EARLY if ends_early else text if text.strip() else Unread("empty answer")
+
+
 def _behind_thoughts(reply: str) -> str | None:
     """Return what is no thought; None where a thought has no end."""
     if "<|channel|>" in reply:

@@ -18,7 +18,7 @@ from trecexam.bank.model import STATEMENT
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Scale
 from trecexam.graders.embedding import CUT_POINTS, EmbeddingGrader
-from trecexam.graders.recorded import RecordedGrader, Recording
+from trecexam.graders.recorded import RecordedGrader, Recording, by_query
 
 #: Words and punctuation marks of a window of a passage, which ends where a sentence ends.
 WINDOW = 64
@@ -67,10 +67,7 @@ class SupportRecorded(RecordedGrader):
 
     @cached_property
     def known_passages(self) -> Mapping[str, Collection[str]]:  # type: ignore[override]
-        doc_ids_by_query: dict[str, set[str]] = {}
-        for doc_id, name in self.recording.by_doc:
-            doc_ids_by_query.setdefault(name.rpartition("/")[0].rpartition("/")[2], set()).add(doc_id)
-        return doc_ids_by_query
+        return by_query((doc_id, name.split("/")[-2]) for doc_id, name in self.recording.by_doc)
 
     @cached_property
     def recording(self) -> Recording:

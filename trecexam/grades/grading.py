@@ -24,7 +24,6 @@ from trecexam.graders.base import (
     identity_digest,
     identity_json,
 )
-from trecexam.graders.embedding import no_kept_vectors
 from trecexam.graders.meter import MeasuredTime, Meter, Usage, measured
 from trecexam.graders.replies import FIRST, FirstReplies
 from trecexam.graders.writing.base import WritingGrader, naming
@@ -326,7 +325,7 @@ def lost_grades(view: GraderView) -> int:
             return graded if same else 0
         except (ValueError, KeyError, TypeError):
             return 0
-    remembered = recall(folder.last_update_path).get(folder.grader or "", {}).get("stored", {})
+    remembered = recall(folder.last_update_path).get(folder.grader or "", {}).get("n_stored", {})
     return sum(max(0, remembered.get(digest, 0) - n) for digest, n in stored_grades(view).items())
 
 
@@ -358,15 +357,14 @@ def measure_time(view: GraderView, track: GradedTrack | None = None) -> Measured
         is_here = grader.writer.is_here
     else:
         is_builtin = view.is_own and is_standard(view.config.grader.name)
-        is_here = is_builtin and view.config.ray.address is None
+        is_here = is_builtin and view.config.cluster is None
     total = track.counts.missing
     if not is_here or grader.meter is not None or not total:
         return None
 
     def work(passages: Sequence[list[Cell]]) -> None:
-        with no_kept_vectors():
-            for _ in grader.grade(list(itertools.chain.from_iterable(passages))):
-                pass
+        for _ in grader.grade(list(itertools.chain.from_iterable(passages))):
+            pass
 
     groups = itertools.groupby(missing_cells(track), lambda cell: (cell.query_id, cell.text))
     return measured(work, (list(cells) for _, cells in groups), total, len)

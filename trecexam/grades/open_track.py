@@ -17,10 +17,10 @@ from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
 from trecexam.config import TrackConfig, purse_of
 from trecexam.errors import TrackError, TrecexamError
-from trecexam.extension import named
+from trecexam.extension import named, provided
 from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Stamp, sha256_of, stamp
-from trecexam.folder import PACK, PACKED, TrackFolder
+from trecexam.folder import PACK, TrackFolder
 from trecexam.graders import Grader, create, is_standard, reading_fingerprint
 from trecexam.graders.base import identity_digest, identity_json
 from trecexam.graders.meter import Spent, Usage
@@ -160,6 +160,10 @@ class OpenTrack(Mapping[str, "GraderView"]):
                 errors[name] = error
         return LoadedTrack(self.folder, graded_tracks, errors)
 
+    def last_loaded(self) -> Iterator[GradedTrack]:
+        """Yield the graded track that each grader's view loaded last; loads none."""
+        return (view.last[1] for view in self._views.values() if view is not None and view.last is not None)
+
     @property
     def store(self) -> GradeStore:
         """The grades; read-only until `open_to_write`."""
@@ -254,7 +258,7 @@ class GraderView:
         self._prompt_digest = _digest(self.folder.prompt())
         self._run_values: Mapping[str, ValueCache] = defaultdict(ValueCache)
         #: The last loaded track, and what it was loaded from; its sheets, and the state of their grades.
-        self._last: tuple[tuple[object, ...], GradedTrack] | None = None
+        self.last: tuple[tuple[object, ...], GradedTrack] | None = None
         self._sheets: Mapping[str, Sheet] = {}
         self._grades: tuple[int, int] | None = None
 
@@ -275,7 +279,7 @@ class GraderView:
         if self._given is not None:
             return self._given
         if (self.folder.root / PACK).is_file():
-            stored: Grader | None = named(f"{PACKED}:stored_grader")(self.folder, self._make)
+            stored: Grader | None = provided("packs").stored_grader(self.folder, self._make)
             return stored or self._make()
         return self._make()
 
@@ -288,7 +292,7 @@ class GraderView:
             if make is not None:
                 made: Grader = named(make)(config.grader, folder.root)
                 return made
-            return create(config.grader, folder.root, config.ray, trust_code=folder.trust_code)
+            return create(config.grader, folder.root, config.cluster, trust_code=folder.trust_code)
 
     @cached_property
     def config(self) -> TrackConfig:
@@ -389,15 +393,15 @@ class GraderView:
         stamps = self.stamps(hold, bank_files)
         state = stamps, depth, bank_files
         grades = self._grades_state()
-        if self._last is not None and self._last[0] == state and self._grades == grades:
-            return self._last[1]
+        if self.last is not None and self.last[0] == state and self._grades == grades:
+            return self.last[1]
         # Before another one is made, so that no two are in memory.
-        self._last = None
+        self.last = None
         self._sheets, self._grades = self._sheets if self._grades == grades else {}, grades
         track = self._load(stamps, hold, depth or self.config.track.depth, bank_files)
         self._sheets = track.sheets
         if self._grades_state() == grades and self.stamps(hold, bank_files) == stamps:
-            self._last = state, track
+            self.last = state, track
         return track
 
     def check_bank(self) -> None:
@@ -510,8 +514,8 @@ class GraderView:
 
     def followed(self, track: GradedTrack, fresh: GradedTrack) -> GradedTrack:
         """Keep `fresh` in place of `track`."""
-        if self._last is not None:
-            self._last = (self._last[0], fresh) if self._last[1] is track else None
+        if self.last is not None:
+            self.last = (self.last[0], fresh) if self.last[1] is track else None
         self._sheets, self._grades = fresh.sheets, self._grades_state()
         return fresh
 

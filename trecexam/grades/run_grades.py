@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import compress
 
 import numpy as np
 import pyarrow.compute as pc
@@ -13,36 +13,34 @@ from converters.arrow import numbers, strings
 from converters.run import Run
 from trecexam.files.cache import memoized
 from trecexam.grades.cited import NO_TEXT, cited_statements, responses_by_query
+from trecexam.grades.graded_track import GradedTrack
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.ranked import Ranked
-
-if TYPE_CHECKING:
-    from trecexam.grades.graded_track import GradedTrack
-
 
 #: Stands beyond the end of a ranking.
 _NOTHING = -2
 
 
-class RunGrades(NamedTuple):
-    """Cells of a run's pooled passages, or citations.
-
-    Attributes:
-        rated: those that the grader or a person rated.
-        cells: those with a text.
-        without_text: those that no grader can rate.
-    """
-
-    rated: int
-    cells: int
-    without_text: int
-
-
 @memoized
-def grades_of_runs(track: GradedTrack) -> Mapping[str, RunGrades]:
-    """Return by run how many of its cells have a grade."""
-    counts = _of_passages(track) if track.asked.citing is None else _of_citations(track)
-    return {run: RunGrades(*of_run) for run, of_run in zip(track.runs, counts.tolist(), strict=True)}
+def _cells_of_runs(track: GradedTrack) -> NDArray[np.int64]:
+    """Count each run's cells, or citations: rated ones, all with a text, and those without; (runs, 3)."""
+    total = np.zeros((len(track.runs), 3), np.int64)
+    if track.asked.citing is not None:
+        row_of, cited = {run: row for row, run in enumerate(track.runs)}, cited_statements(track)
+        for _, responses in responses_by_query(track, track.runs, track.bank.query_ids):
+            for run, response in responses:
+                codes = np.array([code for each in cited(run, response) for code in each.codes], np.int64)
+                no_text = int((codes == NO_TEXT).sum())
+                total[row_of[run]] += (int((codes >= 0).sum()), len(codes) - no_text, no_text)
+        return total
+    for query_id, sheet in track.sheets.items():
+        shape = len(sheet.doc_ids), len(sheet.items)
+        rated, has_text = sheet.rated.reshape(shape), sheet.gradable.reshape(shape)
+        counts = [cells.sum(axis=1) for cells in (rated, rated | has_text, ~(rated | has_text))]
+        # The last one is for rank -1.
+        by_passage = np.vstack([np.stack(counts, axis=1), np.zeros((1, 3), np.int64)])
+        total += by_passage[track.pool[query_id].ranks].sum(axis=1)
+    return total
 
 
 def runs_without_score(track: GradedTrack) -> frozenset[str]:
@@ -52,11 +50,8 @@ def runs_without_score(track: GradedTrack) -> frozenset[str]:
     """
     if not track.counts.is_graded:
         return frozenset(track.runs)
-    ungraded = [
-        run
-        for run, grades in grades_of_runs(track).items()
-        if not grades.rated and grades.cells + grades.without_text
-    ]
+    rated, cells, without_text = _cells_of_runs(track).T
+    ungraded = list(compress(track.runs, (rated == 0) & (cells + without_text > 0)))
     if not ungraded or track.asked.citing is not None:
         return frozenset(ungraded)
     # Measures may look deeper than the pool: what is graded there is in the pool by another run.
@@ -78,36 +73,8 @@ def partly_graded(track: GradedTrack) -> Mapping[str, tuple[int, int]]:
     """
     if track.grader.known_passages is not None or not track.counts.is_graded:
         return {}
-    return {
-        run: (grades.rated, grades.cells)
-        for run, grades in grades_of_runs(track).items()
-        if grades.rated < grades.cells
-    }
-
-
-def _of_passages(track: GradedTrack) -> NDArray[np.int64]:
-    """Count each run's cells in the pool, shape (runs, 3): see `RunGrades`."""
-    total = np.zeros((len(track.runs), 3), np.int64)
-    for query_id, sheet in track.sheets.items():
-        shape = len(sheet.doc_ids), len(sheet.items)
-        rated, has_text = sheet.rated.reshape(shape), sheet.gradable.reshape(shape)
-        counts = [cells.sum(axis=1) for cells in (rated, rated | has_text, ~(rated | has_text))]
-        # The last one is for rank -1.
-        by_passage = np.vstack([np.stack(counts, axis=1), np.zeros((1, 3), np.int64)])
-        total += by_passage[track.pool[query_id].ranks].sum(axis=1)
-    return total
-
-
-def _of_citations(track: GradedTrack) -> NDArray[np.int64]:
-    """Count each run's citations likewise."""
-    row_of = {run: row for row, run in enumerate(track.runs)}
-    total, cited = np.zeros((len(track.runs), 3), np.int64), cited_statements(track)
-    for _, responses in responses_by_query(track, track.runs, track.bank.query_ids):
-        for run, response in responses:
-            codes = np.array([code for each in cited(run, response) for code in each.codes], np.int64)
-            no_text = int((codes == NO_TEXT).sum())
-            total[row_of[run]] += (int((codes >= 0).sum()), len(codes) - no_text, no_text)
-    return total
+    counts = zip(track.runs, _cells_of_runs(track).tolist(), strict=True)
+    return {run: (rated, cells) for run, (rated, cells, _) in counts if rated < cells}
 
 
 def pooled_ranks(

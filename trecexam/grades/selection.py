@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import TypeVar
 
 from converters.errors import ConversionError
-from trecexam.errors import TrecexamError
-from trecexam.files.track_lock import TrackLock
+from trecexam.errors import TrackError, TrecexamError
+from trecexam.files.track_lock import track_lock
 from trecexam.grades.diagnostics import grades_notes
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
@@ -135,16 +135,25 @@ class Selection:
             raise errors[0]
         return results
 
-    def of_measures(self, measures: Measures | None) -> Selection:
-        """Select the grader that the first measure names (`NAME:MEASURE`), if one does.
+    def of_measures(self, measures: Measures | None, *, official: bool = False) -> Selection:
+        """Select the grader of these measures: the one that the leaderboard has them of.
+
+        Args:
+            official: they are computed on the official judgments, and may be any grader's.
 
         Raises:
-            TrackError: a measure names a grader that the track does not have.
+            TrackError: they are of several graders, or of one that the track does not have.
         """
         names = (names_of(measures) or ()) if self.is_joint else ()
         loaded = self.loaded() if names else None
-        named = next(filter(None, (loaded.whose(name) for name in names)), None) if loaded else None
-        return self if named is None else Selection(self.loaders, named)
+        first = next(filter(None, map(loaded.whose, names)), None) if loaded else None
+        if loaded is None or first is None:
+            return self
+        for name in () if official else names:
+            if loaded.named(name) == (grader := loaded.first.name, name) and grader != first:
+                reason = f"measure '{name}': measures of one grader are expected here: write {first}:{name}"
+                raise TrackError(reason, path=self.folder.config_path)
+        return Selection(self.loaders, first)
 
     def grader_note(self, grader: str) -> Note | None:
         """Return the note that this grader answers; None where it is the only one, or was selected."""
@@ -165,6 +174,6 @@ class Selection:
         """
         return self.with_grader_note(result.with_notes(*grades_notes(graded, human=human)), graded.name)
 
-    def model_lock(self) -> TrackLock:
+    def model_lock(self) -> AbstractContextManager[None]:
         """Return the lock that is held while a model writes what is not a grade."""
-        return TrackLock(self.folder.writing_lock_path, "calling this track's model")
+        return track_lock(self.folder.writing_lock_path, "calling this track's model")

@@ -73,19 +73,17 @@ class Sheet:
         return key if self.cells is None else int(np.searchsorted(self.cells, key))
 
     def keys(self, texts: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a number for each cell, made of its item's and its text's; negative where one of these is.
+        """Return a number for each cell, made of its item's and its text's, in the order of `flat`.
 
         Args:
-            texts, items: a number below 2**31 for each text and item; negative for none.
+            texts, items: a number below 2**31 for each text and item; negative for none, as is the cell's.
         """
-        if self.cells is None:
-            return np.asarray((items << 32)[None, :] | texts[:, None])
-        rows, columns = np.divmod(self.cells, max(len(self.items), 1))
+        rows, columns = self.at(np.arange(self.codes.size))
         return np.asarray((items << 32)[columns] | texts[rows])
 
     def matrix(self) -> NDArray[np.int8]:
         """Return the codes of shape (len(doc_ids), len(items)), NOT_ASKED where there is no cell."""
-        return self.codes if self.cells is None else self.spread(self.codes, NOT_ASKED)
+        return self.spread(self.flat(), NOT_ASKED)
 
     def spread(self, values: NDArray[Any], fill: float) -> NDArray[Any]:
         """Return values in the order of `flat` as an array of shape (rows, columns, ...)."""
@@ -100,9 +98,7 @@ class Sheet:
     def gradable(self) -> NDArray[np.bool_]:
         """Of each cell, in the order of `flat`, whether its passage has a gradable text."""
         has_text = np.array([text is not None for text in self.texts], np.bool_)
-        if self.cells is None:
-            return np.repeat(has_text, len(self.items))
-        return np.asarray(has_text[self.cells // max(len(self.items), 1)], np.bool_)
+        return np.asarray(has_text[self.at(np.arange(self.codes.size))[0]], np.bool_)
 
     @property
     def rated(self) -> NDArray[np.bool_]:

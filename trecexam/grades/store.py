@@ -7,29 +7,56 @@ transaction; `kill -9` loses at most the batch in flight.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trecexam.grades.store_connection import StoreConnection
+from trecexam.errors import StoreError
+from trecexam.files.stamps import Stamp, stamp
 
-
-class GradeRow(NamedTuple):
-    """One stored grade. `rating` is 0..5 when `status` is "ok", else None; `cut_at` as in `Answer`."""
-
-    item_id: int
-    passage_id: int
-    rating: int | None
-    status: str
-    answer: str
-    probabilities: tuple[float, ...] | None = None
-    cut_at: int | None = None
-
-
+#: Of the tables below. Stores of any other version are refused.
+VERSION = 4
+_SCHEMA = """
+    CREATE TABLE grader  (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, identity TEXT NOT NULL);
+    CREATE TABLE item    (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE);
+    CREATE TABLE passage (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE);
+    CREATE TABLE environment (id INTEGER PRIMARY KEY, details TEXT NOT NULL UNIQUE);
+    CREATE TABLE grade (
+        grader_id  INTEGER NOT NULL REFERENCES grader(id),
+        item_id    INTEGER NOT NULL REFERENCES item(id),
+        passage_id INTEGER NOT NULL REFERENCES passage(id),
+        rating     INTEGER CHECK (rating BETWEEN 0 AND 5),
+        status     TEXT NOT NULL CHECK (status IN ('ok', 'unparsed', 'refused', 'error')),
+        answer     TEXT NOT NULL,
+        probabilities TEXT,
+        environment_id INTEGER REFERENCES environment(id),
+        cut_at INTEGER,
+        PRIMARY KEY (grader_id, item_id, passage_id),
+        CHECK ((rating IS NOT NULL) = (status = 'ok'))
+    ) WITHOUT ROWID;
+    CREATE TABLE paid (
+        grader_id  INTEGER NOT NULL REFERENCES grader(id),
+        purse      TEXT NOT NULL,
+        requests   INTEGER NOT NULL,
+        tokens_in  INTEGER NOT NULL,
+        tokens_out INTEGER NOT NULL,
+        PRIMARY KEY (grader_id, purse)
+    );
+"""
+#: What to do about a damaged store.
+REMEDY = "the store may be damaged; restore a copy, or move it away and grade anew (`trecexam watch --once`)"
+#: What Python raises of values that are not what was stored.
+_NOT_AS_STORED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
+#: Stands for the stamp of a file that is not there.
+_NO_FILE = Stamp(0, 0, 0, 0)
 #: From so many rows on, a table is read from end to end in place of row after row.
 _MANY = 2000
 #: And only where this share of it is wanted: a store has the passages of years.
@@ -45,6 +72,20 @@ _CODES, _STATUSES = (-4, -3, -2, 0, 1, 2, 3, 4, 5), ("ok", "unparsed", "refused"
 _NUMBERS = [("item", np.int64), ("passage", np.int64), ("code", np.int8)]
 _ANSWERS = [*_NUMBERS, ("cut_at", np.int64), ("answer", np.object_)]
 _ITEMS = 4096
+#: Columns of a `GradeRow`.
+_WHOLE = "item_id, passage_id, rating, status, answer, probabilities, cut_at"
+
+
+class GradeRow(NamedTuple):
+    """One stored grade. `rating` is 0..5 when `status` is "ok", else None; `cut_at` as in `Answer`."""
+
+    item_id: int
+    passage_id: int
+    rating: int | None
+    status: str
+    answer: str
+    probabilities: tuple[float, ...] | None = None
+    cut_at: int | None = None
 
 
 class GradeColumns(NamedTuple):
@@ -94,9 +135,6 @@ class GradeColumns(NamedTuple):
         return np.where(self.keys[at] == keys, at, -1)
 
 
-_WHOLE = "item_id, passage_id, rating, status, answer, probabilities, cut_at"
-
-
 def _grade_row(row: tuple[int, int, int | None, str, str, str | None, int | None]) -> GradeRow:
     item, passage, rating, status, answer, stored, cut_at = row
     probabilities = None if stored is None else tuple(map(float, json.loads(stored)))
@@ -115,7 +153,7 @@ def _details(stored: str) -> Mapping[str, str]:
     return details
 
 
-class GradeStore(StoreConnection):
+class GradeStore:
     """The grades of one track. One process writes at a time; any number may read meanwhile.
 
     The ids it hands out (grader, item, passage) are row numbers of this file and of nothing else.
@@ -125,6 +163,156 @@ class GradeStore(StoreConnection):
     Raises (all methods):
         StoreError: the file is no store, is newer than this program, cannot be written, or the disk is full.
     """
+
+    def __init__(self, path: Path, *, write: bool = True, patience: float = 60) -> None:
+        """Open the store; make it when it is opened for writing.
+
+        Args:
+            write: False never writes to disk: also a store in a folder that may only be read can be read.
+            patience: seconds to wait for another process that has the file for itself.
+        """
+        self.path = path
+        self.write = write
+        self._patience = patience
+        self._is_whole = False
+        with self._errors():
+            # SQLite waits for ever for who writes into a pipe.
+            if path.exists() and not path.is_file():
+                raise StoreError(
+                    "is a folder, a pipe or a device, not a file: move it away and put the store back",
+                    path=path,
+                )
+            self._db = self._connect()
+        self._inode = (stamp(path) or _NO_FILE).inode
+
+    def _connect(self) -> sqlite3.Connection:
+        uri = f"file:{quote(str(self.path.absolute()))}"
+        if self.write:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            return self._open(uri)
+        try:
+            return self._open(f"{uri}?mode=ro")
+        except sqlite3.OperationalError:
+            # Beside a WAL, SQLite wants to make a file even to read, unless told that nobody writes.
+            return self._open(f"{uri}?immutable=1" if self.path.exists() else ":memory:")
+
+    def _open(self, target: str) -> sqlite3.Connection:
+        db = sqlite3.connect(
+            target, uri=True, isolation_level=None, timeout=self._patience, check_same_thread=False
+        )
+        try:
+            if self.write:
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA synchronous = NORMAL")
+            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+            if version not in (0, VERSION):
+                raise StoreError(
+                    f"made by another trecexam (store version {version}, known here: {VERSION}); use "
+                    "that, or move the store away and grade anew",
+                    path=self.path,
+                )
+            if version == 0 and "?" in target:
+                # It was killed before its tables were made: a store without grades.
+                db.close()
+                return self._open(":memory:")
+            if version == 0:
+                # executescript commits what came before, so the transaction is part of the script.
+                db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def is_empty(self) -> bool:
+        """Return True if no grade was ever stored: forgotten ones leave their grader."""
+        with self._errors():
+            return self._db.execute("SELECT 1 FROM grader LIMIT 1").fetchone() is None
+
+    def is_replaced(self) -> bool:
+        """Return True if the opened file is gone, or another one in its place: what is stored is lost."""
+        return (stamp(self.path) or _NO_FILE).inode != self._inode
+
+    def at_rest(self, *, settle: bool = False) -> Stamp | None:
+        """Return the file's stamp, or None while the last grades are in its WAL.
+
+        Args:
+            settle: move them into the file first, where nobody reads it right now.
+        """
+        wal = self.path.with_name(f"{self.path.name}-wal")
+        if settle and self.write and (stamp(wal) or _NO_FILE).size:
+            with self._errors():
+                self._db.execute("PRAGMA busy_timeout = 0")
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                self._db.execute(f"PRAGMA busy_timeout = {round(1000 * self._patience)}")
+        return None if (stamp(wal) or _NO_FILE).size else stamp(self.path)
+
+    def check(self) -> None:
+        """Have SQLite look for damage, once: 0.9 seconds where a million grades are stored.
+
+        A value that became another one that might be right is not seen.
+        """
+        if self._is_whole:
+            return
+        with self._reading():
+            (found,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != "ok":
+            raise self._damaged(str(found))
+        self._is_whole = True
+
+    def _damaged(self, what: str) -> StoreError:
+        return StoreError(f"{what}: {REMEDY}", path=self.path)
+
+    def changes(self) -> int:
+        """Return another number whenever another connection changed the file since the last call."""
+        with self._errors():
+            return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                # A full disk may have rolled back already.
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            hint = {
+                "database or disk is full": "free some space and start again: nothing stored is lost",
+                "file is not a database": "this is not a grade store; move it away and grade anew",
+                "attempt to write a readonly database": "make the folder writable",
+                "unable to open database file": "make the folder writable",
+                "database is locked": "another process holds it; wait or stop that one",
+            }.get(str(error), REMEDY)
+            raise StoreError(f"{error}: {hint}", path=self.path) from error
+        except OSError as error:
+            raise StoreError(f"{error.strerror}: make the folder writable", path=self.path) from error
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """As `_errors`, where what is stored is taken apart: what cannot be is damage."""
+        try:
+            with self._errors():
+                yield
+        except _NOT_AS_STORED as error:
+            raise self._damaged(f"what is stored cannot be read ({type(error).__name__})") from error
 
     def grader_id(self, digest: bytes) -> int | None:
         """Return the row of a grader identity, or None where it never graded."""

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from converters.arrow import numbers
@@ -37,6 +36,8 @@ from trecexam.scores.ratings import MAX_RATING
 
 Codes = NDArray[np.int8]
 
+#: Of the file of kept codes.
+_VERSION = 2
 #: Grades of the queries with so many cells are read at a time.
 _CELLS = 65_536
 
@@ -59,9 +60,9 @@ class KeptCodes:
         Args:
             store: see `GradeStore.at_rest`.
         """
-        if store is None or (content := read_kept(self.path)) is None:
+        if store is None or (content := read_kept(self.path, _VERSION)) is None:
             return {}
-        kept: Mapping[str, Codes] = np.load(io.BytesIO(content))
+        kept = dict(np.load(io.BytesIO(content)))
         return kept if self._source(store) in kept else {}
 
     def write(self, store: Stamp | None, codes: Mapping[str, Codes]) -> None:
@@ -72,7 +73,7 @@ class KeptCodes:
         content = io.BytesIO()
         np.savez(content, **arrays)
         with contextlib.suppress(TrecexamError):
-            write_kept(self.path, content.getvalue())
+            write_kept(self.path, content.getvalue(), _VERSION)
 
     def _source(self, store: Stamp) -> str:
         return hashlib.sha256(json.dumps([self.reader, store]).encode()).hexdigest()
@@ -184,9 +185,7 @@ class StoredGrades:
         rows = dict[str | None, int | None](zip(texts, passage_ids, strict=True))
         items = iter(self.store.ids("item", [asked_digest(item) for sheet in sheets for item in sheet.items]))
         return [
-            sheet.keys(
-                _numbers(map(rows.get, sheet.texts)), _numbers(islice(items, len(sheet.items)))
-            ).reshape(-1)
+            sheet.keys(_numbers(map(rows.get, sheet.texts)), _numbers(islice(items, len(sheet.items))))
             for sheet in sheets
         ]
 
@@ -219,12 +218,6 @@ class StoredGrades:
         """Whether its grades have probabilities, stored or read from answers, when that was first asked."""
         reads = self._grader.probabilities is not None and self.grader_id is not None
         return reads or self.store.has_probabilities(self.grader_id)
-
-    def reading(self, item: Item, grade: GradeRow) -> tuple[int | None, str]:
-        """Return (rating, status) of a stored answer."""
-        if self._read is None or grade.status not in {"ok", "unparsed"}:
-            return grade.rating, grade.status
-        return self._read(item, grade.answer, grade.cut_at is not None)
 
     def unparsed_answer(self, sheets: Mapping[str, Sheet]) -> Answer | None:
         """Return the first stored answer that cannot be read; None where there is none."""
@@ -277,8 +270,9 @@ class StoredGrades:
         stored = self._stored(keys, answers=True)
         at = stored.places(keys[0])
         found = np.full((at.size, *each), np.nan)
-        if (at >= 0).any():
-            found[at >= 0] = read(stored.answers.take(pa.array(at[at >= 0])).to_pylist())
+        if len(stored.codes):
+            values = read(stored.answers.dictionary.to_pylist())
+            found[at >= 0] = values[numbers(stored.answers.indices)[at[at >= 0]]]
         return sheet.spread(found, np.nan)
 
     def _graded(
@@ -289,10 +283,6 @@ class StoredGrades:
         Args:
             cells: only these, by their indices in `Sheet.flat`.
         """
-        if cells is None:
-            cells = np.arange(sheet.codes.size)
-        if not len(cells):
-            return
         cells = np.arange(sheet.codes.size) if cells is None else cells
         if not len(cells):
             return
@@ -328,9 +318,11 @@ class StoredGrades:
             item_digests = [item_digest(item).hex() for item in sheet.items]
             for row, column, grade in self._graded(sheet):
                 doc_id, item = sheet.doc_ids[row], sheet.items[column]
-                rating, status = self.reading(item, grade)
+                rating, status = grade.rating, grade.status
+                if self._read is not None and status in {"ok", "unparsed"}:
+                    rating, status = self._read(item, grade.answer, grade.cut_at is not None)
                 person = human.get((query_id, doc_id, item.item_id))
-                yield {
+                grade_row = {
                     "query_id": query_id,
                     "doc_id": doc_id,
                     "item_id": item.item_id,
@@ -342,13 +334,12 @@ class StoredGrades:
                     "prompt": prompt or self._prompt(item.kind),
                     "passage_sha256": digests[row],
                     "item_sha256": item_digests[column],
-                    **({} if grade.cut_at is None else {"cut_at": grade.cut_at}),
-                    **(
-                        {}
-                        if person is None
-                        else {"human_rating": person.rating, "who": person.who, "why": person.why}
-                    ),
                 }
+                if grade.cut_at is not None:
+                    grade_row["cut_at"] = grade.cut_at
+                if person is not None:
+                    grade_row |= {"human_rating": person.rating, "who": person.who, "why": person.why}
+                yield grade_row
 
     def model_and_prompt(self, items: Iterable[Item] = ()) -> tuple[str, str]:
         """Return the names of the model, and of the prompts that ask about these items; "" without one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -53,15 +53,15 @@ class TakenRuns:
         notes: warnings about accepted files, one per line.
     """
 
-    runs: Mapping[str, Run]
-    run_files: Mapping[str, Path]
-    run_contents: Mapping[str, RunContent]
     own_texts: Mapping[str, str]
     documents: Mapping[str, str]
-    answers: Mapping[str, tuple[Answered, ...]]
-    generated: frozenset[str]
-    responses: Mapping[str, tuple[Response, ...]]
     notes: tuple[str, ...]
+    runs: dict[str, Run] = field(default_factory=dict)
+    run_files: dict[str, Path] = field(default_factory=dict)
+    run_contents: dict[str, RunContent] = field(default_factory=dict)
+    answers: dict[str, tuple[Answered, ...]] = field(default_factory=dict)
+    generated: set[str] = field(default_factory=set)
+    responses: dict[str, tuple[Response, ...]] = field(default_factory=dict)
 
 
 class DroppedRuns:
@@ -122,21 +122,23 @@ class DroppedRuns:
         # Of several graders each may take other runs, and a run has one name: that among all there are.
         named = accepted if self.folder.grader is None else readable
         names = name_runs({path: dropped.run.name for path, dropped in named.items()}, self.folder.runs)
-        of = {names[path]: (path, accepted[path]) for path in sorted(accepted, key=names.__getitem__)}
-        return TakenRuns(
-            runs={name: dropped.run.renamed(name) for name, (_, dropped) in of.items()},
-            run_files={name: path for name, (path, _) in of.items()},
-            run_contents={
-                name: RunContent(path, self.stamp_of(path), texts if dropped.by_prompt else "")
-                for name, (path, dropped) in of.items()
-            },
+        taken = TakenRuns(
             own_texts={doc_id: text for each in accepted.values() for doc_id, text in each.texts.items()},
             documents=documents,
-            answers={name: dropped.answers for name, (_, dropped) in of.items() if dropped.answers},
-            generated=frozenset(name for name, (_, dropped) in of.items() if dropped.generated),
-            responses={name: dropped.responses for name, (_, dropped) in of.items() if dropped.responses},
             notes=(*incomplete, *other_texts, *self._left_out(accepted, bank), *self._twice(accepted)),
         )
+        for path in sorted(accepted, key=names.__getitem__):
+            name, dropped = names[path], accepted[path]
+            taken.runs[name], taken.run_files[name] = dropped.run.renamed(name), path
+            known_by = texts if dropped.by_prompt else ""
+            taken.run_contents[name] = RunContent(path, self.stamp_of(path), known_by)
+            if dropped.answers:
+                taken.answers[name] = dropped.answers
+            if dropped.responses:
+                taken.responses[name] = dropped.responses
+            if dropped.generated:
+                taken.generated.add(name)
+        return taken
 
     def stamp_of(self, path: Path) -> Stamp | None:
         """Return the stamp of a file when it was read; None where it was not."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -14,7 +14,7 @@ from converters.lines import open_input
 from trecexam.errors import LockedError, TrackError, TrecexamError, quoted
 from trecexam.extension import provided
 from trecexam.files.cache import FileCache
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing.asking import Job, SpentByGraders
@@ -140,8 +140,8 @@ def _job(folder: TrackFolder, **options: bool) -> Job[Any]:
     return job
 
 
-def _lock(folder: TrackFolder) -> TrackLock:
-    return TrackLock(folder.writing_lock_path, "calling this track's model")
+def _lock(folder: TrackFolder) -> AbstractContextManager[None]:
+    return track_lock(folder.writing_lock_path, "calling this track's model")
 
 
 def read_target(folder: TrackFolder, target: Path) -> bytes:

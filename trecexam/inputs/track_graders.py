@@ -210,7 +210,7 @@ def _kind(folder: TrackFolder, name: str) -> Kind:
 
 def _prompt_named(name: str) -> Prompt | None:
     """Return the published prompt of this name, in upper or lower case."""
-    from trecexam.graders.prompts.published import published
+    from trecexam.graders.prompts import published
 
     return {prompt_name.lower(): prompt for prompt_name, prompt in published().items()}.get(name.lower())
 

@@ -9,8 +9,8 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from converters.errors import StoppedError
@@ -34,13 +34,48 @@ from trecexam.grades.open_track import GraderView
 from trecexam.grades.rejected import left_out, not_computable, rejected_rows
 from trecexam.grades.sheets import Counts
 from trecexam.inputs.measures import order_cautions, without_vital
-from trecexam.outputs.features import features
+from trecexam.outputs.history import MovedRun
 from trecexam.outputs.outputs import Outputs
-from trecexam.outputs.updates import Update
 from trecexam.version import __version__
 
 #: Outputs along the way take one part of the time, grading so many.
 _LESS_OFTEN = 19
+
+
+@dataclass(frozen=True)
+class Update:
+    """Result of an update.
+
+    Attributes:
+        changed: False where nothing was new and nothing was done.
+        graded: cells graded now.
+        runs: runs on the leaderboard.
+        counts: the pool's cells by what became of them.
+        rejected: inputs that were rejected.
+        complete: False where it ended before all cells were asked for.
+        why: what ended it; "" where it was stopped.
+        cautions: what one must know to read the leaderboard, one per line.
+        cut: texts whose end was cut, as they were too long for the model; as far as the grader counts them.
+        written: output files that changed.
+        notes: warnings about accepted inputs, one per line; () where nothing was new.
+        moved: runs whose rank or mean changed, as the update added them to out/history.tsv; of a track with
+            several graders, `graders` has them.
+        graders: of a track that has several, what each one's update did; the others sum these up.
+    """
+
+    changed: bool
+    graded: int
+    runs: int
+    counts: Counts
+    rejected: tuple[Rejected, ...]
+    complete: bool
+    written: tuple[Path, ...]
+    moved: tuple[MovedRun, ...] = ()
+    why: str = ""
+    cut: int = 0
+    cautions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    graders: Mapping[str, Update] = field(default_factory=dict)
 
 
 def update_grader(
@@ -56,15 +91,10 @@ def update_grader(
     """Bring a grader's grades and outputs up to date with the folder. Nothing new: nothing is done.
 
     Args:
-        progress: called after each graded batch.
-        stop: asked while inputs are read, and after each batch. True while they are read, nothing is done.
-            True while cells are graded, it ends the grading, and what was graded is written. True for the
-            first time while outputs are written, it ends that after the one in hand: the next update writes
-            the others.
+        progress, doing, regrade: as in `Track.update`.
+        stop: asked while inputs are read, after each batch, and before each output. True ends what is done:
+            nothing of the reading stays, what was graded is written, the next update writes other outputs.
         hold: run files that are being written now.
-        doing: called with what is done next, in words that follow "finishing".
-        regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
-            gone or an older one.
         written: called whenever outputs were written, along the way too.
 
     Returns:
@@ -104,26 +134,18 @@ def update_grader(
     track, outcome = grade(loader, track, along, stop)
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
-    # Imports numpy's BLAS, whose threads take more time to wait for one another than to multiply.
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="blas"), _not_collected():
-        # Where grading was stopped, what it brought is written.
-        halt = stop if stop is not None and not stop() else lambda: False
-        used = usage(loader)
-        all_written = outputs.write(track, rejected, used, halt, doing, complete=outcome.complete)
+    # Where grading was stopped, what it brought is written.
+    halt = stop if stop is not None and not stop() else lambda: False
+    # Collecting garbage takes 0.3 s of the outputs of 1.8 million grades.
+    gc.freeze()
+    try:
+        all_written = outputs.write(track, rejected, usage(loader), halt, doing, complete=outcome.complete)
         written(track)
+    finally:
+        gc.unfreeze()
     complete = outcome.complete and all_written
     doing("what is kept for the next update")
     loader.keep_codes(track)
-    notes: list[str] = []
-    for feature in features() if complete else ():
-        if feature.updated is not None and feature.applies(track):
-            changed, said = feature.updated(track)
-            notes += said
-            if changed:
-                outputs.finish(track, rejected, used, complete=True)
-                outputs.changed += changed
 
     def remembered() -> None:
         if complete:
@@ -132,7 +154,7 @@ def update_grader(
                 runs=len(track.runs),
                 counts=asdict(track.counts),
                 rejected=rejected,
-                stored=stored_grades(loader),
+                n_stored=stored_grades(loader),
                 environments=loader.store.n_environments(),
             )
         with contextlib.suppress(OSError, AttributeError):
@@ -159,7 +181,7 @@ def update_grader(
             *left_out_runs(track),
             *order_cautions(track.runs),
             *track.notes,
-            *notes,
+            *outputs.notes,
         ),
     )
     return update, remembered
@@ -172,12 +194,7 @@ def _along_the_way(
     progress: Callable[[Progress], None] | None,
     written: Callable[[GradedTrack], None],
 ) -> Callable[[Progress], None]:
-    """Return what tells progress and, where the most useful cells come first, writes outputs now and then.
-
-    Args:
-        track: before any of the cells was graded.
-        progress: called after each batch.
-    """
+    """Return what tells progress and, where the most useful cells come first, writes outputs now and then."""
     every = track.config.cells.outputs_every
     due = time.monotonic() + every if is_useful(track) else math.inf
 
@@ -189,29 +206,12 @@ def _along_the_way(
         if begun < due or step.graded >= step.cells:
             return
         now = loader.refreshed(track)
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(1, user_api="blas"):
-            outputs.write(now, rejected_rows(now), usage(loader), complete=False)
-            written(now)
+        outputs.write(now, rejected_rows(now), usage(loader), complete=False)
+        written(now)
         end = time.monotonic()
         due = end + max(every, _LESS_OFTEN * (end - begun))
 
     return tell
-
-
-@contextlib.contextmanager
-def _not_collected() -> Iterator[None]:
-    """Freeze the garbage collector, which takes 0.3 s of the outputs of 1.8 million grades."""
-    if gc.get_freeze_count():
-        # Others froze what is theirs, and thawing would be of all.
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 def warm_up(loader: GraderView, stop: Callable[[], bool] | None = None, hold: Collection[Path] = ()) -> None:
@@ -240,7 +240,7 @@ def _fingerprint(loader: GraderView, hold: Collection[Path]) -> str:
     """Return a digest that is equal for two updates exactly if the second has nothing to do."""
     state = [
         __version__,
-        loader.config.model_dump(mode="json", exclude={"generator", "exam"}),
+        loader.config.values(work=True),
         # A file that is being written changes at every look; what counts of it does not.
         fingerprint(loader.stamps(hold)),
         identity_json(loader.grader.identity),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,23 +49,16 @@ class MovedRun(NamedTuple):
 
 
 def log_moved_runs(path: Path, board: Leaderboard) -> tuple[MovedRun, ...]:
-    """Add the runs that moved since the last row of each to a history, and return them.
+    """Add the runs whose rank or mean differs from their last row to a history, and return them.
 
     Raises:
         TrecexamError: the history cannot be written.
     """
     text, last = _read(path)
-    moved = moved_runs(last, board, datetime.now(UTC).isoformat(timespec="seconds"))
-    if moved:
-        lines = to_tsv(Table(COLUMNS, moved)).partition("\n")[2]
-        atomic.replace(path, f"{text.rstrip() or _HEADER}\n{lines}".encode(), into_special=False)
-    return moved
-
-
-def moved_runs(last: Mapping[str, MovedRun], board: Leaderboard, time: str) -> tuple[MovedRun, ...]:
-    """Return the runs whose rank or mean differs from their last row: those of the board, then those gone."""
+    time = datetime.now(UTC).isoformat(timespec="seconds")
     measure, now = _standings(board)
     moved = []
+    # The runs of the board, then those that are gone.
     for run in dict.fromkeys((*now, *last)):
         row = last.get(run)
         of = measure if run in now or row is None else row.measure
@@ -74,6 +66,9 @@ def moved_runs(last: Mapping[str, MovedRun], board: Leaderboard, time: str) -> t
         after = now.get(run, (None, None))
         if before != after:
             moved.append(MovedRun(time, run, of, before[0], after[0], before[1], after[1]))
+    if moved:
+        lines = to_tsv(Table(COLUMNS, tuple(moved))).partition("\n")[2]
+        atomic.replace(path, f"{text.rstrip() or _HEADER}\n{lines}".encode(), into_special=False)
     return tuple(moved)
 
 

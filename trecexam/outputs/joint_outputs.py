@@ -1,27 +1,33 @@
-"""Files in out/ of all graders of a track that has several: leaderboard, report, rejected, the manifest."""
+"""Files in out/ of all graders of a track that has several, and files that an earlier update left there.
+
+A grader that waits for a bank or a model has no files: they can be made again from stored grades, so no data
+is lost. One that failed (a damaged bank, a wrong setting) keeps its files, as the one grader of a track does;
+the update, the report and the manifest say that they are of an earlier update.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from converters.errors import ConversionError
-from trecexam.errors import TrecexamError
+from trecexam.errors import LackingError, TrecexamError
 from trecexam.features.leaderboard.joint import track_leaderboard
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object
+from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.rejected import all_rejected
 from trecexam.inputs.track_graders import usable_folders
-from trecexam.outputs.earlier_files import remove_waiting, stale_files
-from trecexam.outputs.outputs import REJECTED, Outputs, rejected_table
+from trecexam.outputs.grader_update import Update
+from trecexam.outputs.history import HISTORY
+from trecexam.outputs.outputs import REJECTED, Outputs, below_out, rejected_table, remove_outputs
 from trecexam.outputs.report import PAGE, joint_report
-from trecexam.outputs.updates import Update
 from trecexam.results.table import to_tsv
 from trecexam.scores.leaderboard import Leaderboard
 
@@ -46,15 +52,14 @@ class JointOutputs:
         self._loaders, self._hold, self._errors = loaders, hold, errors
         self._outputs = Outputs(loaders.folder)
         self._tracks: dict[str, GradedTrack] = {}
-        self._made: tuple[LoadedTrack, Leaderboard] | None = None
 
     def write_leaderboard(self, name: str, track: GradedTrack) -> None:
         """Write the leaderboard, and the manifest, after a grader's outputs were written."""
         self._tracks[name] = track
-        loaded, board = self._leaderboard()
+        loaded = self._load()
         self._tracks.update(loaded.graded_tracks)
-        self._put_leaderboard(board)
-        self._put_manifest(loaded, stale_files(loaded.folder, loaded.unable))
+        self._put_leaderboard(track_leaderboard(loaded))
+        self._put_manifest(loaded)
 
     def write(self, update: Update, doing: Callable[[str], None], *, stopped: bool) -> Update:
         """Write all of them after the graders' updates, the manifest last; return the update with them.
@@ -71,38 +76,35 @@ class JointOutputs:
             return update
         doing("what is of all graders")
         outputs.clear()
-        track, board = self._leaderboard()
-        removed = remove_waiting(folder, track.unable)
-        stale = stale_files(folder, track.unable)
-        rejected = all_rejected(track, {name: each.rejected for name, each in update.graders.items()})
-        table = rejected_table(rejected)
+        track = self._load()
+        board = track_leaderboard(track)
+        removed = _remove_waiting(folder, track.unable)
+        by_grader = {name: of.rejected for name, of in update.graders.items()}
+        table = rejected_table(all_rejected(track, by_grader))
         self._put_leaderboard(board)
         outputs.put(REJECTED, to_tsv(table).encode())
         if not folder.whole.report.write:
             files.remove(folder.shared_out / PAGE)
         elif not stopped:
-            outputs.put(PAGE, joint_report(track, board, table, stale))
-        self._put_manifest(track, stale)
+            outputs.put(PAGE, joint_report(track, board, table, stale_files(folder, track.unable)))
+        self._put_manifest(track)
         if not stopped:
             outputs.remember(seen)
         written = dict.fromkeys((*update.written, *outputs.changed))
         return replace(update, written=tuple(written), notes=(*update.notes, *removed))
 
-    def _leaderboard(self) -> tuple[LoadedTrack, Leaderboard]:
-        """Return the track as it is now, and the leaderboard of all graders, made once for the same track."""
-        track = self._loaders.load(self._hold, updated=self._tracks, unable=self._errors)
-        state = track.graded_tracks, track.unable
-        if self._made is None or (self._made[0].graded_tracks, self._made[0].unable) != state:
-            self._made = track, track_leaderboard(track)
-        return self._made
+    def _load(self) -> LoadedTrack:
+        """Load the track as it is now; tracks of graders that were updated stay."""
+        return self._loaders.load(self._hold, updated=self._tracks, unable=self._errors)
 
     def _put_leaderboard(self, board: Leaderboard) -> None:
         self._outputs.put("leaderboard.tsv", board)
         self._outputs.put("leaderboard.json", board)
 
-    def _put_manifest(self, track: LoadedTrack, stale: Mapping[str, str]) -> None:
+    def _put_manifest(self, track: LoadedTrack) -> None:
         """Write the manifest, of what is in out/ now: each grader's own is what it wrote last."""
         out, names = track.folder.shared_out, tuple(self._loaders)
+        stale = stale_files(track.folder, track.unable)
         folders = usable_folders(track.folder)
         manifests: dict[str, dict[str, Any]] = {name: {} for name in names}
         manifests |= {name: read_object(folder.manifest_path) for name, folder in folders.items()}
@@ -137,3 +139,62 @@ class JointOutputs:
         }
         # A grader with wrong settings keeps its files.
         self._outputs.put_manifest(manifest, remove=len(folders) == len(names))
+
+
+def _remove_waiting(folder: TrackFolder, unable: Mapping[str, Exception]) -> list[str]:
+    """Remove outputs of graders that wait for a bank or a model; return a line for each that had some.
+
+    Args:
+        unable: name -> why a grader cannot go on.
+    """
+    removed = []
+    for name, grader_folder in usable_folders(folder).items():
+        if isinstance(unable.get(name), LackingError) and grader_folder.manifest_path.exists():
+            outputs = below_out(read_object(grader_folder.manifest_path).get("outputs"))
+            paths = (*map(grader_folder.output, outputs), grader_folder.manifest_path)
+            remove_outputs(folder.shared_out, paths)
+            removed.append(
+                f"{name}: removed its files of an earlier update from {_shown(grader_folder)}; when it can "
+                "go on they are made again, from the stored grades"
+            )
+    return removed
+
+
+def stale_files(folder: TrackFolder, unable: Mapping[str, Exception]) -> dict[str, str]:
+    """Return name -> that a grader failed and has files of an earlier update.
+
+    Args:
+        unable: name -> why a grader cannot go on.
+    """
+    return {
+        name: f"its files in {_shown(grader_folder)} are of an earlier update"
+        for name, grader_folder in usable_folders(folder).items()
+        if name in unable
+        and not isinstance(unable[name], LackingError)
+        and grader_folder.manifest_path.exists()
+    }
+
+
+def move_histories(folder: TrackFolder, names: Sequence[str]) -> None:
+    """Move the history of the former first grader into its folder, and that of the first grader out of its.
+
+    A history cannot be made again. The next update, which begins with this, does the steps that are not done.
+
+    Args:
+        names: of the graders that the track has.
+    """
+    out = folder.shared_out
+    before = next(below_out(read_object(out / "manifest.json").get("graders")), names[0])
+    if before != names[0]:
+        for source, target in (
+            (out / HISTORY, out / before / HISTORY),
+            (out / names[0] / HISTORY, out / HISTORY),
+        ):
+            if source.exists() and not target.exists():
+                files.make_folder(target.parent)
+                source.rename(target)
+
+
+def _shown(folder: TrackFolder) -> str:
+    """Return where the files of a grader are."""
+    return f"out/{folder.place}/" if folder.place else "out/"

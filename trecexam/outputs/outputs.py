@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path, PurePath
 from typing import Any
 
 from converters.installed import version
+from trecexam.extension import extensions, named
+from trecexam.feature import Feature
+from trecexam.features.agreement.agreement import AGREEMENT
+from trecexam.features.correlation.outputs import CORRELATION
+from trecexam.features.exporting.outputs import EXPORTING
+from trecexam.features.holes.holes import HOLES
+from trecexam.features.leaderboard.outputs import LEADERBOARD
+from trecexam.features.override.outputs import OVERRIDE
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.folder import OF_ALL, TrackFolder
 from trecexam.grades.evaluation import own_leaderboard
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.outputs.earlier_files import remove_gone
-from trecexam.outputs.features import features
 from trecexam.outputs.history import HISTORY, MovedRun, log_moved_runs
 from trecexam.outputs.report import PAGE, report
 from trecexam.results.plots.canvas import FOLDER as PLOTS
@@ -27,6 +34,21 @@ from trecexam.version import versions
 
 REJECTED = "rejected.tsv"
 MANIFEST = "manifest.json"
+#: The core's features, in the order of the manifest and of the sections of the report.
+_SCORES: tuple[Feature, ...] = (EXPORTING, LEADERBOARD, CORRELATION, AGREEMENT)
+_PEOPLE: tuple[Feature, ...] = (OVERRIDE, HOLES)
+
+
+@cache
+def features() -> tuple[Feature, ...]:
+    """Return the core's features, and the extensions' before people's ratings or at the end.
+
+    Raises:
+        TrecexamError: an extension cannot be loaded.
+    """
+    added: list[Feature] = [named(at) for extension in extensions() for at in extension.features]
+    early = (feature for feature in added if feature.early)
+    return (*_SCORES, *early, *_PEOPLE, *(feature for feature in added if not feature.early))
 
 
 class Outputs:
@@ -35,18 +57,19 @@ class Outputs:
     Attributes:
         changed: the files that changed.
         moved: the runs that moved.
+        notes: what features say of what they did at the update.
         hashes: name in out/ -> sha256 (hex) of the files that there are.
     """
 
     def __init__(self, folder: TrackFolder) -> None:
         self.folder = folder
-        self._is_joint = folder.grader is None and len(folder.whole.graders) > 1
         self.clear()
 
     def clear(self) -> None:
         """Begin a new write."""
         self.changed: list[Path] = []
         self.moved: tuple[MovedRun, ...] = ()
+        self.notes: list[str] = []
         self.hashes: dict[str, str] = {}
 
     def write(
@@ -74,23 +97,32 @@ class Outputs:
         self.clear()
         for folder in self._folders():
             files.sweep(folder)
-        doing(f"out/{HISTORY}")
-        # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
-        if complete:
-            self.moved = log_moved_runs(self.folder.out / HISTORY, own_leaderboard(track))
-        for feature in sorted(features(), key=lambda each: "leaderboard.tsv" not in each.files):
-            for name, (_, make) in feature.files.items() if feature.applies(track) else ():
-                if name not in OF_ALL and stop():
-                    return False
-                doing(f"out/{name}")
-                self.put(name, make(track))
-        if stop():
-            return False
-        doing(f"out/{PAGE}")
-        self.finish(track, rejected, usage, complete=complete)
+        # Imports numpy's BLAS, whose threads take more time to wait for one another than to multiply.
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1, user_api="blas"):
+            doing(f"out/{HISTORY}")
+            # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
+            if complete:
+                self.moved = log_moved_runs(self.folder.out / HISTORY, own_leaderboard(track))
+            for feature in sorted(features(), key=lambda each: "leaderboard.tsv" not in each.files):
+                for name, (_, make) in feature.files.items() if feature.applies(track) else ():
+                    if name not in OF_ALL and stop():
+                        return False
+                    doing(f"out/{name}")
+                    self.put(name, make(track))
+            if stop():
+                return False
+            for feature in features() if complete else ():
+                if feature.updated is not None and feature.applies(track):
+                    changed, notes = feature.updated(track)
+                    self.changed += changed
+                    self.notes += notes
+            doing(f"out/{PAGE}")
+            self._finish(track, rejected, usage, complete=complete)
         return True
 
-    def finish(
+    def _finish(
         self,
         track: GradedTrack,
         rejected: Sequence[Rejected],
@@ -107,19 +139,15 @@ class Outputs:
                 self.put(name, content)
         declared = [name for feature in features() for name in feature.files]
         plots = [name for feature in features() for name in (*feature.plots, *feature.joint_plots)]
-        for name in (*declared, PAGE, *(f"{PLOTS}/{plot}.{kind}" for plot in plots for kind in KINDS)):
-            if name not in self.hashes:
-                files.remove(self.folder.output(name))
-        for folder in reversed(self._folders()[1:]):
-            with contextlib.suppress(OSError):
-                # Only where nothing is left in it.
-                folder.rmdir()
+        all_names = (*declared, PAGE, *(f"{PLOTS}/{plot}.{kind}" for plot in plots for kind in KINDS))
+        gone = (self.folder.output(name) for name in all_names if name not in self.hashes)
+        remove_outputs(self.folder.shared_out, gone)
         order = [name for name in dict.fromkeys((*declared, *self.hashes)) if name in self.hashes]
         manifest = {
             "complete": complete,
             "grader": dict(track.grader.identity),
             **({"environments": made_on} if (made_on := track.grades.environments()) else {}),
-            "config": track.config.model_dump(mode="json", exclude={"generator", "exam", "learn", "cells"}),
+            "config": track.config.values(),
             "counts": {
                 "queries": len(track.bank.query_ids),
                 "items": len(track.bank),
@@ -154,7 +182,12 @@ class Outputs:
         if files.replace(path, to_json(manifest).encode(), into_special=False):
             self.changed.append(path)
         if remove:
-            remove_gone(self.folder, earlier, manifest)
+            graders = (
+                name for name in below_out(earlier.get("graders")) if name not in manifest.get("graders", ())
+            )
+            names = (*below_out(earlier.get("outputs")), *below_out(f"{name}/{MANIFEST}" for name in graders))
+            gone = (self.folder.output(name) for name in names if name not in manifest["outputs"])
+            remove_outputs(self.folder.shared_out, gone)
 
     def renew_manifest(self) -> None:
         """Have the manifest say what features add to it now; without one, the next update does."""
@@ -193,7 +226,7 @@ class Outputs:
     def _stamps(self) -> dict[str, list[int]]:
         """Return the stamps of the files that there are, by their names in out/."""
         paths = {name: self.folder.output(name) for name in OF_ALL}
-        if not self._is_joint:
+        if self.folder.grader is not None or len(self.folder.whole.graders) < 2:
             found = [path for folder in self._folders() for path in sorted(folder.glob("[!.]*"))]
             path_of = {path.relative_to(self.folder.out).as_posix(): path for path in found if path.is_file()}
             # What is of all graders is no output of the first.
@@ -206,6 +239,23 @@ class Outputs:
         names = (name for feature in features() for name in feature.files)
         parents = dict.fromkeys((".", PLOTS, *(str(PurePath(name).parent) for name in names)))
         return [self.folder.out / parent for parent in parents]
+
+
+def below_out(names: object) -> Iterator[str]:
+    """Yield the names, from a manifest, of what is below out/."""
+    names = names if isinstance(names, Iterable) else ()
+    return (name for name in map(str, names) if not name.startswith("/") and ".." not in name)
+
+
+def remove_outputs(out: Path, paths: Iterable[Path]) -> None:
+    """Remove files of out/, and the folders in it that are empty then; what somebody put there stays."""
+    folders = set()
+    for path in paths:
+        files.remove(path)
+        folders |= {folder for folder in path.parents if folder != out and folder.is_relative_to(out)}
+    for folder in sorted(folders, reverse=True):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def rejected_table(rows: Sequence[Rejected]) -> Table:

@@ -13,7 +13,7 @@ from trecexam.grades.diagnostics import grades_notes
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.inputs.track_graders import MeasureLike
-from trecexam.outputs.features import features
+from trecexam.outputs.outputs import features
 from trecexam.results.notes import each_once, of_grader
 from trecexam.results.plots.model import Plot
 from trecexam.results.table import Table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,21 +16,18 @@ from trecexam.grades.diagnostics import POLICY, unread_answers, without_label
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.inputs.track_graders import usable_folders
-from trecexam.results.excerpt import excerpt
 from trecexam.results.notes import each_once, of_grader
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Table, Value, to_json
-from trecexam.results.terminal import cut
 from trecexam.results.text import plural, sentence
+from trecexam.results.view import excerpt
 from trecexam.scores.leaderboard import Leaderboard
 
 PAGE = "report.html"
 #: Rows that the page shows of what was rejected, of inputs, and of several graders' runs and pairs of
 #: columns; the files have the rest.
 _ROWS, _INPUTS, _JOINT_ROWS = 50, 300, 200
-#: Characters of a text in the grader's identity or the settings.
-_TEXT = 4_000
 _LEAD = (
     "Automatic evaluation with a test bank: a grader rates how well each retrieved passage answers each "
     "item, and runs are scored by these ratings."
@@ -164,18 +160,17 @@ def _add_rejected(page: Page, rejected: Table, notes_on_files: Sequence[str]) ->
     notes, more = tuple(notes_on_files[:_ROWS]), len(notes_on_files) - _ROWS
     if more > 0:
         notes = (*notes, f"{more:,} more notes on files are in what `trecexam status` says")
-    title = "Rejected files"
-    if rejected.rows:
-        page.add(
-            "rejected",
-            Tables({"rejected": rejected}, notes),
-            title=title,
-            lead="These were rejected; everything else counts. `lost` says how much does not count.",
-            files=("rejected.tsv",),
-            rows=_ROWS,
-        )
-    else:
-        page.add("rejected", Tables({}, notes), title=title, why="Nothing was rejected.")
+    lead = "These were rejected; everything else counts. `lost` says how much does not count."
+    some = len(rejected) > 0
+    page.add(
+        "rejected",
+        Tables({"rejected": rejected} if some else {}, notes),
+        title="Rejected files",
+        lead=lead if some else "",
+        why="" if some else "Nothing was rejected.",
+        files=("rejected.tsv",) if some else (),
+        rows=_ROWS,
+    )
 
 
 def _cautions(track: GradedTrack, *, complete: bool) -> Iterator[str]:
@@ -229,25 +224,11 @@ def _provenance(track: GradedTrack, versions: Mapping[str, str | None]) -> dict[
         "Official judgments": judged,
     }
     inputs = Table(("file", "sha256"), tuple(track.digests.items()))
-    settings = track.config.model_dump(
-        mode="json", exclude={"generator", "exam", "learn", "cells"}, exclude_none=True
-    )
+    settings = track.config.values(exclude_none=True)
     return {
         "facts": tuple(rows.items()),
-        "grader": _json(identity),
-        "settings": _json(settings),
+        "grader": to_json(identity),
+        "settings": to_json(settings),
         "inputs": excerpt(inputs, _INPUTS, "manifest.json"),
         "versions": tuple((name, version or "not installed") for name, version in versions.items()),
     }
-
-
-def _json(value: Any) -> str:
-    return to_json(_short(json.loads(json.dumps(value))))
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _short(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_short(inner) for inner in value]
-    return cut(value, _TEXT) if isinstance(value, str) and len(value) > _TEXT else value

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from converters.errors import ConversionError
 from trecexam.errors import LackingError, LockedError, StoreError, TrecexamError, cannot_go_on
+from trecexam.folder import TrackFolder
 from trecexam.grades import grading
 from trecexam.grades.grading import Graded, Progress
 from trecexam.grades.open_track import OpenTrack
+from trecexam.grades.rejected import merge_rejected
+from trecexam.grades.sheets import Counts
 from trecexam.inputs.missing_banks import write_missing_banks
-from trecexam.outputs.earlier_files import move_histories, stale_files
-from trecexam.outputs.grader_update import update_grader
-from trecexam.outputs.joint_outputs import JointOutputs
-from trecexam.outputs.updates import Update, add_updates
+from trecexam.outputs.grader_update import Update, update_grader
+from trecexam.outputs.joint_outputs import JointOutputs, move_histories, stale_files
+from trecexam.results.notes import each_once, of_grader
 
 T = TypeVar("T")
 
@@ -75,7 +77,7 @@ def update(
     done = _run_each(loaders, names, progress, stop, errors, run)
     updates = {name: each for name, (each, _) in done.items()}
     stopped = several and stop is not None and stop()
-    total = add_updates(loaders.folder, updates) if several else updates[names[0]]
+    total = _add(loaders.folder, updates) if several else updates[names[0]]
     # A grader that waits for a bank or a model has not failed.
     lacking = {name: error for name, error in errors.items() if isinstance(error, LackingError)}
     failed = {name: error for name, error in errors.items() if name not in lacking}
@@ -131,6 +133,31 @@ def grade(
         len(done) == len(names) and all(each.complete for each in done.values()),
         "; ".join([*why, *(cannot_go_on(name, error) for name, error in errors.items())]),
         sum(each.cut for each in done.values()),
+    )
+
+
+def _add(folder: TrackFolder, updates: Mapping[str, Update]) -> Update:
+    """Add up the updates of several graders; a line begins with the names of the graders that have it.
+
+    Args:
+        folder: of the track.
+        updates: by grader.
+    """
+    every = updates.values()
+    counts = {of.name: sum(getattr(each.counts, of.name) for each in every) for of in fields(Counts)}
+    return Update(
+        changed=any(each.changed for each in every),
+        graded=sum(each.graded for each in every),
+        runs=max((each.runs for each in every), default=0),
+        counts=Counts(**counts),
+        rejected=merge_rejected(folder, {name: each.rejected for name, each in updates.items()}),
+        complete=all(each.complete for each in every),
+        written=tuple(dict.fromkeys(path for each in every for path in each.written)),
+        why="; ".join(f"{name} ended early: {each.why}" for name, each in updates.items() if each.why),
+        cut=sum(each.cut for each in every),
+        cautions=tuple(each_once({name: each.cautions for name, each in updates.items()}, of_grader)),
+        notes=tuple(each_once({name: each.notes for name, each in updates.items()}, of_grader)),
+        graders=updates,
     )
 
 

@@ -33,8 +33,6 @@ def data_frame(columns: Mapping[str, Any], library: Library = "pandas") -> Any:
     Raises:
         TrecexamError: the library is not installed, or none of the three.
     """
-    import pyarrow as pa
-
     if library not in _LIBRARIES:
         hint = did_you_mean(library, _LIBRARIES, f"there are {', '.join(_LIBRARIES)}")
         raise TrecexamError(f"no data frames of {library!r}; {hint}")
@@ -42,6 +40,8 @@ def data_frame(columns: Mapping[str, Any], library: Library = "pandas") -> Any:
         module = import_module(library)
     except ImportError:
         raise TrecexamError(f"a data frame needs {library}: pip install {library}") from None
+    import pyarrow as pa
+
     table = pa.table(dict(columns))
     if library == "pyarrow":
         return table

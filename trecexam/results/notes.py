@@ -20,12 +20,11 @@ LOST, CHANGES, PLAIN, METHOD, STANDING = range(5)
 
 
 class Note(str):
-    """A note with a rank. It is a text wherever notes are texts."""
+    """A note with a rank: LOST, CHANGES, PLAIN, METHOD or STANDING. It is a text wherever notes are texts."""
 
     rank: int
 
     def __new__(cls, text: str, rank: int = PLAIN) -> Self:
-        """Args: rank: LOST, CHANGES, PLAIN, METHOD or STANDING."""
         note = super().__new__(cls, text)
         note.rank = rank
         return note
@@ -40,9 +39,8 @@ def ranked(notes: Iterable[str]) -> list[str]:
     return sorted(notes, key=_rank)
 
 
-def first_notes(notes: Iterable[str], where: str) -> list[str]:
+def first_notes(notes: Sequence[str], where: str) -> list[str]:
     """Return the first notes by their ranks, and a line that `where`, such as "--json", has all."""
-    notes = list(notes)
     lost = [note for note in notes if note.startswith(REJECTED) or _rank(note) == LOST]
     others = [note for note in ranked(notes) if note not in lost]
     more = [f"{plural(len(others) - MOST, 'more note')}: {where} has all"] if len(others) > MOST else []
@@ -54,9 +52,8 @@ def standing_notes(notes: Iterable[str]) -> list[str]:
     return [note for note in notes if _rank(note) == STANDING]
 
 
-def without_standing(notes: Iterable[str]) -> tuple[list[str], list[str]]:
+def without_standing(notes: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the standing notes in short, as they are below a table, and the others."""
-    notes = list(notes)
     standing = standing_notes(notes)
     return [note.partition(";")[0] for note in standing], [note for note in notes if note not in standing]
 

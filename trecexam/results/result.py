@@ -20,8 +20,7 @@ class Result(Framed):
 
     `result["nDCG@10"]` is a column of the first table and `result["my_run"]` a row; `"my_run" in result` says
     whether there is one, and `for row in result` gives all rows. `pandas.DataFrame(result)` and
-    `polars.DataFrame(result)` take it. `print(result)` shows what a terminal shows. Its notes say what one
-    must know to read the numbers, wherever it is shown.
+    `polars.DataFrame(result)` take it. `print(result)` shows what a terminal shows.
 
     A kind of result is a frozen dataclass with a field `notes` and with
 
@@ -31,8 +30,6 @@ class Result(Framed):
     * `plots`: pictures of it;
     * `rejected`: which of the inputs were rejected, or which graders cannot be shown; a command that shows
       the result then ends with status 1.
-
-    Nothing else is needed: no kind of result prints or writes anything itself.
     """
 
     notes: tuple[str, ...]
@@ -44,7 +41,6 @@ class Result(Framed):
         cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
 
     def _declare(self) -> Mapping[str, Table]:
-        """Return the tables by name; programs get the first."""
         raise NotImplementedError
 
     @property
@@ -81,8 +77,7 @@ class Result(Framed):
 
     def _json_value(self) -> dict[str, Any]:
         """Return the facts, the notes, and each table as a list of objects, for `to_json`."""
-        tables = {name: table.records() for name, table in self.tables.items()}
-        return {**self.facts, "notes": list(self.notes), **tables}
+        return {**self.facts, "notes": self.notes, **{name: list(each) for name, each in self.tables.items()}}
 
     def to_json(self) -> str:
         """Return JSON of facts, notes and all tables; NaN is null."""
@@ -137,5 +132,4 @@ class Tables(Result):
         return self.about
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """All of them; there may be none beside plots."""
         return tuple(self.made.values())

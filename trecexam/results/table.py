@@ -4,35 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import groupby
 from typing import Any
 
 from trecexam.results.frames import Framed, texts
 from trecexam.results.printers import as_html, as_text
 from trecexam.results.terminal import printable, printable_json
+from trecexam.results.text import shorten_list
 from trecexam.results.view import Layout, Rows, Value, by_column, column_texts
 
-__all__ = ["Layout", "Table", "Value", "nearest", "only_named", "rounded", "to_json", "to_tsv"]
-
-#: An error lists so many columns; of more so many that are most like what was asked for.
-_LISTED, _NEAR = 8, 4
+__all__ = ["Layout", "Table", "Value", "only_named", "rounded", "to_json", "to_tsv"]
 
 
 def only_named(name: str, columns: Iterable[str]) -> str | None:
     """Return the column `GRADER:NAME` with this name behind the grader's; None unless there is one."""
     matches = [column for column in columns if column.endswith(f":{name}")]
     return matches[0] if len(matches) == 1 else None
-
-
-def nearest(name: str, columns: Sequence[str]) -> str:
-    """Return the columns in words; of many the few that are most like a name, and how many more there are."""
-    if len(columns) <= _LISTED:
-        return ", ".join(columns)
-    near = get_close_matches(str(name), columns, _NEAR, cutoff=0.4) or columns[:_NEAR]
-    return f"{', '.join(near)} and {len(columns) - len(near):,} more"
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,7 +71,7 @@ class Table(Rows, Framed):
             names = [each for each in self.header if not each.endswith((".stderr", ".low", ".high"))]
             raise KeyError(
                 f"{name!r} is neither a column nor a {self.header[0]} of a row; columns: "
-                f"{nearest(name, names)}"
+                f"{shorten_list(names, quote='')}"
             )
         return dict(zip(self.header, rows[0], strict=True)) if len(rows) == 1 else replace(self, rows=rows)
 
@@ -100,11 +89,20 @@ class Table(Rows, Framed):
 
     def columns(self) -> dict[str, Any]:
         """Return the columns, None and NaN as they are; a column of texts and numbers is of texts."""
-        return {name: _typed(values) for name, values in by_column(self)}
+        import pyarrow as pa
+
+        columns = {}
+        for name, values in by_column(self):
+            try:
+                columns[name] = pa.array(values)
+            except pa.ArrowException:
+                columns[name] = texts([None if value is None else str(value) for value in values])
+        return columns
 
     def records(self) -> list[dict[str, Value]]:
         """Return the rows as JSON-ready objects."""
-        return [dict(zip(self.header, map(_finite, row), strict=True)) for row in self.rows]
+        rows: list[dict[str, Value]] = _clean(list(self))
+        return rows
 
 
 def rounded(table: Table, digits: int) -> Table:
@@ -132,22 +130,9 @@ def to_json(value: Any) -> str:
     return printable_json(json.dumps(_clean(value), indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
-def _typed(values: Sequence[Value]) -> Any:
-    import pyarrow as pa
-
-    try:
-        return pa.array(values)
-    except pa.ArrowException:
-        return texts([None if value is None else str(value) for value in values])
-
-
-def _finite(value: Value) -> Value:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def _clean(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _clean(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_clean(inner) for inner in value]
-    return _finite(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 import json
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 from converters.errors import CONTROLS, escaped
 
@@ -75,36 +75,20 @@ def cut(text: str, width: int, *, middle: bool = False) -> str:
 def cut_apart(texts: Sequence[str], width: int) -> list[str]:
     """Return each text in one printable line of at most so many columns; those that differ stay different.
 
-    They are cut in their middle. Where that would make several alike, what follows the beginning that these
-    share is shown; where they are still alike, a number ends each.
+    They are cut in their middle; a number ends each that would look like another.
 
     Args:
         width: at least 8.
     """
-    distinct = dict.fromkeys(map(printable, texts))
-    cut_texts = {text: cut(text, width, middle=True) for text in distinct}
-    for alike in _alike(cut_texts):
-        shared = itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*alike, strict=False))
-        # A digit says more with those beside it.
-        same = max(0, sum(1 for _ in shared) - min(3, width // 8))
-        head = _head(alike[0][:same], width // 3)
-        cut_texts.update((text, cut(f"{head}…{text[same:]}", width)) for text in alike)
-    used = set(cut_texts.values())
-    numbers = itertools.count(1)
-    for text in [text for alike in _alike(cut_texts) for text in alike]:
-        while cut_texts[text] in used:
+    cut_texts = {text: cut(text, width, middle=True) for text in map(printable, texts)}
+    alike = Counter(cut_texts.values())
+    used, numbers = set(alike), itertools.count(1)
+    for text, as_shown in cut_texts.items():
+        while alike[as_shown] > 1 and cut_texts[text] in used:
             mark = f"…#{next(numbers)}"
             cut_texts[text] = _head(text[: 4 * width], max(0, width - len(mark))) + mark
         used.add(cut_texts[text])
     return [cut_texts[printable(text)] for text in texts]
-
-
-def _alike(cut_texts: Mapping[str, str]) -> list[list[str]]:
-    """Return the texts that are shown as others are, those that are shown alike together."""
-    groups = defaultdict(list)
-    for text, as_shown in cut_texts.items():
-        groups[as_shown].append(text)
-    return [group for group in groups.values() if len(group) > 1]
 
 
 def _head(text: str, width: int) -> str:

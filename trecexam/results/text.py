@@ -21,8 +21,6 @@ def number(value: float, digits: int = 3) -> str:
 
 #: Names that a line spells out before it says how many more there are.
 SPELT = 3
-#: Characters of a text that a table shows.
-_SHOWN = 60
 
 
 def counted(names: Sequence[str], noun: str) -> str:
@@ -48,10 +46,3 @@ def heading_parts(name: str) -> list[str]:
 def sentence(reason: str) -> str:
     """Return a reason as a sentence."""
     return reason[:1].upper() + reason[1:].rstrip(".") + "."
-
-
-def beginning(text: str) -> str:
-    """Return the beginning of a text on one line, with control characters escaped."""
-    line = " ".join(text[: 4 * _SHOWN].split())
-    line = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)

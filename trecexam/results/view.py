@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
+from typing import NamedTuple, TypeGuard
 
 from trecexam.results.terminal import columns as columns_of
-from trecexam.results.terminal import printable
-from trecexam.results.text import number
+from trecexam.results.terminal import cut, cut_apart, printable
+from trecexam.results.text import heading_parts, number
 
 #: What people see in place of a number that there is not.
 NO_VALUE = "–"  # noqa: RUF001
-#: Columns `NAME.stderr`, `NAME.low` and `NAME.high` stand behind the values of the column NAME.
-_SPREAD = ("stderr", "low", "high")
-
+#: Numbers `NAME.WHAT` behind the values of the column NAME, with their texts in a line and on a page.
+_SPREADS = (
+    (("stderr",), "± standard error", ("±{}", "± {}")),
+    (("low", "high"), "", ("[{}, {}]", "{} to {}")),
+)
+#: Letters in a cell of a page: of a text that is read, of a code, of a name; and of a text that is not cut.
+_WIDE = {"text": 160, "code": 80, "name": 40, "n": 160}
+_WHOLE = 1_000_000
+#: The least width to which a text is cut in a line.
+_LEAST = 4
+#: What columns hold, by their names; the others hold names.
+_KINDS = {
+    **dict.fromkeys(("query and passage", "reason", "text", "why", "note", "file"), "text"),
+    **dict.fromkeys(("item_id", "sha256"), "code"),
+}
 
 Value = str | int | float | None
 
@@ -34,7 +47,6 @@ class Layout:
         most: no more columns than this beside the keys, not counting what belongs to another (`NAME.what` or
             `NAME what` to NAME); None for as many as there is room for.
         without: columns that say nothing to people; only a table of any width has them.
-        split: nothing is left out: what has no room is in another table below, with the same keys.
         ranks: a rank for each row, from 1, in front of the keys; () for none.
         short: column -> a shorter name that people know it by; a table of any width has the column's own.
         interval: what `NAME.low` and `NAME.high` are, in words.
@@ -44,7 +56,6 @@ class Layout:
     first: tuple[str, ...] = ()
     most: int | None = None
     without: tuple[str, ...] = ()
-    split: bool = False
     ranks: tuple[int | None, ...] = ()
     short: Mapping[str, str] = field(default_factory=dict)
     interval: str = "95% interval"
@@ -71,17 +82,12 @@ class Rows:
 
 @dataclass(frozen=True)
 class Column:
-    """A column as people read it.
+    """A column as people read it: its heading, and its values as texts.
 
     Attributes:
-        name: the column's name in the table; "rank" for ranks.
         of: the column that it belongs to, as `NAME what` to NAME; else its own name.
-        heading: its name for people.
-        numeric: whether texts are set to the right.
-        values: the texts of its values.
-        spread: the numbers that stand behind each value: its standard error, or the ends of its interval; ()
-            where a number is missing, or nothing stands behind the values.
-        legend: what they are.
+        spread: the standard error or interval behind each value, "" where there is none; () for no spread.
+        legend: what the spread is.
     """
 
     name: str
@@ -89,7 +95,7 @@ class Column:
     heading: str
     numeric: bool
     values: tuple[str, ...]
-    spread: tuple[tuple[str, ...], ...] = ()
+    spread: tuple[str, ...] = ()
     legend: str = ""
 
     @cached_property
@@ -97,12 +103,8 @@ class Column:
         """The values with what stands behind them, both in line."""
         if not self.spread:
             return self.values
-        spreads = [
-            f"±{ends[0]}" if len(ends) == 1 else f"[{', '.join(ends)}]" if ends else ""
-            for ends in self.spread
-        ]
-        value, spread = max(map(len, self.values)), max(map(len, spreads))
-        return tuple(f"{a:>{value}} {b:>{spread}}" for a, b in zip(self.values, spreads, strict=True))
+        value, spread = (max(map(len, texts)) for texts in (self.values, self.spread))
+        return tuple(f"{a:>{value}} {b:>{spread}}" for a, b in zip(self.values, self.spread, strict=True))
 
     @cached_property
     def widest(self) -> int:
@@ -114,14 +116,22 @@ class Column:
         """The width at which nothing is cut."""
         return max(self.widest, columns_of(self.heading))
 
+    def cut_to(self, width: int) -> Sequence[str]:
+        """Return the texts at this width; those that differ stay different."""
+        return self.texts if self.widest <= width else cut_apart(self.texts, width)
+
+    def width(self, text: int, heading: int) -> int:
+        """Return the width with texts cut to one width and the heading broken at another.
+
+        Numbers are never cut; a heading breaks between its parts only.
+        """
+        widest = self.widest if self.numeric else min(self.widest, max(text, _LEAST))
+        parts = map(columns_of, heading_parts(self.heading))
+        return max(widest, min(columns_of(self.heading), heading), *parts)
+
 
 class View(NamedTuple):
-    """What people are shown of a table.
-
-    Attributes:
-        keys: the columns that each line begins with.
-        rest: the other columns.
-    """
+    """What people are shown of a table: the columns that each line begins with, and the other columns."""
 
     caption: str
     keys: tuple[Column, ...]
@@ -132,41 +142,34 @@ class View(NamedTuple):
         """All columns."""
         return (*self.keys, *self.rest)
 
-    @property
-    def legend(self) -> list[str]:
-        """What stands behind values."""
-        return list(dict.fromkeys(column.legend for column in self.columns if column.legend))
 
-
-def view(
-    table: Rows,
-    *,
-    wide: bool = False,
-    places: Sequence[int] | None = None,
-    whole: Callable[[int], str] = str,
-) -> View:
-    """Return a table's columns for people, in the order of its layout.
+def view(table: Rows, *, wide: bool = False, places: Sequence[int] | None = None, page: bool = False) -> View:
+    """Return a table's columns for people, in the order of its layout; those without any value are left out.
 
     Args:
-        wide: with the columns that say nothing to people, each by its own name.
+        wide: with all columns, each by its own name.
         places: of the rows that are shown; None for all.
-        whole: writes a whole number.
+        page: numbers are written as on a page.
     """
     places = range(len(table.rows)) if places is None else places
     layout, values = table.layout, dict(by_column(table))
+    types = {name: {type(value) for value in values[name] if value not in ("", None)} for name in values}
+    leading = layout.keys or tuple(itertools.takewhile(lambda name: types[name] <= {str}, values))
     picked = {name: [column[place] for place in places] for name, column in values.items()}
+    digits = min(table.digits, 3)
     columns = {}
-    for name in values:
+    for name, column in values.items():
         of = next((each for each in values if name.startswith((f"{each}.", f"{each} "))), name)
-        if name in {f"{of}.{what}" for what in _SPREAD} or (name in layout.without and not wide):
+        is_spread = any(name == f"{of}.{what}" for parts, *_ in _SPREADS for what in parts)
+        is_empty = name not in leading and bool(table.rows) and not any(map(_exists, column))
+        if is_spread or ((is_empty or name in layout.without) and not wide):
             continue
-        digits = min(table.digits, 3)
         least = 0.5 * 10**-digits if name in table.small else 0.0
-        texts = column_texts(picked[name], partial(number, digits=digits), least, whole)
-        spread, legend = _spread(name, picked, layout.interval)
+        texts = column_texts(picked[name], partial(number, digits=digits), least, thousands=page)
         heading = printable(name if wide else layout.short.get(name, name))
-        columns[name] = Column(name, of, heading, is_numeric(values[name]), tuple(texts), spread, legend)
-    leading = layout.keys or _leading_texts(values)
+        spread, legend = _spread(name, picked, layout.interval, page=page)
+        numeric = bool(types[name]) and str not in types[name]
+        columns[name] = Column(name, of, heading, numeric, tuple(texts), spread, legend)
     keys = [columns.pop(name) for name in leading if name in columns]
     if layout.ranks:
         ranks = (layout.ranks[place] for place in places)
@@ -182,38 +185,98 @@ def view(
 
 
 def _spread(
-    name: str, values: Mapping[str, Sequence[Value]], interval: str
-) -> tuple[tuple[tuple[str, ...], ...], str]:
-    """Return the numbers behind each value of a column, () where one is missing, and what they are."""
-    for names, legend in (
-        ([f"{name}.stderr"], "± standard error"),
-        ([f"{name}.low", f"{name}.high"], f"[{interval}]"),
-    ):
-        if values.keys() >= set(names):
-            rows = zip(*(values[each] for each in names), strict=True)
-            spread = tuple(
-                tuple(
-                    number(value) for value in row if isinstance(value, int | float) and math.isfinite(value)
-                )
-                for row in rows
+    name: str, values: Mapping[str, Sequence[Value]], interval: str, *, page: bool
+) -> tuple[tuple[str, ...], str]:
+    """Return the texts behind each value of a column, "" where a number is missing, and what they are."""
+    for parts, legend, forms in _SPREADS:
+        if values.keys() >= {f"{name}.{part}" for part in parts}:
+            rows = zip(*(values[f"{name}.{part}"] for part in parts), strict=True)
+            texts = tuple(
+                forms[page].format(*map(number, row)) if all(map(_is_number, row)) else "" for row in rows
             )
-            spread = tuple(ends if len(ends) == len(names) else () for ends in spread)
-            return (spread, legend) if any(spread) else ((), "")
+            return (texts, legend or f"[{interval}]") if any(texts) else ((), "")
     return (), ""
 
 
-def _leading_texts(values: Mapping[str, Sequence[Value]]) -> Iterator[str]:
-    for name, column in values.items():
-        if any(isinstance(value, int | float) for value in column):
-            return
-        yield name
+class PageColumn(NamedTuple):
+    """A column of an excerpt; `kind` is "n" for numbers, else "text", "code" or "name"."""
+
+    heading: str
+    kind: str
+    name: str = ""
 
 
-def is_numeric(values: Sequence[Value]) -> bool:
-    """Return True for a column of numbers, without any text."""
-    return any(isinstance(value, int | float) for value in values) and not any(
-        isinstance(value, str) and value for value in values
-    )
+class Cell(NamedTuple):
+    """A value, and what is below it: its interval, its standard error."""
+
+    text: str
+    below: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Rows of a table as a page shows them.
+
+    Attributes:
+        total: how many rows the whole table has.
+        file: where they are, relative to the page; "" for nowhere.
+        name: the place of the column that says what a row is about; None where no column does.
+    """
+
+    columns: tuple[PageColumn, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    total: int
+    file: str
+    caption: str
+    name: int | None = None
+
+
+def excerpt(
+    table: Rows,
+    most: int,
+    file: str = "",
+    *,
+    whole: bool = False,
+    places: Sequence[int] | None = None,
+) -> Excerpt:
+    """Return the first rows as the table's layout says: its order, its short names, its ranks.
+
+    Of a column `NAME`, its standard error or interval and all other `NAME.WHAT` stand below the values.
+
+    Args:
+        whole: texts are not cut.
+        places: of the rows, in their order; None for the first. Columns are those that have values in all.
+    """
+    layout, total = table.layout, len(table.rows)
+    if places is None:
+        table = replace(table, rows=table.rows[:most])
+    shown = view(table, places=places, page=True)
+    below = [each for each in shown.rest if each.name.startswith(f"{each.of}.")]
+    rest = [each for each in shown.rest if each not in below]
+    columns: list[PageColumn] = []
+    cells: list[list[Cell]] = []
+    for column in (*shown.keys, *rest[: layout.most]):
+        is_rank = layout.ranks and not columns
+        kind = "n" if column.numeric else _KINDS.get(column.name, "name")
+        columns.append(PageColumn("#", kind) if is_rank else PageColumn(column.heading, kind, column.name))
+        width, empty = _WHOLE if whole else _WIDE[kind], NO_VALUE if kind == "n" else ""
+        texts = (cut(text, width, middle=True) or empty for text in column.values)
+        spread = column.spread or [""] * len(column.values)
+        more = [each.values for each in below if each.of == column.name]
+        cells.append(
+            [Cell(text, tuple(filter(None, of))) for text, *of in zip(texts, spread, *more, strict=True)]
+        )
+    has_name = set(layout.keys) & {column.name for column in shown.keys}
+    name_at = int(bool(layout.ranks)) if has_name else None
+    return Excerpt(tuple(columns), tuple(zip(*cells, strict=True)), total, file, table.caption, name_at)
+
+
+def _exists(value: Value) -> bool:
+    return bool(value) if isinstance(value, str) else _is_number(value)
+
+
+def _is_number(value: Value) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def by_column(table: Rows) -> Iterator[tuple[str, Sequence[Value]]]:
@@ -223,31 +286,25 @@ def by_column(table: Rows) -> Iterator[tuple[str, Sequence[Value]]]:
 
 
 def column_texts(
-    values: Sequence[Value],
-    form: Callable[[float], str],
-    least: float,
-    whole: Callable[[int], str] = str,
+    values: Sequence[Value], form: Callable[[float], str], least: float, *, thousands: bool = False
 ) -> list[str]:
     """Return the texts of a column. Of millions of values most are floats, or names that come again.
 
     Args:
         form: writes a float; a rounding below 0 is no "-0.000000".
         least: a value below it, but for 0, has an exponent.
-        whole: writes a whole number.
+        thousands: whole numbers have commas.
     """
-    names: dict[str, str] = {}
+    name_text = cache(printable)
     texts = []
     for value in values:
         if isinstance(value, float):
-            if not math.isfinite(value):
-                texts.append("")
-            else:
-                texts.append(f"{value:.1e}" if value and abs(value) < least else form(value))
+            small = value and abs(value) < least
+            texts.append("" if not math.isfinite(value) else f"{value:.1e}" if small else form(value))
         elif isinstance(value, str):
-            text = names.get(value)
-            if text is None:
-                text = names[value] = printable(value)
-            texts.append(text)
+            texts.append(name_text(value))
+        elif value is None:
+            texts.append("")
         else:
-            texts.append("" if value is None else whole(value))
+            texts.append(f"{value:,}" if thousands and not isinstance(value, bool) else str(value))
     return texts

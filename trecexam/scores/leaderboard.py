@@ -12,7 +12,8 @@ import numpy as np
 
 from trecexam.results.frames import texts
 from trecexam.results.result import Result
-from trecexam.results.table import Layout, Table, Value, nearest, only_named
+from trecexam.results.table import Layout, Table, Value, only_named
+from trecexam.results.text import shorten_list
 from trecexam.scores.measures import is_count, is_share, measure
 from trecexam.scores.values import TIE_DECIMALS, MeasureValues
 
@@ -66,7 +67,7 @@ class Scores(tuple[Score, ...]):
             return super().__getitem__(at)
         at = at if at in self._places else only_named(at, self._places) or at
         if at not in self._places:
-            raise KeyError(f"the leaderboard has no {at!r}; it has {nearest(at, list(self._places))}")
+            raise KeyError(f"the leaderboard has no {at!r}; it has {shorten_list(self._places, quote='')}")
         return super().__getitem__(self._places[at])
 
 
@@ -162,7 +163,7 @@ class Leaderboard(Result):
             )
             for row in self.rows
         )
-        layout = Layout(("run", *answered), most=self._n_shown, split=self._n_shown is None, ranks=self.ranks)
+        layout = Layout(("run", *answered), most=self._n_shown, ranks=self.ranks)
         return {"leaderboard": Table(("run", *answered, *columns), tuple(rows), layout=layout)}
 
     def __getitem__(self, name: str) -> Any:

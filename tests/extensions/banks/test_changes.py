@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from converters.records import Item
 from trecexam.bank import Bank
 from trecexam.bank.model import item_digest
-from trecexam.extensions.banks.changes import bank_changes
+from trecexam.extensions.banks.diff import bank_changes
 
 A, B, C = (Item("q1", f"q1/{n}", f"{n}?") for n in "abc")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
@@ -11,9 +10,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,7 +22,7 @@ pytest.importorskip("json_repair")
 from forked import start_forked
 from forked import trecexam as trecexam_command
 from scripted_server import KEY, Exchange, serving
-from support import ROOT, HashGrader
+from support import ROOT
 
 import trecexam
 from converters.bank import read_bank
@@ -35,25 +34,9 @@ QUERIES = {"q1": "cost of nuclear power", "q2": "who was Ada Lovelace", "q3": "h
 
 
 @pytest.fixture
-def track(tmp_path: Path) -> Callable[..., Path]:
+def track(server_track: Callable[..., Path]) -> Callable[..., Path]:
     """Makes a track without a bank; settings go into [generator]."""
-
-    def made(url: str, **settings: Any) -> Path:
-        root = tmp_path / "track"
-        (root / "runs").mkdir(parents=True, exist_ok=True)
-        (root / "queries.tsv").write_text("".join(f"{key}\t{text}\n" for key, text in QUERIES.items()))
-        (root / "passages.jsonl").write_text(
-            "".join(json.dumps({"docid": f"d{n}", "text": f"Passage {n}."}) + "\n" for n in range(4))
-        )
-        (root / "runs" / "a.run").write_text(
-            "".join(f"{q} Q0 d{n} {n} {9 - n} a\n" for q in QUERIES for n in range(4))
-        )
-        words = {"name": "openai", "model": "tiny", "base_url": url, "key_env": "TEST_KEY", **settings}
-        lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
-        (root / "trecexam.toml").write_text(f"[generator]\n{lines}")
-        return root
-
-    return made
+    return partial(server_track, QUERIES, [f"Passage {n}." for n in range(4)], 4, key_env="TEST_KEY")
 
 
 def query_of(exchange: Exchange) -> str:
@@ -171,14 +154,6 @@ def test_missing_items_are_generated_into_a_separate_file_too(track: Callable[..
         assert run(["bank", "generate", str(root), "-o", str(root / "bank.more.jsonl")]) == 0
         assert len(server.bodies) == 2
     assert {item.query_id for item in read_bank(root / "bank.more.jsonl")} == {"q1", "q3"}
-
-
-def test_the_folder_name_may_contain_brackets(track: Callable[..., Path]) -> None:
-    with serving(answer_with_questions) as server:
-        root = track(server.url)
-        root = root.rename(root.with_name("my [track]"))
-        assert run(["bank", "generate", str(root)]) == 0
-    assert bank_of(root) == {key: questions(key) for key in QUERIES}
 
 
 def test_nuggets_are_written_to_a_separate_file(track: Callable[..., Path]) -> None:
@@ -342,26 +317,6 @@ def test_a_bank_that_is_a_symlink_stays_a_symlink(track: Callable[..., Path], tm
     assert bank_of(root) == {key: questions(key) for key in QUERIES}
 
 
-def test_cached_answers_of_another_version_are_requested_again(track: Callable[..., Path]) -> None:
-    """Its lines are complete, but lack the finish reason and the budget that paid."""
-    with serving(answer_with_questions) as server:
-        root = track(server.url)
-        assert run(["bank", "generate", str(root)]) == 0
-        kept = root / ".trecexam" / "generated.jsonl"
-        lines = []
-        for line in kept.read_text().splitlines():
-            row = json.loads(line)
-            left = {key: row[key] for key in row if key not in ("status", "purse", "check")}
-            start = json.dumps(left | ({"cut": False} if "answer" in row else {}))[:-1]
-            digest = hashlib.blake2b(start.encode(), digest_size=8).hexdigest()
-            lines.append(f'{start}, "check": "{digest}"}}\n')
-        kept.write_text("".join(lines))
-        (root / "bank.questions.jsonl").unlink()
-        assert run(["bank", "generate", str(root)]) == 0
-        assert set(server.seen.values()) == {2}
-    assert bank_of(root) == {key: questions(key) for key in QUERIES}
-
-
 def test_a_kill_loses_no_answer(track: Callable[..., Path]) -> None:
     def script(exchange: Exchange) -> None:
         if query_of(exchange) == "q3":
@@ -463,36 +418,18 @@ def test_ctrl_c_waits_briefly_for_pending_answers(track: Callable[..., Path]) ->
 
 
 def test_two_generations_at_once_are_rejected_but_a_daemon_may_run(track: Callable[..., Path]) -> None:
-    from trecexam.files.track_lock import TrackLock
+    from trecexam.files.track_lock import track_lock
 
     with serving(answer_with_questions) as server:
         root = track(server.url)
         with (
-            TrackLock(root / ".trecexam" / "generate.lock"),
+            track_lock(root / ".trecexam" / "generate.lock"),
             trecexam.open_track(root) as opened,
             pytest.raises(LockedError, match="calling this track's model"),
         ):
             opened.bank.generate()
-        with TrackLock(root / ".trecexam" / "lock"), trecexam.open_track(root) as opened:
+        with track_lock(root / ".trecexam" / "lock"), trecexam.open_track(root) as opened:
             assert opened.bank.generate().items == 30
-
-
-def test_generated_items_are_graded_and_an_edit_regrades_only_that_item(
-    track: Callable[..., Path],
-) -> None:
-    with serving(answer_with_questions) as server:
-        root = track(server.url)
-        with trecexam.open_track(root) as opened:
-            opened.bank.generate()
-    grader = HashGrader()
-    with trecexam.open_track(root, grader=grader) as opened:
-        assert opened.update().graded == 3 * 10 * 4
-    path = root / "bank.questions.jsonl"
-    text = path.read_text().replace('"question": "What of q1 is a?"', '"question": "Edited?"')
-    assert text != path.read_text()
-    path.write_text(text)
-    with trecexam.open_track(root, grader=HashGrader()) as opened:
-        assert opened.update().graded == 4
 
 
 @pytest.mark.parametrize(
@@ -500,6 +437,7 @@ def test_generated_items_are_graded_and_an_edit_regrades_only_that_item(
     [
         (["--query", "q9"], "the track has no query 'q9'"),
         (["--prompt", "question"], "did you mean 'questions'?"),
+        (["--prompt", "nuggets", "--passages", "3"], "prompt nuggets does not read passages"),
         (["--prompt", "mine.toml"], "no such prompt file"),
         (["-o", "elsewhere/items.jsonl"], "would not be a file of this track's bank"),
     ],

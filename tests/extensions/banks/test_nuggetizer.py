@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,25 +38,9 @@ N_PASSAGES = 25
 
 
 @pytest.fixture
-def track(tmp_path: Path) -> Callable[..., Path]:
+def track(server_track: Callable[..., Path]) -> Callable[..., Path]:
     """Makes a track without a bank; settings go into [generator]."""
-
-    def made(url: str, **settings: Any) -> Path:
-        root = tmp_path / "track"
-        (root / "runs").mkdir(parents=True, exist_ok=True)
-        (root / "queries.tsv").write_text("".join(f"{key}\t{text}\n" for key, text in QUERIES.items()))
-        (root / "passages.jsonl").write_text(
-            "".join(json.dumps({"docid": f"d{n:02}", "text": f"Text {n:02}."}) + "\n" for n in range(40))
-        )
-        (root / "runs" / "a.run").write_text(
-            "".join(f"{q} Q0 d{n:02} {n} {99 - n} a\n" for q in QUERIES for n in range(N_PASSAGES))
-        )
-        words = {"name": "openai", "model": "tiny", "base_url": url, **settings}
-        lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
-        (root / "trecexam.toml").write_text(f"[generator]\n{lines}")
-        return root
-
-    return made
+    return partial(server_track, QUERIES, [f"Text {n:02}." for n in range(40)], N_PASSAGES)
 
 
 def is_creation(exchange: Exchange) -> bool:
@@ -236,30 +221,6 @@ def test_a_step_that_stays_unreadable_keeps_the_previous_list_and_is_reported(
     assert "\x1b" not in err
 
 
-FORMS: dict[str, Callable[[list[str]], str]] = {
-    "JSON in a fence": lambda nuggets: f"```json\n{json.dumps(nuggets)}\n```",
-    "Python in a fence": lambda nuggets: f"```python\n{nuggets}\n```",
-    "with an introduction": lambda nuggets: f"Updated Nugget List: {nuggets}\nThat is all.",
-    "after thoughts": lambda nuggets: f'<think>["no"]</think>{nuggets}',
-    "a numbered list": lambda nuggets: "\n".join(f"{n}. {each}" for n, each in enumerate(nuggets, 1)),
-    "an object": lambda nuggets: json.dumps({"nuggets": nuggets}),
-}
-
-
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_lists_are_read_in_any_form(track: Callable[..., Path], form: Callable[[list[str]], str]) -> None:
-    told = ['says "fly" twice', "it's a bee's wing", "third, of (three)"]
-
-    def script(exchange: Exchange) -> None:
-        exchange.say(form(told if is_creation(exchange) else ["Vital", "okay", "vital"]))
-
-    with serving(script) as server:
-        root = track(server.url)
-        assert generated(root, "--query", "q1", "--passages", "10") == 0
-        assert len(server.bodies) == 2
-    assert bank_of(root)["q1"] == [(told[0], "vital"), (told[2], "vital"), (told[1], "okay")]
-
-
 def test_a_generation_killed_between_steps_resumes(track: Callable[..., Path]) -> None:
     def script(exchange: Exchange) -> None:
         if "Text 20." in exchange.prompt:
@@ -310,35 +271,6 @@ def test_when_stopped_after_a_step_finished_queries_are_written(track: Callable[
         assert generated(root) == 0
         assert set(server.seen.values()) == {1}
     assert set(bank_of(root)) == set(QUERIES)
-
-
-def test_edits_by_a_person_survive_a_second_generation(track: Callable[..., Path]) -> None:
-    with serving(extending) as server:
-        root = track(server.url)
-        assert generated(root, "--query", "q1") == 0
-        path = root / "bank.nuggets.jsonl"
-        rows = [json.loads(line) for line in path.read_text().splitlines()]
-        rows[0]["nugget"] = "a fact in other words"
-        rows[1]["importance"] = "okay"
-        rows[2]["retired"] = True
-        rows.append({"query_id": "q1", "nugget": "by hand", "importance": "vital"})
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        before = path.read_text().splitlines()
-        # Nothing is missing; with answers of another model, items edited by people stay.
-        assert generated(root, "--query", "q1") == 0
-        assert path.read_text().splitlines() == before
-        toml = root / "trecexam.toml"
-        toml.write_text(toml.read_text().replace('"tiny"', '"other"'))
-        assert generated(root, "--query", "q1", "--again") == 0
-    after = path.read_text().splitlines()
-    assert set(after).intersection(before) == {*before[:3], before[-1]}
-    items = items_of(root)
-    assert {item.origin.model for item in items if item.origin} == {"tiny", "other"}
-    # Neither the old text of the edited item nor the retired one comes back.
-    texts = [item.text for item in items]
-    assert len(set(texts)) == len(texts)
-    assert rows[0]["origin"]["text"] not in texts
-    assert trecexam.open_track(root).bank.check().edited[1].problem == "edited; the model wrote: vital"
 
 
 def test_an_estimate_bounds_the_number_of_prompts_and_sends_none(
@@ -416,61 +348,28 @@ def test_a_custom_writer_gets_the_system_message_first_and_cuts_are_counted(
     assert 0 < len(bank_of(root)["q1"]) < 10
 
 
-@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
-def test_local_models_generate_nuggets_and_are_loaded_once(
-    track: Callable[..., Path],
-    kind: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_a_local_model_is_loaded_once_and_told_both_system_messages(
+    track: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
-    from tiny_models import save_llama, save_t5
+    from tiny_models import save_llama
 
     from trecexam.extensions.local_models.writer import LocalWriter
 
-    (save_llama if kind == "causal" else save_t5)(tmp_path / "model")
+    save_llama(tmp_path / "model")
     root = track("unused")
     (root / "trecexam.toml").write_text(
-        f'[generator]\nname = "{kind}"\nmodel = "{tmp_path / "model"}"\ndevice = "cpu"\nmax_new_tokens = 8\n'
+        f'[generator]\nname = "causal"\nmodel = "{tmp_path / "model"}"\ndevice = "cpu"\nmax_new_tokens = 8\n'
     )
-    # A random model writes no list: it is requested twice, and the query is reported.
-    assert generated(root, "--query", "q1", "--passages", "10") == 1
-    err = capsys.readouterr().err
-    assert "query q1: passages 1 to 10 changed no nugget" in err
-    assert not (root / "bank.nuggets.jsonl").exists()
-    if kind == "seq2seq":
-        # This tokenizer makes more tokens of the prompt than the model accepts.
-        assert "the model accepts 512 tokens besides its answer, and the prompt has" in err
-        return
     loaded, told = set(), set()
 
     def write(self: LocalWriter, prompts: Iterator[str]) -> Iterator[list[tuple[str, WrittenText]]]:
         loaded.add(id(self.backend))
         told.add(self.settings.system)
-        yield from ownly(prompts)
+        yield from OwnWriter().write(prompts)
 
-    ownly = OwnWriter().write
     monkeypatch.setattr(LocalWriter, "_write", write)
-    (root / ".trecexam" / "generated.jsonl").unlink()
     assert generated(root, "--query", "q1", "--passages", "3") == 0
     assert bank_of(root)["q1"] == kept_by_nuggetizer([fact(f"{n:02}") for n in range(3)])
     assert (len(loaded), told) == (1, {system_of("creator"), system_of("scorer")})
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["--prompt", "nuggets", "--passages", "3"], "prompt nuggets does not read passages"),
-        (["--prompt", "nuggetiser"], "did you mean 'nuggetizer'?"),
-    ],
-)
-def test_invalid_requests_are_a_one_line_error(
-    track: Callable[..., Path], capsys: pytest.CaptureFixture[str], words: list[str], reason: str
-) -> None:
-    root = track("http://127.0.0.1:9/v1")
-    assert run(["bank", "generate", str(root), *words]) == 2
-    err = capsys.readouterr().err.strip()
-    assert reason in err
-    assert len(err.splitlines()) == 1

@@ -14,7 +14,7 @@ from support import HashGrader, ask, make_small_track
 from tiny_models import save_t5
 
 import trecexam
-from trecexam.config import GraderSection, RaySection
+from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.cluster.grader import (
     GraderRecipe,
@@ -25,6 +25,7 @@ from trecexam.extensions.cluster.grader import (
 )
 from trecexam.extensions.cluster.pool import _Sizes, packed
 from trecexam.extensions.cluster.schedule import MOST_ALONE, Piece, Schedule
+from trecexam.extensions.cluster.settings import RaySection
 from trecexam.graders import create
 from trecexam.graders.base import UngradedError
 

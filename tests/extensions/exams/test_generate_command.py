@@ -234,11 +234,3 @@ def test_a_compressed_output_file_is_rejected(
     root = track("http://127.0.0.1:9/v1")
     assert generate(root, "-o", str(root / "exam.jsonl.gz")) == 2
     assert "is compressed" in capsys.readouterr().err
-
-
-def test_an_estimate_sends_no_prompt(track: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
-    root = track("http://127.0.0.1:9/v1", price_in=1.0, price_out=2.0)
-    assert generate(root, "--estimate") == 0
-    header, row = capsys.readouterr().out.splitlines()
-    assert header.startswith("prompts\t")
-    assert row.startswith("3\t")

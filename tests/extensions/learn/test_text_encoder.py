@@ -14,10 +14,9 @@ from trecexam.extensions.learn.encoding import TrackVectors
 from trecexam.extensions.learn.learned_pool import track_encoder
 from trecexam.extensions.learn.text_encoder import TextEncoder
 from trecexam.extensions.local_models.loading import best_dtype
-from trecexam.graders import environment
+from trecexam.graders import weights
 from trecexam.graders.embedding import EmbeddingGrader
-from trecexam.graders.environment import processor_dtype
-from trecexam.graders.weights import offline_folder
+from trecexam.graders.weights import offline_folder, processor_dtype
 from trecexam.track import selection
 
 TEXTS = ["heat", "A heat pump moves heat from the cold air outside into a warm house, which costs little."]
@@ -45,7 +44,7 @@ def test_the_flags_of_the_processor_say_what_it_computes_in(
     monkeypatch: pytest.MonkeyPatch, flags: str, dtype: str
 ) -> None:
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
-    monkeypatch.setattr(environment, "_of_processor", lambda key: flags)
+    monkeypatch.setattr(weights, "_of_processor", lambda key: flags)
     assert processor_dtype() == dtype
     assert str(best_dtype("auto", "cpu")) == f"torch.{dtype}"
 

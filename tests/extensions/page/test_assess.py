@@ -413,7 +413,8 @@ def test_whole_passages_are_judged_only_if_the_track_asks_for_it(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     (track / "qrels.txt").unlink()
-    browser = open_team("[judging]\nwhole_passage = true\n").client("ada")
+    team = open_team("[judging]\nwhole_passage = true\n")
+    browser = team.client("ada")
     address = first(browser)
     page = browser.get(address).text
     assert page.count("How well does it answer as a whole?") == 1
@@ -422,6 +423,7 @@ def test_whole_passages_are_judged_only_if_the_track_asks_for_it(
     assert "partially relevant and complete" in page
     assert lines(track, "overrides.tsv") == [("q1-d03", "", "3", "ada", "")]
     (track / "trecexam.toml").write_text((track / "trecexam.toml").read_text().replace("= true", "= false"))
+    team.app.state.live.reload()
     assert "as a whole" not in browser.get(address).text
 
 

@@ -46,7 +46,7 @@ def test_so_does_the_page_to_judge_which_leaves_out_what_is_judged_officially(tr
     with client_of(track) as client:
         client.post("/who", data={"who": "Ann", "csrf": csrf_of(client)})
         page = client.get("/assess", follow_redirects=True).text
-        n_pooled = sum(head.n_passages for head in client.app.state.live.view.heads.values())  # type: ignore[attr-defined]
+        n_pooled = client.app.state.live.view.counts.passages  # type: ignore[attr-defined]
     buttons = re.findall(r'<button name="item-1" value="(\d)"[^>]*>([^<]+) <kbd>', page)
     assert buttons == [(str(value), text) for value, text in enumerate(TREC)]
     assert f"0 of {n_pooled - 2} passages rated" in page

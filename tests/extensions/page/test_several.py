@@ -100,7 +100,7 @@ def test_links_stay_with_the_grader(pages: TestClient) -> None:
 def _cells_of(pages: TestClient, grader: str) -> Iterator[dict[str, str]]:
     """Cells of a grader, as form fields."""
     view = pages.app.state.live.view.of(grader)  # type: ignore[attr-defined]
-    for query_id in view.query_ids:
+    for query_id in view.queries:
         state = view.query(query_id)
         for place, doc_id in enumerate(state.doc_ids):
             for _, item in state.asked(place):

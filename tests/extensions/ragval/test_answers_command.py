@@ -10,19 +10,11 @@ import pytest
 
 pytest.importorskip("httpx2")
 
-from ragval import BLOCKS, KEY, make_track, write_lines
+from ragval import BLOCKS, make_track, write_lines
 from scripted_server import Exchange, serving
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.graders.server import exchange
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
-    monkeypatch.setenv("TEST_KEY", KEY)
 
 
 def script(exchange: Exchange) -> None:

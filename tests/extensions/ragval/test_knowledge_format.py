@@ -13,7 +13,6 @@ import converters
 from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
 from converters.records import Item, Origin
-from trecexam.extensions.banks.bank_editing import with_retired, with_text
 from trecexam.extensions.ragval.formats.knowledge import read_blocks
 
 ORIGIN = {"prompt": "p", "model": "m", "seed": 3, "time": "t", "text": "Why?"}
@@ -136,16 +135,6 @@ def test_a_duplicate_question_counts_once_and_an_id_belongs_to_one_question(tmp_
     ids = [{**row, "question_id": "q"}, {**row, "question_id": "q", "content": "Cold."}]
     with pytest.raises(ConversionError, match="ids must differ"):
         list(read_bank(write(tmp_path / "c.jsonl", *ids)))
-
-
-def test_a_question_with_its_block_can_only_be_edited_by_hand(tmp_path: Path) -> None:
-    path = write(tmp_path / "b.jsonl", {"question_id": "q", "question": "Why?", "content": "Heat."})
-    for change in (
-        lambda content: with_text(content, path, "q/relevance", "How?", {}),
-        lambda content: with_retired(content, path, "q/truthfulness", retired=True, note={}),
-    ):
-        with pytest.raises(ConversionError, match=r":1: 'q' is a question with its block.*by hand"):
-            change(path.read_bytes())
 
 
 def test_published_answers_can_be_read_as_blocks_and_as_questions() -> None:

@@ -10,13 +10,12 @@ import pytest
 
 pytest.importorskip("httpx2")
 
-from ragval import KEY, write_lines
+from ragval import write_lines
 from scripted_server import Exchange, serving
 
 import trecexam
 from converters.bank import read_bank
 from trecexam.cli.main import run
-from trecexam.graders.server import exchange
 
 BLOCKS: list[dict[str, Any]] = [
     {"block_id": "k1", "title": "Heat", "content": "Heat rises.", "url": "u", "date": "2023", "lang": "en"},
@@ -24,13 +23,6 @@ BLOCKS: list[dict[str, Any]] = [
     {"content": "No questions here."},
 ]
 NOWHERE = "http://127.0.0.1:9/v1"
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
-    monkeypatch.setenv("TEST_KEY", KEY)
 
 
 def answer_with_question(exchange: Exchange) -> None:

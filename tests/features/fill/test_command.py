@@ -23,7 +23,7 @@ from converters.trec_qrels import qrels_line
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.features.fill.arithmetic.scale_map import fitted
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.graders import Answer, Cell
 from trecexam.grades.store import GradeStore
 
@@ -231,7 +231,7 @@ def test_a_dry_run_reports_the_amount_of_work_and_writes_nothing(
 
 def test_a_watched_track_is_filled_if_nothing_needs_grading(graded: Path, tmp_path: Path) -> None:
     official, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
-    with TrackLock(graded / ".trecexam" / "lock"):
+    with track_lock(graded / ".trecexam" / "lock"):
         assert run(["fill", str(graded), "--qrels", str(official), "-o", str(merged)]) == 0
         shutil.rmtree(graded / "out")
     assert merged.exists()
@@ -245,7 +245,7 @@ def test_a_track_that_is_being_graded_is_not_written_to(
         '{"query_id": "q1", "doc_id": "q1-d00", "item_id": "q1/0", "rating": 1}\n'
     )
     merged = tmp_path / "merged.qrels"
-    with TrackLock(root / ".trecexam" / "lock"):
+    with track_lock(root / ".trecexam" / "lock"):
         half = drop(root, tmp_path / "half.qrels")
         text = fill(capsys, root, "--qrels", half, "-o", merged, "--map", "identity", status=2)
     assert "is already grading this track" in text
@@ -532,7 +532,7 @@ def test_a_failing_grader_keeps_its_grades_and_nothing_is_written(tmp_path: Path
     assert not merged.exists()
     with GradeStore(root / ".trecexam" / "grades.sqlite", write=False) as store:
         assert store.count() == 15
-    with TrackLock(root / ".trecexam" / "lock"):
+    with track_lock(root / ".trecexam" / "lock"):
         pass
     again = HashGrader()
     with trecexam.open_track(root, grader=again) as track:

@@ -447,10 +447,10 @@ def test_the_correlation_lists_the_people_who_rated(graded: Path, capsys: pytest
 def test_while_a_daemon_runs_override_does_not_suggest_starting_one(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from trecexam.files.track_lock import TrackLock
+    from trecexam.files.track_lock import track_lock
 
     query_id, doc_id = next(iter(labels(graded)))
-    with TrackLock(graded / ".trecexam" / "lock"):
+    with track_lock(graded / ".trecexam" / "lock"):
         give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
     told = capsys.readouterr().err
     assert "the running `trecexam watch` (process " in told

@@ -305,7 +305,7 @@ def test_a_run_without_relevant_passages_is_not_an_error(
     shutil.rmtree(graded / "runs")
     write_run(graded / "runs" / "only.run", {"q1": ["q1-d03"]})
     assert "missed: 0 of 0 relevant" in err(capsys, "missing", graded, "--min-relevant", "99", status=0)
-    assert "missed_share" in on_terminal(capsys, "missing", graded, "--min-relevant", "99")
+    assert "missed" in on_terminal(capsys, "missing", graded, "--min-relevant", "99")
     assert {row["note"] for row in table(capsys, "spurious", graded, "--min-relevant", "99")} <= {
         "reached by all",
         "reached by none",
@@ -356,7 +356,9 @@ def test_text_fits_the_terminal_width(
     assert "q1" in text
 
 
-def test_a_grid_of_many_items_is_split_into_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_grid_of_many_items_shows_the_first_and_names_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = make_small_track(tmp_path / "t", queries=1, items=40)
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.update()
@@ -364,9 +366,14 @@ def test_a_grid_of_many_items_is_split_into_blocks(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("COLUMNS", "80")
     lines = tables_text(found._for_people()).splitlines()
     assert max(map(len, lines)) <= 80
-    heads = [line for line in lines if line.startswith("doc_id")]
-    assert [int(n) for head in heads for n in re.findall(r"\d+", head)] == list(range(1, 41))
-    assert len(heads) > 1
+    (head,) = [line for line in lines if line.startswith("doc_id")]
+    shown = [int(n) for n in re.findall(r"\d+", head)]
+    assert shown == list(range(1, len(shown) + 1))
+    assert any(f"left out: {len(shown) + 1}, " in line and "--wide shows all" in line for line in lines)
+    (head,) = [
+        line for line in tables_text(found._for_people(), wide=True).splitlines() if line.startswith("doc_id")
+    ]
+    assert [int(n) for n in re.findall(r"\d+", head)] == list(range(1, 41))
 
 
 def test_a_terminal_shows_text_without_a_pager(

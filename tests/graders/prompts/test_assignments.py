@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from converters.records import Item
 from trecexam.graders.prompts import published
-from trecexam.graders.prompts.assignments import read_labels, with_place
+from trecexam.graders.prompts.parsing import read_labels, with_place
 
 LABELS = ("support", "partial_support", "not_support")
 ITEM = Item("q", "q/1", "It is so.", "nugget")

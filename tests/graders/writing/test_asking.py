@@ -13,7 +13,7 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import Meter, Usage
 from trecexam.graders.replies import Unwritten, WrittenText
-from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
+from trecexam.graders.writing.asking import AskingResult, Job, PromptSet
 from trecexam.graders.writing.base import Fitted
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 
@@ -63,7 +63,7 @@ def together(folder: Path, *asked: tuple[Echo, Mapping[str, str]]) -> list[Promp
 
 
 def ask_all(prompts: PromptSet[str]) -> AskingResult[str]:
-    return Job(lambda ask: ask([prompts]), lambda: [prompts]).ask()
+    return Job([prompts], lambda result: result).ask()
 
 
 def test_prompts_without_an_answer_are_reported_and_sent_again_next_time(tmp_path: Path) -> None:
@@ -85,31 +85,31 @@ def test_a_refusal_is_an_answer_that_is_stored_and_reported_each_time(tmp_path: 
     assert [key for key, _ in prompts.answered()] == ["b"]
 
 
-def two_rounds(writer: Echo, folder: Path, saved: list[str], tries: int = 1) -> Job[Any]:
+def two_rounds(writer: Echo, folder: Path, saved: list[str], tries: int = 1) -> Job[AskingResult[str]]:
     """Asks about x, then about the answer."""
-    first = prompts_to(writer, folder, a="x")
+    rounds = [prompts_to(writer, folder, a="x")]
 
-    def run(ask: Ask) -> tuple[AskingResult[str], list[str]]:
-        ask([first])
-        second = prompts_to(writer, folder, a=dict(first.answered())["a"].text)
-        try:
-            result = ask([second])
-        except GraderError:
-            saved.append("saved")
-            raise
-        return result, [kept.text for _, kept in second.answered()]
+    def further(result: AskingResult[str]) -> list[PromptSet[str]]:
+        answers = [kept.text for _, kept in rounds[-1].answered()]
+        rounds.append(prompts_to(writer, folder, a=answers[0]))
+        return rounds[-1:] if len(rounds) == 2 else []
 
-    return Job(run, lambda: [first], tries)
+    def write(result: AskingResult[str]) -> AskingResult[str]:
+        saved.extend([kept.text for each in rounds for _, kept in each.answered()])
+        return result
+
+    return Job(rounds[:], write, further, tries=tries)
 
 
 def test_rounds_are_sent_one_after_the_other_and_counted_together(tmp_path: Path) -> None:
     shown: list[tuple[int, int]] = []
     writer = Echo()
-    made = two_rounds(writer, tmp_path, []).ask(lambda *counts: shown.append(counts))
-    assert (made[0].asked, made[0].used, made[1]) == (2, Usage(2, 4, 6), ["x!!"])
+    saved: list[str] = []
+    made = two_rounds(writer, tmp_path, saved).ask(lambda *counts: shown.append(counts))
+    assert (made.asked, made.used, saved) == (2, Usage(2, 4, 6), ["x!", "x!!"])
     assert shown == [(0, 1), (1, 1), (1, 2), (2, 2)]
     assert two_rounds(Echo(), tmp_path, [], tries=2).estimate() == Estimate(0, 2)
-    assert two_rounds(Echo(), tmp_path, []).ask()[0].reused == 2
+    assert two_rounds(Echo(), tmp_path, []).ask().reused == 2
 
 
 def test_an_error_is_raised_after_paid_answers_are_saved(tmp_path: Path) -> None:
@@ -117,5 +117,5 @@ def test_an_error_is_raised_after_paid_answers_are_saved(tmp_path: Path) -> None
     job = two_rounds(Echo(fails={"x!": GraderError("no such model")}), tmp_path, saved)
     with pytest.raises(GraderError, match="no such model"):
         job.ask()
-    assert saved == ["saved"]
+    assert saved == ["x!"]
     assert prompts_to(Echo(), tmp_path, a="x").unanswered() == []

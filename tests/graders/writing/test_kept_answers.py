@@ -15,7 +15,8 @@ from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter, Kep
 
 WRITER = "tiny"
 ANSWERS = {
-    f"prompt {n}": Kept(f"answer {n} ü\n", n % 2 == 0, "2026-11-23", n or None, 7, n == 3) for n in range(9)
+    f"prompt {n}": Kept(f"answer {n} ü\n", "2026-11-23", n or None, 7, n == 3, n % 2 or None)
+    for n in range(9)
 }
 USED = Usage(9, 100, 63)
 
@@ -60,7 +61,7 @@ def test_an_irregular_file_is_reported_because_nothing_can_be_stored(tmp_path: P
 def test_an_answer_that_was_cut_off_at_fewer_tokens_counts_as_none(tmp_path: Path) -> None:
     writer = SimpleNamespace(identity={"writer": "any"}, new_tokens=100, environment=None)
     source = KeepingWriter(writer, AnswerFile(tmp_path / "answers.jsonl"))  # type: ignore[arg-type]
-    cut, whole = Kept("a", True, "t", cut_at=100), Kept("b", False, "t")
+    cut, whole = Kept("a", "t", cut_at=100), Kept("b", "t")
     source.add([("long", cut), ("short", whole)], Usage())
     for limit, expected in ((50, cut), (100, cut), (101, None)):
         writer.new_tokens = limit

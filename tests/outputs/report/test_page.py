@@ -6,7 +6,6 @@ import csv
 import html
 import json
 import re
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 from support import REPORTED, HashGrader, make_small_track, write_run
 
 import trecexam
-from trecexam.outputs.updates import Update
+from trecexam.outputs.grader_update import Update
 from trecexam.results.plots import canvas
 from trecexam.results.plots.model import Drawing, Plot
 
@@ -91,19 +90,6 @@ def updated(small_track: Path) -> Path:
     return small_track
 
 
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the plots that are drawn."""
-    found: list[str] = []
-
-    def draw(plot: Plot) -> Drawing:
-        found.append(plot.name)
-        return Drawing(f"<svg id='{plot.name}'></svg>".encode())
-
-    monkeypatch.setattr(canvas, "_drawn", draw)
-    return found
-
-
 def test_every_plot_has_a_picture_and_numbers(small_track: Path) -> None:
     done = update(small_track)
     out = small_track / "out"
@@ -129,40 +115,6 @@ def test_all_links_work(small_track: Path) -> None:
         elif link != "data:,":
             assert (small_track / "out" / link).is_file(), link
     assert {"leaderboard.tsv", "per_query.tsv", "rejected.tsv", "plots/scatter.svg"} <= found
-
-
-def test_an_update_with_nothing_new_writes_and_draws_nothing(small_track: Path, drawn: list[str]) -> None:
-    update(small_track)
-    assert sorted(drawn) == sorted(PLOTS)
-    drawn.clear()
-    assert update(small_track).changed is False
-    assert drawn == []
-
-
-def test_only_plots_whose_numbers_changed_are_written_again(updated: Path) -> None:
-    (updated / "qrels.txt").write_text("q1 0 q1-d00 3\nq1 0 q1-d05 1\nq2 0 q2-d01 2\n")
-    done = update(updated)
-    assert {path.name for path in done.written if path.parent.name == "plots"} == {"scatter.tsv"}
-
-
-@pytest.fixture(scope="module")
-def shared_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An updated track; tests must not change it."""
-    root = make_small_track(tmp_path_factory.mktemp("standing") / "track", config=REPORTED)
-    update(root)
-    return root
-
-
-@pytest.mark.parametrize("name", ["report.html", "plots/scatter.svg", "plots/leaderboard.tsv"])
-@pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_bytes(b"edited")])
-def test_removed_or_edited_files_are_restored(
-    shared_track: Path, name: str, change: Callable[[Path], object]
-) -> None:
-    before = plots(shared_track), page(shared_track)
-    change(shared_track / "out" / name)
-    done = update(shared_track)
-    assert [path.relative_to(shared_track / "out").as_posix() for path in done.written] == [name]
-    assert (plots(shared_track), page(shared_track)) == before
 
 
 def test_switching_the_report_off_removes_it_and_moves_no_run(updated: Path) -> None:
@@ -202,16 +154,6 @@ def test_a_plot_that_cannot_be_drawn_stops_nothing_else(
     assert "could not be drawn: MemoryError: &lt;b&gt;no room&lt;/b&gt;" in page(updated)
     assert 'href="plots/scatter.svg"' not in page(updated)
     assert 'href="plots/scatter.tsv"' in page(updated)
-
-
-def test_a_broken_matplotlib_stops_nothing_else(small_track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def draw(plot: Plot) -> Drawing:
-        raise ImportError("libfreetype.so: cannot open shared object file")
-
-    monkeypatch.setattr(canvas, "_drawn", draw)
-    assert update(small_track).complete
-    assert page(small_track).count("could not be drawn: ImportError: libfreetype.so") == len(PLOTS)
-    assert set(plots(small_track)) == {f"{name}.tsv" for name in PLOTS}
 
 
 def test_without_official_judgments_the_page_says_so(updated: Path) -> None:

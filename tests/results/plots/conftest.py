@@ -83,12 +83,6 @@ def hostile_plots() -> dict[str, Plot]:
 
 
 @pytest.fixture(scope="module")
-def many_plots() -> dict[str, Plot]:
-    """With so many runs that their names have no room."""
-    return make_plots([f"run{n:03}" for n in range(75)])
-
-
-@pytest.fixture(scope="module")
 def named_plots() -> dict[str, Plot]:
     """With runs with long names that differ at their ends."""
     return make_plots([f"university_team-bm25_rm3_reranked-{n}" for n in range(12)])

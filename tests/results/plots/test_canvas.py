@@ -82,17 +82,6 @@ def test_drawing_again_gives_the_same_bytes_with_any_user_settings_and_in_thread
     assert again == hostile
 
 
-@pytest.mark.parametrize("name", ["leaderboard", "scatter"])
-def test_with_more_runs_than_room_for_names_ranks_are_shown(many_plots: dict[str, Plot], name: str) -> None:
-    drawing = draw(many_plots[name])
-    text = drawing.svg.decode()
-    assert drawing.why == ""
-    named = len(re.findall(r">run\d{3}<", text))
-    assert named <= 4
-    if name != "scatter":
-        assert ">70</text>" in text
-
-
 def test_names_of_outliers_cover_no_points_of_other_runs() -> None:
     runs = [f"a_run_of_{n:03}" for n in range(40)]
     official = np.repeat(np.linspace(0.4, 0.6, 40)[:, None], 2, 1)

@@ -14,11 +14,11 @@ import numpy as np
 import converters
 from converters.arrow import strings
 from converters.label_table import read_teams
-from converters.records import judgment
 from converters.unpacking import without_ending
 from trecexam.errors import TrecexamError
 from trecexam.extensions.audit.records import DEPTH, AuditInputs, Rows, Side
 from trecexam.inputs.dropped_runs import equal_runs, name_runs
+from trecexam.inputs.official import judged_labels
 from trecexam.inputs.sources import provenance_notes
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores.columns import UNJUDGED, Judged, Ranked, rows_at_ranks
@@ -50,7 +50,7 @@ def read_inputs(
     """
     if len(qrels) not in (1, 2):
         raise TrecexamError(f"{len(qrels)} --qrels were given: give one or two")
-    labels = [_labels(path) for path in qrels]
+    labels = [judged_labels(converters.read(path, "qrels")) for path in qrels]
     common = sorted(set.intersection(*map(set, labels)))
     if not common:
         raise TrecexamError("the two --qrels have no query in common: are both files for the same track?")
@@ -150,17 +150,6 @@ def _with_kind(error: converters.ConversionError, path: Path) -> converters.Conv
             reason = f"{error.reason}; the file looks like {kind}{hint}"
             return converters.ConversionError(error.path, error.line, reason)
     return error
-
-
-def _labels(path: Path) -> Labels:
-    """The labels in a file; a passage with several labels (one per subtopic) gets the highest."""
-    labels: dict[str, dict[str, int]] = {}
-    for row in converters.read(path, "qrels"):
-        label = judgment(row.relevance)
-        if label is not None:
-            of_query = labels.setdefault(row.query_id, {})
-            of_query[row.doc_id] = max(label, of_query.get(row.doc_id, label))
-    return labels
 
 
 def _run_files(paths_given: Iterable[Path], notes: list[str]) -> Iterator[Path]:

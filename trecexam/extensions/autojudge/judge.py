@@ -28,7 +28,7 @@ from trecexam.extensions.autojudge.graded_track import graded, judged, lay_out, 
 from trecexam.extensions.autojudge.nuggets import as_nugget_banks, take_nugget_banks
 from trecexam.extensions.autojudge.settings import Endpoint
 from trecexam.files.atomic import make_folder
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.results.text import shorten_list
 from trecexam.scores.labels import label_qrels
@@ -153,7 +153,7 @@ def _graded(
         of_runs.setdefault(report.metadata.run_id, []).append(_row(report))
     root = place_of(cache_dir, rows)
     make_folder(root / ".trecexam")
-    with TrackLock(root / ".trecexam" / "lock"):
+    with track_lock(root / ".trecexam" / "lock"):
         lay_out(root, rows, None if reports is None else of_runs, settings, endpoint)
         if nugget_banks is not None:
             take_nugget_banks(root, nugget_banks)

@@ -7,7 +7,14 @@ from trecexam.extension import Command, Extension
 EXTENSION = Extension(
     "banks",
     commands={
-        "bank": Command(f"{__name__}.cli:bank", "Make, check and compare test banks.", "banks and exams")
+        "bank": Command(f"{__name__}.cli:bank", "Make, check and compare test banks.", "banks and exams"),
+        "bank generate": Command(f"{__name__}.cli.generate:generate", "Write items with a language model."),
+        "bank check": Command(
+            f"{__name__}.cli.check:check", "Find duplicates, copies of the query, remains of JSON ..."
+        ),
+        "bank diff": Command(
+            f"{__name__}.cli.check:diff", "Show what an edited bank changes: labels and ranks."
+        ),
     },
     bank_writer=f"{__name__}.generation.calls:bank_job",
 )

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from trecexam.extensions.banks.bank_difference import BankDiff
-from trecexam.extensions.banks.check import asks_a_bank, check_track
-from trecexam.extensions.banks.checks import Checked
-from trecexam.extensions.banks.diff import bank_diff
+from trecexam.extensions.banks.checks import Checked, asks_a_bank, check_track
+from trecexam.extensions.banks.diff import BankDiff, bank_diff
 from trecexam.extensions.banks.editing import BankEditing
 from trecexam.extensions.banks.generation.calls import bank_job
 from trecexam.extensions.banks.generation.generate import Generated
@@ -29,7 +27,6 @@ class BankAccessor(BankEditing):
         query_ids: Sequence[str] = (),
         passages: int | None = None,
         again: bool = False,
-        whole: bool = False,
         output: Path | str | None = None,
         writer: Writer | None = None,
         progress: ShowProgress | None = None,
@@ -47,7 +44,6 @@ class BankAccessor(BankEditing):
                 top-ranked ones; None for 50.
             again: also where there are items; those that a model wrote, and nobody touched, give way. Prompts
                 whose stored answers cannot be read are sent again.
-            whole: write the file when the last query is through, and not before.
             output: a file of the track's bank; None for bank.questions.jsonl or bank.nuggets.jsonl.
             writer: in place of the one that trecexam.toml names.
             progress: called with how many of how many prompts are answered.
@@ -60,7 +56,6 @@ class BankAccessor(BankEditing):
                 query_ids=query_ids,
                 passages=passages,
                 again=again,
-                whole=whole,
                 output=output,
                 writer=writer,
             ).ask(progress, stop, self._track.loaders.spent_by_graders)
@@ -72,7 +67,6 @@ class BankAccessor(BankEditing):
         query_ids: Sequence[str] = (),
         passages: int | None = None,
         again: bool = False,
-        whole: bool = False,
         output: Path | str | None = None,
         writer: Writer | None = None,
         timed: bool = False,
@@ -84,7 +78,6 @@ class BankAccessor(BankEditing):
             query_ids=query_ids,
             passages=passages,
             again=again,
-            whole=whole,
             output=output,
             writer=writer,
         ).estimate(timed=timed)

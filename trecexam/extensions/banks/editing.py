@@ -1,33 +1,31 @@
-"""Writes a person's change of one item to the track's bank file, and returns warnings."""
+"""A person's changes of the bank's items: one item a line, and the file as it was is kept beside."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from converters.bank_lines import scan_bank
+from converters.bank import distinct_items
+from converters.bank_lines import SINGLE_ID_KEYS, SINGLE_TEXT_KEYS, BankLine, scan_bank, scan_line
 from converters.errors import ConversionError
-from converters.lines import open_input
+from converters.fields import made_id
+from converters.lines import iter_objects, open_input
 from converters.nuggets import IMPORTANCES
 from converters.records import Item
+from converters.unpacking import packed_as
 from trecexam.bank.model import item_by_query, lines_by_query
 from trecexam.errors import ItemConflictError, TrecexamError, did_you_mean
-from trecexam.extensions.banks.bank_editing import (
-    edits_of,
-    items_of,
-    new_id,
-    with_item,
-    with_retired,
-    with_text,
-)
 from trecexam.extensions.banks.checks import BankFinding, check_lines
+from trecexam.extensions.banks.lines import item_row, row_line
 from trecexam.files import atomic as files
-from trecexam.files.track_lock import TrackLock, exclusive_lock
+from trecexam.files.track_lock import exclusive_lock, track_lock
 from trecexam.folder import TrackFolder
 from trecexam.inputs.inputs import query_texts
 from trecexam.inputs.overrides import digest_of
@@ -35,6 +33,10 @@ from trecexam.inputs.typed_text import MAX_ITEM, MAX_WHO, MAX_WHY, refuse_contro
 from trecexam.track_groups import Group
 
 KINDS = ("question", "nugget")
+#: The key of an item's recorded changes.
+EDITS = "edits"
+#: Lists of a line of several items.
+_LISTS = ("questions", "items", "nuggets", "rubrics")
 #: The warning for an edited item with recorded grades, which do not change.
 _RECORDED = "the `recorded` grader matches items by id, so both texts get the same grades"
 
@@ -58,14 +60,10 @@ class Edited:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ToEdit:
-    """An item in the bank.
+class ToEdit(NamedTuple):
+    """An item with its file.
 
-    Attributes:
-        file: the bank's file, as people see it.
-        edits: who changed it, when, and what it was before: see `trecexam.extensions.banks.bank_editing`.
-        warnings: what `bank check` says of it.
+    `edits` are its recorded changes, oldest first; `warnings` what `bank check` says of it.
     """
 
     item: Item
@@ -74,18 +72,153 @@ class ToEdit:
     warnings: tuple[str, ...]
 
 
-class _Bank(NamedTuple):
-    """The bank's files, read again, and their items."""
+class _Line(NamedTuple):
+    """A line: its object, and what it is read as."""
 
-    contents: dict[Path, bytes]
-    items: dict[Path, list[Item]]
+    row: dict[str, Any]
+    parsed: BankLine
 
-    def find(self, item_id: str) -> tuple[Path, Item] | None:
-        for path, items in self.items.items():
-            for item in items:
-                if item.item_id == item_id:
-                    return path, item
-        return None
+
+class _File(NamedTuple):
+    """A file of a bank: its bytes, its items, and its lines; a line of several items is a line for each."""
+
+    content: bytes
+    lines: list[_Line]
+    items: list[Item]
+
+
+class _Bank:
+    """The bank's files, read again."""
+
+    def __init__(self, folder: TrackFolder) -> None:
+        self.folder = folder
+        self.files = {path: _read(path) for path in folder.bank()}
+        self.items = [item for file in self.files.values() for item in file.items]
+
+    def find(self, item_id: str, seen: str | None) -> tuple[Path, Item]:
+        """Return an item and its file.
+
+        Raises:
+            ItemConflictError: the item is not the one that a person saw.
+            TrecexamError: there is none.
+        """
+        place = ((path, item) for path, file in self.files.items() for item in file.items)
+        found = next((each for each in place if each[1].item_id == item_id), None)
+        if found is None:
+            root = self.folder.root
+            if seen is not None:
+                raise ItemConflictError(f"item '{item_id[:80]}' is no longer in the bank", None, path=root)
+            hint = did_you_mean(item_id, [item.item_id for item in self.items], before="; ")
+            raise TrecexamError(f"no item '{item_id[:80]}' in the bank{hint}", path=root)
+        path, item = found
+        if seen is not None and seen != digest_of(item):
+            reason = f"was changed meanwhile, and nothing was written; its text is now: {item.text}"
+            raise ItemConflictError(f"item '{item_id[:80]}' {reason}", item, path=path)
+        return path, item
+
+    def refuse_twice(self, new: Item) -> None:
+        """Refuse an item whose text its query has already.
+
+        Raises:
+            TrecexamError: the query has the item, perhaps a retired one.
+        """
+        for item in self.items:
+            same = (item.query_id, item.kind, item.text) == (new.query_id, new.kind, new.text)
+            if same and item.item_id != new.item_id:
+                how = ", retired: take it back instead" if item.retired else ""
+                raise TrecexamError(f"query '{new.query_id}' has this item already, '{item.item_id}'{how}")
+
+    def check_query(self, query_id: str) -> None:
+        """Refuse a query that is neither in the bank nor in the track's queries.
+
+        Raises:
+            TrecexamError: there is no such query.
+        """
+        query_ids = {item.query_id for item in self.items} | set(query_texts(self.folder))
+        if query_id not in query_ids:
+            hint = did_you_mean(query_id, query_ids, before="; ")
+            raise TrecexamError(f"no query '{query_id}' in the track{hint}", path=self.folder.root)
+
+    def ids_in_files(self, query_id: str) -> dict[str, None]:
+        """Return the query ids of a query's items in the files: its id, and query/facet with `facets`."""
+        ids = {query_id: None}
+        if self.folder.config.track.facets:
+            ids.update(
+                (item.query_id, None) for item in self.items if item_by_query(item).query_id == query_id
+            )
+        return ids
+
+    def file_for(self, kind: str) -> Path:
+        """Return the last file with items of a kind; else the last file."""
+        fitting = [path for path, file in self.files.items() if any(item.kind == kind for item in file.items)]
+        return (fitting or [*self.files])[-1]
+
+    def edits(self, query_id: str) -> dict[str, list[dict[str, Any]]]:
+        """Return item_id -> its recorded changes, of the items of a query."""
+        ids = self.ids_in_files(query_id)
+        return {
+            line.parsed.items[0].item_id: [edit for edit in line.row[EDITS] if isinstance(edit, dict)]
+            for file in self.files.values()
+            for line in file.lines
+            if line.parsed.query_id in ids and line.parsed.items and isinstance(line.row.get(EDITS), list)
+        }
+
+    def change(self, path: Path, old: Item, new: Item, note: Mapping[str, Any]) -> Edited:
+        """Write an item in place of another."""
+        lines = self.files[path].lines
+        ids = [[item.item_id for item in line.parsed.items] for line in lines]
+        at = next(number for number, of_line in enumerate(ids) if old.item_id in of_line)
+        row = dict(lines[at].row)
+        if new.text != old.text:
+            keys = SINGLE_TEXT_KEYS.get(new.kind, ())
+            row[next((key for key in keys if row.get(key) is not None), new.kind)] = new.text
+            if all(row.get(key) is None for key in SINGLE_ID_KEYS.get(new.kind, ())):
+                row[f"{new.kind}_id"] = new.item_id
+        if new.retired != old.retired:
+            row["retired"] = new.retired
+        _note(row, note)
+        rows = [line.row for line in lines]
+        rows[at] = row
+        return self._write(path, rows, new, old)
+
+    def add(self, path: Path, new: Item, note: Mapping[str, Any]) -> Edited:
+        """Write a new item, on a line after the last one of its query."""
+        lines = self.files[path].lines
+        of_query = [number for number, line in enumerate(lines, 1) if line.parsed.query_id == new.query_id]
+        rows = [line.row for line in lines]
+        row = item_row(new, "")
+        _note(row, {**note, "added": True})
+        rows.insert(max(of_query, default=len(lines)), row)
+        return self._write(path, rows, new, None)
+
+    def _write(self, path: Path, rows: list[dict[str, Any]], new: Item, old: Item | None) -> Edited:
+        """Write a file, if it then has the new item, and all others as they were.
+
+        Raises:
+            ConversionError: it would not.
+        """
+        file, found = self.files[path], list[Item]()
+        if packed_as(file.content):
+            raise TrecexamError("is compressed, and could not be edited: unpack it", path=path)
+        with suppress(ConversionError):
+            found = _items(path, [_line(path, number, row) for number, row in enumerate(rows, 1)])
+        before, after = (
+            [item for item in items if item.item_id != new.item_id] for items in (file.items, found)
+        )
+        if new not in found or before != after:
+            reason = f"item '{new.item_id}' cannot be changed by itself: edit the file by hand "
+            raise ConversionError(path, None, reason + '(`"retired": true` takes its line out)')
+        if b"".join(row_line(line.row) for line in file.lines) != file.content:
+            names = (path.with_name(f"{path.name}.orig{number or ''}") for number in count())
+            kept = next(name for name in names if not name.exists())
+            files.replace(kept, file.content, mode=path.stat().st_mode & 0o777)
+        # A link stays a link.
+        files.replace(Path(os.path.realpath(path)), b"".join(map(row_line, rows)))
+        return self.edited(path, new, old, written=True)
+
+    def edited(self, path: Path, new: Item, old: Item | None, *, written: bool = False) -> Edited:
+        of_query = item_by_query(new) if self.folder.config.track.facets else new
+        return Edited(new, old, path, written, _warnings(self.folder, of_query))
 
 
 class BankEditing(Group):
@@ -113,25 +246,20 @@ class BankEditing(Group):
             TrecexamError, ConversionError: the text is empty or the query has it already, the query is not
                 the track's, or the bank cannot be read or written.
         """
-        folder = self._track.folder
-        text, note = _text(text), _note(who, why)
+        text, note = _text(text), _noted(who, why)
         if kind not in KINDS:
             raise TrecexamError(f"an item is a question or a nugget, not '{kind}'")
         if importance not in IMPORTANCES:
             raise TrecexamError(f"the importance is vital, okay or none, not '{importance}'")
-
-        def change(bank: _Bank) -> tuple[Path, bytes, str]:
-            everything = _all(bank)
+        with self._bank() as bank:
             refuse_controls("an id", query_id)
-            if all(item.query_id != query_id for item in everything):
-                _check_query(folder, query_id, everything)
-            _refuse_twice(everything, Item(query_id, "", text, kind))
-            item_id = new_id(query_id, text, {item.item_id: item.query_id for item in everything})
-            path = _file_for(bank, query_id, kind)
+            bank.check_query(query_id)
+            bank.refuse_twice(Item(query_id, "", text, kind))
+            taken = {item.item_id for item in bank.items}
+            ids = (made_id(query_id, text) + f"-{number}" * (number > 1) for number in count(1))
+            item_id = next(each for each in ids if each not in taken)
             item = Item(query_id, item_id, text, kind, importance=importance)
-            return path, with_item(bank.contents[path], path, item, note), item_id
-
-        return _change(folder, None, change)
+            return bank.add(bank.file_for(kind), item, note)
 
     def edit_item(
         self, item_id: str, text: str, *, who: str, seen: str | None = None, why: str = ""
@@ -146,21 +274,18 @@ class BankEditing(Group):
             ItemConflictError: the item is another one by now, or gone; nothing was written.
             LockedError, TrecexamError, ConversionError: as `add_item`, or there is no such item.
         """
-        folder = self._track.folder
-        text, note = _text(text), _note(who, why)
-
-        def change(bank: _Bank) -> tuple[Path, bytes, str]:
-            path, item = _seen(folder, bank, item_id, seen)
+        text, note = _text(text), _noted(who, why)
+        with self._bank() as bank:
+            path, item = bank.find(item_id, seen)
             if item.text == text:
-                return path, bank.contents[path], item_id
+                return bank.edited(path, item, item)
+            new = item._replace(text=text)
             if not item.retired:
-                _refuse_twice(_all(bank), item._replace(text=text))
-            return path, with_text(bank.contents[path], path, item_id, text, note), item_id
-
-        done = _change(folder, item_id, change)
-        if done.written and folder.config.grader.name == "recorded":
-            return replace(done, warnings=(*done.warnings, _RECORDED))
-        return done
+                bank.refuse_twice(new)
+            done = bank.change(path, item, new, {**note, "before": item.text})
+            if bank.folder.config.grader.name == "recorded":
+                return replace(done, warnings=(*done.warnings, _RECORDED))
+            return done
 
     def retire_item(
         self, item_id: str, *, who: str, retired: bool = True, seen: str | None = None, why: str = ""
@@ -173,18 +298,14 @@ class BankEditing(Group):
         Raises:
             ItemConflictError, LockedError, TrecexamError, ConversionError: as `edit_item`.
         """
-        folder = self._track.folder
-        note = _note(who, why)
-
-        def change(bank: _Bank) -> tuple[Path, bytes, str]:
-            path, item = _seen(folder, bank, item_id, seen)
+        note = _noted(who, why)
+        with self._bank() as bank:
+            path, item = bank.find(item_id, seen)
             if item.retired == retired:
-                return path, bank.contents[path], item_id
+                return bank.edited(path, item, item)
             if not retired:
-                _refuse_twice(_all(bank), item)
-            return path, with_retired(bank.contents[path], path, item_id, retired=retired, note=note), item_id
-
-        return _change(folder, item_id, change)
+                bank.refuse_twice(item)
+            return bank.change(path, item, item._replace(retired=retired), {**note, "retired": retired})
 
     def edits(self, query_id: str) -> dict[str, list[dict[str, Any]]]:
         """item_id -> the changes of a query's items, oldest first: who, when, and the text before.
@@ -192,17 +313,17 @@ class BankEditing(Group):
         Raises:
             TrecexamError, ConversionError: the bank cannot be read.
         """
-        return edits(self._track.folder, query_id)
+        return _Bank(self._track.folder).edits(query_id)
 
-
-def edits(folder: TrackFolder, query_id: str) -> dict[str, list[dict[str, Any]]]:
-    """item_id -> the changes of a query's items, oldest first: who, when, and the text before."""
-    bank = _read(folder)
-    edits_by_item: dict[str, list[dict[str, Any]]] = {}
-    for path, content in bank.contents.items():
-        for in_file in _ids_in_files(folder, bank, query_id):
-            edits_by_item.update(edits_of(content, path, in_file))
-    return edits_by_item
+    @contextmanager
+    def _bank(self) -> Iterator[_Bank]:
+        folder = self._track.folder
+        # Generating a bank holds the second lock until it ends.
+        with (
+            exclusive_lock(folder.shared_state / "bank.lock"),
+            track_lock(folder.shared_state / "generate.lock", "writing this track's bank"),
+        ):
+            yield _Bank(folder)
 
 
 def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
@@ -211,127 +332,54 @@ def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
     Raises:
         TrecexamError: the bank cannot be read, or neither it nor the track's queries know the query.
     """
-    bank = _read(folder)
-    ids = _ids_in_files(folder, bank, query_id)
-    if all(item.query_id not in ids for item in _all(bank)):
-        _check_query(folder, query_id, _all(bank))
-    noted = edits(folder, query_id)
-    checked = _findings(folder, query_id)
+    bank = _Bank(folder)
+    ids = bank.ids_in_files(query_id)
+    if all(item.query_id not in ids for item in bank.items):
+        bank.check_query(query_id)
+    edits, checked = bank.edits(query_id), _findings(folder, query_id)
     return tuple(
         ToEdit(
             item,
             folder.shown(path),
-            tuple(noted.get(item.item_id, ())),
+            tuple(edits.get(item.item_id, ())),
             tuple(finding.problem for finding in checked if finding.item_id == item.item_id),
         )
-        for path, items in bank.items.items()
-        for item in items
+        for path, file in bank.files.items()
+        for item in file.items
         if item.query_id in ids
     )
 
 
-def _ids_in_files(folder: TrackFolder, bank: _Bank, query_id: str) -> dict[str, None]:
-    """The query ids of a query's items in the files: the query's id, and query/facet with `facets`."""
-    ids = {query_id: None}
-    if folder.config.track.facets:
-        ids.update((each.query_id, None) for each in _all(bank) if item_by_query(each).query_id == query_id)
-    return ids
-
-
-def _change(
-    folder: TrackFolder, item_id: str | None, change: Callable[[_Bank], tuple[Path, bytes, str]]
-) -> Edited:
-    with _locked(folder):
-        bank = _read(folder)
-        before = None if item_id is None else bank.find(item_id)
-        path, content, changed = change(bank)
-        # A link stays a link.
-        written = content != bank.contents[path] and files.replace(Path(os.path.realpath(path)), content)
-        item = next(item for item in items_of(content, path) if item.item_id == changed)
-        of_query = item_by_query(item) if folder.config.track.facets else item
-        return Edited(item, before and before[1], path, written, _warnings(folder, of_query))
-
-
-@contextmanager
-def _locked(folder: TrackFolder) -> Iterator[None]:
-    # Generating a bank holds the second lock until it ends.
-    with (
-        exclusive_lock(folder.shared_state / "bank.lock"),
-        TrackLock(folder.shared_state / "generate.lock", "writing this track's bank"),
-    ):
-        yield
-
-
-def _read(folder: TrackFolder) -> _Bank:
-    contents = {path: _content(path) for path in folder.bank()}
-    return _Bank(contents, {path: items_of(content, path) for path, content in contents.items()})
-
-
-def _content(path: Path) -> bytes:
+def _read(path: Path) -> _File:
     try:
         with open_input(path) as file:
-            return file.read()
+            content = file.read()
     except OSError as error:
         raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
-
-
-def _seen(folder: TrackFolder, bank: _Bank, item_id: str, seen: str | None) -> tuple[Path, Item]:
-    found_in = bank.find(item_id)
-    if found_in is None:
-        if seen is not None:
-            raise ItemConflictError(f"item '{item_id[:80]}' is no longer in the bank", None, path=folder.root)
-        hint = did_you_mean(item_id, [candidate.item_id for candidate in _all(bank)], before="; ")
-        raise TrecexamError(f"no item '{item_id[:80]}' in the bank{hint}", path=folder.root)
-    path, item = found_in
-    if seen is not None and seen != digest_of(item):
-        raise ItemConflictError(
-            f"item '{item_id[:80]}' was changed meanwhile, and nothing was written; its text is now: "
-            f"{item.text}",
-            item,
-            path=path,
-        )
-    return path, item
-
-
-def _all(bank: _Bank) -> list[Item]:
-    return [item for items in bank.items.values() for item in items]
-
-
-def _refuse_twice(items: list[Item], new: Item) -> None:
-    for item in items:
-        if item.item_id == new.item_id or (item.query_id, item.kind) != (new.query_id, new.kind):
+    lines = [_line(path, number, row) for number, row in iter_objects(path)] if content.strip() else []
+    items = _items(path, lines)
+    rows, left = list[dict[str, Any]](), {*items}
+    for row, parsed in lines:
+        if not any(isinstance(row.get(key), list) for key in _LISTS):
+            rows.append(row)
             continue
-        if item.text == new.text:
-            how = ", retired: take it back instead" if item.retired else ""
-            raise TrecexamError(f"query '{new.query_id}' has this item already, '{item.item_id}'{how}")
+        # Blank items and second ones are none of the bank's.
+        for item in parsed.items:
+            if item in left:
+                left.remove(item)
+                rows.append(item_row(item, parsed.query_text))
+    return _File(content, [_line(path, number, row) for number, row in enumerate(rows, 1)], items)
 
 
-def _check_query(folder: TrackFolder, query_id: str, items: list[Item]) -> None:
-    """Raises an error for a query that is neither in the bank nor in the track's queries.
-
-    Raises:
-        TrecexamError: there is no such query.
-    """
-    query_ids = {item.query_id for item in items} | set(query_texts(folder))
-    if query_id not in query_ids:
-        hint = did_you_mean(query_id, query_ids, before="; ")
-        raise TrecexamError(f"no query '{query_id}' in the track{hint}", path=folder.root)
+def _line(path: Path, number: int, row: dict[str, Any]) -> _Line:
+    parsed = scan_line(path, number, json.dumps(row).encode())
+    if parsed.error is not None and not parsed.forgiving:
+        raise parsed.error
+    return _Line(row, parsed)
 
 
-def _file_for(bank: _Bank, query_id: str, kind: str) -> Path:
-    """The last file with items of the query and kind; else of the kind, of the query, or the last file."""
-    paths = list(bank.items)
-
-    def rank(path: Path) -> tuple[bool, bool, bool, int]:
-        items = bank.items[path]
-        return (
-            any((item.query_id, item.kind) == (query_id, kind) for item in items),
-            any(item.kind == kind for item in items),
-            any(item.query_id == query_id for item in items),
-            paths.index(path),
-        )
-
-    return max(paths, key=rank)
+def _items(path: Path, lines: list[_Line]) -> list[Item]:
+    return list(distinct_items(path, (line.parsed for line in lines), lambda error: None))
 
 
 def _warnings(folder: TrackFolder, item: Item) -> tuple[str, ...]:
@@ -358,11 +406,18 @@ def _findings(folder: TrackFolder, query_id: str) -> list[BankFinding]:
     return [finding for finding in check_lines(lines, texts or None).problems if finding.query_id == query_id]
 
 
-def _note(who: str, why: str) -> dict[str, str]:
+def _noted(who: str, why: str) -> dict[str, str]:
     who, why = typed("a name", who, MAX_WHO), typed("a reason", why, MAX_WHY)
     if not who:
         raise TrecexamError("a change of the bank needs a name (who)")
     return {"who": who, "when": datetime.now(UTC).isoformat(timespec="seconds"), "why": why}
+
+
+def _note(row: dict[str, Any], note: Mapping[str, Any]) -> None:
+    noted = row.setdefault(EDITS, [])
+    # A field of this name from another program stays.
+    if isinstance(noted, list):
+        row[EDITS] = [*noted, {key: value for key, value in note.items() if value != ""}]
 
 
 def _text(text: str) -> str:

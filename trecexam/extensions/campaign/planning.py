@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from converters.records import judgment
 from trecexam.errors import TrecexamError, quoted
 from trecexam.extensions.campaign.assessments import asked_items, is_done, opinions_of
 from trecexam.extensions.campaign.dividing import divided
@@ -145,16 +144,12 @@ def _topics(
     by_query: dict[str, dict[str, None]] = {query_id: {} for query_id in track.bank.query_ids}
     for query_id, doc_id in ranked:
         by_query.get(query_id, {})[doc_id] = None
-    officially: dict[str, set[str]] = {}
-    for row in track.official or ():
-        if judgment(row.relevance) is not None:
-            officially.setdefault(row.query_id, set()).add(row.doc_id)
     counting = {**track.overrides.ratings, **track.judgments.ratings}
     has_texts = _has_texts(track)
     topics: dict[str, list[str]] = {}
     for query_id, ranked_ids in by_query.items():
         sheet, items = track.sheets[query_id], items_by_query[query_id]
-        skipped = officially.get(query_id, set()) if "" in items else set()
+        skipped = track.inputs.judged.get(query_id, {}) if "" in items else {}
         # Of passages with one text, the first; all without a text where the track has no passages.
         of_text: dict[str, str] = {}
         for doc_id in (*ranked_ids, *track.pool[query_id].doc_ids):

@@ -10,4 +10,8 @@ from trecexam.packages import install, missing_packages
 #: What must be installed before a cluster can be used; "" where nothing is missing.
 missing_for_cluster = partial(missing_packages, ("ray",), install("ray"))
 
-EXTENSION = Extension("cluster", elsewhere=f"{__name__}.writer:CLUSTER")
+EXTENSION = Extension(
+    "cluster",
+    elsewhere=f"{__name__}.writer:CLUSTER",
+    settings={"ray": f"{__name__}.settings:RaySection"},
+)

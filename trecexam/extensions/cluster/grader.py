@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from converters.records import Item
-from trecexam.config import GraderSection, RaySection
+from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.cluster.pool import Lost, Pool
+from trecexam.extensions.cluster.settings import RaySection
 from trecexam.folder import PROMPT_SUFFIXES
 from trecexam.graders import available
 from trecexam.graders.base import Answer, Cell, Grader, UngradedError

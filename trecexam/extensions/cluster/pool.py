@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import IO, Any, Generic, TypeVar
 
-from trecexam.config import RaySection
 from trecexam.errors import GraderError
 from trecexam.extensions.cluster import missing_for_cluster
 from trecexam.extensions.cluster.messages import (
@@ -31,6 +30,7 @@ from trecexam.extensions.cluster.messages import (
     Room,
     Start,
 )
+from trecexam.extensions.cluster.settings import RaySection
 from trecexam.graders.base import UngradedError
 
 Item = TypeVar("Item")

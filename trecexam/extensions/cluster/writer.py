@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trecexam.config import RaySection
 from trecexam.errors import GraderError
 from trecexam.extension import provided
 from trecexam.extensions.cluster import missing_for_cluster
 from trecexam.extensions.cluster.grader import ClusterGrader
 from trecexam.extensions.cluster.pool import Lost, Pool
+from trecexam.extensions.cluster.settings import RaySection
 from trecexam.graders.replies import Unwritten, WrittenText
 from trecexam.graders.writing.base import LocalModelSettings, Writer, naming
 

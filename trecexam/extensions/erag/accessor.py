@@ -10,7 +10,7 @@ from trecexam.extensions.erag.erag import EragRequest, erag_grader, from_model, 
 from trecexam.extensions.erag.evaluation import ALWAYS, FILES, Evaluation
 from trecexam.extensions.erag.labels import OUTPUTS
 from trecexam.extensions.erag.metrics import Metric
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing.create import writing_purse
@@ -112,7 +112,7 @@ def _by_model(
         loader = GraderView(loaders, folder, erag_grader(folder, request), purse)
         loaded, graded = load(loader, request), None
         if loaded.missing:
-            with TrackLock(folder.lock_path):
+            with track_lock(folder.lock_path):
                 grading.refuse_lost_grades(loader)
                 loaders.open_to_write()
                 loaded = load(loader, request)

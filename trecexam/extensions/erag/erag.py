@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 from converters.errors import ConversionError
 from converters.gold import KIND, kilt_provenance
-from converters.records import Item, Qrel, judgment
+from converters.records import Item, Qrel
 from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.erag import labels
@@ -97,7 +97,7 @@ def erag_grader(folder: TrackFolder, request: EragRequest) -> Grader:
         # The grader does not need the function, which makes labels afterwards.
         metric = None if callable(request.metric) else request.metric_name(folder)
         settings = config.grader.model_copy(update={"metric": metric})
-        return create(settings, folder.root, config.ray, trust_code=folder.trust_code)
+        return create(settings, folder.root, config.cluster, trust_code=folder.trust_code)
     return EragGrader(create_writer(config, folder.root), request.metric_of(folder), erag_prompt())
 
 
@@ -144,7 +144,7 @@ def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, 
 
     Args:
         graded: what came of asking it now; None where nothing was missing.
-        used: what that took, see `Grading.usage`.
+        used: what that took, see `trecexam.grades.grading.usage`.
     """
     track, request = loaded.track, loaded.request
     label = partial(label_of, request.metric) if callable(request.metric) else track.grader.label
@@ -196,7 +196,7 @@ def without_model(folder: TrackFolder, request: EragRequest) -> Evaluation:
     elif request.labels == PROVENANCE:
         labelled = labels.from_provenance(_provenance(track, folder), golds.keys(), ranked)
         # KILT's gold outputs name only what is right, so they say nothing about a run without it.
-        without = never_judged(track.runs, _judged(track.official), query_ids) if track.official else ()
+        without = never_judged(track.runs, track.judged, query_ids) if track.official else ()
         if without:
             notes.append(never_judged_note(without, len(track.runs), "values"))
     else:
@@ -244,15 +244,6 @@ def _provenance(track: TrackInputs, folder: TrackFolder) -> Sequence[Qrel]:
             path=folder.root,
         )
     return rows
-
-
-def _judged(rows: Iterable[Qrel]) -> dict[str, set[str]]:
-    """query_id -> its judged documents."""
-    judged: dict[str, set[str]] = {}
-    for row in rows:
-        if judgment(row.relevance) is not None:
-            judged.setdefault(row.query_id, set()).add(row.doc_id)
-    return judged
 
 
 def _finished(

@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from pathlib import Path
 
 from converters.fields import made_id
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import ExamQuestion, Source, exam_line, read_sources
 from trecexam.extensions.exams.filtering import GENERATION, companion_file
-from trecexam.extensions.exams.questions import prompts as published
-from trecexam.extensions.exams.questions.reading import read_question, shuffled
+from trecexam.extensions.exams.questions.reading import Read, read_question, shuffled
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import read_object
 from trecexam.folder import TrackFolder
 from trecexam.graders.replies import Unread
-from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
-from trecexam.graders.writing.base import Writer
+from trecexam.graders.writing.asking import (
+    AskingResult,
+    Job,
+    PromptSet,
+    Reply,
+    read_replies,
+    unread_reasons,
+)
 from trecexam.graders.writing.create import keeping_writers
-from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.results.table import to_json
+from trecexam.templates import filled
 
+#: The published prompt (ICML 2024), stored with each question.
+PROMPT = "mcq-generation"
 #: The ending of the file of answers that are not questions.
 UNREAD = ".unread.jsonl"
 #: Of the order of the candidates.
 _SEED = 0
-
-
-@dataclass(frozen=True)
-class ExamPlan:
-    """The prompts to send.
-
-    Attributes:
-        output: the exam's file; what cannot be read goes beside it.
-    """
-
-    sources: tuple[Source, ...]
-    task_domain: str
-    output: Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,26 +54,74 @@ class GeneratedExam(AskingResult[str]):
 def exam_job(
     folder: TrackFolder, task_domain: str, *, output: Path | str | None = None
 ) -> Job[GeneratedExam]:
-    """Writes a question about each passage with a language model, like `exam generate`."""
+    """Writes a question about each passage with a language model, like `exam generate`.
+
+    Without one readable answer the exam is not written: a file that is there stays.
+    """
     passages = folder.passages()
     exam = folder.root / "exam.jsonl" if output is None else Path(output)
     if passages is None:
         raise TrecexamError("no passages: put passages.jsonl here", path=folder.root)
     if exam.suffix == ".gz":
         raise TrecexamError("is compressed and could not be edited: give another name with -o", path=exam)
-    sources = tuple(read_sources(passages))
+    sources = {source.doc_id: source for source in read_sources(passages)}
     if exam.exists():
         _check_ours(exam)
-    plan = ExamPlan(sources, task_domain, exam)
-    prompts = _prompts(plan, *keeping_writers(folder))
-    return Job(partial(generate, plan, prompts), lambda: [prompts])
-
-
-def _prompts(plan: ExamPlan, source: KeepingWriter) -> PromptSet[str]:
+    (source,) = keeping_writers(folder)
     plain = source.writer.plain
-    return PromptSet(
-        source, {each.doc_id: published.prompt(each, plan.task_domain, plain) for each in plan.sources}
+    prompts = PromptSet(
+        source, {doc_id: _prompt(each, task_domain, plain) for doc_id, each in sources.items()}
     )
+
+    def write(result: AskingResult[str]) -> GeneratedExam:
+        replies = [*read_replies([prompts], lambda _, kept: read_question(kept.text, cut=kept.cut))]
+        questions = tuple(
+            _question(sources[each.key], each, each.record)
+            for each in replies
+            if not isinstance(each.record, Unread)
+        )
+        badly_parsed = unread_reasons(replies)
+        contents = {
+            companion_file(exam, UNREAD): b"".join(
+                exam_line({"doc_id": each.key, "reason": each.record.reason, "raw": each.kept.text})
+                for each in replies
+                if isinstance(each.record, Unread)
+            )
+        }
+        if questions:
+            contents[exam] = b"".join(exam_line(question.row()) for question in questions)
+            noted = {
+                "generated": len(replies),
+                "badly_parsed": badly_parsed,
+                "passages": len(sources),
+                "task_domain": task_domain,
+                "prompt": PROMPT,
+                "model": source.writer.model,
+                "seed": source.writer.seed,
+                "shuffle_seed": _SEED,
+                "exam_sha256": sha256(contents[exam]),
+            }
+            # Written last, because it marks the exam as ours.
+            contents[companion_file(exam, GENERATION)] = to_json(noted).encode()
+        if replies:
+            replace_together(contents)
+        return result.made(GeneratedExam, output=exam, questions=questions, badly_parsed=badly_parsed)
+
+    return Job([prompts], write)
+
+
+def _prompt(source: Source, task_domain: str, plain: Callable[[str], str]) -> str:
+    """The prompt for one passage, without control tokens. A title is a line before the passage."""
+    documentation = f"{source.title}\n{source.text}" if source.title else source.text
+    values = {"task_domain": plain(task_domain), "documentation": plain(documentation)}
+    return filled(_published(), values, jinja=False, name=PROMPT)
+
+
+@cache
+def _published() -> str:
+    """The published text, including its literal braces."""
+    path = Path(__file__).parent / "questions" / "texts" / f"{PROMPT}.txt"
+    return path.read_text(encoding="utf-8").removesuffix("\n")
 
 
 def _check_ours(exam: Path) -> None:
@@ -96,84 +137,7 @@ def _check_ours(exam: Path) -> None:
         )
 
 
-def generate(plan: ExamPlan, prompts: PromptSet[str], ask: Ask) -> GeneratedExam:
-    """Calls the model for each passage, and writes the exam from all answers.
-
-    Without one readable answer the exam is not written: a file that is there stays.
-
-    Raises:
-        TrecexamError: the files cannot be written.
-    """
-    try:
-        result = ask([prompts])
-    except TrecexamError:
-        _write(plan, prompts)
-        raise
-    questions, badly_parsed = _write(plan, prompts)
-    return GeneratedExam(
-        asked=result.asked,
-        reused=result.reused,
-        unwritten=result.unwritten,
-        used=result.used,
-        cost=result.cost,
-        why=result.why,
-        output=plan.output,
-        questions=questions,
-        badly_parsed=badly_parsed,
-    )
-
-
-def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion, ...], dict[str, int]]:
-    """Writes the questions; counts the reasons why other answers cannot be used."""
-    writer = prompts.source.writer
-    sources = {source.doc_id: source for source in plan.sources}
-    questions: list[ExamQuestion] = []
-    failed: list[tuple[str, str, Kept]] = []
-    for doc_id, answer in prompts.answered():
-        question = _question(writer, sources[doc_id], answer)
-        if isinstance(question, Unread):
-            failed.append((doc_id, question.reason, answer))
-        else:
-            questions.append(question)
-    if not questions and not failed:
-        return (), {}
-    badly_parsed = dict(Counter(reason for _, reason, _ in failed).most_common())
-    unread_answers = {
-        companion_file(plan.output, UNREAD): b"".join(
-            exam_line({"doc_id": doc_id, "reason": reason, "raw": answer.text})
-            for doc_id, reason, answer in failed
-        )
-    }
-    if not questions:
-        replace_together(unread_answers)
-        return (), badly_parsed
-    exam = b"".join(exam_line(question.row()) for question in questions)
-    noted = {
-        "generated": len(questions) + len(failed),
-        "badly_parsed": badly_parsed,
-        "passages": len(plan.sources),
-        "task_domain": plan.task_domain,
-        "prompt": published.NAME,
-        "model": writer.model,
-        "seed": writer.seed,
-        "shuffle_seed": _SEED,
-        "exam_sha256": sha256(exam),
-    }
-    replace_together(
-        {
-            plan.output: exam,
-            **unread_answers,
-            # Written last, because it marks the exam as ours.
-            companion_file(plan.output, GENERATION): to_json(noted).encode(),
-        }
-    )
-    return tuple(questions), badly_parsed
-
-
-def _question(writer: Writer, source: Source, answer: Kept) -> ExamQuestion | Unread:
-    read = read_question(answer.text, cut=answer.cut)
-    if isinstance(read, Unread):
-        return read
+def _question(source: Source, reply: Reply[str, Read], read: Read) -> ExamQuestion:
     question, order = shuffled(read, _SEED, source.doc_id)
     return ExamQuestion(
         made_id(source.doc_id, question.question),
@@ -185,13 +149,8 @@ def _question(writer: Writer, source: Source, answer: Kept) -> ExamQuestion | Un
         source.topic,
         {
             **({"title": source.title} if source.title else {}),
-            "raw": answer.text,
+            "raw": reply.kept.text,
             "shuffle": {"seed": _SEED, "order": list(order)},
-            "origin": {
-                "prompt": published.NAME,
-                "model": writer.model,
-                "seed": writer.seed,
-                "time": answer.time,
-            },
+            "origin": reply.origin(PROMPT),
         },
     )

@@ -26,7 +26,6 @@ from trecexam.results.plots.style import (
     draw_rows,
     grid,
     letters,
-    short,
 )
 from trecexam.results.plots.style import GRID as PALE
 from trecexam.results.table import Table, rounded
@@ -43,6 +42,8 @@ _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, MUTED, "#56b4e9", "#e69f00", "#999933")
 _ROW, _MOST = 0.155, 8.2
 #: So many names stand within a plot, more beside it; so many curves are named, the first and last included.
 _INSIDE, _TOLD = 4, 12
+#: Letters of a name in a legend.
+_NAME = 26
 
 
 def exam_plots(fitted: FittedExam) -> dict[str, Plot]:
@@ -226,7 +227,7 @@ def _draw_information(figure: Figure, plot: Plot) -> None:
         )
         axes.legend(
             [lines[int(n)] for n in legend_indices],
-            [short(names[int(n)]) for n in legend_indices],
+            [cut(names[int(n)], _NAME, middle=True) for n in legend_indices],
             frameon=False,
             fontsize=letters(7.5),
             **legend_place,

@@ -19,7 +19,7 @@ from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions.asking import ContextKind, candidates, examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice
 from trecexam.extensions.local_models.truncation import NoRoomError
-from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
+from trecexam.graders.writing.asking import AskingResult, Job, PromptSet
 from trecexam.graders.writing.base import Fitted
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.results.notes import LOST, Note
@@ -240,12 +240,11 @@ def taking_job(source: KeepingWriter, setup: ExamSetup) -> Job[Examinee]:
         TrecexamError: as `exam_prompts`.
     """
     prompts = exam_prompts(source, setup)
-    return Job(partial(_take, prompts, setup), lambda: [prompts])
+    return Job([prompts], partial(_take, prompts, setup))
 
 
-def _take(prompts: PromptSet[str], setup: ExamSetup, ask: Ask) -> Examinee:
+def _take(prompts: PromptSet[str], setup: ExamSetup, result: AskingResult[str]) -> Examinee:
     questions = {question.question_id: question for question in setup.questions}
-    result: AskingResult[str] = ask([prompts])
     read = _chosen if isinstance(prompts.source.writer, ChoosingWriter) else _read
     answered = {question_id: read(questions[question_id], reply) for question_id, reply in prompts.answered()}
     unread = sum(answer.chosen is None for answer in answered.values())

@@ -13,5 +13,5 @@ EXTENSION = Extension(
     },
     features=(f"{__name__}.outputs:LEARNING",),
     settings={"learn": f"{__name__}.settings:LearnSection"},
-    teacher=f"{__name__}.teaching:TEACHER",
+    labels={"learned": f"{__name__}.teaching:TEACHER"},
 )

@@ -10,6 +10,7 @@ from trecexam.config import Section
 class LearnSection(Section):
     """Learning at each update, and the encoder of learned labels."""
 
+    changes = "work"
     update: bool = Field(
         False,
         description="Learn at each update, too, where there are official judgments: out/learned.tsv and "

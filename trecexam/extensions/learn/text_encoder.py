@@ -9,8 +9,13 @@ from typing import Any
 
 from trecexam.extensions.learn.arithmetic.passages import Vectors
 from trecexam.graders.embedding import EmbeddingGrader
-from trecexam.graders.environment import processor_dtype
-from trecexam.graders.weights import OFFLINE_MODEL, config_digest, embedding_folder, weights_digest
+from trecexam.graders.weights import (
+    OFFLINE_MODEL,
+    config_digest,
+    embedding_folder,
+    processor_dtype,
+    weights_digest,
+)
 
 
 class TextEncoder:

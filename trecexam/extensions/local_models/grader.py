@@ -20,7 +20,7 @@ from trecexam.extensions.local_models.local import LocalModel
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.prompts import Prompt, PromptedGrader, chosen_prompts, prompted_reading, with_verdict
-from trecexam.graders.prompts.assignments import with_place
+from trecexam.graders.prompts.parsing import with_place
 from trecexam.graders.replies import cut_at, read_reply, unwrapped
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, model_folder, weights_digest
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models.batching import OutOfMemoryError
-from trecexam.graders.environment import check_device, processor_dtype
+from trecexam.graders.weights import check_device, processor_dtype
 from trecexam.packages import install, missing_packages
 
 if TYPE_CHECKING:

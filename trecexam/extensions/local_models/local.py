@@ -15,7 +15,7 @@ from trecexam.extensions.local_models.batching import Budget, plan
 from trecexam.extensions.local_models.lists import LabelLists
 from trecexam.extensions.local_models.tokens import PromptTokens
 from trecexam.files.stamps import stamp
-from trecexam.graders.environment import environment_of, shared_model
+from trecexam.graders.weights import environment_of, shared_model
 
 if TYPE_CHECKING:
     from torch import Tensor

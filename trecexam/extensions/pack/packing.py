@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
@@ -270,3 +270,14 @@ def differences(folder: TrackFolder) -> str:
     names = shorten_list(outputs, 10, quote="")
     n_files = plural(len(pack.outputs), "file")
     return f"{len(outputs):,} of {n_files} of out/ differ from the pack: {names}; {reason}"
+
+
+class Packs(NamedTuple):
+    """Calls on tracks that are made of packs."""
+
+    unpack: Callable[[Path, Path], int] = unpack
+    differences: Callable[[TrackFolder], str] = differences
+    stored_grader: Callable[[TrackFolder, Callable[[], Grader]], Grader | None] = stored_grader
+
+
+PACKS = Packs()

@@ -20,8 +20,6 @@ def missing_packages() -> str | None:
 EXTENSION = Extension(
     "page",
     commands={
-        "serve": Command(
-            f"{__name__}.cli.serve:serve", "Serve a live page of the track, for people.", "people"
-        ),
+        "serve": Command(f"{__name__}.cli.serve:serve", "Serve a live page of the track, for people."),
     },
 )

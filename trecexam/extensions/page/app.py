@@ -78,7 +78,7 @@ def create_app(
     )
     app.state.live = live
     app.state.sessions = sessions
-    app.state.pooled = {}
+    app.state.desks = {}
     app.state.assessing = {}
     app.state.started = time.time()
     return app

@@ -6,11 +6,10 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from converters.nuggets import RATINGS
 from converters.records import Item
@@ -24,7 +23,9 @@ from trecexam.extensions.campaign.assessments import (
 )
 from trecexam.extensions.campaign.guidelines import guidelines_text
 from trecexam.extensions.campaign.plan import JudgingPlan, read_plan
+from trecexam.extensions.page.gather import query_view
 from trecexam.extensions.page.people import Choice, choices, text_of
+from trecexam.files.cache import memoized
 from trecexam.files.kept import read_kept, write_kept
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import exclusive_lock
@@ -32,6 +33,7 @@ from trecexam.folder import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View
+    from trecexam.grades.graded_track import GradedTrack
 
 #: Letters of a passage's name.
 _LETTERS = 16
@@ -73,13 +75,12 @@ class Desk:
     """The tasks and judgments of one assessor; reads the files again.
 
     Args:
-        kept: what the page keeps of queries from one request to the next; {} at first.
+        queries: see `desk_queries`.
     """
 
-    def __init__(self, folder: TrackFolder, view: View, who: str, cached_pools: dict[str, _Pooled]) -> None:
-        self.folder, self.view, self.who, self._kept = folder, view, who, cached_pools
+    def __init__(self, folder: TrackFolder, view: View, who: str, queries: Mapping[str, DeskQuery]) -> None:
+        self.folder, self.view, self.who, self._queries = folder, view, who, queries
         self._secret = secret_of(folder)
-        self._asked: dict[str, tuple[str, ...]] = {}
         self.plan = plan_of(folder, view)
 
     @cached_property
@@ -107,14 +108,10 @@ class Desk:
 
     def asked(self, query_id: str, doc_id: str) -> tuple[str, ...]:
         """The item_ids to judge on a passage; "" is the whole passage."""
-        pooled = self._pooled(query_id)
-        if pooled is not None and pooled.citing is not None:
-            return pooled.citing.get(doc_id, ())
-        # Of all passages the same.
-        if query_id not in self._asked:
-            items = () if pooled is None else pooled.items
-            self._asked[query_id] = asked_items(self.folder.config.judging, self.view.scale, items)
-        return self._asked[query_id]
+        query = self._queries.get(query_id)
+        if query is None:
+            return ("",)
+        return query.asked if query.citing is None else query.citing.get(doc_id, ())
 
     def is_done(self, task: Task) -> bool:
         """Whether she finished this task."""
@@ -128,13 +125,7 @@ class Desk:
         """Without a plan, a task that a colleague finished first, if it still has this `fingerprint`."""
         if self.plan is not None:
             return None
-        pooled = ((query_id, self._pooled(query_id)) for query_id in self.view.query_ids)
-        pairs = (
-            (query_id, doc_id)
-            for query_id, pooled_query in pooled
-            if pooled_query
-            for doc_id in pooled_query.doc_ids
-        )
+        pairs = ((query_id, doc_id) for query_id, query in self._queries.items() for doc_id in query.doc_ids)
         tasks = (Task(name_of(self._secret, *pair), *pair) for pair in pairs)
         task = next((task for task in tasks if task.name == name), None)
         return task if task is not None and self.shown(task) == fingerprint else None
@@ -210,53 +201,59 @@ class Desk:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def _unplanned(self) -> Iterator[tuple[str, str]]:
-        for query_id in self.view.query_ids:
-            pooled_query = self._pooled(query_id)
-            assert pooled_query is not None
-            for doc_id in pooled_query.doc_ids:
+        for query_id, query in self._queries.items():
+            for doc_id in query.doc_ids:
                 item_ids = self.asked(query_id, doc_id)
-                if "" in item_ids and doc_id in pooled_query.judged:
+                if "" in item_ids and doc_id in query.judged:
                     continue
-                judgments = [pooled_query.human.get((doc_id, item_id)) for item_id in item_ids]
-                judged_by_others = all(row is not None and row.who != self.who for row in judgments)
-                if not judged_by_others or self._spoke(query_id, doc_id, item_ids):
+                raters = [query.raters.get((doc_id, item_id)) for item_id in item_ids]
+                if any(rater in (None, self.who) for rater in raters) or self._spoke(
+                    query_id, doc_id, item_ids
+                ):
                     yield query_id, doc_id
-
-    def _pooled(self, query_id: str) -> _Pooled | None:
-        """Cached until the query changes, because pages hold at most a hundred queries and this needs all."""
-        part, cached = self.view.parts.get(query_id), self._kept.get(query_id)
-        if part is not None and (cached is None or cached.part is not part.state):
-            state = self.view.query(query_id)
-            assert state is not None
-            citing = _citing(state) if self.view.is_cited else None
-            judged = frozenset(state.judgments)
-            cached = _Pooled(part.state, state.items, _by_retrieved(state), state.human, judged, citing)
-            self._kept[query_id] = cached
-        return None if part is None else cached
 
     def _spoke(self, query_id: str, doc_id: str, item_ids: Iterable[str]) -> bool:
         return any(CellKey(query_id, doc_id, item_id) in self.own for item_id in (*item_ids, ""))
 
 
-@dataclass(frozen=True)
-class _Pooled:
-    """A query's part, items, passages to judge in order, and effective ratings.
+class DeskQuery(NamedTuple):
+    """A query for people who judge.
 
-    `judged`: passages with an official judgment, which nobody is asked to judge as a whole.
-    `citing`: passage -> the ids of the sentences that cite it; None where all items belong to each.
+    Attributes:
+        doc_ids: passages with distinct texts, those first that most runs retrieve at high ranks.
+        asked: the item_ids to judge on each passage.
+        citing: passage -> the ids of the sentences that cite it; None where `asked` holds.
+        judged: passages with an official judgment, which nobody is asked to judge as a whole.
+        raters: (doc_id, item_id) -> whose rating counts.
     """
 
-    part: bytes
-    items: tuple[Item, ...]
-    doc_ids: Sequence[str]
-    human: Mapping[tuple[str, str], Any]
-    judged: frozenset[str]
+    doc_ids: tuple[str, ...]
+    asked: tuple[str, ...]
     citing: Mapping[str, tuple[str, ...]] | None
+    judged: frozenset[str]
+    raters: Mapping[tuple[str, str], str]
+
+
+@memoized
+def desk_queries(track: GradedTrack) -> dict[str, DeskQuery]:
+    """Return every query for people who judge; computed by the process that reads the track."""
+    queries, judging = {}, track.config.judging
+    for query_id in track.bank.query_ids:
+        state = query_view(track, query_id)
+        assert state is not None
+        queries[query_id] = DeskQuery(
+            _by_retrieved(state),
+            asked_items(judging, track.judging_scale, state.items),
+            None if track.asked.citing is None else _citing(state),
+            frozenset(state.judgments),
+            {key: row.who for key, row in state.human.items()},
+        )
+    return queries
 
 
 def _citing(state: QueryView) -> dict[str, tuple[str, ...]]:
-    asked_items = ((doc_id, state.asked(row_index)) for row_index, doc_id in enumerate(state.doc_ids))
-    return {doc_id: tuple(item.item_id for _, item in items) for doc_id, items in asked_items}
+    asked = ((doc_id, state.asked(row_index)) for row_index, doc_id in enumerate(state.doc_ids))
+    return {doc_id: tuple(item.item_id for _, item in items) for doc_id, items in asked}
 
 
 def plan_of(folder: TrackFolder, view: View) -> JudgingPlan | None:

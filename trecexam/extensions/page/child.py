@@ -1,4 +1,4 @@
-"""Background work of the page in a separate process, with messages in both directions.
+"""Work beside the page in a separate process, with messages in both directions.
 
 In the page's own process, seconds of Python would be seconds in which nobody is answered. What works is a
 function `work(root, receive, say)`: `receive(seconds)` waits so long for a message, gives None where there is
@@ -16,34 +16,13 @@ from collections.abc import Callable
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 Receive = Callable[[float], Any]
 Say = Callable[[Any], None]
 Work = Callable[[Path, Receive, Say], None]
 #: Seconds that a process has to end once it is killed.
 LEAVING = 5.0
-
-
-class Look(NamedTuple):
-    """Message to the worker: something changed, look now."""
-
-
-class Beside:
-    """A context manager of background work."""
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        """Starts the work, once."""
-
-    def stop(self) -> None:
-        """Stops the work."""
 
 
 class Process:
@@ -100,14 +79,6 @@ class Process:
                 self._ours.close()
                 return None
             raise EOFError from None
-
-    def ended(self) -> str:
-        """How the worker ended, in words, after an EOFError."""
-        try:
-            status = self._process.wait(LEAVING)
-        except subprocess.TimeoutExpired:
-            return "did not end"
-        return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
 
 
 def main(name: tuple[str, str], root: str, fd: int, nice: int) -> None:

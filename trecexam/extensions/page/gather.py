@@ -1,39 +1,30 @@
-"""Makes the view of a loaded track: computes everything that the pages show."""
+"""What the pages show of a loaded track, computed in the process that reads it."""
 
 from __future__ import annotations
 
 import base64
 import math
-import pickle
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from converters.records import HumanRating
+from converters.records import HumanRating, Item
 from trecexam.errors import TrecexamError
 from trecexam.extension import extensions, named
-from trecexam.extensions.page.view import (
-    HoleCounts,
-    ItemHead,
-    JudgedTable,
-    Part,
-    QueryHead,
-    QueryView,
-    RunHead,
-    View,
-    ViewSettings,
-)
-from trecexam.features.agreement.agreement import Agreements, own_agreement
+from trecexam.extensions.page.view import QueryView, RunHead, View, ViewSettings
+from trecexam.features.agreement.agreement import own_agreement
 from trecexam.features.holes.arithmetic import holes_of_runs, is_among
 from trecexam.features.holes.holes import HOLES
 from trecexam.features.leaderboard.differences import own_differences
-from trecexam.files.stamps import stamp
+from trecexam.files.cache import memoized
+from trecexam.files.stamps import Stamp
 from trecexam.graders.base import identity_digest
 from trecexam.grades.cited import responses_by_query
 from trecexam.grades.evaluation import (
@@ -46,7 +37,7 @@ from trecexam.grades.evaluation import (
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import no_overlap, official_judgments, relevance_thresholds, track_judgments
 from trecexam.grades.rejected import rejected_rows
-from trecexam.grades.sheets import MISSING, NOT_ASKED
+from trecexam.grades.sheets import MISSING
 from trecexam.inputs.kinds.support import statements_of
 from trecexam.inputs.official import Official
 from trecexam.results.page.page import Page, Section
@@ -55,131 +46,69 @@ from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.ratings import QueryRatings
 from trecexam.scores.values import MeasureValues
 
+#: Hits of a kind that a search shows, and passages after which no more are counted.
+MOST, COUNTED = 25, 1000
 
-class _GatheredQuery(NamedTuple):
-    """What a query adds to the view.
+
+class QueryCounts(NamedTuple):
+    """What is counted of a query.
 
     Attributes:
-        judged: rows of doc, label, judgment, runs; shape (n, 4).
-        holes: retrieved, unjudged, ungraded of each of the track's runs; shape (3, n_runs).
+        judged: pooled passages with an official judgment; None where the track has none at all.
+        missing: cells that could have a grade and have none; `unread` have an answer without a rating.
+        human: cells and passages that a person rated.
     """
 
-    token: Hashable
-    head: QueryHead
-    part: Part
-    judged: NDArray[np.int32]
-    holes: NDArray[np.int32]
+    items: int
+    passages: int
+    judged: int | None
+    missing: int
+    unread: int
+    human: int
 
 
-class Gatherer:
-    """Gathers views repeatedly, and only what changed since the last time."""
+class JudgedPassages(NamedTuple):
+    """All pooled passages with a label and an official judgment, as columns.
 
-    def __init__(self) -> None:
-        self._kept: dict[str, _GatheredQuery] = {}
+    Attributes:
+        query: the query's place among the bank's; `doc` the passage's among the query's.
+        runs: how many runs have it in their first ranks.
+        kappa: Cohen's, with the ends of its 95% interval, of the grader's own labels; NaN ends where there
+            are too few queries, None where undefined.
+        comparison: which side is whose, and from where on either counts as relevant.
+    """
 
-    def gather(self, track: GradedTrack) -> tuple[View, dict[str, Part]]:
-        """The view of a loaded track without parts, and its new parts.
-
-        Raises:
-            TrecexamError, ConversionError: something of it cannot be computed.
-        """
-        judgments, notes = _official(track)
-        earlier, self._kept = self._kept, {}
-        common = self._common(track)
-        for q in track.ratings():
-            token = (common, *_token(track, q))
-            gathered_query = earlier.get(q.query_id)
-            if gathered_query is None or gathered_query.token != token:
-                gathered_query = _gathered(track, q, judgments, token)
-            self._kept[q.query_id] = gathered_query
-        gathered = self._kept
-        new = {
-            q: query.part
-            for q, query in gathered.items()
-            if q not in earlier or earlier[q].part is not query.part
-        }
-        view = _view(track, judgments, notes, list(gathered.values()))
-        return view, new
-
-    def _common(self, track: GradedTrack) -> Hashable:
-        """A token that changes if all queries must be gathered again."""
-        folder = track.folder
-        passages, qrels = folder.passages(), folder.qrels()
-        return (
-            passages and stamp(passages),
-            qrels and stamp(qrels),
-            tuple(track.inputs.dropped.run_contents.items()),
-            identity_digest(track.grader.identity),
-            track.judging_scale,
-        )
+    query: NDArray[np.int32]
+    doc: NDArray[np.int32]
+    label: NDArray[np.int32]
+    judgment: NDArray[np.int32]
+    runs: NDArray[np.int32]
+    kappa: tuple[float, float, float] | None
+    comparison: tuple[str, ...]
 
 
-def _token(track: GradedTrack, q: QueryRatings) -> tuple[Hashable, ...]:
-    """A token that changes if something of this query changed."""
-    query_id = q.query_id
-    return (
-        track.sheets[query_id],
-        tuple(_human(track, query_id).items()),
-        track.bank.items[query_id],
-        track.bank.retired.get(query_id, ()),
-        track.query_texts.get(query_id),
-    )
+class PassageHit(NamedTuple):
+    """A passage whose id or text matches, with the surrounding text."""
+
+    query_id: str
+    doc_id: str
+    around: str
 
 
-def _human(track: GradedTrack, query_id: str) -> dict[tuple[str, str], HumanRating]:
-    human = {}
-    # With a scale of judgments, whole passages that were rated on the grader's scale are on another one.
-    for people, whole in ((track.overrides, track.judging_scale is None), (track.judgments, True)):
-        of_query = people.queries.get(query_id)
-        if of_query is not None:
-            keys = (*of_query.cells, *((doc_id, "") for doc_id in of_query.passages if whole))
-            human.update({key: people.ratings[query_id, *key] for key in keys})
-    return human
+class Found(NamedTuple):
+    """What contains a text: items, the first passages, and how many passages there are, `COUNTED` at most."""
+
+    items: tuple[Item, ...]
+    passages: tuple[PassageHit, ...]
+    total: int
 
 
-def _official(track: GradedTrack) -> tuple[Official | None, tuple[str, ...]]:
-    """The track's judgments and notes on them; None without official ones of what the grader rates."""
-    if not track.kind.ranks or (track.official is None and track.folder.qrels() is None):
-        return None, ()
-    try:
-        judgments = track_judgments(track)
-    except TrecexamError as error:
-        return None, (str(error),)
-    apart = no_overlap(track, judgments, {q.query_id: q.doc_ids for q in track.ratings()})
-    return judgments, (*judgments.warnings(), *judgments.people_notes, *((apart,) if apart else ()))
-
-
-def _gathered(
-    track: GradedTrack, q: QueryRatings, judgments: Official | None, token: Hashable
-) -> _GatheredQuery:
-    state = _state(track, q, judgments)
-    pairs = zip(state.doc_ids, state.texts, strict=True)
-    folded = "\n".join(f"{doc_id}\t{' '.join((text or '').split())}" for doc_id, text in pairs)
-    gradable = state.codes[np.array(state.gradable, bool)]
-    head = QueryHead(
-        state.query_id,
-        state.text,
-        len(state.items),
-        len(state.doc_ids),
-        None if judgments is None else sum(doc_id in state.judgments for doc_id in state.doc_ids),
-        int((gradable == MISSING).sum()),
-        int(((state.codes < MISSING) & (state.codes != NOT_ASKED)).sum()),
-        len(state.human),
-    )
-    return _GatheredQuery(
-        token,
-        head,
-        Part(pickle.dumps(state, protocol=5), folded.casefold().encode(errors="replace")),
-        _judged_rows(state, judgments),
-        _holes(track, q, state, judgments),
-    )
-
-
-def _state(track: GradedTrack, q: QueryRatings, judgments: Official | None) -> QueryView:
-    scores = track.config.scores
-    query_id = q.query_id
-    texts = track.texts
-    label = labels(q, scores.label, scores.min_rating, scores.min_answers)
+def query_view(track: GradedTrack, query_id: str) -> QueryView | None:
+    """Return a query with its pooled passages; None if the bank lacks it."""
+    if query_id not in track.sheets:
+        return None
+    (q,), (judgments, _) = track.ratings((query_id,)), _official(track)
+    sheet, label = track.sheets[query_id], _labels(track, q)
     row_by_doc = {doc_id: row_index for row_index, doc_id in enumerate(q.doc_ids)}
     rankings = {
         # What a grader of support looks at is no ranked passage, but what responses cite.
@@ -197,10 +126,10 @@ def _state(track: GradedTrack, q: QueryRatings, judgments: Official | None) -> Q
         track.bank.items[query_id],
         track.bank.retired.get(query_id, ()),
         q.doc_ids,
-        tuple(texts.get(doc_id) for doc_id in q.doc_ids),
-        track.sheets[query_id].texts,
+        tuple(track.texts.get(doc_id) for doc_id in q.doc_ids),
+        sheet.texts,
         q.ratings,
-        track.sheets[query_id].matrix(),
+        sheet.matrix(),
         tuple(label.get(doc_id) for doc_id in q.doc_ids),
         {} if judgments is None else dict(judgments.judged.get(query_id, {})),
         _human(track, query_id),
@@ -210,44 +139,119 @@ def _state(track: GradedTrack, q: QueryRatings, judgments: Official | None) -> Q
     )
 
 
-def _around(track: GradedTrack, query_id: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """item_id of a sentence -> its neighbouring sentences, at its first occurrence."""
-    ((_, responses),) = responses_by_query(track, track.responses, [query_id])
-    for run, response in reversed(responses):
-        sentences = statements_of(run, response, track.config.grader.citations)
-        texts = ["", *(sentence.text for sentence in sentences), ""]
-        for number in range(len(sentences), 0, -1):
-            yield sentences[number - 1].item_id, (texts[number - 1], texts[number + 1])
+def query_counts(track: GradedTrack) -> dict[str, QueryCounts]:
+    """Return what is counted of each query."""
+    judgments, _ = _official(track)
+    counts = {}
+    for query_id, sheet in track.sheets.items():
+        judged = None
+        if judgments is not None:
+            of_query = judgments.judged.get(query_id, {})
+            judged = sum(doc_id in of_query for doc_id in sheet.doc_ids)
+        codes, n_human = sheet.flat(), len(_human(track, query_id))
+        missing = int(((codes == MISSING) & sheet.gradable).sum())
+        unread = int((codes < MISSING).sum())
+        n_passages = len(sheet.doc_ids)
+        counts[query_id] = QueryCounts(len(sheet.items), n_passages, judged, missing, unread, n_human)
+    return counts
 
 
-def _judged_rows(state: QueryView, judgments: Official | None) -> NDArray[np.int32]:
-    runs = np.zeros(len(state.doc_ids), np.int32)
-    for ranking in state.rankings.values():
-        runs[list(ranking)] += 1
-    judged = {} if judgments is None else judgments.judged.get(state.query_id, {})
-    rows = [
-        (row_index, label, judged[doc_id], int(runs[row_index]))
-        for row_index, (doc_id, label) in enumerate(zip(state.doc_ids, state.labels, strict=True))
-        if label is not None and doc_id in judged
+def run_holes(track: GradedTrack, run: str) -> dict[str, tuple[int, int | None, int]]:
+    """Return query_id -> retrieved, unjudged and ungraded passages in a run's first ranks."""
+    if run not in track.runs:
+        raise TrecexamError(f"there is no run '{run}' any more")
+    (judgments, _), at = _official(track), list(track.runs).index(run)
+    holes = {}
+    for q in track.ratings():
+        pooled = track.pool[q.query_id]
+        rated = is_among(pooled.doc_ids, frozenset(compress(q.doc_ids, q.rated.tolist())))
+        of_query = {} if judgments is None else judgments.judged.get(q.query_id, {})
+        judged = None if judgments is None else is_among(pooled.doc_ids, of_query)
+        (found,) = holes_of_runs(pooled.ranks[at : at + 1, : track.config.track.depth], judged, rated)
+        holes[q.query_id] = found.retrieved, found.unjudged, found.ungraded
+    return holes
+
+
+@memoized
+def judged_passages(track: GradedTrack) -> JudgedPassages | None:
+    """Return the passages with a label and a judgment; None if there are none."""
+    judgments, _ = _official(track)
+    rows: list[tuple[int, int, int, int, int]] = []
+    for number, q in enumerate(track.ratings() if judgments is not None else ()):
+        judged = judgments.judged.get(q.query_id, {}) if judgments is not None else {}
+        ranks = track.pool[q.query_id].ranks[:, : track.config.track.depth]
+        runs = np.bincount(ranks[ranks >= 0], minlength=len(q.doc_ids)).tolist()
+        label = _labels(track, q)
+        rows += [
+            (number, row, label[doc_id], judged[doc_id], runs[row])
+            for row, doc_id in enumerate(q.doc_ids)
+            if doc_id in judged and doc_id in label
+        ]
+    if not rows:
+        return None
+    kappa, comparison = None, tuple[str, ...]()
+    try:
+        agreed = own_agreement(track)
+    except (TrecexamError, ValueError):
+        agreed = None
+    if agreed is not None:
+        of_labels, comparison = agreed.found[0].binary.kappa, tuple(agreed.notes)
+        if not math.isnan(of_labels.value):
+            kappa = of_labels.value, of_labels.low, of_labels.high
+    query, doc, label_column, judgment, n_runs = np.array(rows, np.int32).T
+    return JudgedPassages(query, doc, label_column, judgment, n_runs, kappa, comparison)
+
+
+def find(track: GradedTrack, text: str) -> Found:
+    """Return the items and pooled passages that contain a case-folded text."""
+    items = (item for of_query in track.bank.items.values() for item in of_query)
+    hits: list[PassageHit] = []
+    total = 0
+    for query_id, doc_id, folded in _folded(track):
+        if text in folded:
+            total += 1
+            if len(hits) < MOST:
+                hits.append(PassageHit(query_id, doc_id, _around_hit(track.texts.get(doc_id) or "", text)))
+            if total == COUNTED:
+                break
+    found = (item for item in items if text in f"{item.item_id}\t{item.text}".casefold())
+    return Found(tuple(found), tuple(hits), total)
+
+
+@memoized
+def _folded(track: GradedTrack) -> list[tuple[str, str, str]]:
+    """Query, passage, and id and text in one case-folded line, of each pooled passage."""
+    lines = {doc_id: f"{doc_id}\t{' '.join(text.split())}".casefold() for doc_id, text in track.texts.items()}
+    return [
+        (query_id, doc_id, lines.get(doc_id, doc_id.casefold()))
+        for query_id, sheet in track.sheets.items()
+        for doc_id in sheet.doc_ids
     ]
-    return np.array(rows, np.int32).reshape(-1, 4)
 
 
-def _holes(
-    track: GradedTrack, q: QueryRatings, state: QueryView, judgments: Official | None
-) -> NDArray[np.int32]:
-    pooled = track.pool[q.query_id]
-    rated = is_among(pooled.doc_ids, frozenset(compress(q.doc_ids, q.rated.tolist())))
-    judged = None if judgments is None else is_among(pooled.doc_ids, state.judgments)
-    found = holes_of_runs(pooled.ranks[:, : track.config.track.depth], judged, rated)
-    counts = [(each.retrieved, each.unjudged or 0, each.ungraded) for each in found]
-    return np.array(counts, np.int32).reshape(-1, 3).T
+def _around_hit(passage: str, text: str) -> str:
+    passage = " ".join(passage.split())
+    # Case folding may change lengths; then it is the neighbourhood.
+    at = max(0, passage.casefold().find(text))
+    start = max(0, at - 60)
+    return ("…" if start else "") + passage[start : at + 140] + ("…" if at + 140 < len(passage) else "")
 
 
-def _view(
-    track: GradedTrack, judgments: Official | None, notes: tuple[str, ...], gathered: Sequence[_GatheredQuery]
-) -> View:
-    config, folder = track.config, track.folder
+def _labels(track: GradedTrack, q: QueryRatings) -> dict[str, int]:
+    scores = track.config.scores
+    return labels(q, scores.label, scores.min_rating, scores.min_answers)
+
+
+def view_of_track(track: GradedTrack, stamps: Mapping[Path, Stamp]) -> View:
+    """Return what the pages show of a track beside its queries.
+
+    Args:
+        stamps: of the input files, from before they were read.
+
+    Raises:
+        TrecexamError, ConversionError: something of it cannot be computed.
+    """
+    config, folder, (judgments, notes) = track.config, track.folder, _official(track)
     scores = config.scores
     board, compared = own_leaderboard(track), own_differences(track)
     why = why_no_scores(track) if track.runs else None
@@ -264,9 +268,8 @@ def _view(
                 notes, official_board = (*notes, *official_board.notes), None
         except ValueError as error:
             notes = (*notes, f"official measures cannot be computed: {error}")
-    judged = _judged(gathered)
-    agreed = None if judged is None else _agreement(track)
     thresholds = relevance_thresholds(track)
+    people_files = folder.overrides(), folder.judgments()
     return View(
         version=0,
         root=str(folder.root),
@@ -297,18 +300,11 @@ def _view(
             name: RunHead(folder.shown(track.inputs.dropped.run_files[name]), len(run.query_ids))
             for name, run in track.runs.items()
         },
-        heads={query.head.query_id: query.head for query in gathered},
-        parts={},
-        bank=tuple(
-            ItemHead(query_id, item.item_id, item.text)
-            for query_id, items in track.bank.items.items()
-            for item in items
-        ),
+        queries={query_id: track.query_texts.get(query_id, "") for query_id in track.bank.query_ids},
         counts=track.counts,
-        holes=_hole_counts(gathered, len(track.runs), judgments, config.track.depth),
-        judged=judged,
-        kappa=None if agreed is None else _kappa(agreed),
-        comparison=None if agreed is None else agreed.notes,
+        is_judged=judgments is not None,
+        people_files=people_files,
+        people=(stamps.get(people_files[0]), stamps.get(people_files[1])),
         rejected=rejected_rows(track),
         notes=notes,
         input_notes=track.notes,
@@ -318,6 +314,40 @@ def _view(
         sections=tuple(map(_without_links, _added(track))),
         own=track.name,
     )
+
+
+def _human(track: GradedTrack, query_id: str) -> dict[tuple[str, str], HumanRating]:
+    human = {}
+    # With a scale of judgments, whole passages that were rated on the grader's scale are on another one.
+    for people, whole in ((track.overrides, track.judging_scale is None), (track.judgments, True)):
+        of_query = people.queries.get(query_id)
+        if of_query is not None:
+            keys = (*of_query.cells, *((doc_id, "") for doc_id in of_query.passages if whole))
+            human.update({key: people.ratings[query_id, *key] for key in keys})
+    return human
+
+
+@memoized
+def _official(track: GradedTrack) -> tuple[Official | None, tuple[str, ...]]:
+    """The track's judgments and notes on them; None without official ones of what the grader rates."""
+    if not track.kind.ranks or (track.official is None and track.folder.qrels() is None):
+        return None, ()
+    try:
+        judgments = track_judgments(track)
+    except TrecexamError as error:
+        return None, (str(error),)
+    apart = no_overlap(track, judgments, {q.query_id: q.doc_ids for q in track.ratings()})
+    return judgments, (*judgments.warnings(), *judgments.people_notes, *((apart,) if apart else ()))
+
+
+def _around(track: GradedTrack, query_id: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """item_id of a sentence -> its neighbouring sentences, at its first occurrence."""
+    ((_, responses),) = responses_by_query(track, track.responses, [query_id])
+    for run, response in reversed(responses):
+        sentences = statements_of(run, response, track.config.grader.citations)
+        texts = ["", *(sentence.text for sentence in sentences), ""]
+        for number in range(len(sentences), 0, -1):
+            yield sentences[number - 1].item_id, (texts[number - 1], texts[number + 1])
 
 
 def _without_links(section: Section) -> Section:
@@ -347,34 +377,3 @@ def _per_query(values: MeasureValues, board: Leaderboard, query_ids: Sequence[st
     return replace(
         values, query_ids=tuple(query_ids), measures=board.measures, array=np.stack(matrices, axis=2)
     )
-
-
-def _hole_counts(
-    gathered: Sequence[_GatheredQuery], n_runs: int, judgments: Official | None, depth: int
-) -> HoleCounts:
-    stacked = np.zeros((3, n_runs, len(gathered)), np.int32)
-    for column, query in enumerate(gathered):
-        stacked[:, :, column] = query.holes
-    return HoleCounts(depth, stacked[0], None if judgments is None else stacked[1], stacked[2])
-
-
-def _judged(gathered: Sequence[_GatheredQuery]) -> JudgedTable | None:
-    judged = [query.judged for query in gathered]
-    if not any(map(len, judged)):
-        return None
-    query = np.repeat(np.arange(len(judged), dtype=np.int32), [len(rows) for rows in judged])
-    return JudgedTable(query, *np.concatenate(judged).T)
-
-
-def _agreement(track: GradedTrack) -> Agreements | None:
-    """Agreement of the grader's labels with the judgments; None without common passages."""
-    try:
-        return own_agreement(track)
-    except (TrecexamError, ValueError):
-        return None
-
-
-def _kappa(agreements: Agreements) -> tuple[float, float, float] | None:
-    """Kappa of binary labels with its interval; None if undefined."""
-    kappa = agreements.found[0].binary.kappa
-    return None if math.isnan(kappa.value) else (kappa.value, kappa.low, kappa.high)

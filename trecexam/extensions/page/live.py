@@ -7,25 +7,20 @@ import pickle
 import queue
 import threading
 import time
-from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Self, TypeVar
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.page.child import Beside, Look, Process
-from trecexam.extensions.page.reader import (
-    Call,
-    Loaded,
-    LookDone,
-    NewPart,
-    Returned,
-    Trouble,
-    Work,
-    work,
-)
-from trecexam.extensions.page.view import Part, QueryView, View
+from trecexam.extensions.page.child import Process
+from trecexam.extensions.page.gather import query_view
+from trecexam.extensions.page.people import with_people
+from trecexam.extensions.page.reader import Call, Loaded, Look, LookDone, Returned, Trouble, Work, work
+from trecexam.extensions.page.view import QueryView, View
+from trecexam.files.stamps import stamp
+from trecexam.inputs.track_graders import open_folder
 
 T = TypeVar("T")
 
@@ -35,6 +30,8 @@ PACE_SECONDS = 300.0
 PATIENCE, LEAVING = 60.0, 5.0
 #: Who clicks goes before what is read in the background.
 NICE = 5
+#: Queries that are kept for who looks at them again.
+KEPT = 100
 
 
 class Pace:
@@ -61,16 +58,7 @@ class Pace:
         return (recent[-1][1] - recent[0][1]) / (now - recent[0][0])
 
 
-class _Patch(NamedTuple):
-    """A changed query of a grader, shown until the track is read again."""
-
-    grader: str
-    query_id: str
-    change: Callable[[View, QueryView], QueryView]
-    done: threading.Event
-
-
-class LiveTrack(Beside):
+class LiveTrack:
     """The state of a track, kept current in the background. Use it as a context manager.
 
     Attributes:
@@ -98,16 +86,16 @@ class LiveTrack(Beside):
         self._waiting: dict[int, queue.SimpleQueue[Returned]] = {}
         self._looking: threading.Event | None = None
         self._wanted: threading.Event | None = None
-        self._parts: dict[str, dict[str, Part]] = defaultdict(dict)
-        self._patches: list[_Patch] = []
+        self._queries: OrderedDict[tuple[str, str], tuple[object, QueryView | None]] = OrderedDict()
         self._lock = threading.Lock()
         self._changed = threading.Condition()
 
-    def start(self) -> None:
+    def __enter__(self) -> Self:
         self._link.start()
         self._listener.start()
+        return self
 
-    def stop(self) -> None:
+    def __exit__(self, *exc: object) -> None:
         # It reads only: nothing can be lost.
         self._link.stop()
         self._listener.join(LEAVING)
@@ -121,26 +109,24 @@ class LiveTrack(Beside):
         done = self._look()
         return done.wait(wait) if wait else False
 
-    def patch(self, grader: str, query_id: str, change: Callable[[View, QueryView], QueryView]) -> None:
-        """Shows a change at once, and reads the track again.
-
-        Args:
-            grader: whose ratings were written.
-            change: gives the query's state now, all that was written of it included; called again on
-                a state that is read meanwhile.
-        """
-        done = self._look()
-        with self._changed:
-            self._patches = [
-                pending
-                for pending in self._patches
-                if pending[:2] != (grader, query_id) and not pending.done.is_set()
-            ]
-            self._patches.append(_Patch(grader, query_id, change, done))
-            if self.view is not None:
-                # The others are in it: fifty people who rate would make each wait for all that is pending.
-                self._show(self.view, self._patches[-1:])
-                self._changed.notify_all()
+    def query(self, view: View, query_id: str) -> QueryView | None:
+        """Return a query of a view, with people's ratings as their files have them now."""
+        current = tuple(map(stamp, view.people_files))
+        key, state_of = (view.own, query_id), (view.version, current)
+        with self._lock:
+            known = self._queries.get(key)
+        if known is not None and known[0] == state_of:
+            return known[1]
+        state = self.call(view.own, query_view, query_id)
+        if state is not None and current != view.people:
+            # Somebody rated since the track was read.
+            state = with_people(open_folder(self.root, view.own), view, state)
+        with self._lock:
+            self._queries[key] = state_of, state
+            self._queries.move_to_end(key)
+            while len(self._queries) > KEPT:
+                self._queries.popitem(last=False)
+        return state
 
     def _look(self) -> threading.Event:
         """Requests another read of the track; concurrent requests share one.
@@ -200,15 +186,12 @@ class LiveTrack(Beside):
                 answer = self._waiting.get(message.number)
                 if answer is not None:
                     answer.put(message)
-            elif isinstance(message, NewPart):
-                self._parts[message.grader][message.query_id] = message.part
             elif isinstance(message, LookDone):
                 with self._lock:
                     done, self._looking, self._wanted = self._looking, self._wanted, None
                     if self._looking is not None:
                         self._link.send(Look())
                 assert done is not None
-                self._end_patches(done)
                 done.set()
             else:
                 with self._changed:
@@ -217,59 +200,17 @@ class LiveTrack(Beside):
 
     def _take(self, message: Loaded | Trouble | Work) -> None:
         if isinstance(message, Loaded):
-            shell: View = pickle.loads(message.view)
-            other_views = {name: self._with_parts(other) for name, other in shell.others.items()}
-            self._show(replace(self._with_parts(shell), others=other_views), self._patches)
+            self.version += 1
+            shown = [
+                replace(view, version=self.version, ask=self.query) for view in pickle.loads(message.views)
+            ]
+            self.view = replace(shown[0], others={view.own: view for view in shown[1:]})
             self.seconds = message.seconds
         elif isinstance(message, Trouble):
             self.trouble = message.reason
         else:
             self.work = message
             self.pace.note(message.graded)
-
-    def _end_patches(self, done: threading.Event) -> None:
-        """Removes patches older than this read.
-
-        What was written and taken back between two looks is no change to the reader, which says nothing.
-        """
-        with self._changed:
-            ended = [patch for patch in self._patches if patch.done is done]
-            self._patches = [patch for patch in self._patches if patch.done is not done]
-            if self.view is not None and (old := [patch for patch in ended if self._is_old(patch)]):
-                self._show(self.view, old)
-                self._changed.notify_all()
-
-    def _is_old(self, patch: _Patch) -> bool:
-        assert self.view is not None
-        view = self.view.of(patch.grader)
-        state = None if view is None else view.query(patch.query_id)
-        return view is not None and state is not None and patch.change(view, state).human != state.human
-
-    def _with_parts(self, shell: View) -> View:
-        parts = {query_id: self._parts[shell.own][query_id] for query_id in shell.heads}
-        # New parts come into this one, and a view never changes.
-        self._parts[shell.own] = dict(parts)
-        return replace(shell, parts=parts)
-
-    def _show(self, view: View, patches: Sequence[_Patch]) -> None:
-        """Makes this the current state, with later patches applied."""
-        views = {view.own: view, **view.others}
-        for patch in patches:
-            of_grader = views.get(patch.grader)
-            state = None if of_grader is None or patch.done.is_set() else of_grader.query(patch.query_id)
-            if of_grader is not None and state is not None:
-                new = patch.change(of_grader, state)
-                part = of_grader.parts[patch.query_id]._replace(state=pickle.dumps(new, protocol=5))
-                head = replace(of_grader.heads[patch.query_id], human=len(new.human))
-                views[patch.grader] = replace(
-                    of_grader,
-                    parts={**of_grader.parts, patch.query_id: part},
-                    heads={**of_grader.heads, patch.query_id: head},
-                )
-        self.version += 1
-        views = {name: replace(each, version=self.version, _opened={}) for name, each in views.items()}
-        first = views.pop(view.own)
-        self.view = replace(first, others=views)
 
     def _set_trouble(self, reason: str) -> None:
         with self._changed:

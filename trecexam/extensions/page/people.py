@@ -66,7 +66,7 @@ def standing(view: View, state: QueryView) -> overriding.QueryToRate:
         dict(zip(state.doc_ids, state.keys, strict=True)),
         view.settings.depth,
         view.settings.max_rating,
-        tuple(view.query_ids),
+        tuple(view.queries),
         cells,
         view.scale,
     )

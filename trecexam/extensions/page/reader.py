@@ -1,15 +1,16 @@
-"""The process behind `LiveTrack`: reads a track repeatedly and reports changes.
+"""The process behind `LiveTrack`: reads a track repeatedly, reports changes, and answers from what it read.
 
-It runs in its own process, since reading a track with a million grades takes seconds of Python, in which
-no page could be answered. It opens the store for reading only, and never writes.
+It is a process of its own, since reading a track with a million grades takes seconds of Python, in which no
+page could be answered. One thread of it reads; the other answers meanwhile, from the track that was read
+last. It opens the store for reading only, and never writes.
 """
 
 from __future__ import annotations
 
 import pickle
+import threading
 import time
 import traceback
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -18,9 +19,8 @@ from typing import Any, NamedTuple
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
-from trecexam.extensions.page.child import Look
-from trecexam.extensions.page.gather import Gatherer
-from trecexam.extensions.page.view import Part, View
+from trecexam.extensions.page.gather import view_of_track
+from trecexam.extensions.page.view import View
 from trecexam.features.leaderboard.joint import track_leaderboard
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
@@ -39,6 +39,10 @@ REST = 4.0
 RETRY = 5.0
 
 
+class Look(NamedTuple):
+    """To the reader: something changed, look now."""
+
+
 class Call(NamedTuple):
     """To the reader: call this with the loaded track and these arguments.
 
@@ -52,18 +56,10 @@ class Call(NamedTuple):
     grader: str
 
 
-class NewPart(NamedTuple):
-    """A changed part of a grader's next view, one per message to keep messages short."""
-
-    grader: str
-    query_id: str
-    part: Part
-
-
 class Loaded(NamedTuple):
-    """A new pickled view without parts; unchanged parts stay valid. `seconds` is the time it took."""
+    """The pickled views of all graders, the first one's first. `seconds` is the time it took."""
 
-    view: bytes
+    views: bytes
     seconds: float
 
 
@@ -115,11 +111,10 @@ class Reader:
         self._seen: object = None
         self._changes: object = None
         self._store: object = None
-        self._gatherers: dict[str, Gatherer] = defaultdict(Gatherer)
         self._rest_until = 0.0
         self._trouble: str | None = None
         self._work: Work | None = None
-        self._view: View | None = None
+        self._views: list[View] = []
         self._stored = 0
 
     def close(self) -> None:
@@ -169,10 +164,10 @@ class Reader:
         stamps = _stamps(loaders)
         changes = self._store_changes(loader)
         self._tell_work(loader)
-        runs, first = loader.folder.runs, self._view is None
+        runs, first = loader.folder.runs, not self._views
         settled = [path for path in stamps if now and (first or not path.is_relative_to(runs))]
         waiting = self._settler.unsettled(stamps, settled, time.monotonic(), time.time())
-        if self._view is not None and any(not path.is_relative_to(runs) for path in waiting):
+        if self._views and any(not path.is_relative_to(runs) for path in waiting):
             return
         # A file that is being written changes at every look; what counts of it does not.
         counting = ((path, value) for path, value in stamps.items() if path not in waiting)
@@ -186,14 +181,14 @@ class Reader:
         self._seen, self._changes = seen, changes
         track = self._loaded(loaders, waiting)
         loader = loaders[track.first.name]
-        self._view = self._gathered(track)
+        self._views = _views(track, stamps)
         self._track = track
         seconds = time.monotonic() - began
         self._rest_until = time.monotonic() + REST * seconds
         self._stored = loader.store.count()
         # Before the state, so that no page shows that without how far its grading is.
         self._tell_work(loader)
-        self._say(Loaded(pickle.dumps(self._view, protocol=5), seconds))
+        self._say(Loaded(pickle.dumps(self._views, protocol=5), seconds))
         self._recover()
 
     def _loaded(self, loaders: OpenTrack, waiting: Collection[Path]) -> LoadedTrack:
@@ -210,21 +205,6 @@ class Reader:
             raise next(iter(track.unable.values()))
         fresh = {name: loaders[name].refreshed(each) for name, each in track.graded_tracks.items()}
         return replace(track, graded_tracks=fresh)
-
-    def _gathered(self, track: LoadedTrack) -> View:
-        """The view of the first grader with those of the others; reports new parts."""
-        views: dict[str, View] = {}
-        graders = () if track.is_single else (*track.graded_tracks, *track.unable)
-        unable = {name: str(error) for name, error in track.unable.items()}
-        for name, each in track.graded_tracks.items():
-            view, new = self._gatherers[name].gather(each)
-            views[name] = replace(view, graders=graders)
-            for query_id, part in new.items():
-                self._say(NewPart(name, query_id, part))
-        if track.is_single:
-            return views[track.first.name]
-        first = views.pop(track.first.name)
-        return replace(first, joint=track_leaderboard(track), others=views, unable=unable)
 
     def _opened(self) -> OpenTrack:
         """The loaders with the current settings.
@@ -255,9 +235,10 @@ class Reader:
         return self._store, loader.store.changes()
 
     def _tell_work(self, loader: GraderView) -> None:
-        if self._view is None:
+        if not self._views:
             return
-        counts = self._view.all_counts
+        first, *others = self._views
+        counts = replace(first, others={view.own: view for view in others}).all_counts
         pid = holder(loader.folder.lock_path)
         done = counts.cells - counts.missing - counts.no_text_cells
         if pid is not None and counts.missing and self._store_changes(loader) != self._changes:
@@ -281,6 +262,17 @@ class Reader:
             self._say(Trouble(reason))
 
 
+def _views(track: LoadedTrack, stamps: Mapping[Path, Stamp]) -> list[View]:
+    """Return a view for each grader; the first has what is of all."""
+    graders = () if track.is_single else (*track.graded_tracks, *track.unable)
+    names = sorted(track.graded_tracks, key=lambda name: name != track.first.name)
+    first, *others = (replace(view_of_track(track[name], stamps), graders=graders) for name in names)
+    if track.is_single:
+        return [first]
+    unable = {name: str(error) for name, error in track.unable.items()}
+    return [replace(first, joint=track_leaderboard(track), unable=unable), *others]
+
+
 def _stamps(loaders: OpenTrack) -> dict[Path, Stamp]:
     """The stamps of existing input files of all graders, even without a bank."""
     stamps: dict[Path, Stamp] = {}
@@ -292,25 +284,46 @@ def _stamps(loaders: OpenTrack) -> dict[Path, Stamp]:
 
 
 def work(root: Path, receive: Callable[[float], Any], say: Callable[[Any], None]) -> None:
-    """Checks for changes every second and handles messages until `receive` raises an EOFError.
+    """Checks for changes every second, and answers calls, until `receive` raises an EOFError.
 
     Args:
         receive: waits so many seconds for a request, else gives None.
-        say: receives changes.
+        say: receives changes and answers.
     """
-    reader = Reader(root, say)
-    try:
+    wanted, ended, lock = threading.Event(), threading.Event(), threading.Lock()
+
+    def tell(message: Any) -> None:
+        with lock, suppress(BrokenPipeError, ConnectionResetError):
+            # Who is gone needs no answer.
+            say(message)
+
+    reader = Reader(root, tell)
+
+    def follow() -> None:
         reader.look(now=True)
         while True:
-            request = receive(EVERY)
+            asked = wanted.wait(EVERY)
+            wanted.clear()
+            if ended.is_set():
+                reader.close()
+                return
+            reader.look(now=asked)
+            if asked:
+                tell(LookDone())
+
+    reading = threading.Thread(target=follow, name="reads the track")
+    reading.start()
+    try:
+        while True:
+            request = receive(60.0)
             if isinstance(request, Call):
                 reader.call(request)
-            else:
-                reader.look(now=isinstance(request, Look))
-            if isinstance(request, Look):
-                say(LookDone())
+            elif request is not None:
+                wanted.set()
     except EOFError:
         # Who asked is gone.
         pass
     finally:
-        reader.close()
+        ended.set()
+        wanted.set()
+        reading.join()

@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from trecexam.extensions.page.drawing import link, text
 from trecexam.extensions.page.listing import Address, ListedRows, in_order
-from trecexam.results.excerpt import Cell, Column, Excerpt, excerpt
 from trecexam.results.table import Table
+from trecexam.results.view import Cell, Excerpt, PageColumn, excerpt
 from trecexam.scores.cover import NUGGET_SCORES
 
 #: What is drawn in a cell, by the row's place in the table.
@@ -29,7 +29,7 @@ class Tabled:
         name: the place of the column that says what a row is about.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[PageColumn, ...]
     rows: ListedRows[int]
     cells: tuple[tuple[Cell, ...], ...]
     name: int | None
@@ -42,7 +42,7 @@ class Tabled:
             (*row[:at], Cell(draw(row_index)), *row[at:])
             for row_index, row in zip(self.rows.rows, self.cells, strict=True)
         )
-        columns = (*self.columns[:at], Column(heading, "text"), *self.columns[at:])
+        columns = (*self.columns[:at], PageColumn(heading, "text"), *self.columns[at:])
         return replace(self, columns=columns, cells=tuple(cells))
 
 

@@ -1,15 +1,14 @@
-"""An immutable snapshot of a track for the pages, without I/O and computation.
+"""What pages show of a track: a `View` of its runs, and of a query, on request, a `QueryView`.
 
-A query's part, with the passages' texts, is kept pickled until somebody looks at it: a track has hundreds of
-megabytes of them, and a reader looks at a few.
+Both are values. The process that reads the track makes them (`gather.py`).
 """
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from converters.records import HumanRating, Item
 from trecexam.bank.model import QUERY, STATEMENT
-from trecexam.files.stamps import Rejected
+from trecexam.files.stamps import Rejected, Stamp
 from trecexam.grades.sheets import NOT_ASKED, Counts
 from trecexam.inputs.overrides import JudgingScale
 from trecexam.scores.leaderboard import Leaderboard
@@ -54,57 +53,6 @@ class RunHead(NamedTuple):
 
     file: str
     n_queries: int
-
-
-@dataclass(frozen=True)
-class QueryHead:
-    """Data of a query that is available without its part.
-
-    Attributes:
-        judged: pooled passages with an official judgment; None where the track has none at all.
-        missing: cells that could have a grade and have none; `unread` have an answer without a rating.
-        human: cells and passages that a person rated.
-    """
-
-    query_id: str
-    text: str
-    n_items: int
-    n_passages: int
-    judged: int | None
-    missing: int
-    unread: int
-    human: int
-
-
-@dataclass(frozen=True, eq=False)
-class HoleCounts:
-    """Counts of holes in the first `depth` ranks, arrays of shape (n_runs, n_queries).
-
-    `unjudged` is None where there are no official judgments.
-    """
-
-    depth: int
-    retrieved: NDArray[np.int32]
-    unjudged: NDArray[np.int32] | None
-    ungraded: NDArray[np.int32]
-
-
-@dataclass(frozen=True, eq=False)
-class JudgedTable:
-    """Columns of all pooled passages with a label and an official judgment.
-
-    Attributes:
-        query: the query's place among the view's query ids.
-        doc: the passage's place among the query's doc_ids.
-        label, judgment: the two.
-        runs: how many runs have it in their first ranks.
-    """
-
-    query: NDArray[np.int32]
-    doc: NDArray[np.int32]
-    label: NDArray[np.int32]
-    judgment: NDArray[np.int32]
-    runs: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,26 +126,6 @@ class QueryView:
         return {doc_id: row_index for row_index, doc_id in enumerate(self.doc_ids)}
 
 
-class ItemHead(NamedTuple):
-    """The searchable data of an item."""
-
-    query_id: str
-    item_id: str
-    text: str
-
-
-class Part(NamedTuple):
-    """The part of a query that is loaded on request.
-
-    Attributes:
-        state: the pickled `QueryView`.
-        folded: a line for each pooled passage, "doc_id<TAB>text", case-folded UTF-8: for searching.
-    """
-
-    state: bytes
-    folded: bytes
-
-
 @dataclass(frozen=True, eq=False)
 class View:
     """A snapshot of a track.
@@ -210,13 +138,9 @@ class View:
         groups: run -> the letters that it shares with the runs that do not differ from it significantly by
             the first measure; `compared` names the test.
         values, official_values: what the boards are the means of.
-        heads: query_id -> facts about it, in the bank's order; `runs` likewise, sorted by name.
-        parts: query_id -> its `Part`; `bank` has what items are found by.
-        kappa: Cohen's, with the ends of its 95% interval, of the grader's own labels; NaN
-            ends where there are too few queries, None where undefined.
-        comparison: which side is whose, and from where on either counts as relevant; None where no passage
-            has both labels.
-        judged: None where official judgments and pool have nothing in common; `notes` say why.
+        queries: query_id -> its text, "" if missing, in the bank's order; `runs` are sorted by name.
+        is_judged: there are official judgments of what the grader rates.
+        people: the stamps of the files of people's ratings, `people_files`, that this has.
         input_notes: warnings about accepted inputs, one per line.
         sections: what extensions add to the report.
         words: what people call the ratings 0, 1, 2 ...; () where they say the number. `scale` is that of
@@ -225,6 +149,7 @@ class View:
         own: the grader that this is of; `graders` are all of the track, () where it is the only one.
         joint: the leaderboard of all graders, `others` the views of the others, and `unable` says why some
             have none; in the first grader's view alone.
+        ask: gives the `QueryView` of a query; set where the view is shown.
     """
 
     version: int
@@ -241,14 +166,11 @@ class View:
     values: MeasureValues
     official_values: MeasureValues | None
     runs: Mapping[str, RunHead]
-    heads: Mapping[str, QueryHead]
-    parts: Mapping[str, Part] = field(repr=False)
-    bank: tuple[ItemHead, ...] = field(repr=False)
+    queries: Mapping[str, str]
     counts: Counts
-    holes: HoleCounts
-    judged: JudgedTable | None
-    kappa: tuple[float, float, float] | None
-    comparison: tuple[str, ...] | None
+    is_judged: bool
+    people_files: tuple[Path, Path]
+    people: tuple[Stamp | None, Stamp | None]
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
     input_notes: tuple[str, ...]
@@ -261,7 +183,7 @@ class View:
     joint: Leaderboard | None = None
     others: Mapping[str, View] = field(default_factory=dict, repr=False)
     unable: Mapping[str, str] = field(default_factory=dict)
-    _opened: dict[str, QueryView] = field(default_factory=dict, repr=False)
+    ask: Callable[[View, str], QueryView | None] | None = field(default=None, repr=False)
 
     def of(self, grader: str | None) -> View | None:
         """The view of a grader (None: this one); None if there is no such grader."""
@@ -273,25 +195,6 @@ class View:
         every = [asdict(view.counts) for view in (self, *self.others.values())]
         return Counts(**{name: sum(counts[name] for counts in every) for name in every[0]})
 
-    @property
-    def query_ids(self) -> Sequence[str]:
-        """The bank's queries, in its order."""
-        return tuple(self.heads)
-
     def query(self, query_id: str) -> QueryView | None:
-        """The view of a query; None if the bank lacks it."""
-        part = self.parts.get(query_id)
-        if part is None:
-            return None
-        state = self._opened.get(query_id)
-        if state is None:
-            if len(self._opened) >= KEPT_OPEN:
-                # All at once: threads may be at it, and opening again takes a millisecond.
-                self._opened.clear()
-            # Our own pickle, out of our own process.
-            state = self._opened[query_id] = pickle.loads(part.state)
-        return state
-
-
-#: Queries whose parts stay open for who looks at them again.
-KEPT_OPEN = 100
+        """Return the query with its passages and people's last ratings; None if the bank lacks it."""
+        return None if self.ask is None or query_id not in self.queries else self.ask(self, query_id)

@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from converters.records import Item
 from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval.formats.knowledge import TRUTHFULNESS, line_of
-from trecexam.extensions.ragval.knowledge.prompts import BlockPrompt, named
+from trecexam.extensions.ragval.knowledge.prompts import asking, display_name
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import recall, remember
 from trecexam.folder import TrackFolder
 from trecexam.graders.replies import read_reply
-from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
-from trecexam.graders.writing.base import Writer
+from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, read_replies
 from trecexam.graders.writing.create import keeping_writers
-from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.inputs.inputs import whole_bank
 
 #: The bounds, which are the runs' names: without the block, and with it.
 Bound = Literal["closed-book", "oracle"]
 BOUNDS: tuple[Bound, ...] = ("closed-book", "oracle")
-
-
-@dataclass(frozen=True)
-class AnswerPlan:
-    """The questions to answer.
-
-    Attributes:
-        questions: an item of each question of the bank; its answer key is the block.
-    """
-
-    folder: TrackFolder
-    questions: tuple[Item, ...]
 
 
 @dataclass(frozen=True)
@@ -65,128 +49,74 @@ class Answers(AskingResult[tuple[Bound, str]]):
 
 
 def answers_job(folder: TrackFolder) -> Job[Answers]:
-    """Answers the bank's questions with a language model, as bounds, like `ragval answers`."""
-    plan = _plan(folder)
-    prompts = _prompts(plan, *keeping_writers(folder))
-    return Job(partial(_answer, plan, prompts), lambda: [prompts])
+    """Answers the bank's questions with a language model, as bounds, like `ragval answers`.
 
-
-def _plan(folder: TrackFolder) -> AnswerPlan:
-    """The questions to answer: all of the bank except retired ones."""
+    Writes runs/closed-book.jsonl and runs/oracle.jsonl: all questions of the bank except retired ones.
+    """
     bank = whole_bank(folder, folder.bank())
-    questions = tuple(item for items in bank.items.values() for item in items if item.kind == TRUTHFULNESS)
-    if not questions:
+    items = [item for items in bank.items.values() for item in items if item.kind == TRUTHFULNESS]
+    if not items:
         raise TrecexamError(
             "the bank has no questions with knowledge blocks: write them with `trecexam ragval questions`",
             path=folder.root,
         )
-    digests = recall(_memory(folder))
-    for bound in BOUNDS:
-        path = _path(folder, bound)
+    paths = {bound: folder.runs / f"{bound}.jsonl" for bound in BOUNDS}
+    memory = folder.state / "ragval-answers.json"
+    digests = recall(memory)
+    for bound, path in paths.items():
         if path.exists() and digests.get(bound) != sha256(path.read_bytes()):
             raise TrecexamError(
                 "was edited, or not written by `ragval answers`, and was not changed: move it away",
                 path=path,
             )
-    return AnswerPlan(folder, questions)
-
-
-def _prompts(plan: AnswerPlan, source: KeepingWriter) -> PromptSet[tuple[Bound, str]]:
-    """The prompts for each bound and question."""
+    (source,) = keeping_writers(folder)
     writer = source.writer
     # A server does not say how much its model takes; the judge's block is cut there, too.
-    most = plan.folder.config.grader.max_characters if writer.meter is not None else None
-    fitted = {
-        (bound, item.query_id): named(bound).asking(item.text, item.gold_answers[0], writer, most)
-        for bound in BOUNDS
-        for item in plan.questions
-    }
-    return PromptSet.of_fitted(source, fitted)
-
-
-def _answer(plan: AnswerPlan, prompts: PromptSet[tuple[Bound, str]], ask: Ask) -> Answers:
-    """Calls the model, and writes runs/closed-book.jsonl and runs/oracle.jsonl."""
-    before = {*prompts.unanswered()}
-    try:
-        result: AskingResult[tuple[Bound, str]] = ask([prompts])
-    except TrecexamError:
-        _write_all(plan, prompts)
-        raise
-    lines = _write_all(plan, prompts)
-    new = before - {*prompts.unanswered()}
-    question_prompts = {
-        bound: {prompts.prompts[bound, item.query_id] for item in plan.questions} for bound in BOUNDS
-    }
-    bounds = tuple(
-        BoundAnswers(
-            _path(plan.folder, bound),
-            asked=len(question_prompts[bound] & new),
-            reused=len(question_prompts[bound] - before),
-            answers=lines[bound],
-            cut=sum(cut == bound for cut, _ in prompts.cut),
-            unwritten=tuple(
-                (question_id, why) for (each, question_id), why in result.unwritten if each == bound
-            ),
-        )
-        for bound in BOUNDS
-    )
-    return Answers(
-        asked=result.asked,
-        reused=result.reused,
-        unwritten=result.unwritten,
-        used=result.used,
-        cost=result.cost,
-        why=result.why,
-        bounds=bounds,
-    )
-
-
-def _path(folder: TrackFolder, bound: Bound) -> Path:
-    return folder.runs / f"{bound}.jsonl"
-
-
-def _write_all(plan: AnswerPlan, prompts: PromptSet[tuple[Bound, str]]) -> dict[Bound, int]:
-    """Writes all files; returns the number of answers in each."""
-    return {bound: _write(plan, bound, prompts) for bound in BOUNDS}
-
-
-def _write(plan: AnswerPlan, bound: Bound, prompts: PromptSet[tuple[Bound, str]]) -> int:
-    """Writes a file; returns its number of answers."""
-    texts = {item.query_id: item.text for item in plan.questions}
-    prompt = named(bound)
-    lines = [
-        line_of(_row(question_id, texts[question_id], bound, answer, prompt, prompts.source.writer))
-        for (each, question_id), answer in prompts.answered()
-        if each == bound
-    ]
-    if lines:
-        content = b"".join(lines)
-        replace_together({_path(plan.folder, bound): content})
-        memory = _memory(plan.folder)
-        remember(memory, {**recall(memory), bound: sha256(content)})
-    return len(lines)
-
-
-def _row(
-    question_id: str, question: str, bound: Bound, answer: Kept, prompt: BlockPrompt, writer: Writer
-) -> dict[str, Any]:
-    return {
-        "question_id": question_id,
-        "run_id": bound,
-        "question": question,
-        # Thoughts without an end are no answer.
-        "answer": read_reply(answer.text).text,
-        "n_input_tokens": answer.tokens_in,
-        "n_output_tokens": answer.tokens_out,
-        "origin": {
-            "prompt": prompt.name,
-            "model": writer.model,
-            "seed": writer.seed,
-            "time": answer.time,
-            "cut": answer.cut,
+    most = folder.config.grader.max_characters if writer.meter is not None else None
+    texts = {item.query_id: item.text for item in items}
+    prompts = PromptSet.of_fitted(
+        source,
+        {
+            (bound, item.query_id): asking(bound, item.text, item.gold_answers[0], writer, most)
+            for bound in BOUNDS
+            for item in items
         },
-    }
+    )
+    before = {*prompts.unanswered()}
 
+    def write(result: AskingResult[tuple[Bound, str]]) -> Answers:
+        """Write all files; thoughts without an end are no answer."""
+        lines: dict[Bound, list[bytes]] = {bound: [] for bound in BOUNDS}
+        for reply in read_replies([prompts], lambda _, kept: read_reply(kept.text).text):
+            bound, question_id = reply.key
+            row = {
+                "question_id": question_id,
+                "run_id": bound,
+                "question": texts[question_id],
+                "answer": reply.record,
+                "n_input_tokens": reply.kept.tokens_in,
+                "n_output_tokens": reply.kept.tokens_out,
+                "origin": reply.origin(display_name(bound), cut=reply.kept.cut),
+            }
+            lines[bound].append(line_of(row))
+        contents = {bound: b"".join(of_bound) for bound, of_bound in lines.items() if of_bound}
+        for bound, content in contents.items():
+            replace_together({paths[bound]: content})
+            remember(memory, {**recall(memory), bound: sha256(content)})
+        new = before - {*prompts.unanswered()}
+        bounds = []
+        for bound, path in paths.items():
+            of_bound = {prompt for (each, _), prompt in prompts.prompts.items() if each == bound}
+            bounds.append(
+                BoundAnswers(
+                    path,
+                    asked=len(of_bound & new),
+                    reused=len(of_bound - before),
+                    answers=len(lines[bound]),
+                    cut=sum(each == bound for each, _ in prompts.cut),
+                    unwritten=tuple((key[1], why) for key, why in result.unwritten if key[0] == bound),
+                )
+            )
+        return result.made(Answers, bounds=tuple(bounds))
 
-def _memory(folder: TrackFolder) -> Path:
-    return folder.state / "ragval-answers.json"
+    return Job([prompts], write)

@@ -10,9 +10,8 @@ import numpy as np
 from trecexam.features.correlation.paired_scores import PairedScores, paired_scores
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.official import of_leaderboard
-from trecexam.results.plots.labels import name_dots
 from trecexam.results.plots.model import Plot, Size
-from trecexam.results.plots.style import BLUE, GRID, ORANGE, WIDTH, end_at_one, fitted, grid
+from trecexam.results.plots.style import BLUE, GRID, ORANGE, WIDTH, end_at_one, fitted, grid, name_dots
 from trecexam.results.table import Table
 from trecexam.results.terminal import cut
 from trecexam.scores.correlation import Correlation, correlate

@@ -13,7 +13,7 @@ from trecexam.features.fill.arithmetic.confidence import label_confidences
 from trecexam.features.fill.filled import Filled, HolesToFill, MergedLine
 from trecexam.features.fill.finding import automatic_labels, choose_rule, find_holes
 from trecexam.features.fill.teaching import GRADER, LEARNED, Machine, the_teacher
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import track_lock
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress, grade, refuse_lost_grades
 from trecexam.grades.open_track import GraderView
@@ -46,7 +46,7 @@ def fill(
         _check_output(loader.folder.root, to_fill.qrels, merged)
     graded = 0
     if to_fill.missing:
-        with TrackLock(loader.folder.lock_path):
+        with track_lock(loader.folder.lock_path):
             refuse_lost_grades(loader)
             loader.track.open_to_write()
             track = loader.load()

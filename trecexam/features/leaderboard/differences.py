@@ -157,15 +157,18 @@ class Differences(Result):
             [of.measure, f"{of.measure}.stderr", *(f"{of.measure} {name}" for name in _SHOWN)]
             for of in self.measures
         ]
-        if not table.layout.split:
+        if table.layout.most is not None:
             blocks = [[name for block in blocks for name in block]]
         keys = table.header[: table.header.index(self.measures[0].measure)]
+        # Each stands beside its measure.
+        short = {f"{of.measure} {name}": name for of in self.measures for name in _SHOWN}
         shown = []
         for block in blocks:
             indices = [table.header.index(name) for name in (*keys, *block) if name in table.header]
             header = tuple(table.header[i] for i in indices)
             rows = tuple(tuple(row[i] for i in indices) for row in table.rows)
-            shown.append(replace(table, header=header, rows=rows, layout=replace(table.layout, split=False)))
+            layout = replace(table.layout, short=short)
+            shown.append(replace(table, header=header, rows=rows, layout=layout))
         return tuple(shown)
 
     @property

@@ -468,7 +468,7 @@ def _query_by_query(grid: Table, items: Table, min_rating: int) -> Iterator[Tabl
         yield Table(
             ("doc_id", "judgment", "label", "reached", *map(str, indices)),
             tuple(rows),
-            layout=Layout(("doc_id",), split=True),
+            layout=Layout(("doc_id",)),
             caption=f"{_heading(query_id, query)}; reached: {min_rating} or better{legend}",
         )
         layout = Layout(("item_index", "item_id"), ("reached", "item"), without=("kind", "gold_answers"))

@@ -12,8 +12,8 @@ from pydantic import Field, StrictInt
 from converters.records import Item
 from trecexam.errors import GraderError
 from trecexam.graders.base import Scale
-from trecexam.graders.prompts.assignments import GROUP, as_label
 from trecexam.graders.prompts.model import SCALES, SLOTS, Prompt, usual_answers
+from trecexam.graders.prompts.parsing import GROUP, as_label
 from trecexam.templates import TemplateFile, read_own_prompt, slots
 
 #: What a prompt may ask about, in the order in which its slots are looked at.

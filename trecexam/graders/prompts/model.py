@@ -11,8 +11,7 @@ from typing import Any
 from converters.records import Item
 from trecexam.graders.prompts import parsing
 from trecexam.graders.prompts.answer_key import correct_answer, is_correct
-from trecexam.graders.prompts.assignments import ASSIGNMENTS, read_assignment, read_labels
-from trecexam.graders.prompts.parsing import UNPARSED, Reading
+from trecexam.graders.prompts.parsing import ASSIGNMENTS, UNPARSED, Reading, read_assignment, read_labels
 from trecexam.graders.replies import read_reply, unwrapped
 from trecexam.templates import filled, slots
 

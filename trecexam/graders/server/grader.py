@@ -14,7 +14,7 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Factory
 from trecexam.graders.meter import Usage, guessed
 from trecexam.graders.prompts import Prompt, PromptedGrader, chosen_prompts, prompted_reading, with_verdict
-from trecexam.graders.prompts.assignments import with_place
+from trecexam.graders.prompts.parsing import with_place
 from trecexam.graders.replies import FirstReplies, Unwritten, WrittenText, cut_at, read_reply, unwrapped
 from trecexam.graders.server.model import (
     TRUNCATION,

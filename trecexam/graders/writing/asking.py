@@ -1,18 +1,20 @@
-"""One pipeline for all that a model writes: plan the prompts, ask, read the answers, write the own file."""
+"""One pipeline for all that a model writes: plan the prompts, ask, read the replies, write the own file."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from itertools import takewhile
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from trecexam.errors import TrecexamError
 from trecexam.graders.base import Estimate, Stopwatch, UngradedError
 from trecexam.graders.meter import MeasuredTime, Spent, Usage, measured
-from trecexam.graders.replies import Unwritten, cut_at
+from trecexam.graders.replies import Unread, Unwritten, cut_at
 from trecexam.graders.writing.base import Fitted, Writer
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 
@@ -22,6 +24,7 @@ Stop = Callable[[], bool]
 #: Gives what graders used of a purse; it is told what tokens cost where no grader knows.
 SpentByGraders = Callable[[str, Callable[[Usage], float | None]], Spent]
 Key = TypeVar("Key")
+Record = TypeVar("Record")
 Made = TypeVar("Made")
 
 
@@ -54,6 +57,36 @@ class PromptSet(Generic[Key]):
                 yield key, stored
 
 
+class Reply(NamedTuple, Generic[Key, Record]):
+    """A stored answer to the prompt of a key: the record that was read in it, or why there is none."""
+
+    key: Key
+    writer: Writer
+    kept: Kept
+    record: Record | Unread
+
+    def origin(self, prompt: str, **more: Any) -> dict[str, Any]:
+        """Return what a record's line says of where it comes from; `prompt` is the prompt's name."""
+        named = {"prompt": prompt, "model": self.writer.model, "seed": self.writer.seed}
+        return {**named, "time": self.kept.time, **more}
+
+
+def read_replies(
+    prompt_sets: Iterable[PromptSet[Key]], read: Callable[[Key, Kept], Record | Unread]
+) -> Iterator[Reply[Key, Record]]:
+    """Yield the replies of each writer, in the order of the prompts, as `read` reads them."""
+    for each in prompt_sets:
+        for key, kept in each.answered():
+            yield Reply(key, each.source.writer, kept, read(key, kept))
+
+
+def unread_reasons(replies: Iterable[Reply[Any, Any]]) -> dict[str, int]:
+    """Return why answers have no record, and how many, the most frequent reason first."""
+    return dict(
+        Counter(each.record.reason for each in replies if isinstance(each.record, Unread)).most_common()
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class AskingResult(Generic[Key]):
     """What came of asking; a job's own result is a subclass with fields of its own.
@@ -65,11 +98,11 @@ class AskingResult(Generic[Key]):
         why: why it ended early, "" where it did not.
     """
 
-    asked: int
-    reused: int
-    unwritten: tuple[tuple[Key, str], ...]
-    used: Usage
-    cost: float | None
+    asked: int = 0
+    reused: int = 0
+    unwritten: tuple[tuple[Key, str], ...] = ()
+    used: Usage = field(default_factory=Usage)
+    cost: float | None = None
     why: str = ""
 
     @property
@@ -77,9 +110,9 @@ class AskingResult(Generic[Key]):
         """Return True where every prompt was answered; perhaps not every answer can be read."""
         return not self.unwritten and not self.why
 
-
-#: Asks prompts; `asked` and `reused` of the result are of all rounds of a job.
-Ask = Callable[[Sequence[PromptSet[Any]]], AskingResult[Any]]
+    def made(self, kind: Callable[..., Made], **values: Any) -> Made:
+        """Return a job's own result, with these values of its own."""
+        return kind(**{each.name: getattr(self, each.name) for each in fields(AskingResult)}, **values)
 
 
 @dataclass(frozen=True)
@@ -87,15 +120,19 @@ class Job(Generic[Made]):
     """Something that models are to write. It is done once.
 
     Attributes:
-        run: asks prompts, in one round or several, and makes something of the answers. An error of asking
-            passes through it, so that it can write what was paid for.
-        prompts: gives what would be asked in all rounds, for an estimate.
+        prompts: of the first round.
+        write: reads the replies (`read_replies`) and writes the file. Where the model cannot be asked, what
+            was paid for is written before the error is raised.
+        further: gives the prompts of the next round, after each round; none where there is nothing to ask.
+        supposed: gives what would be asked in all rounds, for an estimate; None where there is one round.
         tries: how often a prompt is sent at most, as its answer may be one that cannot be read.
         n_forgotten: stored answers that were dropped, as they cannot be read.
     """
 
-    run: Callable[[Ask], Made]
-    prompts: Callable[[], Sequence[PromptSet[Any]]]
+    prompts: Sequence[PromptSet[Any]]
+    write: Callable[[AskingResult[Any]], Made]
+    further: Callable[[AskingResult[Any]], Sequence[PromptSet[Any]]] = lambda result: ()
+    supposed: Callable[[], Sequence[PromptSet[Any]]] | None = None
     tries: int = 1
     n_forgotten: int = 0
 
@@ -106,7 +143,7 @@ class Job(Generic[Made]):
             timed: has a model in this process answer up to 85 of the prompts, to see how long all would take;
                 what it writes is not kept. Raises a GraderError where it cannot be run.
         """
-        estimated = estimate(self.prompts(), timed=timed)
+        estimated = estimate(self.supposed() if self.supposed else self.prompts, timed=timed)
         names = ("tokens_out_at_most", "cost_at_most", "calls_at_most")
         most = {name: value for name in names if (value := getattr(estimated, name)) is not None}
         return estimated._replace(**{name: self.tries * value for name, value in most.items()})
@@ -125,19 +162,23 @@ class Job(Generic[Made]):
         Raises:
             GraderError: the model cannot be asked at all; what it had answered is kept.
         """
-        asked = reused = 0
+        prompts, asked, reused = self.prompts, 0, 0
 
         def show(now: int, of: int) -> None:
             if progress is not None:
                 progress(asked + now, asked + of)
 
-        def ask(prompt_sets: Sequence[PromptSet[Any]]) -> AskingResult[Any]:
-            nonlocal asked, reused
-            result = _ask_all(prompt_sets, show, stop or (lambda: False), spent_by_graders)
+        while True:
+            try:
+                result = _ask_all(prompts, show, stop or (lambda: False), spent_by_graders)
+            except TrecexamError as error:
+                self.write(AskingResult(why=str(error)))
+                raise
             asked, reused = asked + result.asked, reused + result.reused
-            return replace(result, asked=asked, reused=reused)
-
-        return self.run(ask)
+            result = replace(result, asked=asked, reused=reused)
+            prompts = () if result.why else self.further(result)
+            if not prompts:
+                return self.write(result)
 
 
 def estimate(prompt_sets: Sequence[PromptSet[Any]], *, timed: bool = False) -> Estimate:
@@ -189,22 +230,20 @@ def _ask_all(
         why = error.reason
     if not why and stopped():
         why = "stopped"
+    unwritten: list[tuple[Key, str]] = []
     for each in prompt_sets:
-        for prompt in each.prompts.values():
+        for key, prompt in each.prompts.items():
             stored = each.source.get(prompt)
-            if stored is not None and stored.refused:
-                reasons.setdefault((each.source.digest, prompt), stored.text)
+            refused = stored.text if stored is not None and stored.refused else ""
+            reason = reasons.get((each.source.digest, prompt), refused)
+            if reason:
+                unwritten.append((key, f"the model {reason}"))
     writers = list(dict.fromkeys(each.source.writer for each in prompt_sets))
     used = reduce(Usage.plus, map(_used, writers))
     return AskingResult(
         asked=total - sum(len(each.unanswered()) for each in prompt_sets),
         reused=sum(len({*each.prompts.values()}) for each in prompt_sets) - total,
-        unwritten=tuple(
-            (key, f"the model {reason}")
-            for each in prompt_sets
-            for key, prompt in each.prompts.items()
-            if (reason := reasons.get((each.source.digest, prompt)))
-        ),
+        unwritten=tuple(unwritten),
         used=used,
         cost=None if writers[0].meter is None else writers[0].meter.cost(used),
         why=why,
@@ -245,12 +284,11 @@ def _answers(
             for prompt, text in batch:
                 if not isinstance(text, Unwritten):
                     limit = cut_at(text.text, writer.new_tokens, cut=text.cut)
-                    tokens = text.tokens_in, text.tokens_out
-                    stored = Kept(text.text, limit is not None, now, *tokens, cut_at=limit)
+                    stored = Kept(text.text, now, text.tokens_in, text.tokens_out, cut_at=limit)
                     new_answers.append((prompt, stored))
                 elif text.refused:
                     # A refusal is an answer.
-                    new_answers.append((prompt, Kept(text.reason, cut=False, time=now, refused=True)))
+                    new_answers.append((prompt, Kept(text.reason, now, refused=True)))
                 else:
                     failed[prompt] = text.reason
             # Requests that end meanwhile count with the next batch.

@@ -12,7 +12,7 @@ from trecexam.config import (
     GeneratorSection,
     GraderSection,
     LanguageModelSection,
-    RaySection,
+    Section,
     TrackConfig,
     purse_of,
 )
@@ -76,7 +76,7 @@ def create_writer(config: TrackConfig, root: Path, system: str = "") -> Writer:
     """
     settings, section = generator_settings(config)
     with naming(section):
-        return _writer(settings, settings.name, root, system, section=section, ray=config.ray)
+        return _writer(settings, settings.name, root, system, section=section, cluster=config.cluster)
 
 
 def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter]:
@@ -137,7 +137,7 @@ def _writer(
     system: str,
     schema: Schema = None,
     section: str = "grader",
-    ray: RaySection | None = None,
+    cluster: Section | None = None,
 ) -> Writer:
     """Make a writer of a kind: "openai", "causal" or "seq2seq"; None for what a local model's files say."""
     if kind == "openai":
@@ -166,10 +166,10 @@ def _writer(
         getattr(settings, "max_length", None),
     )
     memory = root / ".trecexam" / "weights.json"
-    if ray is None or ray.address is None:
+    if cluster is None:
         writer: Writer = models.writer(model, memory, section)
     else:
-        writer = provided("elsewhere").writer(model, ray, memory, section)
+        writer = provided("elsewhere").writer(model, cluster, memory, section)
     return writer
 
 

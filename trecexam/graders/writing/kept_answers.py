@@ -28,19 +28,24 @@ _SEAL = len(', "check": ""}') + 2 * _CHECK
 
 
 class Kept(NamedTuple):
-    """An answer: what the model wrote, whether it was stopped before its end, and when (ISO 8601, UTC).
+    """An answer: what the model wrote, and when (ISO 8601, UTC).
 
     `tokens_in` and `tokens_out` are as a server counted them; None where nobody did. Where the model
-    `refused`, the text is what follows "the model ...". `cut_at` is the most tokens that stopped it.
+    `refused`, the text is what follows "the model ...". `cut_at` is the most tokens that stopped it; None
+    where nothing did.
     """
 
     text: str
-    cut: bool
     time: str
     tokens_in: int | None = None
     tokens_out: int | None = None
     refused: bool = False
     cut_at: int | None = None
+
+    @property
+    def cut(self) -> bool:
+        """True where the model was stopped before its end."""
+        return self.cut_at is not None
 
 
 class AnswerFile:
@@ -76,9 +81,9 @@ class AnswerFile:
         elif {"used", "purse"} <= row.keys():
             self._count(row["writer"], row["purse"], Usage(*row["used"]))
         elif {"answer", "status"} <= row.keys():
-            cut, refused = (row["status"] == status for status in ("cut", "refused"))
-            tokens = row.get("tokens") or (None, None)
-            stored = Kept(row["answer"], cut, row["time"], tokens[0], tokens[1], refused, row.get("cut_at"))
+            tokens_in, tokens_out = row.get("tokens") or (None, None)
+            refused = row["status"] == "refused"
+            stored = Kept(row["answer"], row["time"], tokens_in, tokens_out, refused, row.get("cut_at"))
             self._answers[row["writer"], row["prompt_sha256"]] = stored
 
     def _count(self, writer: str, purse: str, used: Usage) -> None:
@@ -109,19 +114,18 @@ class AnswerFile:
             digest = _digest(prompt)
             self._answers[writer, digest] = stored
             counted = (stored.tokens_in, stored.tokens_out)
-            rows.append(
-                {
-                    "writer": writer,
-                    "prompt_sha256": digest,
-                    "prompt": prompt,
-                    "answer": stored.text,
-                    "status": "refused" if stored.refused else "cut" if stored.cut else "ok",
-                    "time": stored.time,
-                    **({} if counted == (None, None) else {"tokens": counted}),
-                    **({} if stored.cut_at is None else {"cut_at": stored.cut_at}),
-                    **({} if environment is None else {"environment": dict(environment)}),
-                }
-            )
+            row = {
+                "writer": writer,
+                "prompt_sha256": digest,
+                "prompt": prompt,
+                "answer": stored.text,
+                "status": "refused" if stored.refused else "cut" if stored.cut else "ok",
+                "time": stored.time,
+                "tokens": None if counted == (None, None) else counted,
+                "cut_at": stored.cut_at,
+                "environment": None if environment is None else dict(environment),
+            }
+            rows.append({key: value for key, value in row.items() if value is not None})
         if used.requests:
             self._count(writer, self.purse, used)
             rows.append({"writer": writer, "purse": self.purse, "used": list(used)})

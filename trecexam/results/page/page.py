@@ -9,14 +9,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trecexam.results.excerpt import excerpt
 from trecexam.results.notes import ranked
 from trecexam.results.plots.canvas import FOLDER, draw, plot_files
-from trecexam.results.plots.model import Drawing, Plot
 from trecexam.results.plots.style import WIDTH
 from trecexam.results.result import Result
 from trecexam.results.terminal import cut, printable
 from trecexam.results.text import heading_parts
+from trecexam.results.view import excerpt
 
 if TYPE_CHECKING:
     import jinja2
@@ -37,16 +36,12 @@ class Section(NamedTuple):
 
 
 class Page:
-    """A page that features add sections to.
+    """A page that features add sections to: `sections` in their order, and `files` of plots by their names.
 
     Args:
         lead: what was done, for the head of the page.
         link: gives the address, on the page, of a file or folder of out/; None for plots without files.
         pdf: plots have PDF files, too.
-
-    Attributes:
-        sections: in the order of the page.
-        files: those of the plots, by their names in out/.
     """
 
     def __init__(
@@ -79,10 +74,7 @@ class Page:
         see. In `lead`, `why` and `below`, text in backquotes is set as code.
 
         Args:
-            name: of the section.
             title: of the section; a section that is there keeps its own.
-            lead: how to read the part.
-            heading: of the part.
             why: what there is not, and the reason.
             below: small print at the end of the part.
             files: in out/; the first has all rows of the tables.
@@ -92,7 +84,9 @@ class Page:
             after: the section that a new one stands after; "" for the start of the page, None for the end.
         """
         plots = () if result is None else result.plots
-        sizes = [plot.size for plot in plots[:1] if len(plots) == 1]
+        drawings = [draw(plot, pdf=self._pdf) for plot in plots]
+        for plot, drawing in zip(plots, drawings, strict=True) if self._with_files else ():
+            self.files.update(plot_files(plot, drawing))
         tables = () if result is None else result._for_people()
         content = _macros()["section"](
             title=title,
@@ -104,25 +98,18 @@ class Page:
             folded=folded,
             notes=() if result is None else ranked(result.notes),
             tables=[excerpt(table, rows, next(iter(files), "")) for table in tables],
-            pictures=[(plot, self._drawn(plot)) for plot in plots],
-            # A plot without a neighbour may be wide, or stand beside its caption.
-            shape=next(("wide" if size.width > WIDTH else "tall" * size.rows for size in sizes), ""),
+            pictures=[*zip(plots, drawings, strict=True)],
+            wide=WIDTH,
             plots=self._link(FOLDER) if self._with_files else "",
             link=self._link,
         )
         names = [section.name for section in self.sections]
         if name in names:
-            section = self.sections[names.index(name)]
-            self.sections[names.index(name)] = section._replace(content=section.content + content)
-            return
-        place = 0 if after == "" else names.index(after) + 1 if after in names else len(names)
-        self.sections.insert(place, Section(name, title, link or title, content))
-
-    def _drawn(self, plot: Plot) -> Drawing:
-        """Return the plot's picture, and add its files."""
-        drawing = draw(plot, pdf=self._pdf)
-        self.files.update(plot_files(plot, drawing) if self._with_files else ())
-        return drawing
+            at = names.index(name)
+            self.sections[at] = self.sections[at]._replace(content=self.sections[at].content + content)
+        else:
+            at = 0 if after == "" else names.index(after) + 1 if after in names else len(names)
+            self.sections.insert(at, Section(name, title, link or title, content))
 
     def to_html(
         self,
@@ -141,14 +128,14 @@ class Page:
             provenance: what the numbers come from, by the names that its template has; None for no section.
             pages: the track's other reports: name -> address.
         """
-        sections = [*self.sections]
+        sections = self.sections
         if provenance is not None:
             html = _template(HERE / "provenance.html").render(provenance, table=_macros()["table"])
-            sections.append(Section("provenance", "Provenance", "Provenance", _safe(html)))
+            sections = [*sections, Section("provenance", "Provenance", "Provenance", _safe(html))]
         text = _template(HERE / "report.html").render(
             title=title,
             lead=self.lead,
-            numbers={what: f"{count:,}" for what, count in numbers.items()},
+            numbers=numbers,
             cautions=cautions,
             sections=sections,
             pages=pages,
@@ -190,7 +177,12 @@ def _talk_line(line: str, width: int) -> Markup:
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _macros() -> Mapping[str, Callable[..., Markup]]:
+    return vars(_template(HERE / "macros.html").module)
+
+
+@cache
+def _template(path: Path) -> jinja2.Template:
     import jinja2
 
     environment = jinja2.Environment(
@@ -201,14 +193,4 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= filters()
-    return environment
-
-
-@cache
-def _macros() -> Mapping[str, Callable[..., Markup]]:
-    return vars(_template(HERE / "macros.html").module)
-
-
-@cache
-def _template(path: Path) -> jinja2.Template:
-    return _environment().from_string(path.read_text(encoding="utf-8"))
+    return environment.from_string(path.read_text(encoding="utf-8"))

@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 class Size(NamedTuple):
-    """The size of a plot in the report, in inches.
-
-    Attributes:
-        rows: whether the height is that of rows of text, and goes with the letters, not with the width.
-    """
+    """The size of a plot in the report, in inches; the height of `rows` of text goes with their letters."""
 
     width: float
     height: float

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from matplotlib.figure import Figure
 from trecexam.errors import TrecexamError
 from trecexam.results.plots.model import Plot
 from trecexam.results.plots.style import LETTERS, own_settings
-from trecexam.results.terminal import printable, wrapped
+from trecexam.results.terminal import printable
 
 #: The kinds of file, by their endings; what each would otherwise say of the program and the time goes.
 KINDS: dict[str, dict[str, None]] = {
@@ -22,8 +21,6 @@ KINDS: dict[str, dict[str, None]] = {
     "svg": {"Creator": None, "Date": None},
     "png": {"Software": None},
 }
-#: The share of a figure's width or height that the label of an axis may take in a line.
-_LABEL = 0.85
 #: Dots an inch, on a screen and in print.
 _SCREEN, _PRINT = 160, 300
 
@@ -71,7 +68,9 @@ class PaperFigure(Figure):
             super().__init__((across, up), dpi=_SCREEN, layout="constrained")
             try:
                 plot.draw(self, plot)
-                self._wrap_labels()
+                for axes in self.axes:
+                    axes.xaxis.label.set_wrap(True)
+                    axes.yaxis.label.set_wrap(True)
                 self.draw_without_rendering()
             except UserWarning:
                 raise TrecexamError(
@@ -86,7 +85,7 @@ class PaperFigure(Figure):
         with own_settings(self._settings):
             super().draw(renderer)
 
-    def savefig(self, fname: Any, *, transparent: bool | None = None, **settings: Any) -> None:
+    def savefig(self, fname: Any, **settings: Any) -> None:
         """As matplotlib's, which has the arguments, with our settings."""
         kind = str(settings.get("format") or Path(str(fname)).suffix[1:] or "png").lower()
         settings.setdefault("dpi", _PRINT)
@@ -94,7 +93,7 @@ class PaperFigure(Figure):
             title = {"Title": printable(self.plot.title)}
             settings.setdefault("metadata", KINDS[kind] | title)
         with own_settings(self._settings):
-            super().savefig(fname, transparent=transparent, **settings)
+            super().savefig(fname, **settings)
 
     def file(self, kind: str, dpi: int = _PRINT) -> bytes:
         """Return the content of a file of this kind."""
@@ -104,14 +103,3 @@ class PaperFigure(Figure):
 
     def _repr_png_(self) -> bytes:
         return self.file("png", _SCREEN)
-
-    def _wrap_labels(self) -> None:
-        """Break labels of axes that have no room in a line."""
-        for axis in (axis for axes in self.axes for axis in (axes.xaxis, axes.yaxis)):
-            room = self.bbox.width if axis.axis_name == "x" else self.bbox.height
-            text = axis.label
-            lines = math.ceil(max(text.get_window_extent().size) / (_LABEL * room))
-            if lines > 1:
-                # Lines of about the same length.
-                words = text.get_text()
-                text.set_text("\n".join(wrapped(words, math.ceil(1.1 * len(words) / lines))))

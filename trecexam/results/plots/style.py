@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.results.terminal import cut, cut_apart
+from trecexam.results.terminal import cut_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,14 +24,12 @@ BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 SEQUENTIAL = "Blues"
 #: Inches; narrow, so that letters stay readable on a phone.
 WIDTH = 4.8
-_NAME = 26
-#: The share of a figure's width that a name may take, and how wide a letter is, by its size.
-_SIDE, _LETTER = 0.4, 0.55
-#: The share of a figure's height that rows have.
-_DOWN = 0.85
 #: Points of the letters in the report; other sizes that plots name go with it.
 LETTERS = 9.0
-
+#: Letters of a name at most, the share of a figure's width that it may take, and how wide a letter is.
+_NAME, _SIDE, _LETTER = 26, 0.4, 0.55
+#: The share of a figure's height that rows have.
+_DOWN = 0.85
 #: With more runs than this their names would be too small to read: then the ranks are there.
 NAMED = 60
 
@@ -57,11 +55,6 @@ RC: dict[str, Any] = {
     "ytick.color": MUTED,
     "ytick.labelcolor": INK,
 }
-
-
-def short(name: str) -> str:
-    """Return the name of a run or query, cut to a label's room."""
-    return cut(name, _NAME, middle=True)
 
 
 def letters(points: float) -> float:
@@ -95,21 +88,8 @@ def end_at_one(axes: Axes, axis: Literal["x", "y"]) -> None:
         line.set_clip_on(np.size(line.get_xdata()) == 0)
 
 
-def label_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Write names down the left side, first on top; of too many only every tenth place, as a number."""
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    room = _DOWN * 72 * axes.figure.bbox.height / axes.figure.dpi / letters(8)
-    if len(names) <= min(NAMED, room):
-        axes.set_yticks(range(len(names)), fitted(axes, names), fontsize=letters(8))
-    else:
-        row_indices = [0, *range(9, len(names), 10)]
-        axes.set_yticks(row_indices, [str(row_index + 1) for row_index in row_indices])
-        axes.set_ylabel("rank")
-    axes.tick_params(axis="y", length=0)
-
-
 def draw_rows(axes: Axes, names: Sequence[str], values: Floats, low: Floats, high: Floats) -> None:
-    """Draw a dot and its interval in each row.
+    """Draw a dot and its interval in each row, first on top; of too many rows only every tenth rank is there.
 
     Args:
         values: a row each; NaN for none.
@@ -119,9 +99,75 @@ def draw_rows(axes: Axes, names: Sequence[str], values: Floats, low: Floats, hig
     axes.hlines(row_indices, low, high, color=MUTED, linewidth=1.0 if few else 0.6)
     axes.plot(values, row_indices, "o", color=BLUE, markersize=4 if few else 2.5)
     end_at_one(axes, "x")
-    label_rows(axes, names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    if few and len(names) <= _DOWN * 72 * axes.figure.bbox.height / axes.figure.dpi / letters(8):
+        axes.set_yticks(row_indices, fitted(axes, names), fontsize=letters(8))
+    else:
+        tenth = [0, *range(9, len(names), 10)]
+        axes.set_yticks(tenth, [str(row_index + 1) for row_index in tenth])
+        axes.set_ylabel("rank")
+    axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     grid(axes, "x")
+
+
+#: Directions from a dot to its name, right before left, and how many points the name is away.
+_TURNS = np.radians([0, 180, 25, -25, 155, -155, 45, -45, 135, -135, 65, -65, 115, -115, 90, -90])
+_AWAY = (5.0, 20.0, 40.0, 80.0)
+#: In points: half a dot, and the room around a name.
+_DOT, _ROOM = 2.5, 1.5
+
+
+def name_dots(axes: Axes, names: Sequence[str], dots: Floats, named: Sequence[int]) -> None:
+    """Write names beside dots into axes whose limits and size are settled, the most important first.
+
+    A name lies within the axes, upon no dot and no other name, as near as it can, with a line to its dot.
+    Where there is no such place it is left out.
+
+    Args:
+        dots: all dots of the axes, shape (n, 2), in the axes' data.
+        named: the index of each name's dot.
+    """
+    from matplotlib.text import Text
+
+    points = axes.figure.dpi / 72
+    frame = np.array(axes.bbox.extents) / points
+    centres = axes.transData.transform(dots) / points
+    ways = np.stack((np.cos(_TURNS), np.sin(_TURNS)), axis=1)
+    # To the border of a square, so that the middle of a name's side or its corner is what is nearest.
+    ways /= np.abs(ways).max(axis=1, keepdims=True)
+    covered = _boxes(centres, _DOT)
+    arrow = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
+    for name, dot in zip(names, named, strict=True):
+        annotation = axes.annotate(
+            name,
+            tuple(dots[dot]),
+            xytext=(0, 0),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=letters(8),
+            annotation_clip=False,
+            arrowprops=arrow,
+        )
+        # Its place is sought within the axes as they are: they must not make room for it.
+        annotation.set_in_layout(False)
+        half = np.array(Text.get_window_extent(annotation).size) / points / 2 + _ROOM
+        offsets = np.concatenate([ways * (half + away) for away in _AWAY])
+        boxes = _boxes(centres[dot] + offsets, half)
+        meets = (boxes[:, None, :2] < covered[:, 2:]) & (covered[:, :2] < boxes[:, None, 2:])
+        inside = (boxes[:, :2] >= frame[:2]) & (boxes[:, 2:] <= frame[2:])
+        free = inside.all(axis=1) & ~np.any(meets.all(axis=2), axis=1)
+        if free.any():
+            annotation.xyann = tuple(offsets[free.argmax()])
+            covered = np.vstack((covered, boxes[free.argmax()]))
+        else:
+            annotation.remove()
+
+
+def _boxes(centres: Floats, half: Floats | float) -> Floats:
+    """Return boxes (x0, y0, x1, y1) around their centres."""
+    return np.concatenate((centres - half, centres + half), axis=-1)
 
 
 #: The settings are the process's: two threads must not draw at once. To save a figure draws it, too.

@@ -10,26 +10,21 @@ from hypothesis import strategies as st
 
 from converters.records import Item, Origin
 from trecexam.errors import GraderError
-from trecexam.extensions.banks.generation.making import DroppedItems, items_of, known_texts
-from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest, load_prompt, published
-from trecexam.extensions.banks.lines import item_line, merged
+from trecexam.extensions.banks.generation.generate import Listed, items_of, known_texts
+from trecexam.extensions.banks.generation.prompts import ItemRequest, load_prompt, published
+from trecexam.extensions.banks.lines import item_row, merged, row_line
 
 ORIGIN = Origin("questions", "m", 7, "2026-11-21T10:00:00Z", "")
 WANTED = ItemRequest("q1", "cost of nuclear power")
 PROMPT = published()["questions"]
 
 
-def made(
-    *texts: str, known: tuple[Item, ...] = (), prompt: ItemPrompt = PROMPT
-) -> tuple[list[str], DroppedItems]:
-    items, dropped = items_of(WANTED, texts, prompt, ORIGIN, known_texts(known))
-    return [item.text for item in items], dropped
-
-
 def test_copies_duplicates_empty_and_surplus_items_are_skipped_and_counted() -> None:
     ten = [f"Question {word}?" for word in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]]
     texts = ["Cost of nuclear power?", *ten, "question  A", "?!", " ", "An eleventh one?"]
-    assert made(*texts) == (ten, DroppedItems(empty=2, copies=1, duplicates=1, surplus=1))
+    items, dropped = items_of(WANTED, Listed(texts), PROMPT, ORIGIN, known_texts(()))
+    assert [item.text for item in items] == ten
+    assert dropped == {"empty": 2, "copies of the query": 1, "duplicates": 1, "more than asked for": 1}
 
 
 @given(
@@ -45,9 +40,10 @@ def test_kept_lines_stay_byte_identical_and_in_order(
     numbered = content.split(b"\n")
     if numbered and numbered[-1] == b"":
         numbered.pop()
+    dropped = {number for number in dropped if number <= len(numbered)}
     found = merged(content, dropped, [(item, "x")], {})
     kept = [line for number, line in enumerate(numbered, 1) if number not in dropped]
-    assert found.split(b"\n")[:-1] == [*kept, item_line(item, "x").removesuffix(b"\n")]
+    assert found.split(b"\n")[:-1] == [*kept, row_line(item_row(item, "x")).removesuffix(b"\n")]
 
 
 def test_the_built_in_prompts_equal_the_published_ones() -> None:

@@ -16,7 +16,7 @@ from scripted_server import Exchange, serving
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.extensions.ragval.grader.judge import Judge
+from trecexam.extensions.ragval.grader import Judge
 from trecexam.extensions.ragval.grader.reading import read_scores
 from trecexam.graders import Answer, Cell, create
 

@@ -35,8 +35,8 @@ def test_quotation_marks_inside_a_question_are_kept() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ("", "empty"),
-        ("  \n", "empty"),
+        ("", "empty answer"),
+        ("  \n", "empty answer"),
         ("<think>Why? Hm", "ends early: raise `max_new_tokens`"),
         ("I cannot do that.", "no question mark"),
         ("1. Why?\n2. How?", "several questions"),

@@ -1,4 +1,4 @@
-"""`trecexam bank`: its sub-commands, each imported when it is called."""
+"""`trecexam bank`."""
 
 from __future__ import annotations
 
@@ -6,23 +6,8 @@ import click
 
 from trecexam.cli.lazy import LazyGroup
 
-#: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
-COMMANDS = {
-    "generate": (
-        f"{__name__}.generate",
-        "generate",
-        "Write items with a language model.",
-    ),
-    "check": (
-        f"{__name__}.check",
-        "check",
-        "Find duplicates, copies of the query, remains of JSON ...",
-    ),
-    "diff": (f"{__name__}.check", "diff", "Show what an edited bank changes: labels and ranks."),
-}
 
-
-@click.group(cls=LazyGroup, commands_at=COMMANDS, epilog="Example: trecexam bank check mytrack")
+@click.group(cls=LazyGroup, epilog="Example: trecexam bank check mytrack")
 def bank() -> None:
     """Make, check and compare test banks.
 

@@ -33,7 +33,7 @@ def check(paths: tuple[Path, ...], grader: str | None) -> Result:
     duplicates (up to case and punctuation), or wrapped in remains of a model's answer. With TRACK, also
     finds queries without items or text. Exit status: 0 if nothing was found, else 1.
     """
-    from trecexam.extensions.banks.check import check_files
+    from trecexam.extensions.banks.checks import check_files
 
     folders = [path for path in paths if path.is_dir()]
     if folders and len(paths) > 1:

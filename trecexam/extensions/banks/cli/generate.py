@@ -97,8 +97,9 @@ def _say(made: Generated) -> None:
     for failure in made.failures:
         click.echo(printable(f"query {failure.request}: {failure.reason}"), err=True)
     told(made)
-    if str(made.dropped):
-        click.echo(f"left out: {made.dropped}", err=True)
+    if made.dropped:
+        dropped = ", ".join(f"{number:,} {why}" for why, number in made.dropped.items())
+        click.echo(f"left out: {dropped}", err=True)
     if made.n_cut:
         prompts = plural(made.n_cut, "prompt")
         click.echo(f"passages cut to fit the model in {prompts}", err=True)

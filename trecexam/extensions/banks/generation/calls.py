@@ -5,17 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from trecexam.errors import GraderError, TrecexamError
-from trecexam.extensions.banks.generation.generate import Generated, generate, prompts_of, unread_prompts
-from trecexam.extensions.banks.generation.iterating import (
-    Writers,
-    forget_unread,
-    generate_nuggets,
-    nugget_prompts,
-)
+from trecexam.extensions.banks.generation.generate import Generated, items_job
+from trecexam.extensions.banks.generation.iterating import Writers, nuggets_job
 from trecexam.extensions.banks.generation.nuggetizing import STAGES, system_of
 from trecexam.extensions.banks.generation.passages import PASSAGES, nugget_passages
 from trecexam.extensions.banks.generation.plan import plan_bank
@@ -68,10 +62,7 @@ def bank_job(
     plan = replace(plan, whole=whole, asks_again=_asks_again(folder, prompt))
     if prompt != NUGGETIZER:
         (source,) = keeping_writers(folder, *([] if writer is None else [writer]))
-        prompts = prompts_of(plan, item_prompt, source)
-        unread = unread_prompts(prompts, item_prompt) if again else []
-        source.forget(unread, in_file=forget_in_file)
-        return Job(partial(generate, plan, item_prompt, prompts), lambda: [prompts], n_forgotten=len(unread))
+        return items_job(plan, item_prompt, source, again=again, in_file=forget_in_file)
     # A given writer cannot receive the stages' system messages.
     writers = [writer] if writer is not None else [
         create_writer(folder.config, folder.root, system_of(stage)) for stage in STAGES
@@ -80,13 +71,7 @@ def bank_job(
     of_stages: Writers = {"creator": sources[0], "scorer": sources[-1]}
     query_ids = [request.query_id for request in plan.requests]
     texts = nugget_passages(folder, query_ids, passages or PASSAGES)
-    n_forgotten = forget_unread(plan, texts, of_stages, in_file=forget_in_file) if again else 0
-    return Job(
-        partial(generate_nuggets, plan, item_prompt, texts, of_stages),
-        lambda: nugget_prompts(plan, texts, of_stages),
-        tries=2,
-        n_forgotten=n_forgotten,
-    )
+    return nuggets_job(plan, item_prompt, texts, of_stages, again=again, in_file=forget_in_file)
 
 
 def _asks_again(folder: TrackFolder, prompt: str) -> str:

@@ -1,22 +1,27 @@
-"""`trecexam bank generate`: has a model write missing items, and adds them to the bank."""
+"""`trecexam bank generate`: the items in replies of a model, and the bank's file that gets them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from converters.fields import made_id
 from converters.records import Item, Origin
-from trecexam.errors import TrecexamError
-from trecexam.extensions.banks.generation.making import DroppedItems, items_of, known_texts
+from trecexam.bank.model import copies, folded, words
 from trecexam.extensions.banks.generation.plan import BankPlan
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
-from trecexam.extensions.banks.generation.reading import read_items
+from trecexam.extensions.banks.generation.reading import read_items, tidy
 from trecexam.extensions.banks.lines import merged
 from trecexam.files.atomic import replace as replace_file
-from trecexam.graders.writing.asking import Ask, AskingResult, PromptSet
+from trecexam.graders.replies import Unread
+from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, read_replies
+from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.inputs.missing_banks import check_unchanged
 
@@ -27,7 +32,6 @@ class Failure:
 
     request: ItemRequest
     reason: str
-    partly: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +42,7 @@ class Generated(AskingResult[ItemRequest]):
         output: the file with the items; `written` says whether it was changed.
         queries: those that got new items.
         items: new items; `replaced`: items that gave way to them.
+        dropped: why items of answers were left out, and how many.
         failures: in the order of the queries; `unwritten` is among them.
         n_cut: prompts in which passages had to be cut to fit the model.
     """
@@ -47,7 +52,7 @@ class Generated(AskingResult[ItemRequest]):
     queries: int
     items: int
     replaced: int
-    dropped: DroppedItems
+    dropped: Mapping[str, int]
     failures: tuple[Failure, ...]
     n_cut: int = 0
 
@@ -57,124 +62,180 @@ class Generated(AskingResult[ItemRequest]):
         return not self.failures and not self.why
 
 
-class NewItems(NamedTuple):
-    """The items read from all answers, and answers that could not be read."""
+class Listed(NamedTuple):
+    """The items that a model listed for a request.
 
-    items: Mapping[ItemRequest, Sequence[Item]]
-    failures: Sequence[Failure]
-    dropped: DroppedItems
+    `importances` are of the texts, () for none of any; `time` is of the last answer, ISO 8601. `cut`: the
+    list ends early. `problem` says what could not be read; "" for nothing.
+    """
+
+    texts: Sequence[str] = ()
+    importances: Sequence[str] = ()
+    time: str = ""
+    cut: bool = False
+    problem: str = ""
 
 
-def prompts_of(plan: BankPlan, prompt: ItemPrompt, source: KeepingWriter) -> PromptSet[ItemRequest]:
-    """Return the prompt of each query or sub-topic."""
+def items_job(
+    plan: BankPlan, prompt: ItemPrompt, source: KeepingWriter, *, again: bool, in_file: bool
+) -> Job[Generated]:
+    """Return the job of one prompt for each query or sub-topic.
+
+    Args:
+        again: prompts whose answers have no items are sent again; `in_file` as of `AnswerFile.forget`.
+    """
     plain = source.writer.plain
-    return PromptSet(source, {request: prompt.text(request, plain) for request in plan.requests})
-
-
-def generate(plan: BankPlan, prompt: ItemPrompt, prompts: PromptSet[ItemRequest], ask: Ask) -> Generated:
-    """Calls the model for each query or sub-topic, and writes all items to the file at the end.
-
-    Raises:
-        TrecexamError: the file was changed meanwhile, or cannot be written.
-    """
-    try:
-        result = ask([prompts])
-    except TrecexamError:
-        write(plan, _new_items(plan, prompt, prompts).items, early=True)
-        raise
-    return outcome(plan, result, _new_items(plan, prompt, prompts))
-
-
-def unread_prompts(prompts: PromptSet[ItemRequest], prompt: ItemPrompt) -> list[str]:
-    """Return the prompts whose answers have no items."""
-    return [
-        prompts.prompts[request]
-        for request, answer in prompts.answered()
-        if not read_items(answer.text, prompt.kind, cut=answer.cut).texts
+    prompts = PromptSet(source, {request: prompt.text(request, plain) for request in plan.requests})
+    read = partial(_listed, plan, prompt)
+    unread = [
+        prompts.prompts[reply.key]
+        for reply in (read_replies([prompts], read) if again else ())
+        if isinstance(reply.record, Listed) and not reply.record.texts
     ]
+    source.forget(unread, in_file=in_file)
+
+    def write(result: AskingResult[ItemRequest]) -> Generated:
+        listed = {
+            reply.key: reply.record
+            for reply in read_replies([prompts], read)
+            if not isinstance(reply.record, Unread)
+        }
+        return write_items(plan, prompt, source.writer, listed, result)
+
+    return Job([prompts], write, n_forgotten=len(unread))
 
 
-def outcome(plan: BankPlan, result: AskingResult[Any], new: NewItems, n_cut: int = 0) -> Generated:
-    """Writes the new items and returns the result.
+def _listed(plan: BankPlan, prompt: ItemPrompt, request: ItemRequest, kept: Kept) -> Listed:
+    """Read the items in an answer."""
+    texts, cut = read_items(kept.text, prompt.kind, cut=kept.cut)
+    problem = ""
+    if not texts:
+        start = " ".join(kept.text.split())[:60]
+        which = f"that begins '{start}'" if start else "that is empty"
+        early = " and ends early: raise `max_new_tokens`" if kept.cut else f"; {plan.asks_again}"
+        problem = f"no items in an answer {which}{early}"
+    return Listed(texts, (), kept.time, cut, problem)
+
+
+def write_items(
+    plan: BankPlan,
+    prompt: ItemPrompt,
+    writer: Writer,
+    listed: Mapping[ItemRequest, Listed],
+    result: AskingResult[Any],
+    n_cut: int = 0,
+) -> Generated:
+    """Write the new items to the file, and return the result.
 
     Raises:
-        TrecexamError: the file was changed meanwhile, or cannot be written.
+        TrecexamError: somebody else changed the file meanwhile, or it cannot be written.
     """
-    failures = [*new.failures, *(Failure(request, reason) for request, reason in result.unwritten)]
+    known = {query_id: known_texts(items) for query_id, items in plan.kept.items()}
+    new: dict[ItemRequest, list[Item]] = {}
+    failures = [Failure(request, reason) for request, reason in result.unwritten]
+    dropped: Counter[str] = Counter()
+    for request, each in listed.items():
+        origin = Origin(prompt.name, writer.model, writer.seed, each.time, "")
+        texts_of_query = known.setdefault(request.query_id, set())
+        items, left_out = items_of(request, each, prompt, origin, texts_of_query)
+        dropped += left_out
+        new[request] = items
+        problem = each.problem
+        if not items:
+            why = left_out_line(left_out) or "empty"
+            problem = problem or f"every item of its answer was left out: {why}"
+        elif each.cut and (prompt.number is None or len(items) < prompt.number):
+            problem = f"its answer ends early, after {len(items)} items: raise `max_new_tokens`"
+        if problem:
+            failures.append(Failure(request, problem))
     order = {request: index for index, request in enumerate(plan.requests)}
-    written, replaced = write(plan, new.items, early=bool(result.why))
-    return Generated(
-        asked=result.asked,
-        reused=result.reused,
-        unwritten=result.unwritten,
-        used=result.used,
-        cost=result.cost,
-        why=result.why,
+    written, replaced = _write(plan, new, early=bool(result.why))
+    return result.made(
+        Generated,
         output=plan.output,
         written=written,
-        queries=len({request.query_id for request, items in new.items.items() if items}),
-        items=sum(map(len, new.items.values())),
+        queries=len({request.query_id for request, items in new.items() if items}),
+        items=sum(map(len, new.values())),
         replaced=replaced,
-        dropped=new.dropped,
+        dropped=dropped,
         failures=tuple(sorted(failures, key=lambda failure: order[failure.request])),
         n_cut=n_cut,
     )
 
 
-def _new_items(plan: BankPlan, prompt: ItemPrompt, prompts: PromptSet[ItemRequest]) -> NewItems:
-    writer = prompts.source.writer
-    texts_by_query = {query_id: known_texts(items) for query_id, items in plan.kept.items()}
-    new: dict[ItemRequest, Sequence[Item]] = {}
-    failures: list[Failure] = []
-    dropped = DroppedItems()
-    for request, cached in prompts.answered():
-        origin = Origin(prompt.name, writer.model, writer.seed, cached.time, "")
-        answer = read_items(cached.text, prompt.kind, cut=cached.cut)
-        items, left_out = items_of(
-            request, answer.texts, prompt, origin, texts_by_query.setdefault(request.query_id, set())
-        )
-        dropped = dropped.plus(left_out)
-        new[request] = items
-        if not answer.texts:
-            failures.append(Failure(request, _why_unread(cached, plan)))
-        elif not items:
-            failures.append(Failure(request, f"every item of its answer was left out: {left_out}"))
-        elif answer.cut and (prompt.number is None or len(items) < prompt.number):
-            reason = f"its answer ends early, after {len(items)} items: raise `max_new_tokens`"
-            failures.append(Failure(request, reason, partly=True))
-    return NewItems(new, failures, dropped)
+def left_out_line(dropped: Mapping[str, int]) -> str:
+    """Return how many items were left out, by why; "" for none."""
+    return ", ".join(f"{number:,} {why}" for why, number in dropped.items())
 
 
-def _why_unread(cached: Kept, plan: BankPlan) -> str:
-    start = " ".join(cached.text.split())[:60]
-    which = f"that begins '{start}'" if start else "that is empty"
-    if cached.cut:
-        return f"no items in an answer {which} and ends early: raise `max_new_tokens`"
-    return f"no items in an answer {which}; {plan.asks_again}"
+def known_texts(items: Iterable[Item]) -> set[tuple[str, ...]]:
+    """Return the folded texts of a query's items, former ones too: an edited item is not to come again."""
+    return {
+        folded(text)
+        for item in items
+        for text in (item.text, item.origin.text if item.origin else "")
+        if text.strip()
+    }
 
 
-def write(
-    plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]], *, early: bool = False
-) -> tuple[bool, int]:
-    """Writes the file; returns whether it changed, and how many items were replaced.
+def items_of(
+    request: ItemRequest,
+    listed: Listed,
+    prompt: ItemPrompt,
+    origin: Origin,
+    texts_of_query: set[tuple[str, ...]],
+) -> tuple[list[Item], Counter[str]]:
+    """Return the items of a list, in order, and how many of its texts were left out, by why.
+
+    Args:
+        origin: of all of them, without the text.
+        texts_of_query: texts that the query has already (`known_texts`); those of the new items are added.
+    """
+    items: list[Item] = []
+    dropped: Counter[str] = Counter()
+    for raw, importance in zip(listed.texts, chain(listed.importances, repeat(""))):  # noqa: B905
+        text = tidy(raw)
+        if not words(text):
+            dropped["empty"] += 1
+        elif copies(text, request.query_text):
+            dropped["copies of the query"] += 1
+        elif folded(text) in texts_of_query:
+            dropped["duplicates"] += 1
+        elif prompt.number is not None and len(items) >= prompt.number:
+            dropped["more than asked for"] += 1
+        else:
+            texts_of_query.add(folded(text))
+            items.append(
+                Item(
+                    request.query_id,
+                    made_id(request.query_id, text),
+                    text,
+                    prompt.kind,
+                    facet_id=request.facet_id,
+                    importance=importance,
+                    origin=origin._replace(text=text, importance=importance),
+                )
+            )
+    return items, dropped
+
+
+def _write(plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]], *, early: bool) -> tuple[bool, int]:
+    """Write the file; return whether it changed, and how many items were replaced.
 
     Args:
         early: not every query is through.
-
-    Raises:
-        TrecexamError: somebody else changed the file meanwhile, or it cannot be written.
     """
     rows = [(item, request.query_text) for request, items in new.items() for item in items]
     if not rows or (early and plan.whole):
         return False, 0
     replaced_lines: set[int] = set()
-    insert_before: dict[str, int] = {}
+    places: dict[str, int] = {}
     for request, items in new.items():
         replaced = plan.replaced_lines.get((request.query_id, request.facet_id), ())
         if items and replaced:
             replaced_lines.update(replaced)
-            insert_before.setdefault(request.query_id, replaced[0])
+            places.setdefault(request.query_id, replaced[0])
     check_unchanged(plan.output, plan.content)
     # A link stays a link.
     path = Path(os.path.realpath(plan.output))
-    return replace_file(path, merged(plan.content, replaced_lines, rows, insert_before)), len(replaced_lines)
+    return replace_file(path, merged(plan.content, replaced_lines, rows, places)), len(replaced_lines)

@@ -11,19 +11,17 @@ few or too many are requested again, where nuggetizer leaves out the nuggets tha
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from trecexam.extensions.banks.generation.generate import Listed
 from trecexam.extensions.banks.generation.prompts import ItemRequest, prompt_text
-from trecexam.extensions.banks.generation.reading import MENDED, read_items, tidy
-from trecexam.graders.replies import ENDED_EARLY, Unread, read_reply
-from trecexam.graders.writing.base import Fitted
+from trecexam.extensions.banks.generation.reading import python_list, read_items, tidy
+from trecexam.graders.replies import ENDED_EARLY, Unread, fence_removed, whole_text
+from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.kept_answers import Kept
 from trecexam.templates import filled
 
@@ -34,7 +32,6 @@ WINDOW = 10
 #: The maximum number of nuggets during creation.
 MOST_CREATED = 30
 IMPORTANCES = ("vital", "okay")
-_FENCE = re.compile(r"\A\s*```\w*\s|\s*```\s*\Z")
 _LIST = re.compile(r"\[([^\[\]]*)\]")
 #: A creation step's answer for estimates: a list of maximum length.
 _LONGEST = [f"{n} of thirty nuggets, each of them with as many words as twelve" for n in range(MOST_CREATED)]
@@ -54,29 +51,8 @@ class NuggetPrompt(NamedTuple):
     once_more: bool = False
 
 
-@dataclass(frozen=True)
-class Nuggets:
-    """The nuggets of a query.
-
-    Attributes:
-        texts: the nuggets, vital ones first, else in the order of the list.
-        importances: "vital" or "okay" of each, "" where that could not be read.
-        time: of the last answer that counts, ISO 8601, "" if missing.
-        unread: the steps whose answers could not be read, one per line.
-    """
-
-    texts: tuple[str, ...]
-    importances: tuple[str, ...]
-    time: str
-    unread: tuple[str, ...]
-
-
-#: The model's answer to each prompt, or why it has none.
-Answers = Sequence[Kept | Unread]
-#: The next prompts, given the previous answers.
-Steps = Generator[Sequence[NuggetPrompt], Answers, Nuggets]
-#: A prompt of a text and what renders it, as `Writer.fitted` makes it.
-Fit = Callable[[Callable[[str], str], str], Fitted]
+#: Gives the model's answer to each prompt, or why it has none.
+GetAnswers = Callable[[Sequence[NuggetPrompt]], Sequence[Kept | Unread]]
 #: A stage and its slots' values -> a prompt.
 Render = Callable[[Stage, Mapping[str, str]], str]
 
@@ -90,19 +66,18 @@ def system_of(stage: Stage) -> str:
 def nuggetize(
     request: ItemRequest,
     passages: Sequence[str],
-    plain: Callable[[str], str],
-    fitted: Fit,
+    answers: GetAnswers,
+    writer: Writer,
     *,
     has_system_message: bool = True,
-) -> Steps:
-    """Lists nuggets from windows of a query's passages, then labels their importance.
+) -> Listed:
+    """Return the nuggets of a query, vital ones first: listed from windows of its passages, then labelled.
 
     Args:
         passages: texts, in their order; at least one.
-        plain: removes what the model would take for control tokens.
-        fitted: gives a prompt with as much of the passages as the model takes.
         has_system_message: the model is told each stage's system message; else it begins the prompt.
     """
+    plain = writer.plain
     query = plain(request.query_text)
 
     def render(stage: Stage, values: Mapping[str, str]) -> str:
@@ -114,8 +89,8 @@ def nuggetize(
     time = ""
     for start in range(0, len(passages), WINDOW):
         window = passages[start : start + WINDOW]
-        prompt = _creator_prompt(query, window, [plain(nugget) for nugget in nuggets], render, fitted)
-        (listed,), when = yield from _asked([prompt])
+        prompt = _creator_prompt(query, window, [plain(nugget) for nugget in nuggets], render, writer)
+        (listed,), when = _read([prompt], answers)
         time = max(time, when)
         if isinstance(listed, Unread):
             unread.append(f"passages {start + 1} to {start + len(window)} changed no nugget: {listed.reason}")
@@ -127,7 +102,7 @@ def nuggetize(
         values = {"query": query, "nuggets": str([plain(nugget) for nugget in window])}
         text = render("scorer", {**values, "num_nuggets": str(len(window))})
         prompts.append(NuggetPrompt("scorer", text, n_labels=len(window)))
-    labels, when = yield from _asked(prompts)
+    labels, when = _read(prompts, answers)
     importances: list[str] = []
     for number, (window, of_window) in enumerate(zip(windows, labels, strict=True)):
         if isinstance(of_window, Unread):
@@ -138,39 +113,30 @@ def nuggetize(
             of_window = [""] * len(window)
         importances += of_window
     order = sorted(range(len(nuggets)), key=lambda at: importances[at] != "vital")
-    return Nuggets(
-        tuple(nuggets[at] for at in order),
-        tuple(importances[at] for at in order),
-        max(time, when),
-        tuple(unread),
-    )
+    texts, importances = [nuggets[at] for at in order], [importances[at] for at in order]
+    return Listed(texts, importances, max(time, when), problem="; ".join(unread))
 
 
 def supposed_answer(prompt: NuggetPrompt) -> Kept:
     """An answer of maximum length, to estimate the following steps."""
-    return Kept(json.dumps(["vital"] * prompt.n_labels or _LONGEST), cut=False, time="")
+    return Kept(json.dumps(["vital"] * prompt.n_labels or _LONGEST), time="")
 
 
-def _asked(
-    prompts: Sequence[NuggetPrompt],
-) -> Generator[Sequence[NuggetPrompt], Answers, tuple[list[list[str] | Unread], str]]:
-    """Reads the answers, and requests unreadable ones once more; also returns the last answer's time."""
+def _read(prompts: Sequence[NuggetPrompt], answers: GetAnswers) -> tuple[list[list[str] | Unread], str]:
+    """Read the answers; ask once more where one cannot be read. Also return the time of the last answer."""
     if not prompts:
         return [], ""
-    answers = list((yield prompts))
-    results = [read_answer(answer, prompt) for answer, prompt in zip(answers, prompts, strict=True)]
+    found = list(answers(prompts))
+    results = [read_answer(answer, prompt) for answer, prompt in zip(found, prompts, strict=True)]
     failed = [
-        at
-        for at, result in enumerate(results)
-        if isinstance(result, Unread) and isinstance(answers[at], Kept)
+        at for at, result in enumerate(results) if isinstance(result, Unread) and isinstance(found[at], Kept)
     ]
-    if failed:
-        again = yield [_once_more(prompts[at]) for at in failed]
-        for at, answer in zip(failed, again, strict=True):
-            answers[at], results[at] = answer, read_answer(answer, prompts[at])
+    again = answers([_once_more(prompts[at]) for at in failed]) if failed else ()
+    for at, answer in zip(failed, again, strict=True):
+        found[at], results[at] = answer, read_answer(answer, prompts[at])
     times = (
         answer.time
-        for answer, result in zip(answers, results, strict=True)
+        for answer, result in zip(found, results, strict=True)
         if isinstance(answer, Kept) and not isinstance(result, Unread)
     )
     return results, max(times, default="")
@@ -181,12 +147,10 @@ def read_answer(answer: Kept | Unread, prompt: NuggetPrompt) -> list[str] | Unre
     if isinstance(answer, Unread):
         return answer
     # An incomplete list would lose earlier nuggets.
-    reply = read_reply(answer.text, cut=answer.cut)
-    if reply.ends_early:
-        return Unread(f"its answer {ENDED_EARLY.reason}")
-    if prompt.stage == "creator":
-        return _read_nuggets(reply.text)
-    return _read_labels(reply.text, prompt.n_labels)
+    text = whole_text(answer.text, cut=answer.cut)
+    if isinstance(text, Unread):
+        return Unread(f"its answer {text.reason}" if text is ENDED_EARLY else "its answer is empty")
+    return _read_nuggets(text) if prompt.stage == "creator" else _read_labels(text, prompt.n_labels)
 
 
 def _once_more(prompt: NuggetPrompt) -> NuggetPrompt:
@@ -199,7 +163,7 @@ def _once_more(prompt: NuggetPrompt) -> NuggetPrompt:
 
 
 def _creator_prompt(
-    query: str, window: Sequence[str], nuggets: Sequence[str], render: Render, fitted: Fit
+    query: str, window: Sequence[str], nuggets: Sequence[str], render: Render, writer: Writer
 ) -> NuggetPrompt:
     values = {
         "query": query,
@@ -209,43 +173,26 @@ def _creator_prompt(
     }
     numbered = "\n".join(f"[{number}] {text}" for number, text in enumerate(window, 1))
     return NuggetPrompt(
-        "creator", *fitted(lambda context: render("creator", {**values, "context": context}), numbered)
+        "creator", *writer.fitted(lambda context: render("creator", {**values, "context": context}), numbered)
     )
 
 
 def _read_nuggets(answer: str) -> list[str] | Unread:
     """The list; its first `MOST_CREATED` nuggets count."""
-    literal = _literal(answer)
-    listed = read_items(answer, "nugget").texts if literal is None else literal
-    nuggets = [text for each in listed if (text := tidy(each))]
-    return nuggets[:MOST_CREATED] if nuggets or literal == [] else Unread(_what_came(answer))
-
-
-def _literal(answer: str) -> list[str] | None:
-    """An answer that is a list of texts, read by Python as nuggetizer does; None for anything else."""
-    text = _FENCE.sub("", answer).strip()
-    try:
-        with warnings.catch_warnings():
-            # Of escapes that Python does not know.
-            warnings.simplefilter("ignore")
-            value: Any = ast.literal_eval(text) if len(text) <= MENDED else None
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return None
-    is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
-    return list(value) if is_list else None
+    nuggets = [text for each in read_items(answer, "nugget").texts if (text := tidy(each))]
+    is_empty = python_list(fence_removed(answer)) is not None
+    return nuggets[:MOST_CREATED] if nuggets or is_empty else Unread(_what_came(answer))
 
 
 def _read_labels(answer: str, number: int) -> list[str] | Unread:
     """The label of each of so many nuggets."""
-    listed: Sequence[str] = _literal(answer) or read_items(answer, "nugget").texts
     bare = _LIST.findall(answer)
-    for labels in (listed, (bare[-1] if bare else answer).split(",")):
-        labels = [label.strip(" \n\"'*`.").lower() for label in labels]
+    for listed in (read_items(answer, "nugget").texts, (bare[-1] if bare else answer).split(",")):
+        labels = [label.strip(" \n\"'*`.").lower() for label in listed]
         if len(labels) == number and set(labels) <= set(IMPORTANCES):
             return labels
     return Unread(f"{_what_came(answer)}, and not {number} times vital or okay")
 
 
 def _what_came(answer: str) -> str:
-    start = " ".join(answer.split())[:60]
-    return f"its answer begins '{start}'" if start else "its answer is empty"
+    return f"its answer begins '{' '.join(answer.split())[:60]}'"

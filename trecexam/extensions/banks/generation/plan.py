@@ -20,8 +20,6 @@ from trecexam.folder import TrackFolder
 from trecexam.inputs.inputs import query_texts
 from trecexam.inputs.missing_banks import lines_of, read_target
 
-#: (query_id, facet_id) -> numbers of lines, from 1.
-LineNumbers = Mapping[tuple[str, str | None], Sequence[int]]
 _HEADERS = (("query_id", "subtopic"), ("query_id", "facet_id", "subtopic"))
 
 
@@ -33,7 +31,8 @@ class BankPlan:
         requests: in the order of the queries.
         output: the file that items go to; `content` is what it holds now.
         kept: query_id -> items that stay, of all files of the bank.
-        replaced_lines: lines of `output` that give way to new ones, if there are.
+        replaced_lines: (query_id, facet_id) -> numbers of lines of `output`, from 1, that a model wrote and
+            nobody edited; they give way to new ones, if there are.
         whole: nothing is written before every query is through.
         asks_again: a sentence that says how to send prompts again whose answers cannot be read.
     """
@@ -42,7 +41,7 @@ class BankPlan:
     output: Path
     content: bytes
     kept: Mapping[str, Sequence[Item]]
-    replaced_lines: LineNumbers
+    replaced_lines: Mapping[tuple[str, str | None], Sequence[int]]
     whole: bool = False
     asks_again: str = ""
 
@@ -55,7 +54,7 @@ def plan_bank(
     target: Path,
     again: bool = False,
 ) -> BankPlan:
-    """Plans requests for queries without an item of the prompt's kind; with `again` for all queries.
+    """Plan requests for queries without an item of the prompt's kind; with `again` for all queries.
 
     Raises:
         ConversionError: a file of the bank, the queries or the sub-topics cannot be read.
@@ -64,25 +63,30 @@ def plan_bank(
     """
     content = read_target(folder, target)
     requests = tuple(_requests(folder, prompt, _queries(folder, query_ids)))
-    files = {path: _readable(path) for path in {*folder.bank(optional=True), target} if path.exists()}
-    replaced: LineNumbers = {}
-    if again:
-        keys = {(request.query_id, request.facet_id) for request in requests}
-        replaced = _replaced_lines(files.get(target, ()), lines_of(content), prompt, keys)
-    replaced_lines = {(target, number) for numbers in replaced.values() for number in numbers}
-    kept_items: dict[str, list[Item]] = {}
-    for path, lines in files.items():
-        for line in lines:
-            if (path, line.number) not in replaced_lines:
-                for item in line.items:
-                    kept_items.setdefault(item.query_id, []).append(item)
-    if not again:
-        requests = tuple(
-            request
-            for request in requests
-            if not _has_items(kept_items.get(request.query_id, ()), request, prompt)
+    keys = {(request.query_id, request.facet_id) for request in requests} if again else set()
+    written = lines_of(content)
+    kept: dict[str, list[Item]] = {}
+    replaced: dict[tuple[str, str | None], list[int]] = {}
+    for path in {*folder.bank(optional=True), target}:
+        for line in _lines(path):
+            number = line.number or 0
+            in_target = path == target and 0 < number <= len(written)
+            item = replaceable(line, written[number - 1], prompt.kind) if in_target else None
+            if item is not None and (item.query_id, item.facet_id) in keys:
+                replaced.setdefault((item.query_id, item.facet_id), []).append(number)
+                continue
+            for each in line.items:
+                kept.setdefault(each.query_id, []).append(each)
+    lacking = (
+        request
+        for request in requests
+        if again
+        or not any(
+            item.kind == prompt.kind and request.facet_id in (None, item.facet_id)
+            for item in kept.get(request.query_id, ())
         )
-    return BankPlan(requests, target, content, kept_items, replaced)
+    )
+    return BankPlan(tuple(lacking), target, content, kept, replaced)
 
 
 def _queries(folder: TrackFolder, query_ids: Collection[str]) -> dict[str, str]:
@@ -96,19 +100,15 @@ def _queries(folder: TrackFolder, query_ids: Collection[str]) -> dict[str, str]:
     return {query_id: text for query_id, text in texts.items() if not query_ids or query_id in query_ids}
 
 
-def _readable(path: Path) -> tuple[BankLine, ...]:
-    lines = tuple(scan_bank(path))
-    error = next((line.error for line in lines if line.error is not None), None)
-    # An empty file counts as new.
-    if error is not None and not _is_blank(path):
-        raise error
-    return lines
-
-
-def _is_blank(path: Path) -> bool:
+def _lines(path: Path) -> Iterator[BankLine]:
+    """Yield the lines of a file of the bank, which may be missing or empty."""
     with suppress(OSError), open_input(path) as file:
-        return not file.read().strip()
-    return False
+        if not file.read().strip():
+            return
+    for line in scan_bank(path) if path.exists() else ():
+        if line.error is not None:
+            raise line.error
+        yield line
 
 
 def _requests(folder: TrackFolder, prompt: ItemPrompt, texts: Mapping[str, str]) -> Iterator[ItemRequest]:
@@ -117,41 +117,15 @@ def _requests(folder: TrackFolder, prompt: ItemPrompt, texts: Mapping[str, str])
         return
     path = folder.root / "subtopics.tsv"
     if not path.exists():
-        raise TrecexamError(
-            f"prompt {prompt.name} asks about sub-topics: put `query_id<TAB>subtopic` lines here",
-            path=path,
-        )
+        reason = f"prompt {prompt.name} asks about sub-topics: put `query_id<TAB>subtopic` lines here"
+        raise TrecexamError(reason, path=path)
     rows = list(read_subtopics(path))
     if not any(row.query_id in texts for row in rows):
         raise TrecexamError("the track has none of these queries", path=path)
     for query_id, text in texts.items():
-        for row in rows:
-            if row.query_id == query_id:
-                yield ItemRequest(query_id, text, row.text, row.facet_id)
-
-
-def _replaced_lines(
-    lines: Sequence[BankLine],
-    written: Sequence[bytes],
-    prompt: ItemPrompt,
-    keys: Collection[tuple[str, str | None]],
-) -> LineNumbers:
-    """The lines of these (query_id, facet_id) that a model wrote and nobody edited."""
-    numbers: dict[tuple[str, str | None], list[int]] = {}
-    for line in lines:
-        if line.number is None or line.number > len(written):
-            continue
-        item = replaceable(line, written[line.number - 1], prompt.kind)
-        if item is not None and (item.query_id, item.facet_id) in keys:
-            numbers.setdefault((item.query_id, item.facet_id), []).append(line.number)
-    return numbers
-
-
-def _has_items(items: Collection[Item], request: ItemRequest, prompt: ItemPrompt) -> bool:
-    return any(
-        item.kind == prompt.kind and (request.facet_id is None or item.facet_id == request.facet_id)
-        for item in items
-    )
+        yield from (
+            ItemRequest(query_id, text, row.text, row.facet_id) for row in rows if row.query_id == query_id
+        )
 
 
 class Subtopic(NamedTuple):
@@ -183,12 +157,8 @@ def read_subtopics(path: str | os.PathLike[str]) -> Iterator[Subtopic]:
         subtopic = Subtopic(columns[0], columns[1], columns[-1])
         first = seen.setdefault(subtopic[:2], number)
         if first != number:
-            raise ConversionError(
-                path,
-                number,
-                f"sub-topic '{subtopic.facet_id}' of query '{subtopic.query_id}' occurs twice (first on line "
-                f"{first})",
-            )
+            what = f"sub-topic '{subtopic.facet_id}' of query '{subtopic.query_id}'"
+            raise ConversionError(path, number, f"{what} occurs twice (first on line {first})")
         yield subtopic
     if not seen:
         raise ConversionError(path, None, "the file has no sub-topics")

@@ -7,15 +7,19 @@ not.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
+from io import StringIO
+from itertools import islice, pairwise
+from tokenize import NL, STRING, generate_tokens
 from typing import Any, NamedTuple
 
 from trecexam.extensions.banks.generation.prompts import Kind
-from trecexam.graders.replies import read_reply
+from trecexam.graders.replies import fence_removed, read_reply
 from trecexam.packages import install, missing_packages
 
 #: Keys that may hold items in an object, best first.
@@ -32,8 +36,9 @@ _TRIES = 8
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.S)
 #: Where JSON, or a Python list, begins; a bracket in prose is followed by other things.
 _START = re.compile(r"[\[{](?=\s*(?:[\"'\u201c\[{]|$))")
-#: Possessive: a model that continues with thousands of line breaks must not be tried in all ways to split
-#: them.
+#: A bracket, or a string up to its end: a quote is inside unless a comma, a colon, a bracket ... follows it.
+#: Possessive, so that an answer of thousands of quotes or line breaks is not split in all ways there are.
+_TOKEN = re.compile(r'[\[\]{}]|"(?:[^"\\]|\\.?|"(?!\s{0,200}(?:[,:\]}"`/#]|\Z)))*+(?:"|\Z)', re.S)
 _SINGLE = re.compile(r"\[\s*'([^\"\[\]{}]*)'\s*+,?\s*+\]?[\s}]*+\Z")
 _BULLET = re.compile(r"\s*(?:(?:Q(?:uestion)?|Nugget)?\s*\(?\d{1,3}[.):]|[-*\u2022\u2013])\s+(\S.*)", re.I)
 _NUMBER = re.compile(r"(?:(?:Q|Question|Nugget)\s*)?\(?\d{1,3}[.):]\s+|[-*\u2022\u2013]\s+", re.I)
@@ -45,14 +50,14 @@ missing_for_reading = partial(missing_packages, ("json_repair",), install("opena
 
 
 class ReadItems(NamedTuple):
-    """The texts of the items in an answer, and whether the answer ends early."""
+    """The texts of the items in an answer; `cut` where the answer ends early."""
 
     texts: tuple[str, ...]
     cut: bool = False
 
 
 def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
-    """The items in an answer; without the last, incomplete one if the answer ends early.
+    """Read the items in an answer; without the last, incomplete one if the answer ends early.
 
     Args:
         cut: the model is known to have been stopped before its end.
@@ -61,7 +66,11 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
         ImportError: json_repair is not installed.
     """
     text, cut = read_reply(answer, cut=cut)
-    parts = (*(block[1] for block in _FENCE.finditer(text)), text)
+    parts = (*(block[1] for block in _FENCE.finditer(text)), fence_removed(text))
+    for part in parts:
+        listed = tuple(_texts(python_list(part) or (), kind))
+        if listed:
+            return ReadItems(listed, cut)
     for part in parts:
         for start in islice(_START.finditer(part), _TRIES):
             items = _json(part[start.start() :], kind)
@@ -74,76 +83,73 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
     return ReadItems((), cut)
 
 
+def python_list(text: str) -> list[str] | None:
+    """Return a list of texts as Python writes it; None for anything else."""
+    try:
+        with warnings.catch_warnings():
+            # Of escapes that Python does not know.
+            warnings.simplefilter("ignore")
+            value: Any = ast.literal_eval(text.strip()) if len(text) <= MENDED else None
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        return None
+    kinds = [token.type for token in generate_tokens(StringIO(text.strip()).readline) if token.type != NL]
+    # Python joins two texts without a comma between them.
+    return None if (STRING, STRING) in pairwise(kinds) else list(value)
+
+
 def _json(text: str, kind: Kind) -> ReadItems:
-    """The items of the JSON, or an attempt at it, that the text begins with."""
-    whole, cut = _bounded(text)
-    for parse in (json.loads, _single_quoted, _mended):
-        try:
-            value = parse(whole)
-        except (ValueError, RecursionError):
-            continue
-        texts = tuple(_texts(value, kind))
-        if not texts:
-            continue
-        if isinstance(value, dict) and len(texts) == 1 and not cut:
-            # Objects one after the other, one per line.
-            texts += _following(text[len(whole) :], kind)
-        return ReadItems(texts, cut)
-    return ReadItems((), cut)
-
-
-def _following(text: str, kind: Kind) -> tuple[str, ...]:
-    decoder = json.JSONDecoder()
+    """Read the items of the JSON that the text begins with; or of objects, one after the other."""
     texts: list[str] = []
-    while start := re.match(r"[\s,]*(?=\{)", text):
-        try:
-            value, end = decoder.raw_decode(text, start.end())
-        except (ValueError, RecursionError):
-            break
-        texts += _texts(value, kind)
-        text = text[end:]
-    return tuple(texts)
+    while True:
+        whole, cut = _bounded(text)
+        value = _value(whole)
+        found = list(_texts(value, kind))
+        if cut and texts:
+            return ReadItems(tuple(texts), cut)
+        texts += found
+        further = re.match(r"[\s,]*(?=\{)", text[len(whole) :])
+        if cut or not further or not isinstance(value, dict) or len(found) != 1:
+            return ReadItems(tuple(texts), cut)
+        text = text[len(whole) + further.end() :]
 
 
 def _bounded(text: str) -> tuple[str, bool]:
-    """The text from its first bracket to the one that closes it; or, where none does, up to its last whole
-    string, and True. "" of what has too many brackets in brackets."""
-    depth = 0
-    inside = escaped = False
-    last = 0
-    for offset, character in enumerate(text):
-        if inside:
-            if escaped:
-                escaped = False
-            elif character == "\\":
-                escaped = True
-            elif character == '"' and _ends(text, offset):
-                inside, last = False, offset + 1
-        elif character == '"':
-            inside = True
-        elif character in "[{":
+    """Return the text from its first bracket to the one that closes it; or, where none does, up to its last
+    whole string, and True. "" of what has too many brackets in brackets."""
+    depth = last = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in ("[", "{"):
             depth += 1
             if depth > DEPTH:
                 return "", False
-        elif character in "]}":
+            continue
+        if token[0][0] == '"' and (len(token[0]) == 1 or token[0][-1] != '"'):
+            break
+        last = token.end()
+        if token[0] in ("]", "}"):
             depth -= 1
-            last = offset + 1
             if depth == 0:
                 return text[:last], False
-    if last == 0 and "'" in text:
+    if last == 0:
         # A Python list with single quotes, where an apostrophe may look like an end.
         last = max((end.end(1) for end in re.finditer(r"(')\s*,", text)), default=0)
     return text[:last], True
 
 
-def _ends(text: str, offset: int) -> bool:
-    """Whether a quote can end a string: a comma, colon, bracket, another string, or nothing follows."""
-    after = re.match(r"\s*(.|$)", text[offset + 1 : offset + 200], re.S)
-    return after is None or after[1] in {"", ",", ":", "]", "}", '"', "`", "/", "#"}
+def _value(text: str) -> Any:
+    """Return the value of JSON, or of an attempt at it; None of anything else."""
+    for parse in (json.loads, _single_quoted, _mended):
+        try:
+            return parse(text)
+        except (ValueError, RecursionError):
+            continue
+    return None
 
 
 def _single_quoted(text: str) -> list[str]:
-    """A Python list of strings in single quotes, in which apostrophes need not be escaped."""
+    """Return a Python list of strings in single quotes, in which apostrophes need not be escaped."""
     match = _SINGLE.search(text)
     if match is None:
         raise ValueError("no such list")

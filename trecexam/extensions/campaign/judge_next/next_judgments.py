@@ -15,10 +15,13 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.track_graders import MeasureLike
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value
-from trecexam.results.text import beginning, plural
+from trecexam.results.terminal import cut
+from trecexam.results.text import plural
 
 #: What `learn` writes into out/.
 _LEARNED = "learned.tsv"
+#: Letters of a text that a table shows.
+_TEXT = 60
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class NextJudgments(Result):
         )
         values = [self._values(row) for row in self.rows]
         judgments = (
-            (place, *(row[name] for name in columns), *(beginning(str(row[name])) for name in texts))
+            (place, *(row[name] for name in columns), *(cut(str(row[name]), _TEXT) for name in texts))
             for place, row in enumerate(values, 1)
         )
         layout = Layout(("place", *keys), ("label", *texts, "expected_change", "p_change"))

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from ir_measures import Measure
 
-from converters.records import Item, judgment
+from converters.records import Item
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.campaign.judge_next.expected_change import expected_change
 from trecexam.grades.cell_order import retrieved_weights
@@ -175,10 +175,7 @@ def _measure(track: GradedTrack, name: str | None = None) -> Measure:
 
 def _judged(track: GradedTrack) -> dict[str, set[str]]:
     """Return query_id -> passages with an official judgment or a person's rating of the whole passage."""
-    judged: dict[str, set[str]] = {}
-    for row in track.official or ():
-        if judgment(row.relevance) is not None:
-            judged.setdefault(row.query_id, set()).add(row.doc_id)
+    judged = {query_id: set(labels) for query_id, labels in track.inputs.judged.items()}
     for people in (track.overrides, track.judgments):
         for query_id, of_query in people.queries.items():
             judged.setdefault(query_id, set()).update(of_query.passages)

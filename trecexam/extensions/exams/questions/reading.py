@@ -14,9 +14,9 @@ from functools import cache
 from random import Random
 from typing import NamedTuple
 
-from trecexam.bank.likeness import folded, words
+from trecexam.bank.model import folded, words
 from trecexam.extensions.exams.exam_file import LETTERS
-from trecexam.graders.replies import ENDED_EARLY, Unread, read_reply
+from trecexam.graders.replies import Unread, read_reply, whole_text
 
 #: Characters that a stem has at least, as published.
 _MIN_STEM = 50
@@ -83,12 +83,10 @@ def read_question(answer: str, *, cut: bool = False) -> Read | Unread:
     Args:
         cut: the model was stopped before its end.
     """
-    reply = read_reply(answer.rpartition("### Assistant:")[2], cut=cut)
-    if reply.ends_early:
-        return ENDED_EARLY
-    text = _plain(reply.text)
-    if not text.strip():
-        return Unread("empty answer")
+    text = whole_text(answer.rpartition("### Assistant:")[2], cut=cut)
+    if isinstance(text, Unread):
+        return text
+    text = _plain(text)
     marks = _marks(text)
     if marks is None:
         return Unread("no four candidates")

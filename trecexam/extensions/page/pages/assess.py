@@ -16,7 +16,15 @@ from converters.overrides import CANNOT
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, PersonalJudgment, record_assessment, said_before
 from trecexam.extensions.page import urls
-from trecexam.extensions.page.assessing import Desk, Question, Task, guidelines, plan_of
+from trecexam.extensions.page.assessing import (
+    Desk,
+    DeskQuery,
+    Question,
+    Task,
+    desk_queries,
+    guidelines,
+    plan_of,
+)
 from trecexam.extensions.page.pages.people import rating_of
 from trecexam.extensions.page.people import standing, text_of
 from trecexam.extensions.page.rendering import (
@@ -59,7 +67,7 @@ def assess(request: Request) -> Response:
     return _render(
         request, "assess.html", n_tasks=n_tasks, n_open=n_open, last=_last(request, desk),
         who=desk.who, planned=desk.plan is not None, judged=desk.judged,
-        query_texts={query_id: desk.view.heads[query_id].text or query_id for query_id in desk.judged},
+        query_texts={query_id: desk.view.queries[query_id] or query_id for query_id in desk.judged},
     )  # fmt: skip
 
 
@@ -102,8 +110,10 @@ def _desk(request: Request) -> Desk:
     who, view = who_of(request), view_of(request)
     if not who:
         raise NotFoundError("Nobody knows who you are: give your name at the page Judge.")
-    cached_pools = request.app.state.pooled.setdefault(view.own, {})
-    return Desk(grader_folder(request), view, who, cached_pools)
+    kept: dict[str, tuple[int, Mapping[str, DeskQuery]]] = request.app.state.desks
+    if view.own not in kept or kept[view.own][0] != view.version:
+        kept[view.own] = view.version, live_of(request).call(view.own, desk_queries)
+    return Desk(grader_folder(request), view, who, kept[view.own][1])
 
 
 def _named(desk: Desk, name: str, fingerprint: str = "") -> Task:
@@ -120,7 +130,7 @@ def _shown(desk: Desk, task: Task) -> dict[str, Any]:
     whole, asks_why = judgments.get(""), desk.folder.config.judging.reason
     return {
         "task": task,
-        "query_text": desk.view.heads[task.query_id].text or task.query_id,
+        "query_text": desk.view.queries[task.query_id] or task.query_id,
         "text": desk.text_of(task),
         "questions": questions,
         "picked": {q.number: q.own.rating for q in questions if q.own},

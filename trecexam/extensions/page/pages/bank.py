@@ -98,7 +98,7 @@ def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> 
     try:
         items = items_to_edit(folder, query_id)
     except (TrecexamError, ConversionError) as error:
-        if query_id not in view.heads and not isinstance(error, ConversionError):
+        if query_id not in view.queries and not isinstance(error, ConversionError):
             raise NotFoundError(str(error)) from None
         trouble = trouble or str(error)
     state = view.query(query_id)

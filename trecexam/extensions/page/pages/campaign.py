@@ -22,7 +22,7 @@ from trecexam.extensions.page.drawing import bar, link
 from trecexam.extensions.page.listing import Address, listed
 from trecexam.extensions.page.pages.assess import to_planned
 from trecexam.extensions.page.pages.people import WITHDRAWN, rating_of
-from trecexam.extensions.page.people import Choice, standing, text_of, with_people
+from trecexam.extensions.page.people import Choice, standing, text_of
 from trecexam.extensions.page.rendering import (
     NotFoundError,
     author_of,
@@ -37,8 +37,8 @@ from trecexam.extensions.page.rendering import (
 )
 from trecexam.extensions.page.tabled import drawn
 from trecexam.features.override.overriding import seen_token, take
-from trecexam.results.excerpt import Excerpt
 from trecexam.results.table import Layout, Table
+from trecexam.results.view import Excerpt
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View
@@ -146,7 +146,7 @@ def adjudicate(request: Request) -> Response:
     except RatingConflictError:
         live.reload()
         return go(request, back, "Nothing was saved: the ratings changed meanwhile. Look at both again.")
-    live.patch(view.own, key.query_id, lambda view, state: with_people(folder, view, state))
+    live.reload(wait=0)
     rating_text = "" if rating is None else text_of(rating, choices_of(_item(state, key.item_id), view))
     message = f"{rating_text} counts now, by your decision." if rating_text else "The decision is withdrawn."
     return remember(go(request, back, message), decision.row.who)

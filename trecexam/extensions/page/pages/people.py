@@ -11,7 +11,7 @@ from starlette.routing import Route
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey
 from trecexam.extensions.page import urls
-from trecexam.extensions.page.people import standing, with_people, words_of
+from trecexam.extensions.page.people import standing, words_of
 from trecexam.extensions.page.rendering import (
     NotFoundError,
     author_of,
@@ -57,7 +57,7 @@ def override(request: Request) -> Response:
             item_at=state.item(key.item_id), back=urls.local(form.get("back", "")),
         )  # fmt: skip
     if outcome.written:
-        live.patch(view.own, key.query_id, lambda view, state: with_people(folder, view, state))
+        live.reload(wait=0)
     message = said_of(outcome, words_of(view, whole=not key.item_id))
     return remember(go(request, urls.local(form.get("back", "")), message), outcome.row.who)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,9 @@ from starlette.routing import Route
 
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.drawing import label, link, strip
+from trecexam.extensions.page.gather import QueryCounts, query_counts
 from trecexam.extensions.page.listing import Address
-from trecexam.extensions.page.rendering import query_of, render, view_of
+from trecexam.extensions.page.rendering import live_of, query_of, render, view_of
 from trecexam.extensions.page.tabled import Tabled, tabled
 from trecexam.grades.sheets import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.results.table import Layout, Table
@@ -44,7 +45,8 @@ class PassageLine:
 def queries(request: Request) -> Response:
     """All queries of the bank."""
     view = view_of(request)
-    table = tabled(_queries(view), Address.of(request), "query", links=urls.query)
+    counts = live_of(request).call(view.own, query_counts)
+    table = tabled(_queries(view, counts), Address.of(request), "query", links=urls.query)
     measure = next(iter(view.values.measures), "")
     return render(request, "queries.html", table=table, measure=measure)
 
@@ -54,12 +56,10 @@ def query(request: Request) -> Response:
     view, state, address = view_of(request), query_of(request), Address.of(request)
     show = address.get("show", *SHOWN) or SHOWN[0]
     values = {"passages": _passages, "items": _items, "runs": _runs}[show](view, state, address)
-    return render(
-        request, f"query_{show}.html", state=state, head=view.heads[state.query_id], show=show, **values
-    )
+    return render(request, f"query_{show}.html", state=state, show=show, **values)
 
 
-def _queries(view: View) -> Table:
+def _queries(view: View, counts: Mapping[str, QueryCounts]) -> Table:
     """A row per query, with the runs' mean and best value of the first measure, if there are runs."""
     first = view.values.array[:, :, 0] if view.values.measures and view.values.runs else None
     means, best = ([], []) if first is None else (first.mean(axis=0).tolist(), first.max(axis=0).tolist())
@@ -69,11 +69,12 @@ def _queries(view: View) -> Table:
     )
     rows = (
         (
-            *(head.query_id, head.text, head.n_items, head.n_passages, head.judged),
+            *(query_id, text, *counts[query_id][:3]),
             *((means[n], best[n]) if means else (None, None)),
-            *(head.missing, head.unread, head.human),
+            *counts[query_id][3:],
         )
-        for n, head in enumerate(view.heads.values())
+        for n, (query_id, text) in enumerate(view.queries.items())
+        if query_id in counts
     )
     short = {"missing": "ungraded cells", "unread": "without a rating", "human": "by people"}
     return Table(header, tuple(rows), layout=Layout(("query",), short=short))

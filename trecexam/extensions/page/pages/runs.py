@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +12,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.extensions.page import urls
+from trecexam.extensions.page.gather import run_holes
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.pages.queries import passage_lines, passages_tabled
-from trecexam.extensions.page.rendering import NotFoundError, query_of, render, view_of
+from trecexam.extensions.page.rendering import NotFoundError, live_of, query_of, render, view_of
 from trecexam.extensions.page.tabled import tabled
 from trecexam.results.table import Layout, Table
 
@@ -26,8 +28,9 @@ def run(request: Request) -> Response:
     """A run's values on every query."""
     view = view_of(request)
     name = _name(request, view)
+    holes = live_of(request).call(view.own, run_holes, name)
     links = lambda query_id: urls.run_query(name, query_id)  # noqa: E731
-    table = tabled(_on_queries(view, name), Address.of(request), "query", links=links)
+    table = tabled(_on_queries(view, name, holes), Address.of(request), "query", links=links)
     row_index = next(row_index for row_index, row in enumerate(view.board.rows) if row.run == name)
     return render(
         request,
@@ -72,13 +75,16 @@ def _of_run(values: MeasureValues, run: str) -> NDArray[np.float64]:
     return np.asarray(values.of_runs([run]).array[0])
 
 
-def _on_queries(view: View, name: str) -> Table:
-    """A row a query; `rank` is the run's among all runs by the first measure, from 1."""
-    at = list(view.runs).index(name)
+def _on_queries(view: View, name: str, holes: Mapping[str, tuple[int, int | None, int]]) -> Table:
+    """A row a query; `rank` is the run's among all runs by the first measure, from 1.
+
+    Args:
+        holes: retrieved, unjudged and ungraded passages of each query, see `run_holes`.
+    """
     values = _of_run(view.values, name)
     # Ties share the better rank.
     query_ranks = 1 + (view.values.array[:, :, 0] > values[:, 0]).sum(axis=0) if values.shape[1] else None
-    theirs, holes = view.official_values, view.holes
+    theirs = view.official_values
     judged: tuple[str, ...] = () if theirs is None else theirs.measures
     official = {}
     if theirs is not None:
@@ -91,17 +97,15 @@ def _on_queries(view: View, name: str) -> Table:
     rows = (
         (
             *(
-                head.query_id,
-                head.text,
+                query_id,
+                text,
                 *values[n].tolist(),
                 1 if query_ranks is None else int(query_ranks[n]),
             ),
-            *official.get(head.query_id, [None] * len(judged)),
-            int(holes.retrieved[at, n]),
-            None if holes.unjudged is None else int(holes.unjudged[at, n]),
-            int(holes.ungraded[at, n]),
+            *official.get(query_id, [None] * len(judged)),
+            *holes.get(query_id, (None, None, None)),
         )
-        for n, head in enumerate(view.heads.values())
+        for n, (query_id, text) in enumerate(view.queries.items())
     )
     return Table(header, tuple(rows), layout=Layout(("query",)))
 

@@ -56,24 +56,24 @@ def asking(track: Track, blocks: Path | None, per_block: int, estimate: bool, as
     if made is None:
         return 0
     _say(made)
-    whole = made.complete and not made.plan.rejected
-    return exit_status(caught, 0 if whole and (made.questions or made.plan.there) else 1)
+    whole = made.complete and not made.rejected
+    return exit_status(caught, 0 if whole and (made.questions or made.there) else 1)
 
 
 def _say(made: Questions) -> None:
-    not_taken(made.plan.rejected)
+    not_taken(made.rejected)
     told(made, "block")
     for reason, number in made.unread.items():
         click.echo(f"no question in {plural(number, 'answer')}: {reason}", err=True)
     if made.unread:
-        click.echo(f"they are in {made.plan.unread_file}", err=True)
-    if made.plan.duplicates:
-        dropped = plural(made.plan.duplicates, "block")
+        click.echo(f"they are in {made.unread_file}", err=True)
+    if made.duplicates:
+        dropped = plural(made.duplicates, "block")
         click.echo(f"dropped {dropped}: the same as an earlier line", err=True)
     if made.cut:
         click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
-    existing = f", {made.plan.there:,} existed already" if made.plan.there else ""
-    click.echo(f"{plural(made.questions, 'new question')}{existing}: {made.plan.output}", err=True)
+    existing = f", {made.there:,} existed already" if made.there else ""
+    click.echo(f"{plural(made.questions, 'new question')}{existing}: {made.output}", err=True)
 
 
 @click.command("answers", epilog="Example: trecexam ragval answers mytrack --estimate")

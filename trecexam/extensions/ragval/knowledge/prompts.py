@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -19,42 +17,37 @@ MOST_CHARACTERS = 15_000
 Name = Literal["question", "closed-book", "oracle"]
 
 
-@dataclass(frozen=True)
-class BlockPrompt:
-    """A prompt about a block.
+def display_name(name: Name) -> str:
+    """Return the name that is stored with a written text."""
+    return f"ragval-{name}"
 
-    Attributes:
-        name: stored with the written text.
-        template: the text, with slots in braces.
+
+def about(block: Block, writer: Writer) -> Fitted:
+    """Return the prompt for a question about a block, whose end is cut if it is too long."""
+    fitted = writer.fitted(lambda part: _text("question", text=part), block.content[:MOST_CHARACTERS])
+    return fitted._replace(cut=fitted.cut or len(block.content) > MOST_CHARACTERS)
+
+
+def asking(bound: Name, question: str, content: str, writer: Writer, most: int | None = None) -> Fitted:
+    """Return the prompt for an answer to a question, with its block if the prompt has a slot for it.
+
+    Args:
+        most: characters of the block; None for as many as the model takes.
     """
+    plain = writer.plain(question)
+    if "{text}" not in _template(bound):
+        return Fitted(_text(bound, question=plain), cut=False)
+    part = content if most is None else shortened(content, most)
+    fitted = writer.fitted(lambda part: _text(bound, question=plain, text=part), part)
+    return fitted._replace(cut=fitted.cut or len(part) < len(content))
 
-    name: str
-    template: str
 
-    def about(self, block: Block, writer: Writer) -> Fitted:
-        """The prompt for a block, whose end is cut if it is too long."""
-        fitted = writer.fitted(lambda part: self._text({"text": part}), block.content[:MOST_CHARACTERS])
-        return fitted._replace(cut=fitted.cut or len(block.content) > MOST_CHARACTERS)
-
-    def asking(self, question: str, content: str, writer: Writer, most: int | None = None) -> Fitted:
-        """The prompt for a question, with its block if the prompt has a slot for it.
-
-        Args:
-            most: characters of the block; None for as many as the model takes.
-        """
-        values = {"question": writer.plain(question)}
-        if "{text}" not in self.template:
-            return Fitted(self._text(values), cut=False)
-        part = content if most is None else shortened(content, most)
-        fitted = writer.fitted(lambda part: self._text({**values, "text": part}), part)
-        return fitted._replace(cut=fitted.cut or len(part) < len(content))
-
-    def _text(self, values: Mapping[str, str]) -> str:
-        return filled(self.template, values, jinja=False, name=self.name)
+def _text(name: Name, **values: str) -> str:
+    return filled(_template(name), values, jinja=False, name=display_name(name))
 
 
 @cache
-def named(name: Name) -> BlockPrompt:
-    """A prompt that comes with the package."""
+def _template(name: Name) -> str:
+    """The text that comes with the package, with slots in braces."""
     path = Path(__file__).parent / "texts" / f"{name}.txt"
-    return BlockPrompt(f"ragval-{name}", path.read_text(encoding="utf-8").removesuffix("\n"))
+    return path.read_text(encoding="utf-8").removesuffix("\n")

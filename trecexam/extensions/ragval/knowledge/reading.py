@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 
-from trecexam.graders.replies import ENDED_EARLY, Unread, read_reply
+from trecexam.graders.replies import Unread, fence_removed, unwrapped, whole_text
 
 #: Characters of a question, at most.
 LONGEST = 1000
@@ -14,7 +13,6 @@ _MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 _LABEL = re.compile(r"(?:[*_#\s]*+(?:an?\s+)?(?:creative\s+)?question\s*+\d*+\s*+:[*_\s]*+)", re.IGNORECASE)
 _LISTED = re.compile(r"\s*(?:\(?\d{1,3}[.):]|[-*\u2022\u2013])\s+\S")
 _QUOTES = {'"': '"', "\u201c": "\u201d", "\u00ab": "\u00bb", "\u201e": "\u201c", "*": "*"}
-_FENCED = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
 
 
 def read_question(answer: str, *, cut: bool = False) -> str | Unread:
@@ -23,12 +21,10 @@ def read_question(answer: str, *, cut: bool = False) -> str | Unread:
     Args:
         cut: the model was stopped before its end.
     """
-    reply = read_reply(answer, cut=cut)
-    if reply.ends_early:
-        return ENDED_EARLY
-    text = _in_json(reply.text)
-    if not text:
-        return Unread("empty")
+    text = whole_text(answer, cut=cut)
+    if isinstance(text, Unread):
+        return text
+    text = unwrapped(fence_removed(text))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].endswith(":") and not any(mark in lines[0] for mark in _MARKS):
         del lines[0]
@@ -44,20 +40,6 @@ def read_question(answer: str, *, cut: bool = False) -> str | Unread:
     if len(question) > LONGEST:
         return Unread(f"longer than {LONGEST:,} characters")
     return question
-
-
-def _in_json(text: str) -> str:
-    """The one text of a JSON object of one member; else the text unchanged, without a fence around it."""
-    fenced = _FENCED.fullmatch(text)
-    text = fenced[1] if fenced else text
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    values = list(value.values()) if isinstance(value, dict) else [value]
-    if len(values) != 1 or isinstance(values[0], dict | list | None):
-        return text
-    return str(values[0]).strip()
 
 
 def _unquoted(text: str) -> str:
