@@ -112,7 +112,7 @@ def test_a_wrong_argument_is_an_error_with_the_name_of_the_call(small_track: Pat
 
 
 #: Names of extensions that are words of the core's own.
-WORDS = frozenset({"banks", "check", "items", "pack", "page", "support"})
+WORDS = frozenset({"banks", "check", "cluster", "items", "pack", "page", "support"})
 #: Where the core names an extension all the same: the public names `trecexam.evaluate` and
 #: `trecexam.pyterrier`, language models of settings, and the command that wrote learned.qrels.
 NAMING = {

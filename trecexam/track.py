@@ -619,7 +619,7 @@ class Track:
     ) -> NextJudgments:
         """List the unjudged passages whose judgment by a person would change the ranking most, best first.
 
-        Without grades, passages are in the order of retrieval. With a grader of support, lists citations.
+        Without grades, passages are in the order of retrieval.
 
         Args:
             measure: ranks the runs; None for the track's first on labels of passages.
@@ -628,7 +628,8 @@ class Track:
             progress: called after each query with (queries done, queries).
 
         Raises:
-            TrecexamError: `top` is below 1, a query is unknown, or the measure is not on labels of passages.
+            TrecexamError: `top` is below 1, a query is unknown, or the measure is not on labels of passages,
+                or the grader labels citations.
         """
         from trecexam.extensions.campaign.judge_next.next_judgments import (
             could_change_a_ranking,

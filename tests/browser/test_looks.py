@@ -16,7 +16,6 @@ from rag_track import make_demo_with_two_graders
 from readable import FAINT, NAMELESS, SQUEEZED
 from served import Served, serving
 from team import users_file
-from trecexam.extensions.page.judging import JudgeNext
 
 from trecexam.cli.main import run
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
@@ -129,7 +128,7 @@ def make_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def place(track: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     path, tokens = users_file(tmp_path_factory.mktemp("people"))
-    with JudgeNext(track) as judging, serving(track, judging=judging, users=Users(path)) as served:
+    with serving(track, users=Users(path)) as served:
         yield Place(served, tokens)
 
 

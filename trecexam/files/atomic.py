@@ -41,11 +41,7 @@ def replace(path: Path, content: bytes, *, mode: int = 0o666, into_special: bool
 def replace_together(
     contents: Mapping[Path, bytes], *, mode: int = 0o666, into_special: bool = True
 ) -> list[Path]:
-    """Write files that belong together, none before all are finished; return those that changed.
-
-    Args:
-        mode, into_special: as of `replace`.
-    """
+    """Write files as `replace`, none into its place before all are finished; return those that changed."""
     finished: dict[Path, Path] = {}
     path = Path()
     try:

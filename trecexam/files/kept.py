@@ -24,10 +24,7 @@ LARGEST = 2**31
 
 
 def read_regular(path: Path, largest: int = LARGEST) -> bytes:
-    """Read a file; a pipe, a socket or a device is neither waited for nor read.
-
-    Args:
-        largest: bytes that it may have.
+    """Read a file of so many bytes at most; a pipe, a socket or a device is neither waited for nor read.
 
     Raises:
         OSError: it cannot be read, is no file, or is too large.
@@ -57,12 +54,7 @@ def _object(content: bytes) -> dict[str, Any]:
 
 
 def sealed(name: str, payload: bytes, version: int = 1) -> bytes:
-    """Return the payload with its head.
-
-    Args:
-        name: of the file, or of its part: under another name, the head does not fit.
-        version: of the payload's format.
-    """
+    """Return the payload with its head, which does not fit under another name or version of its format."""
     return _head(name, payload, version) + payload
 
 

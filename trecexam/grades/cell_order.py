@@ -29,7 +29,7 @@ class MissingRow(NamedTuple):
     columns: Sequence[int]
 
     def cell(self, track: GradedTrack, column: int) -> Cell:
-        """The cell at this column."""
+        """Return the cell at this column."""
         sheet, text = self.sheet, self.sheet.texts[self.row]
         assert text is not None
         query_text = track.query_texts.get(sheet.query_id, "")
@@ -102,7 +102,7 @@ def cell_scores(track: GradedTrack, sheet: Sheet) -> NDArray[np.float64]:
 
 
 def _common_words(passages: Sequence[str], items: Sequence[str]) -> NDArray[np.float64]:
-    """Shape (passages, items): the share of an item's words that a passage has, each weighed by its idf."""
+    """Return the share of an item's words that a passage has, weighed by idf; shape (passages, items)."""
     of_items = [set(_words(item)) for item in items]
     column = {word: at for at, word in enumerate(sorted(set().union(*of_items)))}
     asks = np.zeros((len(items), len(column)))
@@ -136,7 +136,7 @@ def useful_cells(track: GradedTrack, only: Mapping[str, Collection[str]] | None 
 
 
 def retrieved_weights(ranks: NDArray[np.int32], n: int) -> NDArray[np.float64]:
-    """The sum over runs of 1 / log2(rank + 1) down to rank 10, and of 0.1 to rank 20; shape (n,).
+    """Return the sum over runs of 1 / log2(rank + 1) down to rank 10, and of 0.1 to rank 20; shape (n,).
 
     Rounded, as the order of the runs must not decide between passages.
 

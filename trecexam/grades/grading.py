@@ -294,7 +294,7 @@ def _note_usage(view: GraderView, meter: Meter | None) -> None:
 
 
 def refuse_lost_grades(view: GraderView) -> None:
-    """To be called before grading, on the store unchanged.
+    """Refuse to grade on a store that has lost grades; call this while the store is unchanged.
 
     Raises:
         StoreError: cells that graders that cost had graded have no grade any more.

@@ -96,13 +96,13 @@ class Sheet:
 
     @property
     def gradable(self) -> NDArray[np.bool_]:
-        """Of each cell, in the order of `flat`, whether its passage has a gradable text."""
+        """True for each cell, in the order of `flat`, whose passage has a gradable text."""
         has_text = np.array([text is not None for text in self.texts], np.bool_)
         return np.asarray(has_text[self.at(np.arange(self.codes.size))[0]], np.bool_)
 
     @property
     def rated(self) -> NDArray[np.bool_]:
-        """Of each cell, in the order of `flat`, whether the grader or a person rated it."""
+        """True for each cell, in the order of `flat`, that the grader or a person rated."""
         rated = self.flat() >= 0
         if self.overrides is not None:
             for key in self.overrides.cells:
@@ -198,7 +198,7 @@ class Counts:
 
     @property
     def is_graded(self) -> bool:
-        """Whether there is anything to score: no cells, or one that the grader or a person rated."""
+        """True where there is something to score: no cells, or one that the grader or a person rated."""
         return not self.cells or self.ok + self.human_cells + self.human_passages > 0
 
 

@@ -307,7 +307,7 @@ class GradeStore:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
-        """As `_errors`, where what is stored is taken apart: what cannot be is damage."""
+        """Explain errors as `_errors`; stored values that cannot be parsed are damage."""
         try:
             with self._errors():
                 yield
@@ -424,11 +424,17 @@ class GradeStore:
             )
 
     def columns(
-        self, grader_id: int | None, item_ids: Iterable[int], *, answers: bool = False
+        self,
+        grader_id: int | None,
+        item_ids: Iterable[int],
+        passage_ids: tuple[int, int] = (0, 2**31),
+        *,
+        answers: bool = False,
     ) -> GradeColumns:
         """Return this grader's grades on these items, and maybe on some others.
 
         Args:
+            passage_ids: the first and the last passage.
             answers: with the raw answers, and the limits that ended them.
         """
         ids, dtype = sorted(set(item_ids)), np.dtype(_ANSWERS if answers else _NUMBERS)
@@ -441,9 +447,12 @@ class GradeStore:
                 which, values = "item_id BETWEEN ? AND ?", [part[0], part[-1]]
             else:
                 which, values = f"item_id IN ({', '.join('?' * len(part))})", part
-            query = f"SELECT {names} FROM grade WHERE grader_id = ? AND {which}"
+            query = (
+                f"SELECT {names} FROM grade WHERE grader_id = ? AND {which} AND passage_id BETWEEN ? AND ?"
+            )
             with self._reading():
-                parts.append(np.fromiter(self._db.execute(query, (grader_id, *values)), dtype))
+                rows = self._db.execute(query, (grader_id, *values, *passage_ids))
+                parts.append(np.fromiter(rows, dtype))
         with self._reading():
             return GradeColumns.parse(np.concatenate(parts))
 
@@ -476,7 +485,7 @@ class GradeStore:
             return np.array([item << 32 | passage for item, passage in cells], np.int64)
 
     def has_probabilities(self, grader_id: int | None) -> bool:
-        """Whether this grader gave probabilities with any of its grades."""
+        """Return True where this grader gave probabilities with any of its grades."""
         query = "SELECT 1 FROM grade WHERE grader_id = ? AND probabilities IS NOT NULL LIMIT 1"
         with self._reading():
             return self._db.execute(query, (grader_id,)).fetchone() is not None

@@ -190,9 +190,12 @@ class StoredGrades:
         ]
 
     def _stored(self, keys: Sequence[NDArray[np.int64]], *, answers: bool) -> GradeColumns:
-        """Return the stored grades on the items of cells with these keys."""
-        items = np.unique(np.concatenate([np.empty(0, np.int64), *keys]) >> 32)
-        return self.store.columns(self.grader_id, items[items >= 0].tolist(), answers=answers)
+        """Return the stored grades of cells with these keys, and maybe of some others."""
+        cells = np.concatenate([np.empty(0, np.int64), *keys])
+        items, passages = np.divmod(cells[cells >= 0], 2**32)
+        # Items that all queries have are graded on many passages of others.
+        between = int(passages.min(initial=2**31)), int(passages.max(initial=0))
+        return self.store.columns(self.grader_id, np.unique(items).tolist(), between, answers=answers)
 
     def n_cut(self, sheets: Mapping[str, Sheet]) -> int:
         """Count the unparsed cells whose answer was cut off."""
@@ -215,7 +218,7 @@ class StoredGrades:
 
     @cached_property
     def has_probabilities(self) -> bool:
-        """Whether its grades have probabilities, stored or read from answers, when that was first asked."""
+        """True where grades have probabilities, stored or read from answers; looked up once."""
         reads = self._grader.probabilities is not None and self.grader_id is not None
         return reads or self.store.has_probabilities(self.grader_id)
 

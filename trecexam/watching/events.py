@@ -23,16 +23,16 @@ class Wake:
         self._calls: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def set(self) -> None:
-        """Wakes who waits; who waits next, where nobody does."""
+        """Wake the waiting thread, or the next one that waits."""
         self._calls.put(None)
 
     def clear(self) -> None:
-        """Forgets what was set."""
+        """Forget earlier calls of `set`."""
         while not self._calls.empty():
             self._calls.get()
 
     def wait(self, seconds: float | None = None) -> None:
-        """Waits until it is set, so many seconds at most."""
+        """Wait until `set` is called, so many seconds at most."""
         try:
             self._calls.get(timeout=None if seconds is None else max(0.0, seconds))
         except queue.Empty:
@@ -63,7 +63,7 @@ class Hints:
         self._wake.set()
 
     def take(self) -> frozenset[Path]:
-        """The paths collected since the last call."""
+        """Return the paths collected since the last call."""
         with self._lock:
             paths, self._paths = frozenset(self._paths), set()
         return paths
@@ -103,7 +103,7 @@ def watching(root: Path, runs: Path, hints: Hints, log: Callable[[str], None]) -
 
 
 def file_system(path: Path, mounts: str | None = None) -> str:
-    """The type of the file system that holds `path` ("" where the system does not say).
+    """Return the type of the file system that holds `path` ("" where the system does not say).
 
     Args:
         mounts: the text of /proc/self/mounts, for tests.
@@ -126,7 +126,7 @@ def file_system(path: Path, mounts: str | None = None) -> str:
 
 
 def _observer() -> BaseObserver:
-    """The system's file events: of inotify those that tell what was moved in from what is being written."""
+    """Return the observer of file events; with inotify, moved files differ from those being written."""
     if platform.system() == "Linux":
         from watchdog.observers.inotify import InotifyObserver
 

@@ -24,7 +24,7 @@ class Settler:
     def unsettled(
         self, stamps: Mapping[Path, Stamp], hints: Collection[Path], now: float, wall: float
     ) -> dict[Path, float]:
-        """The files that are still being written.
+        """Return the files that are still being written.
 
         Args:
             stamps: every file that is there now.

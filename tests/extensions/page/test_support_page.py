@@ -21,6 +21,7 @@ pytest.importorskip("httpx2")
 from cited import judging
 
 import trecexam
+from trecexam.cli.main import run
 
 DOCS = ["q1-heat", "q1-cost", "q2-sea", "lost"]
 #: The grader's answer, which must be hidden before the first label of the person.
@@ -171,3 +172,8 @@ def test_malformed_forms_get_a_response_and_write_nothing(
     answer = send(client, **{"who": "Ann", "why": "w", **form, "rating": "1", **change})
     assert (answer.status_code, text in answer.text) == (status, True)
     assert not (track / "overrides.support.tsv").exists()
+
+
+def test_judge_next_refers_to_the_page(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["judge-next", str(track), "--grader", "support"]) == 2
+    assert "label them with `trecexam serve" in capsys.readouterr().err

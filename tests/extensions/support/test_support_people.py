@@ -106,7 +106,7 @@ def test_a_label_is_given_as_a_word_or_a_code(root: Path, words: str, label: int
         ("q1", "q1-heat", "poor:9", "1", "has no sentence 9: it has 3, counted from 1"),
         ("q1", "q1-heat", "poor:x", "1", "name it by RUN:N, as in support.tsv"),
         ("q9", "q1-heat", "poor:1", "1", "no response to query 'q9'"),
-        ("q1", "q1-heat", "statement:0123456789abcdef", "1", "judge-next"),
+        ("q1", "q1-heat", "statement:0123456789abcdef", "1", "support.tsv"),
         ("q1", "q1-heat", "poor:1", "most", "'most' is not a rating: give 0..5, or no_support"),
     ],
 )

@@ -135,8 +135,8 @@ def _named(sources: ItemSources, query_id: str, name: str) -> Item:
             f"the response of '{run}' to query '{query_id}' has no sentence {number[:40]}: {has}"
         )
     raise TrecexamError(
-        f"query '{query_id}' has no sentence '{name[:80]}': name it by RUN:N, as in support.tsv, or by the "
-        f"id that `trecexam judge-next` shows{did_you_mean(run, set(n_sentences), before='; ')}"
+        f"query '{query_id}' has no sentence '{name[:80]}': name it by RUN:N, as in support.tsv"
+        f"{did_you_mean(run, set(n_sentences), before='; ')}"
     )
 
 

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     from trecexam.track import Track
 
 
-@click.command(
-    epilog="Example: trecexam judge-next mytrack -m nDCG@10 --top 50; "
-    "trecexam judge-next mytrack --grader support --top 50"
-)
+@click.command(epilog="Example: trecexam judge-next mytrack -m nDCG@10 --top 50")
 @track_argument
 @click.option(
     "-m",
@@ -49,9 +46,6 @@ def judge_next(track: Track, measure: str | None, top: int, query_ids: tuple[str
 
     Other passages, and all without grades, follow by how many runs rank them high; queries take turns.
     After `learn`, gain and sd are the expected judgment and its standard deviation.
-
-    With a grader of support, lists sentences with a cited passage: first those without a label, then those
-    that several runs share.
     """
     with bars.progress("trying", "queries") as trying:
         found = track.judge_next(measure, query_ids=query_ids, top=top, progress=bars.steps(trying))

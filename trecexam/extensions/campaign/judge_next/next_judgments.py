@@ -1,14 +1,13 @@
-"""What to judge next: the passages or citations whose judgment by a person helps most."""
+"""What to judge next: the passages whose judgment by a person helps most."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from trecexam.errors import TrecexamError, quoted
-from trecexam.extensions.campaign.judge_next.cited import unlabelled_citations
 from trecexam.extensions.campaign.judge_next.search import Search, SuggestedJudgment
 from trecexam.extensions.campaign.listed import read_columns
 from trecexam.grades.graded_track import GradedTrack
@@ -29,16 +28,14 @@ class NextJudgments(Result):
     """What a person should judge next.
 
     Attributes:
-        level: "passage", or "citation" for a sentence with a passage that it cites.
         rows: the suggestions, best first.
-        candidates: passages or citations that nobody judged.
-        measure: the measure that ranks the runs; "" for citations, and where no ranking can change.
+        candidates: passages that nobody judged.
+        measure: the measure that ranks the runs; "" where no ranking can change.
         could_change: how many of the candidates could change the ranking.
         learned: (query_id, doc_id) -> gain and standard deviation in out/learned.tsv.
         every: whether a terminal shows suggestions that cannot change the ranking, too.
     """
 
-    level: Literal["passage", "citation"]
     rows: tuple[SuggestedJudgment, ...]
     candidates: int
     measure: str = ""
@@ -49,26 +46,23 @@ class NextJudgments(Result):
 
     def _declare(self) -> dict[str, Table]:
         """`judgments`, with shortened texts; `texts`, with whole ones."""
-        is_citation = self.level == "citation"
-        keys = ("query_id", "doc_id", *(("item_id",) if is_citation else ()))
-        texts = (*(("sentence",) if is_citation else ()), "text")
+        keys = ("query_id", "doc_id")
         columns = (
             *keys,
-            *(("label",) if is_citation or self.measure else ()),
-            *(("expected_change", "p_change") if self.measure else ()),
+            *(("label", "expected_change", "p_change") if self.measure else ()),
             "runs",
             *(("gain", "sd") if self.learned else ()),
         )
         values = [self._values(row) for row in self.rows]
         judgments = (
-            (place, *(row[name] for name in columns), *(cut(str(row[name]), _TEXT) for name in texts))
+            (place, *(row[name] for name in columns), cut(str(row["text"]), _TEXT))
             for place, row in enumerate(values, 1)
         )
-        layout = Layout(("place", *keys), ("label", *texts, "expected_change", "p_change"))
-        header = (*keys, "query_text", *texts)
+        layout = Layout(("place", *keys), ("label", "text", "expected_change", "p_change"))
+        header = (*keys, "query_text", "text")
         small = ("expected_change",)
         return {
-            "judgments": Table(("place", *columns, *texts), tuple(judgments), small=small, layout=layout),
+            "judgments": Table(("place", *columns, "text"), tuple(judgments), small=small, layout=layout),
             "texts": Table(header, tuple(tuple(row[name] for name in header) for row in values)),
         }
 
@@ -80,7 +74,6 @@ class NextJudgments(Result):
 
     def _values(self, row: SuggestedJudgment) -> dict[str, Value]:
         gain, sd = self.learned.get((row.query_id, row.doc_id), (None, None))
-        of_item = {"item_id": row.item.item_id, "sentence": row.item.text} if row.item else {}
         return {
             "query_id": row.query_id,
             "doc_id": row.doc_id,
@@ -92,14 +85,13 @@ class NextJudgments(Result):
             "p_change": row.p_change,
             "gain": gain,
             "sd": sd,
-            **of_item,
         }
 
     @property
     def facts(self) -> dict[str, Any]:
         """What the list contains, and the number of candidates."""
         ranked = ("measure", "could_change") if self.measure else ()
-        return {name: getattr(self, name) for name in ("level", *ranked, "candidates")}
+        return {name: getattr(self, name) for name in (*ranked, "candidates")}
 
 
 def could_change_a_ranking(track: GradedTrack) -> bool:
@@ -120,15 +112,13 @@ def next_judgments(
     if top is not None and top < 1:
         raise TrecexamError(f"top {top}: give 1 or more, or None for all")
     if track.asked.citing is not None:
-        if measure is not None:
-            raise TrecexamError(f"the grader {track.name} labels citations: leave out the measure")
-        citations, notes = unlabelled_citations(track, query_ids)
-        found = NextJudgments("citation", tuple(citations[:top]), len(citations))
-        return found.with_notes(*notes, *_how_to_judge(track, found))
+        raise TrecexamError(
+            f"the grader {track.name} labels citations, and none of them changes a ranking: label them with "
+            f"`trecexam serve {quoted(track.folder.root)}`"
+        )
     search = Search(track, None if measure is None else str(measure))
     ranked = search.ranked(query_ids, progress)
     found = NextJudgments(
-        "passage",
         tuple(ranked[:top]),
         len(ranked),
         search.measure,
@@ -172,10 +162,8 @@ def _how_to_judge(track: GradedTrack, found: NextJudgments) -> Iterator[str]:
     for row in found.rows[:1]:
         root = quoted(track.folder.root)
         where = [str(track.folder.root), "--query", row.query_id, "--doc", row.doc_id]
-        where += ["--item", row.item.item_id] if row.item else []
         where += ["--grader", track.folder.grader] if track.folder.grader else []
-        ratings = "full|partial|no" if row.item else "N"
         yield (
             f"to judge: trecexam serve {root}, or "
-            f"trecexam override {shlex.join(where)} --rating {ratings} --who NAME --why TEXT"
+            f"trecexam override {shlex.join(where)} --rating N --who NAME --why TEXT"
         )

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 from ir_measures import Measure
 
-from converters.records import Item
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.campaign.judge_next.expected_change import expected_change
 from trecexam.grades.cell_order import retrieved_weights
@@ -28,12 +27,11 @@ _NOT_ON_LABELS, _ON_LABELS = COVER | DIVERSITY | {*SUPPORT}, "nDCG@10"
 
 @dataclass(frozen=True)
 class SuggestedJudgment:
-    """A passage, or a sentence with a cited passage, for a person to judge.
+    """A passage for a person to judge.
 
     Attributes:
-        runs: how many runs have the passage's text among their pooled ranks, or cite it for the sentence.
-        label: the current label of the passage or citation; None if missing.
-        item: the sentence; None for a passage.
+        runs: how many runs have the passage's text among their pooled ranks.
+        label: the current label; None if missing.
         order: suggestions with a smaller value come first.
         expected_change: expected change of the difference of two runs, averaged over all pairs of runs.
         p_change: the probability that a person's judgment changes the label.
@@ -42,10 +40,9 @@ class SuggestedJudgment:
     query_id: str
     doc_id: str
     runs: int
-    label: int | str | None
+    label: int | None
     query_text: str
     text: str
-    item: Item | None = None
     order: tuple[float, ...] = ()
     expected_change: float | None = None
     p_change: float | None = None
