@@ -348,6 +348,18 @@ def test_a_custom_writer_gets_the_system_message_first_and_cuts_are_counted(
     assert 0 < len(bank_of(root)["q1"]) < 10
 
 
+def test_a_prompt_that_a_writer_passes_over_is_not_sent_for_ever(track: Callable[..., Path]) -> None:
+    class Silent(OwnWriter):
+        def write(self, prompts: Iterator[str]) -> Iterator[list[tuple[str, WrittenText]]]:
+            yield from super().write(prompt for prompt in prompts if "Updated" in prompt)
+
+    root = track("http://127.0.0.1:9/v1")
+    with trecexam.open_track(root) as opened:
+        made = opened.bank.generate("nuggetizer", query_ids=["q1"], passages=3, writer=Silent())  # type: ignore[arg-type]
+    assert "got no importance: the model wrote nothing" in made.failures[0].reason
+    assert {importance for _, importance in bank_of(root)["q1"]} == {""}
+
+
 def test_a_local_model_is_loaded_once_and_told_both_system_messages(
     track: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -264,7 +265,21 @@ def bank_diff(
     def compared(*query_ids: Collection[str]) -> tuple[MeasureDiff, ...]:
         return tuple(_compared(str(measure(name)), before, after, query_ids, label_changes) for name in names)
 
-    counts = before.reached_counts(), after.reached_counts()
+    items = {
+        (query_id, printable(item.item_id))
+        for track in tracks
+        for query_id, items in track.bank.items.items()
+        for item in items
+    }
+    reached = [
+        Counter(
+            (query_id, item_id)
+            for query_id, passages in side.passages.items()
+            for _, item_ids in passages.values()
+            for item_id in item_ids
+        )
+        for side in (before, after)
+    ]
     difference = BankDiff(
         before.side,
         after.side,
@@ -274,7 +289,7 @@ def bank_diff(
             for change in changes
             if not any(item is not None and item.kind in kinds for item in (change.old, change.new))
         ),
-        {key: (counts[0].get(key, 0), counts[1].get(key, 0)) for key in {**counts[0], **counts[1]}},
+        {key: (reached[0][key], reached[1][key]) for key in items},
         label_changes,
         compared(*queries),
         () if queries[0] == queries[1] else compared(common, common),
@@ -302,19 +317,6 @@ class _Evaluated:
     track: GradedTrack
     values: MeasureValues
     passages: Mapping[str, Mapping[str, tuple[int, tuple[str, ...]]]]
-
-    def reached_counts(self) -> dict[tuple[str, str], int]:
-        """Return (query_id, item_id) -> how many passages reach the item."""
-        counts = {
-            (query_id, printable(item.item_id)): 0
-            for query_id, items in self.track.bank.items.items()
-            for item in items
-        }
-        for query_id, passages in self.passages.items():
-            for _, item_ids in passages.values():
-                for item_id in item_ids:
-                    counts[query_id, item_id] += 1
-        return counts
 
     def means(self, name: str, query_ids: Collection[str]) -> dict[str, float | None]:
         """Return run -> its mean of a measure over these queries."""

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from converters.bank import distinct_items
-from converters.bank_lines import SINGLE_ID_KEYS, SINGLE_TEXT_KEYS, BankLine, scan_bank, scan_line
+from converters.bank_lines import SINGLE_ID_KEYS, SINGLE_TEXT_KEYS, BankLine, scan_line
 from converters.errors import ConversionError
 from converters.fields import made_id
 from converters.lines import iter_objects, open_input
 from converters.nuggets import IMPORTANCES
 from converters.records import Item
 from converters.unpacking import packed_as
-from trecexam.bank.model import item_by_query, lines_by_query
+from trecexam.bank.model import item_by_query
 from trecexam.errors import ItemConflictError, TrecexamError, did_you_mean
-from trecexam.extensions.banks.checks import BankFinding, check_lines
+from trecexam.extensions.banks.checks import BankFinding, check_track
 from trecexam.extensions.banks.lines import item_row, row_line
 from trecexam.files import atomic as files
 from trecexam.files.track_lock import exclusive_lock, track_lock
@@ -393,17 +393,10 @@ def _warnings(folder: TrackFolder, item: Item) -> tuple[str, ...]:
 
 
 def _findings(folder: TrackFolder, query_id: str) -> list[BankFinding]:
-    """Results of the bank's checks for a query and its items."""
-    lines = [
-        (folder.shown(path), line)
-        for path in folder.bank()
-        for line in lines_by_query(scan_bank(path), facets=folder.config.track.facets)
-        if line.query_id == query_id
-    ]
-    texts: Mapping[str, str] = {}
+    """Results of the bank's checks for a query and its items; none where the queries cannot be read."""
     with suppress(ConversionError):
-        texts = query_texts(folder)
-    return [finding for finding in check_lines(lines, texts or None).problems if finding.query_id == query_id]
+        return [finding for finding in check_track(folder).problems if finding.query_id == query_id]
+    return []
 
 
 def _noted(who: str, why: str) -> dict[str, str]:

@@ -61,7 +61,7 @@ class AnswerFile:
     def __init__(self, path: Path, purse: str = "generator") -> None:
         self.path = path
         self.purse = purse
-        self._answers: dict[tuple[str, str], Kept] = {}
+        self.answers: dict[tuple[str, str], Kept] = {}
         #: (writer, purse) -> what was used.
         self._used: dict[tuple[str, str], Usage] = {}
         try:
@@ -77,21 +77,15 @@ class AnswerFile:
 
     def _take(self, row: Mapping[str, Any]) -> None:
         if row.get("status") == "forgotten":
-            self._answers.pop((row["writer"], row["prompt_sha256"]), None)
+            self.answers.pop((row["writer"], row["prompt_sha256"]), None)
         elif {"used", "purse"} <= row.keys():
-            self._count(row["writer"], row["purse"], Usage(*row["used"]))
+            key = row["writer"], row["purse"]
+            self._used[key] = self._used.get(key, Usage()).plus(Usage(*row["used"]))
         elif {"answer", "status"} <= row.keys():
             tokens_in, tokens_out = row.get("tokens") or (None, None)
             refused = row["status"] == "refused"
             stored = Kept(row["answer"], row["time"], tokens_in, tokens_out, refused, row.get("cut_at"))
-            self._answers[row["writer"], row["prompt_sha256"]] = stored
-
-    def _count(self, writer: str, purse: str, used: Usage) -> None:
-        self._used[writer, purse] = self._used.get((writer, purse), Usage()).plus(used)
-
-    def get(self, writer: str, prompt: str) -> Kept | None:
-        """Return the answer of a writer to a prompt; None where there is none yet."""
-        return self._answers.get((writer, _digest(prompt)))
+            self.answers[row["writer"], row["prompt_sha256"]] = stored
 
     def used(self, writer: str | None = None) -> Usage:
         """Return what a writer ever used; None for all writers."""
@@ -101,46 +95,11 @@ class AnswerFile:
         """Return what was paid from a purse, but for these writers."""
         return _sum(used for (who, paid), used in self._used.items() if paid == purse and who not in without)
 
-    def add(
-        self,
-        writer: str,
-        answers: Iterable[tuple[str, Kept]],
-        used: Usage,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        """Keep answers, what they took, and what a model in this process ran on."""
-        rows: list[dict[str, Any]] = []
-        for prompt, stored in answers:
-            digest = _digest(prompt)
-            self._answers[writer, digest] = stored
-            counted = (stored.tokens_in, stored.tokens_out)
-            row = {
-                "writer": writer,
-                "prompt_sha256": digest,
-                "prompt": prompt,
-                "answer": stored.text,
-                "status": "refused" if stored.refused else "cut" if stored.cut else "ok",
-                "time": stored.time,
-                "tokens": None if counted == (None, None) else counted,
-                "cut_at": stored.cut_at,
-                "environment": None if environment is None else dict(environment),
-            }
-            rows.append({key: value for key, value in row.items() if value is not None})
-        if used.requests:
-            self._count(writer, self.purse, used)
-            rows.append({"writer": writer, "purse": self.purse, "used": list(used)})
-        self._append(rows)
-
-    def forget(self, writer: str, prompts: Collection[str], *, in_file: bool) -> None:
-        """Drop answers, so that their prompts are sent again; `in_file`: by other processes, too."""
-        for prompt in prompts:
-            self._answers.pop((writer, _digest(prompt)), None)
-        if in_file:
-            row = {"writer": writer, "status": "forgotten"}
-            self._append([{**row, "prompt_sha256": _digest(prompt)} for prompt in prompts])
-
-    def _append(self, rows: Collection[Mapping[str, Any]]) -> None:
-        if not rows:
+    def append(self, rows: Collection[Mapping[str, Any]], *, in_file: bool = True) -> None:
+        """Add rows, and take what they say; `in_file` False: for this process alone."""
+        for row in rows:
+            self._take(row)
+        if not rows or not in_file:
             return
         lines = b"".join(_sealed(json.dumps(row, ensure_ascii=False).encode()[:-1]) + b"\n" for row in rows)
         try:
@@ -166,18 +125,37 @@ class KeepingWriter:
 
     def get(self, prompt: str) -> Kept | None:
         """Return the answer to a prompt; None where there is none, or one cut off at fewer tokens."""
-        stored = self.file.get(self.digest, prompt)
+        stored = self.file.answers.get((self.digest, _digest(prompt)))
         if stored is not None and stored.cut_at is not None and stored.cut_at < self.writer.new_tokens:
             return None
         return stored
 
     def add(self, answers: Iterable[tuple[str, Kept]], used: Usage) -> None:
-        """Keep answers and what they took."""
-        self.file.add(self.digest, answers, used, self.writer.environment)
+        """Keep answers, what they took, and what a model in this process ran on."""
+        environment = self.writer.environment
+        rows: list[dict[str, Any]] = []
+        for prompt, stored in answers:
+            counted = (stored.tokens_in, stored.tokens_out)
+            row = {
+                "writer": self.digest,
+                "prompt_sha256": _digest(prompt),
+                "prompt": prompt,
+                "answer": stored.text,
+                "status": "refused" if stored.refused else "cut" if stored.cut else "ok",
+                "time": stored.time,
+                "tokens": None if counted == (None, None) else counted,
+                "cut_at": stored.cut_at,
+                "environment": None if environment is None else dict(environment),
+            }
+            rows.append({key: value for key, value in row.items() if value is not None})
+        if used.requests:
+            rows.append({"writer": self.digest, "purse": self.file.purse, "used": list(used)})
+        self.file.append(rows)
 
     def forget(self, prompts: Collection[str], *, in_file: bool) -> None:
-        """Drop answers, see `AnswerFile.forget`."""
-        self.file.forget(self.digest, prompts, in_file=in_file)
+        """Drop answers, so that their prompts are sent again; `in_file`: by other processes, too."""
+        row = {"writer": self.digest, "status": "forgotten"}
+        self.file.append([{**row, "prompt_sha256": _digest(prompt)} for prompt in prompts], in_file=in_file)
 
 
 def _sum(usages: Iterable[Usage]) -> Usage:

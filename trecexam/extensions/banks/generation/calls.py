@@ -9,8 +9,7 @@ from pathlib import Path
 
 from trecexam.errors import GraderError, TrecexamError
 from trecexam.extensions.banks.generation.generate import Generated, items_job
-from trecexam.extensions.banks.generation.iterating import Writers, nuggets_job
-from trecexam.extensions.banks.generation.nuggetizing import STAGES, system_of
+from trecexam.extensions.banks.generation.nuggetizing import STAGES, Writers, nuggets_job, system_of
 from trecexam.extensions.banks.generation.passages import PASSAGES, nugget_passages
 from trecexam.extensions.banks.generation.plan import plan_bank
 from trecexam.extensions.banks.generation.prompts import NUGGETIZER, named

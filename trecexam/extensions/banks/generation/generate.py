@@ -82,7 +82,7 @@ def items_job(
     """Return the job of one prompt for each query or sub-topic.
 
     Args:
-        again: prompts whose answers have no items are sent again; `in_file` as of `AnswerFile.forget`.
+        again: prompts whose answers have no items are sent again; `in_file` as of `KeepingWriter.forget`.
     """
     plain = source.writer.plain
     prompts = PromptSet(source, {request: prompt.text(request, plain) for request in plan.requests})

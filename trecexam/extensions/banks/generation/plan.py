@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from converters.bank_lines import BankLine, scan_bank
 from converters.errors import ConversionError
@@ -123,23 +121,14 @@ def _requests(folder: TrackFolder, prompt: ItemPrompt, texts: Mapping[str, str])
     if not any(row.query_id in texts for row in rows):
         raise TrecexamError("the track has none of these queries", path=path)
     for query_id, text in texts.items():
-        yield from (
-            ItemRequest(query_id, text, row.text, row.facet_id) for row in rows if row.query_id == query_id
-        )
+        yield from (row._replace(query_text=text) for row in rows if row.query_id == query_id)
 
 
-class Subtopic(NamedTuple):
-    """A sub-topic of a query. `facet_id` is its text where the file gives it no id."""
+def read_subtopics(path: Path) -> Iterator[ItemRequest]:
+    """Yield the sub-topics of a file in its order, without the queries' texts.
 
-    query_id: str
-    facet_id: str
-    text: str
-
-
-def read_subtopics(path: str | os.PathLike[str]) -> Iterator[Subtopic]:
-    """The sub-topics in a file's order; lines may have an id, `query_id<TAB>facet_id<TAB>subtopic`.
-
-    A header line with these names is skipped.
+    A line is `query_id<TAB>subtopic`, or has an id, `query_id<TAB>facet_id<TAB>subtopic`; without one, the
+    sub-topic is its id. A header line with these names is skipped.
 
     Raises:
         ConversionError: with the line: another number of columns, an empty one, the same id twice, or an
@@ -154,11 +143,11 @@ def read_subtopics(path: str | os.PathLike[str]) -> Iterator[Subtopic]:
             raise ConversionError(
                 path, number, "a line is `query_id<TAB>subtopic`, or `query_id<TAB>facet_id<TAB>subtopic`"
             )
-        subtopic = Subtopic(columns[0], columns[1], columns[-1])
-        first = seen.setdefault(subtopic[:2], number)
+        query_id, facet_id = columns[:2]
+        first = seen.setdefault((query_id, facet_id), number)
         if first != number:
-            what = f"sub-topic '{subtopic.facet_id}' of query '{subtopic.query_id}'"
+            what = f"sub-topic '{facet_id}' of query '{query_id}'"
             raise ConversionError(path, number, f"{what} occurs twice (first on line {first})")
-        yield subtopic
+        yield ItemRequest(query_id, "", columns[-1], facet_id)
     if not seen:
         raise ConversionError(path, None, "the file has no sub-topics")
