@@ -1,4 +1,4 @@
-"""The reference pages equal the output of `examples/mkdocs/reference.py`."""
+"""Reference pages, the page of formats and pages with terminal sessions equal what the program says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement on TREC DL 2019: counts and kappas equal the Rubric workbench's tables."""
+"""TREC DL 2019: agreement as in the workbench, labels and measures, abilities, holes."""
 
 from __future__ import annotations
 

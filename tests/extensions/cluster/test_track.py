@@ -24,7 +24,8 @@ from tiny_models import save_llama, save_t5
 
 import trecexam
 from trecexam import daemon as daemons
-from trecexam.config import GeneratorSection, TrackConfig
+from trecexam.config import GeneratorSection
+from trecexam.config.track_config import config_class
 from trecexam.daemon import Daemon
 from trecexam.errors import GraderError
 from trecexam.extensions.cluster.pool import Pool
@@ -294,10 +295,10 @@ def test_the_texts_equal_those_of_a_local_run(tmp_path: Path) -> None:
     settings: dict[str, Any] = {
         "generator": GeneratorSection(name="causal", model=str(folder), device="cpu", max_new_tokens=8)
     }
-    here = create_writer(TrackConfig(**settings), tmp_path)
+    here = create_writer(config_class()(**settings), tmp_path)
     expected = dict(pair for batch in here.write(prompts) for pair in batch)
     with started(1) as made:
-        there = create_writer(TrackConfig(**settings, ray=RaySection(address=made.address)), tmp_path)
+        there = create_writer(config_class()(**settings, ray=RaySection(address=made.address)), tmp_path)
         assert isinstance(there, ClusterWriter)
         assert there.identity == here.identity
         assert dict(pair for batch in there.write(prompts) for pair in batch) == expected

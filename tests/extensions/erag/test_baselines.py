@@ -196,7 +196,7 @@ def test_the_live_page_shows_gold_outputs_without_edit_forms(graded: Path) -> No
 
     with client_of(graded) as client:
         pages = [urls.board(), urls.queries(), urls.query("q1"), urls.item("q1", "q1/gold"), urls.bank("q1")]
-        for path in (*pages, urls.passage("q1", "d1"), urls.passage("q1", "d1", "q1/gold"), urls.judge()):
+        for path in (*pages, urls.passage("q1", "d1"), urls.passage("q1", "d1", "q1/gold")):
             found = client.get(path)
             assert found.status_code in (200, 303), path
             assert "Traceback" not in found.text

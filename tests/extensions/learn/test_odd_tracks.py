@@ -1,4 +1,4 @@
-"""Incomplete or minimal tracks: each command works or gives a one-line error."""
+"""Incomplete or minimal tracks, and tracks without a bank: each command works or gives a one-line error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Gaussian process, against explicit solutions and leave-one-out fits."""
+"""The Gaussian process and the features, against explicit computations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Invalid input for every reader: a one-line error with path, line and reason."""
+"""Readers of invalid and unusual input: all that is there, or a one-line error with path, line and reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole passages are judged on the official scale, with words at each button; else in words of the rubric."""
+"""The scales on which people judge, the notes of a result, and the page of work that is left."""
 
 from __future__ import annotations
 

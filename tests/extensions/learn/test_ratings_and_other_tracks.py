@@ -1,4 +1,4 @@
-"""Ratings or expected ratings of a grader as a feature."""
+"""Ratings of a grader as a feature, and judgments of another track."""
 
 from __future__ import annotations
 

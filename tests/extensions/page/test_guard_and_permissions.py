@@ -1,4 +1,4 @@
-"""Request checks. Each attack could be made through the browser of a person who has the page open."""
+"""Request checks and permissions. Each attack could come through a browser that has the page open."""
 
 from __future__ import annotations
 

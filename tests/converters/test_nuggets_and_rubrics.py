@@ -1,4 +1,4 @@
-"""Nuggets with importance, and their assignments to answers, in the forms of nuggetizer and TREC RAG."""
+"""Nuggets with importance, their assignments to answers, and rubrics with weights."""
 
 from __future__ import annotations
 

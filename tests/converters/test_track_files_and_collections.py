@@ -1,4 +1,4 @@
-"""Files of TREC's generation tracks and AutoJudge: topics, reports, nugget banks, leaderboards."""
+"""Files of generation tracks and AutoJudge; of BEIR, MS MARCO, ir_metadata, umbrela and ragas."""
 
 from __future__ import annotations
 
