@@ -49,11 +49,10 @@ class Extension:
         settings: sections of trecexam.toml, each a subclass of `trecexam.config.Section`, by name.
         labels: what labels unjudged passages, by the names that `--labels` and `--by` take: "learned" is
             `TEACHER` of the extension learn.
-        elsewhere: has graders' and writers' work done on other machines: `CLUSTER` of the extension cluster.
-        models: has language models of this process write: `MODELS` of the extension local_models.
-        answers: reads dropped files of whole answers: see `trecexam.inputs.dropped_files.AnswersReader`.
-        bank_writer: has test banks written that are missing: `bank_job` of the extension banks.
-        packs: makes tracks of packs: `PACKS` of the extension pack.
+        services: what is requested by a name that one extension has: "elsewhere" has graders' and writers'
+            work done on other machines, "models" has language models of this process write, "answers" reads
+            dropped files of whole answers (`trecexam.inputs.dropped_files.AnswersReader`), "bank_writer" has
+            missing test banks written, "packs" makes tracks of packs.
     """
 
     name: str
@@ -63,29 +62,19 @@ class Extension:
     bank_commands: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-    elsewhere: str | None = None
-    models: str | None = None
-    answers: str | None = None
-    bank_writer: str | None = None
-    packs: str | None = None
+    services: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for address in (*(each.at for each in self.commands.values()), *self._places()):
             if address.count(":") != 1:
                 raise TrecexamError(f"extension '{self.name}' names '{address}': give \"module:name\"")
 
-    @property
-    def teacher(self) -> str | None:
-        """What labels passages by what judgments teach."""
-        return next(iter(self.labels.values()), None)
-
     def _places(self) -> Iterator[str]:
         yield from self.features
         yield from self.labels.values()
         yield from self.graders.values()
         yield from self.settings.values()
-        single = (self.elsewhere, self.models, self.answers, self.bank_writer, self.packs)
-        yield from (address for address in single if address is not None)
+        yield from self.services.values()
 
 
 @cache
@@ -105,7 +94,7 @@ def extensions() -> tuple[Extension, ...]:
                 f"pip uninstall {package}"
             )
     loaded = tuple(_load(name, at) for name, at in addresses.items())
-    for kind in ("commands", "graders", "settings", "labels"):
+    for kind in ("commands", "graders", "settings", "labels", "services"):
         names: dict[str, str] = {}
         for extension in loaded:
             for name in getattr(extension, kind):
@@ -136,9 +125,14 @@ def named(at: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def provided(hook: str) -> Any:
-    """Return what an extension has for a hook with one provider ("models"); None where none has it."""
-    return next((named(at) for each in extensions() if (at := getattr(each, hook)) is not None), None)
+def provided(service: str) -> Any:
+    """Return the service of this name ("models"); None where no extension has it."""
+    return next((named(each.services[service]) for each in extensions() if service in each.services), None)
+
+
+def label_source(name: str) -> Any:
+    """Return what labels passages under a name of `label_sources` other than "grader"."""
+    return next(named(each.labels[name]) for each in extensions() if name in each.labels)
 
 
 def _load(name: str, at: str) -> Extension:

@@ -23,7 +23,7 @@ from converters.scored_rows import has_texts, is_ambiguous
 from converters.segment import response_passages, response_ranking, safe_name
 from trecexam.bank import Bank
 from trecexam.config import TrackSection
-from trecexam.extension import extensions, named
+from trecexam.extension import provided
 from trecexam.files.stamps import Rejected, located, sniffed
 
 #: A line of a run.
@@ -90,8 +90,8 @@ class AnswersReader(Protocol):
 @cache
 def answers_reader() -> AnswersReader | None:
     """Return the installed reader of whole answers."""
-    at = next((extension.answers for extension in extensions() if extension.answers is not None), None)
-    return None if at is None else named(at)
+    reader: AnswersReader | None = provided("answers")
+    return reader
 
 
 def judges_answers(kinds: Iterable[str]) -> bool:

@@ -16,5 +16,5 @@ EXTENSION = Extension(
             f"{__name__}.cli.check:diff", "Show what an edited bank changes: labels and ranks."
         ),
     },
-    bank_writer=f"{__name__}.generation.calls:bank_job",
+    services={"bank_writer": f"{__name__}.generation.calls:bank_job"},
 )

@@ -10,5 +10,5 @@ EXTENSION = Extension(
     "local_models",
     graders={"seq2seq": f"{__name__}.seq2seq:FACTORY", "causal": f"{__name__}.causal:FACTORY"},
     bank_commands={"seq2seq": "bank generate", "causal": "bank generate"},
-    models=f"{__name__}.writer:MODELS",
+    services={"models": f"{__name__}.writer:MODELS"},
 )

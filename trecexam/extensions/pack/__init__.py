@@ -7,5 +7,5 @@ from trecexam.extension import Command, Extension
 EXTENSION = Extension(
     "pack",
     commands={"export pack": Command(f"{__name__}.cli:pack")},
-    packs=f"{__name__}.packing:PACKS",
+    services={"packs": f"{__name__}.packing:PACKS"},
 )

@@ -21,7 +21,7 @@ EXTENSION = Extension(
         ),
     },
     features=(f"{__name__}.extra_outputs:RAGVAL",),
-    answers=f"{__name__}.dropped:ANSWERS",
+    services={"answers": f"{__name__}.dropped:ANSWERS"},
     graders={"ragval": f"{__name__}.grader:FACTORY"},
     bank_commands={"ragval": "ragval questions"},
 )

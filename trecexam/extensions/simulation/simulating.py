@@ -10,7 +10,7 @@ from typing import Any
 
 from converters.label_table import read_teams
 from trecexam.errors import TrecexamError
-from trecexam.extension import provided
+from trecexam.extension import label_source
 from trecexam.extensions.simulation.arithmetic.left_out import leave_out, shifts
 from trecexam.extensions.simulation.arithmetic.removal import remove
 from trecexam.extensions.simulation.arithmetic.simulation import Filler, Simulation
@@ -128,7 +128,7 @@ def _fillers(
             if constant := re.fullmatch(rf"{LABEL}(\d{{1,9}})", name, re.ASCII):
                 fillers[name] = partial(_constant, int(constant[1]))
             elif name == LEARNED:
-                fillers[name] = provided("teacher").learner(track, official, encoded)
+                fillers[name] = label_source("learned").learner(track, official, encoded)
             elif name == CONDENSED:
                 fillers[name] = None
             else:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from converters.records import judgment
 from trecexam.errors import GraderError, TrackError, TrecexamError, quoted
-from trecexam.extension import provided
+from trecexam.extension import label_source
 from trecexam.features.fill import rules
 from trecexam.features.fill.records import (
     GRADER,
@@ -178,7 +178,7 @@ def _choose_way(
     """Return "grader" or "learned", and notes: as requested, else the best of the last cross-validation."""
     if by == GRADER or (by is None and mapped):
         return GRADER, ()
-    best, summary, why = provided("teacher").advice(track, official)
+    best, summary, why = label_source(LEARNED).advice(track, official)
     notes = []
     if by == LEARNED:
         if best is None:
@@ -396,7 +396,7 @@ def _filled_by_learning(
     if progress is not None:
         progress(Progress(0, 0, loading="the encoder"))
     encoded = None if progress is None else (lambda done, of: progress(Progress(done, of, what="texts")))
-    taught: TaughtLabels = provided("teacher").labels(track, to_fill.official, encoded)
+    taught: TaughtLabels = label_source(LEARNED).labels(track, to_fill.official, encoded)
     new = [
         MergedLine(
             *(query_id, "0", doc_id, hole.label, "learned", *taught.machine, hole.gain, hole.confidence),
