@@ -85,7 +85,7 @@ def converted(
         return with_queries(read_bank(path), read_bank_queries(path))
     if source == "responses":
         return _of_responses(path, records, target, pool)
-    if source == "run":
+    if source == "run" and target in TARGETS["run"]:
         if not has_texts(head(path)):
             reason = f"is a run without texts, and holds no {target}; files of castorini and TIREx do"
             raise ConversionError(path, None, reason)

@@ -95,7 +95,7 @@ def _lines(step: dict[str, Any]) -> str:
 
 
 def differences(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> list[str]:
-    """What is another thing now; a note, a column or a file of JSON that was added is none."""
+    """What is another thing now; a note, a column or a file that was added is none."""
     if len(before) != len(now):
         return [f"{len(before)} steps were frozen, {len(now)} were run"]
     found = []
@@ -127,8 +127,8 @@ def _told(part: str, was: Any, now: Any, fit: bool) -> list[str]:
         lost = [f"lost or changed: {json.dumps(triple, ensure_ascii=False)}" for triple in gone]
         return lost + [f"new: {json.dumps(t, ensure_ascii=False)}" for t in come if t[1] in known]
     if isinstance(was, dict) and isinstance(now, dict):
-        keys = sorted(key for key in was.keys() | now.keys() if not adapter.near(was.get(key), now.get(key)))
-        return [f"{key}: {_state(was, now, key)}" for key in keys]
+        keys = sorted(key for key in was if not adapter.near(was[key], now.get(key)))
+        return [f"{key}: {_state(now, key)}" for key in keys]
     if isinstance(was, list) and isinstance(now, list):
         left, right = Counter(was), Counter(now)
         return [f"no longer: {x}" for x in (left - right).elements()] + [
@@ -137,5 +137,5 @@ def _told(part: str, was: Any, now: Any, fit: bool) -> list[str]:
     return [f"{was!r} is {now!r} now"]
 
 
-def _state(was: dict[str, Any], now: dict[str, Any], key: str) -> str:
-    return "is no longer there" if key not in now else "is new" if key not in was else "is another one"
+def _state(now: dict[str, Any], key: str) -> str:
+    return "is no longer there" if key not in now else "is another one"

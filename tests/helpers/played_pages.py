@@ -133,7 +133,7 @@ def play(name: str, folder: Path) -> str:
 
 def main(names: list[str]) -> None:
     """Writes the output into all pages, or into the given ones."""
-    for name in names or PAGES:
+    for name in names or [page for page in PAGES if DL19.exists() or "dl19" not in page]:
         with tempfile.TemporaryDirectory() as folder:
             (ROOT / name).write_text(play(name, Path(folder)))
 

@@ -3,8 +3,9 @@
     from trecexam.scores.columns import provider
     provider.calc_aggregate([nDCG @ 10], qrels, run)
 
-`register()` lets `ir_measures.calc` and its kin take it before pytrec_eval. Cover, nCover and ECover are
-registered with `ir_measures.calc`, `calc_aggregate`, `iter_calc` and `evaluator` on import.
+`register()` lets `ir_measures.calc` and its kin take it before pytrec_eval. Measures that ir_measures does
+not have, as Cover, are registered with `ir_measures.calc`, `calc_aggregate`, `iter_calc` and `evaluator` on
+import.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from converters.run import Run
 from trecexam.scores.columns.evaluator import Evaluator, supported
 from trecexam.scores.columns.judged import Judged, rows_of
 from trecexam.scores.columns.measures import MEASURES
-from trecexam.scores.columns.measures.cover import Cover, ECover, nCover
 
 _DIVERSITY = "alpha_nDCG"
 
@@ -82,14 +82,20 @@ class ColumnsProvider(providers.Provider):
         return ["query_id", "doc_id", "relevance", *(["iteration"] if on_items else [])]
 
 
-class CoverProvider(ColumnsProvider):
-    """Computes Cover, nCover and ECover, which no provider of ir_measures knows."""
+#: Declared measures that ir_measures does not have, such as Cover.
+_OURS = frozenset(
+    name for name in MEASURES if not type(measures.registry[name]).__module__.startswith("ir_measures")
+)
+
+
+class OwnProvider(ColumnsProvider):
+    """Computes the declared measures that ir_measures does not have: Cover, nCover, ECover and others."""
 
     NAME = "trecexam"
-    SUPPORTED_MEASURES = [Cover, nCover, ECover]  # noqa: RUF012
+    SUPPORTED_MEASURES = [measures.registry[name] for name in sorted(_OURS)]  # noqa: RUF012
 
     def supports(self, measure: Measure) -> bool:
-        return measure.NAME in ("Cover", "nCover", "ECover") and super().supports(measure)
+        return measure.NAME in _OURS and super().supports(measure)
 
 
 def as_run(run: Any, of_qrels: Sequence[Any] = ()) -> Run:
@@ -131,6 +137,6 @@ def register() -> None:
 
 #: Ready for use.
 provider = ColumnsProvider()  # type: ignore[no-untyped-call]
-_cover = CoverProvider()  # type: ignore[no-untyped-call]
-providers.register(_cover)  # type: ignore[no-untyped-call]
-ir_measures.DefaultPipeline.providers.append(_cover)
+_own = OwnProvider()  # type: ignore[no-untyped-call]
+providers.register(_own)  # type: ignore[no-untyped-call]
+ir_measures.DefaultPipeline.providers.append(_own)
