@@ -6,8 +6,7 @@ Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generati
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from converters.gold import KIND
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.extensions.erag.metrics import Metric, MetricError, metric_of, scored
+from trecexam.extensions.erag.metrics import Label, Metric, metric_of, scored
 from trecexam.folder import PROMPT_SUFFIXES
 from trecexam.graders.base import Cell, Factory
 from trecexam.graders.prompts import Reading
@@ -36,31 +35,20 @@ _TEXT = (
 )
 
 
-class Label(NamedTuple):
-    """A document's label 0..1, or None with the `reason`."""
-
-    value: float | None
-    reason: str = ""
-
-
-def label_of(metric: Metric, item: Item, output: str) -> Label:
-    """The metric's value of an output without thoughts; the item holds the gold outputs."""
+def label_of(metric: Metric, output: str, gold: tuple[str, ...]) -> Label:
+    """Return the metric's value of an output without thoughts."""
     text, ends_early = read_reply(output)
     if ends_early:
         return Label(None, RAISE_LIMIT)
-    try:
-        return Label(scored(metric, text, item.gold_answers or (item.text,)))
-    except MetricError as error:
-        return Label(None, str(error))
+    return scored(metric, text, gold)
 
 
-@dataclass(frozen=True)
-class EragPrompt:
+class EragPrompt(NamedTuple):
     """A prompt for the model.
 
     Attributes:
-        template: a text with the slots `query` and `document`.
         version: changes when the same text is to be asked again.
+        template: a text with the slots `query` and `document`.
     """
 
     name: str
@@ -68,21 +56,13 @@ class EragPrompt:
     template: str
     jinja: bool = False
 
-    def text(self, query: str, document: str) -> str:
-        """The prompt of one document.
-
-        Raises:
-            GraderError: a Jinja template cannot be filled in with these values.
-        """
-        return filled(self.template, {"query": query, "document": document}, jinja=self.jinja, name=self.name)
-
 
 class _PromptFile(TemplateFile):
     version: int | str = Field("1", description="Change it when the same text is to be asked again.")
 
 
 def erag_prompt(path: Path | None = None) -> EragPrompt:
-    """The prompt in a .toml or .jinja file, or the built-in one.
+    """Read the prompt in a .toml or .jinja file; None for the built-in one.
 
     Raises:
         GraderError: the file cannot be read or used; the message says why.
@@ -95,10 +75,8 @@ def erag_prompt(path: Path | None = None) -> EragPrompt:
         )
     if not path.is_file():
         raise GraderError("no such prompt file; see `prompt` in [grader] of trecexam.toml", path=path)
-    user_prompt = read_own_prompt(path, _PromptFile, SLOTS, {slot: (slot,) for slot in SLOTS})
-    return EragPrompt(
-        user_prompt.name, str(user_prompt.file.version), user_prompt.template, user_prompt.jinja
-    )
+    own = read_own_prompt(path, _PromptFile, SLOTS, {slot: (slot,) for slot in SLOTS})
+    return EragPrompt(own.name, str(own.file.version), own.template, own.jinja)
 
 
 class EragGrader(WritingGrader):
@@ -118,38 +96,30 @@ class EragGrader(WritingGrader):
         self._prompt = prompt
 
     def prompt(self, cell: Cell) -> Fitted:
+        name, _, template, jinja = self._prompt
         query = self.writer.plain(cell.query_text)
-        return self.writer.fitted(lambda document: self._prompt.text(query, document), cell.text)
-
-    def label(self, item: Item, text: str) -> Label:
-        """The metric's value of an output."""
-        return label_of(self.metric, item, text)
+        return self.writer.fitted(
+            lambda document: filled(template, {"query": query, "document": document}, jinja=jinja, name=name),
+            cell.text,
+        )
 
     def read(self, item: Item, text: str, cut: bool = False) -> Reading:
-        return _read(self.label, item, text, cut)
+        return _read(self.metric, item, text, cut)
 
     def asked(self) -> Mapping[str, Any]:
-        prompt = self._prompt
-        return {
-            "prompts": [
-                {
-                    "name": prompt.name,
-                    "version": prompt.version,
-                    "template": prompt.template,
-                    "asks": KIND,
-                }
-            ]
-        }
+        name, version, template, _ = self._prompt
+        return {"prompts": [{"name": name, "version": version, "template": template, "asks": KIND}]}
 
 
-def _read(label_of_output: Callable[[Item, str], Label], item: Item, text: str, cut: bool = False) -> Reading:
+def _read(metric: Metric, item: Item, text: str, cut: bool = False) -> Reading:
     # What is left of a whole output is no measure of the whole.
-    label = Label(None, RAISE_LIMIT) if cut else label_of_output(item, text)
+    gold = item.gold_answers or (item.text,)
+    label = Label(None, RAISE_LIMIT) if cut else label_of(metric, text, gold)
     return Reading(None, "unparsed") if label.value is None else Reading(five(label.value), "ok")
 
 
 def five(label: float) -> int:
-    """A label 0..1 on the scale 0..5: 5 x label, halves rounded up."""
+    """Return a label 0..1 on the scale 0..5: 5 x label, halves rounded up."""
     # Labels such as 0.7 = 3.5 / 5 are not exact.
     return math.floor(round(5 * label, 9) + 0.5)
 
@@ -158,16 +128,10 @@ def _metric(settings: GraderSection, root: Path) -> Metric:
     return metric_of(DEFAULT_METRIC if settings.metric is None else settings.metric, root)
 
 
-def _reading(settings: GraderSection, root: Path) -> dict[str, Any]:
-    label = partial(label_of, _metric(settings, root))
-    return {"label": label, "read": partial(_read, label)}
-
-
 def _create(settings: GraderSection, root: Path) -> EragGrader:
     refuse(settings, ("decode", "compat", "passage_first", "structured"), "reads free text by a metric")
-    metric = _metric(settings, root)
     prompt = erag_prompt(None if settings.prompt is None else root / settings.prompt)
-    return EragGrader(grading_writer(settings, root), metric, prompt)
+    return EragGrader(grading_writer(settings, root), _metric(settings, root), prompt)
 
 
 FACTORY = Factory(
@@ -176,5 +140,5 @@ FACTORY = Factory(
     create=_create,
     reads=("base_url", "metric", "prompt"),
     check_prompt=erag_prompt,
-    reading=_reading,
+    reading=lambda settings, root: {"read": partial(_read, _metric(settings, root))},
 )
