@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.extensions.erag.end_to_end import QueryCorrelation, query_correlations
-from trecexam.extensions.erag.retrieval import FRACTIONAL, measure_values, measures_of, refusal
+from trecexam.extensions.erag.retrieval import FRACTIONAL, measure_values, measures_of
 from trecexam.scores.values import MeasureValues
 
 DOCS = [f"d{n}" for n in range(7)]
@@ -92,15 +92,6 @@ def test_short_empty_and_missing_lists_are_defined() -> None:
         {"P@4": 0.125, "Success@4": 0.5, "nDCG@4": 0.5 / (1 + 0.5 / math.log2(3))}
     )
     assert found["q2"] == found["q3"] == dict.fromkeys(("P@4", "Success@4", "nDCG@4"), 0.0)
-
-
-@pytest.mark.parametrize("name", ["AP", "RR@3", "R@2", "P(rel=2)@3", "Judged@5"])
-def test_a_measure_without_fractional_gains_is_rejected(name: str) -> None:
-    (measure,) = measures_of([name])
-    assert refusal(measure, {"q1": {"a": 0.5}}) == (
-        f"{measure} needs labels of 0 and 1, but some are fractions; use P, Success and nDCG"
-    )
-    assert refusal(measure, {"q1": {"a": 1.0}}) == ""
 
 
 def correlation(ours: dict[str, float], theirs: dict[str, float]) -> QueryCorrelation:

@@ -29,7 +29,7 @@ from trecexam.extensions.erag.labels import (
     stored_outputs,
 )
 from trecexam.extensions.erag.metrics import Metric, contains_answer, metric_of, scored
-from trecexam.extensions.erag.retrieval import DEFAULT, Ranked, measure_values, measures_of, refusal
+from trecexam.extensions.erag.retrieval import DEFAULT, Ranked, allowed, measure_values, measures_of
 from trecexam.files.stamps import Rejected
 from trecexam.files.track_lock import track_lock
 from trecexam.folder import TrackFolder, refuse_code
@@ -148,8 +148,7 @@ def evaluate(
     source = _by_model(request, progress, stop) if asks_model else _without_model(request)
     lists, labels = source.lists, source.labelled.labels
     measures = measures_of(DEFAULT) if request.measures is None else request.measures
-    able = [each for each in measures if not refusal(each, labels)]
-    refused = [refusal(each, labels) for each in request.measures or () if each not in able]
+    able, refused = allowed(measures, labels)
     values = measure_values(labels, able, list(lists.golds), lists.ranked)
     answered = {run: [q for q, doc_ids in of.items() if doc_ids] for run, of in lists.ranked.items()}
     rejected = [*source.rejected, *lists.rejected]
@@ -164,7 +163,7 @@ def evaluate(
         source.labelled,
         values,
         leaderboard(values, values.measures, values.query_ids, answered),
-        tuple(refused),
+        () if request.measures is None else refused,
         correlations,
         tuple(rejected),
         complete=source.complete,
@@ -227,15 +226,17 @@ def _by_model(
                 notes.append(view.used.line(meter.cost(view.used)))
         outputs = stored_outputs(track, lists.pairs)
     labelled = label_texts(outputs, lists.golds, partial(label_of, request.load_metric()))
-    paths = folder.root, *filter(None, (folder.passages(),))
-    return Source(lists, labelled, _rejected(track.inputs, track.not_taken, folder, paths), notes, complete)
+    # People's ratings may be of items other than these gold outputs.
+    people = {folder.shown(folder.overrides()), folder.shown(folder.judgments())}
+    rejected = [row for row in track.not_taken if row.file not in people]
+    return Source(lists, labelled, rejected, notes, complete)
 
 
 def _without_model(request: EragRequest) -> Source:
     folder = request.folder
     inputs = read_inputs(folder, Needs(frozenset((KIND,))), bank_files=request.gold_files())
     lists = _lists(folder, inputs)
-    rejected = _rejected(inputs, inputs.rejected, folder)
+    rejected = list(inputs.rejected)
     if request.labels == PROVENANCE:
         labelled, notes = _by_provenance(folder, inputs, lists)
         return Source(lists, labelled, rejected, notes)
@@ -300,29 +301,8 @@ def _lists(folder: TrackFolder, inputs: TrackInputs, depth: int | None = None) -
     )
 
 
-def _rejected(
-    inputs: TrackInputs, rows: Iterable[Rejected], folder: TrackFolder, paths: Iterable[Path] = ()
-) -> list[Rejected]:
-    """Return the rejected inputs that are gold outputs, runs, or of these files."""
-    files = {*inputs.bank_files, *inputs.dropped.run_files.values(), *paths}
-    names = {"the bank", *map(folder.shown, files)}
-    return [row for row in rows if row.file in names]
-
-
 def _rejected_lines(file: str, errors: Iterable[ConversionError]) -> list[Rejected]:
-    """Return the rejected lines of a file; lines with the same reason are one row, at the first."""
-    alike: dict[str, list[ConversionError]] = {}
-    for error in errors:
-        alike.setdefault(error.reason, []).append(error)
-    return [
-        Rejected(
-            file,
-            first.line or 0,
-            f"{reason} ({1 + len(more):,} such lines)" if more else reason,
-            first.lost,
-        )
-        for reason, (first, *more) in alike.items()
-    ]
+    return [Rejected(file, error.line, error.reason, error.lost) for error in errors]
 
 
 def _tied_runs(lists: Lists) -> Iterator[str]:

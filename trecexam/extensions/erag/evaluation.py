@@ -81,35 +81,32 @@ class Evaluation(Result):
         """`runs`, the leaderboard; the other tables are the files, by name."""
         # Labels are whole numbers in files where all are 0 or 1.
         number = int if self.binary else float
-        labels = (
-            (query_id, doc_id, number(label))
-            for query_id, by_document in self.labelled.labels.items()
-            for doc_id, label in by_document.items()
-        )
-        scores = (
+        labels = tuple((query_id, doc_id, number(label)) for query_id, doc_id, label in self._rows())
+        by_query = self.by_query
+        scores = tuple(
             (run, measure, query_id, value)
-            for run in self.by_query.runs
-            for measure in self.by_query.measures
-            for query_id, value in (
-                *zip(self.by_query.query_ids, self.by_query.matrix(measure, (run,))[0].tolist(), strict=True),
-                ("all", self.mean(run, measure)),
+            for run in by_query.runs
+            for measure in by_query.measures
+            for query_id, value in zip(
+                (*by_query.query_ids, "all"),
+                (*by_query.matrix(measure, (run,))[0].tolist(), self.mean(run, measure)),
+                strict=True,
             )
         )
         tables = {
             "runs": self.leaderboard.table,
-            "labels": Table(("query_id", "doc_id", "label"), tuple(labels)),
-            "scores": Table(("run", "measure", "query_id", "value"), tuple(scores)),
+            "labels": Table(("query_id", "doc_id", "label"), labels),
+            "scores": Table(("run", "measure", "query_id", "value"), scores),
             "unlabelled": Table(Unlabelled._fields, self.labelled.unlabelled),
-            "correlation": Table(
-                QueryCorrelation._fields[:-1], tuple(tuple(row[:-1]) for row in self.correlations)
-            ),
-            "rejected": Table(Rejected._fields, tuple(tuple(row) for row in self.rejected)),
+            "correlation": Table(QueryCorrelation._fields[:-1], tuple(row[:-1] for row in self.correlations)),
+            "rejected": Table(Rejected._fields, self.rejected),
         }
-        return {
-            name: table
-            for name, table in tables.items()
-            if table.rows or name in ("runs", "labels", "scores")
-        }
+        always = ("runs", "labels", "scores")
+        return {name: table for name, table in tables.items() if table.rows or name in always}
+
+    def _rows(self) -> Iterator[tuple[str, str, float]]:
+        for query_id, labels in self.labelled.labels.items():
+            yield from ((query_id, doc_id, label) for doc_id, label in labels.items())
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -129,12 +126,6 @@ class Evaluation(Result):
         """Whether the model or the metric failed for a document."""
         return any(row.status != "missing" for row in self.labelled.unlabelled)
 
-    def qrels(self) -> Iterator[Qrel]:
-        """The labels as whole numbers: 0 and 1, or with fractions round-half-up(5 x label)."""
-        number = int if self.binary else five
-        for query_id, labels in self.labelled.labels.items():
-            yield from (Qrel(query_id, doc_id, number(label)) for doc_id, label in labels.items())
-
     def write(self, folder: Path) -> None:
         """Writes the files, and removes files of an earlier evaluation that do not apply.
 
@@ -144,7 +135,10 @@ class Evaluation(Result):
         contents = {f"{name}.tsv": to_tsv(table).encode() for name, table in self.tables.items()}
         del contents["runs.tsv"]
         buffer = io.BytesIO()
-        write_qrels(self.qrels(), buffer)
+        # With fractions, labels become round-half-up(5 x label).
+        number = int if self.binary else five
+        rows = (Qrel(query_id, doc_id, number(label)) for query_id, doc_id, label in self._rows())
+        write_qrels(rows, buffer)
         if buffer.tell():
             contents["labels.qrels" if self.binary else "labels.graded.qrels"] = buffer.getvalue()
         replace_all(folder, contents, FILES)

@@ -37,8 +37,6 @@ Ranked = Mapping[str, Mapping[str, Sequence[str]]]
 Labels = Mapping[str, Mapping[str, float]]
 #: Measures that are defined for fractional labels.
 FRACTIONAL = ("P", "Success", "nDCG")
-
-
 #: The measures computed by default.
 DEFAULT = ("P@10", "nDCG@10", "Success@10", "R@10", "AP@10", "RR@10")
 
@@ -66,31 +64,28 @@ def is_binary(labels: Labels) -> bool:
     return all(label in (0, 1) for by_document in labels.values() for label in by_document.values())
 
 
-def refusal(measure: Measure, labels: Labels) -> str:
-    """Return the reason why a measure cannot be computed on these labels; "" if it can."""
-    if is_binary(labels) or (measure.NAME in FRACTIONAL and measure.params.keys() <= {"cutoff"}):
-        return ""
-    return f"{measure} needs labels of 0 and 1, but some are fractions; use P, Success and nDCG"
+def allowed(measures: Sequence[Measure], labels: Labels) -> tuple[list[Measure], tuple[str, ...]]:
+    """Return the measures that are defined for these labels, and reasons why the other measures are not."""
+    binary = is_binary(labels)
+    able = [m for m in measures if binary or (m.NAME in FRACTIONAL and m.params.keys() <= {"cutoff"})]
+    why = "needs labels of 0 and 1, but some are fractions; use P, Success and nDCG"
+    return able, tuple(f"{each} {why}" for each in measures if each not in able)
 
 
 def measure_values(
     labels: Labels, measures: Sequence[Measure], query_ids: Sequence[str], ranked: Ranked
 ) -> MeasureValues:
-    """Return the runs' values of measures without a `refusal`, for exactly these queries.
+    """Return the runs' values of measures that the labels allow, for exactly these queries.
 
     A query that a run skips has 0.
     """
+    runs, queries = tuple(ranked), tuple(query_ids)
     if not is_binary(labels):
-        values = [
-            [
-                [_fractional(each, lists.get(query_id, ()), labels.get(query_id, {})) for each in measures]
-                for query_id in query_ids
-            ]
-            for lists in ranked.values()
-        ]
-        names = tuple(map(str, measures))
-        shape = len(ranked), len(query_ids), len(names)
-        return MeasureValues(tuple(ranked), tuple(query_ids), names, np.array(values).reshape(shape))
+        array = np.empty((len(runs), len(queries), len(measures)))
+        for (run, query, column), _ in np.ndenumerate(array):
+            ranking, of_query = ranked[runs[run]].get(queries[query], ()), labels.get(queries[query], {})
+            array[run, query, column] = _fractional(measures[column], ranking, of_query)
+        return MeasureValues(runs, queries, tuple(map(str, measures)), array)
     rows = (
         Qrel(query_id, doc_id, int(label))
         for query_id in query_ids
@@ -98,8 +93,7 @@ def measure_values(
     )
     evaluator = Evaluator(measures, Judged.from_qrels(rows, query_ids))
     array = np.array([evaluator.values(run_of(lists)) for lists in ranked.values()])
-    found = MeasureValues(tuple(ranked), tuple(query_ids), evaluator.names, array)
-    return found.without_failed(evaluator.failures)
+    return MeasureValues(runs, queries, evaluator.names, array).without_failed(evaluator.failures)
 
 
 def _fractional(measure: Measure, ranking: Sequence[str], labels: Mapping[str, float]) -> float:
