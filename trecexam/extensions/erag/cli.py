@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,7 +83,6 @@ def erag(
     """
     # Imports pydantic.
     from trecexam.graders.base import Estimate
-    from trecexam.inputs.inputs import rejected_notes
 
     options["measures"] = options["measures"] or None
     if estimate and (options["labels"] != "outputs" or options["outputs"] is not None):
@@ -95,10 +93,8 @@ def erag(
         return None, show_estimate(estimate_of, as_json=as_json, doing="answering")
     with working("answering", "documents") as work:
         done = track.erag.score(**options, output=output, progress=work.progress, stop=work.stop)
-    say(rejected_notes(done.rejected))
     if not done.complete:
         say(first_notes(done.notes, "-o DIR --json"))
         return None, exit_status(work.caught, 1)
-    written = () if output is None else (Note(f"written: {output}", LOST),)
     status = 1 if done.rejected or done.refused or done.failed else 0
-    return replace(done, notes=(*done.notes, *written)), status
+    return done if output is None else done.with_notes(Note(f"written: {output}", LOST)), status

@@ -32,9 +32,6 @@ def read_end_to_end(
     Args:
         values: have the runs and queries that may be named.
         errors: receives a rejected line's error; the other lines are read.
-
-    Raises:
-        ConversionError: the file cannot be read to its end, or is empty.
     """
     scores: dict[str, dict[str, float]] = {run: {} for run in values.runs}
     query_ids = frozenset(values.query_ids)

@@ -38,7 +38,7 @@ from trecexam.graders.base import Estimate, Grader
 from trecexam.graders.writing.create import create_writer, writing_purse
 from trecexam.grades import grading
 from trecexam.grades.open_track import GraderView, OpenTrack
-from trecexam.inputs.inputs import Needs, TrackInputs, read_inputs
+from trecexam.inputs.inputs import Needs, TrackInputs, read_inputs, rejected_notes
 from trecexam.inputs.official import never_judged, never_judged_note
 from trecexam.inputs.pool import Texts
 from trecexam.results.notes import LOST, Note
@@ -48,11 +48,7 @@ from trecexam.scores.leaderboard import leaderboard
 
 @dataclass(frozen=True)
 class EragRequest:
-    """The settings of an evaluation: arguments of `track.erag.score`.
-
-    Raises:
-        TrecexamError: there are no such labels, or what is named is not for them.
-    """
+    """The settings of an evaluation: arguments of `track.erag.score`."""
 
     folder: TrackFolder
     gold: Path | None = None
@@ -80,23 +76,14 @@ class EragRequest:
         return DEFAULT_METRIC if named is None else named
 
     def load_metric(self) -> Metric:
-        """Return the metric.
-
-        Raises:
-            TrackError: it is code that is not trusted.
-            GraderError: there is none of this name.
-        """
+        """Return the metric; code must be trusted."""
         if callable(self.metric):
             return self.metric
         refuse_code(self.metric_name, self.folder.root, trusted=self.folder.trust_code)
         return metric_of(self.metric_name, self.folder.root)
 
     def gold_files(self) -> tuple[Path, ...]:
-        """Return the files with gold outputs.
-
-        Raises:
-            TrecexamError: there are none.
-        """
+        """Return the files with gold outputs; refuse a track without any."""
         files = self.folder.bank(optional=True) if self.gold is None else (self.gold,)
         if not files:
             raise TrecexamError("no gold outputs: name their file with --gold", path=self.folder.root)
@@ -168,7 +155,7 @@ def evaluate(
         tuple(rejected),
         complete=source.complete,
     )
-    notes = (*source.notes, *_tied_runs(lists), *evaluation.own_notes())
+    notes = (*rejected_notes(rejected), *source.notes, *_tied_runs(lists), *evaluation.own_notes())
     return replace(evaluation, notes=notes)
 
 
@@ -272,11 +259,7 @@ def _by_provenance(folder: TrackFolder, inputs: TrackInputs, lists: Lists) -> tu
 
 
 def _lists(folder: TrackFolder, inputs: TrackInputs, depth: int | None = None) -> Lists:
-    """Return the runs' lists to this depth, None for all of them.
-
-    Raises:
-        TrecexamError: there are no gold outputs or no runs, and why.
-    """
+    """Return the runs' lists to this depth, None for all of them; refuse a track without gold or runs."""
     items, runs = inputs.bank.items, inputs.runs
     if not items:
         why = next((f": {row}" for row in inputs.rejected), "")

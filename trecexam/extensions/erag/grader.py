@@ -44,12 +44,7 @@ def label_of(metric: Metric, output: str, gold: tuple[str, ...]) -> Label:
 
 
 class EragPrompt(NamedTuple):
-    """A prompt for the model.
-
-    Attributes:
-        version: changes when the same text is to be asked again.
-        template: a text with the slots `query` and `document`.
-    """
+    """A prompt for the model, with the slots `query` and `document`."""
 
     name: str
     version: str
@@ -62,19 +57,13 @@ class _PromptFile(TemplateFile):
 
 
 def erag_prompt(path: Path | None = None) -> EragPrompt:
-    """Read the prompt in a .toml or .jinja file; None for the built-in one.
-
-    Raises:
-        GraderError: the file cannot be read or used; the message says why.
-    """
+    """Read the prompt in a .toml or .jinja file; None for the built-in one."""
     if path is None:
         return EragPrompt("trecexam-erag", "1", _TEXT)
     if path.suffix.lower() not in PROMPT_SUFFIXES:
         raise GraderError(
             "the prompt of `erag` is a .toml or .jinja file with {query} and {document}", path=path
         )
-    if not path.is_file():
-        raise GraderError("no such prompt file; see `prompt` in [grader] of trecexam.toml", path=path)
     own = read_own_prompt(path, _PromptFile, SLOTS, {slot: (slot,) for slot in SLOTS})
     return EragPrompt(own.name, str(own.file.version), own.template, own.jinja)
 

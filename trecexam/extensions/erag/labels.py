@@ -124,9 +124,6 @@ def read_outputs(
     Args:
         query_ids: the queries with gold outputs.
         errors: receives a rejected line's error; the other lines are read.
-
-    Raises:
-        ConversionError: the file cannot be read to its end, or is empty.
     """
     outputs: dict[tuple[str, str], str | Unlabelled] = {
         pair: Unlabelled(*pair, "missing", "no output in the file") for pair in pairs
