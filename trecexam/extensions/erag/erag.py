@@ -28,7 +28,7 @@ from trecexam.extensions.erag.labels import (
     read_outputs,
     stored_outputs,
 )
-from trecexam.extensions.erag.metrics import Metric, contains_answer, metric_of, scored
+from trecexam.extensions.erag.metrics import Metric, contains_answer, exact_match, metric_of, scored
 from trecexam.extensions.erag.retrieval import DEFAULT, Ranked, allowed, measure_values, measures_of
 from trecexam.files.stamps import Rejected
 from trecexam.files.track_lock import track_lock
@@ -162,7 +162,7 @@ def evaluate(
 def estimate(request: EragRequest, *, timed: bool = False) -> Estimate:
     """Estimate what asking the model would take; `timed`: the time by a sample, too."""
     with OpenTrack(request.folder) as loaders:
-        view = GraderView(loaders, request.folder, _grader(request))
+        view = GraderView(loaders, request.folder, _grader(request.folder))
         track = view.load(bank_files=request.gold_files())
         _lists(request.folder, track.inputs)
         found = grading.estimate(view, track)
@@ -171,15 +171,16 @@ def estimate(request: EragRequest, *, timed: bool = False) -> Estimate:
         return found._replace(time=grading.measure_time(view, track))
 
 
-def _grader(request: EragRequest) -> Grader:
-    """Return the model of [grader] if its name is `erag`, else the one that writes test banks."""
-    folder, config = request.folder, request.folder.config
+def _grader(folder: TrackFolder) -> Grader:
+    """Return the model of [grader] if its name is `erag`, else the one that writes test banks.
+
+    Labels are made from the outputs afterwards, by the metric that was asked for.
+    """
+    config = folder.config
     if config.grader.name == "erag":
-        # The grader does not need the function, which makes labels afterwards.
-        metric = None if callable(request.metric) else request.metric_name
-        settings = config.grader.model_copy(update={"metric": metric})
-        return create(settings, folder.root, config.elsewhere, trust_code=folder.trust_code)
-    return EragGrader(create_writer(config, folder.root), request.load_metric(), erag_prompt())
+        settings = config.grader.model_copy(update={"metric": None})
+        return create(settings, folder.root, config.elsewhere)
+    return EragGrader(create_writer(config, folder.root), exact_match, erag_prompt())
 
 
 def _by_model(
@@ -187,13 +188,14 @@ def _by_model(
     progress: Callable[[grading.Progress], None] | None,
     stop: Callable[[], bool] | None,
 ) -> Source:
-    folder, gold_files = request.folder, request.gold_files()
+    # The metric before any model: code may be refused.
+    folder, metric, gold_files = request.folder, request.load_metric(), request.gold_files()
     # The settings section with the budget.
     purse = None if folder.config.grader.name == "erag" else writing_purse(folder)
     notes: list[str] = []
     complete = True
     with OpenTrack(folder) as loaders:
-        view = GraderView(loaders, folder, _grader(request), purse)
+        view = GraderView(loaders, folder, _grader(folder), purse)
         track = view.load(bank_files=gold_files)
         lists = _lists(folder, track.inputs, track.config.track.depth)
         if grading.count_missing(track, lists.only):
@@ -212,7 +214,7 @@ def _by_model(
             if meter := view.grader.meter:
                 notes.append(view.used.line(meter.cost(view.used)))
         outputs = stored_outputs(track, lists.pairs)
-    labelled = label_texts(outputs, lists.golds, partial(label_of, request.load_metric()))
+    labelled = label_texts(outputs, lists.golds, partial(label_of, metric))
     # People's ratings may be of items other than these gold outputs.
     people = {folder.shown(folder.overrides()), folder.shown(folder.judgments())}
     rejected = [row for row in track.not_taken if row.file not in people]
