@@ -131,14 +131,16 @@ def test_an_invalid_score_is_reported_and_never_used(value: Any, reason: str) ->
     assert reason in label.reason
 
 
-@pytest.mark.parametrize("value", [0.25, Fraction(1, 4), np.float32(0.25), np.array(0.25)])
-def test_every_numeric_type_is_accepted(value: Any) -> None:
-    assert scored(lambda output, gold: value, "x", ("x",)).value == 0.25
-    assert scored(lambda output, gold: True, "x", ("x",)).value == 1.0
-
-
-@pytest.mark.parametrize(("value", "label"), [(1 + 1e-7, 1.0), (np.float32(1.0000001), 1.0), (-1e-9, 0.0)])
-def test_scores_outside_the_bounds_by_rounding_are_clipped(value: Any, label: float) -> None:
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [
+        *((each, 0.25) for each in (0.25, Fraction(1, 4), np.float32(0.25), np.array(0.25))),
+        (True, 1.0),
+        # Outside the bounds by rounding.
+        *((1 + 1e-7, 1.0), (np.float32(1.0000001), 1.0), (-1e-9, 0.0)),
+    ],
+)
+def test_numbers_of_every_type_are_accepted_and_clipped_to_the_bounds(value: Any, label: float) -> None:
     assert scored(lambda output, gold: value, "x", ("x",)).value == label
 
 
