@@ -111,16 +111,6 @@ class Lists(NamedTuple):
         return [(query_id, doc_id) for query_id, doc_ids in self.only.items() for doc_id in doc_ids]
 
 
-class Source(NamedTuple):
-    """Labels, with the lists that they are of, rejected inputs, and notes on how they were made."""
-
-    lists: Lists
-    labelled: Labelled
-    rejected: Sequence[Rejected]
-    notes: Sequence[str] = ()
-    complete: bool = True
-
-
 def evaluate(
     request: EragRequest,
     progress: Callable[[grading.Progress], None] | None = None,
@@ -131,63 +121,8 @@ def evaluate(
     Raises:
         TrecexamError, ConversionError: with the reason.
     """
-    asks_model = request.labels == OUTPUTS and request.outputs is None
-    source = _by_model(request, progress, stop) if asks_model else _without_model(request)
-    lists, labels = source.lists, source.labelled.labels
-    measures = measures_of(DEFAULT) if request.measures is None else request.measures
-    able, refused = allowed(measures, labels)
-    values = measure_values(labels, able, list(lists.golds), lists.ranked)
-    answered = {run: [q for q, doc_ids in of.items() if doc_ids] for run, of in lists.ranked.items()}
-    rejected = [*source.rejected, *lists.rejected]
-    correlations: tuple[QueryCorrelation, ...] = ()
-    if request.end_to_end is not None:
-        errors: list[ConversionError] = []
-        scores = read_end_to_end(request.end_to_end, values, errors)
-        correlations = tuple(query_correlations(values, scores))
-        rejected += _rejected_lines(request.folder.shown(request.end_to_end), errors)
-    evaluation = Evaluation(
-        request.metric_name,
-        source.labelled,
-        values,
-        leaderboard(values, values.measures, values.query_ids, answered),
-        () if request.measures is None else refused,
-        correlations,
-        tuple(rejected),
-        complete=source.complete,
-    )
-    notes = (*rejected_notes(rejected), *source.notes, *_tied_runs(lists), *evaluation.own_notes())
-    return replace(evaluation, notes=notes)
-
-
-def estimate(request: EragRequest, *, timed: bool = False) -> Estimate:
-    """Estimate what asking the model would take; `timed`: the time by a sample, too."""
-    with OpenTrack(request.folder) as loaders:
-        view = GraderView(loaders, request.folder, _grader(request.folder))
-        track = view.load(bank_files=request.gold_files())
-        _lists(request.folder, track.inputs)
-        found = grading.estimate(view, track)
-        if not timed or found.time is not None:
-            return found
-        return found._replace(time=grading.measure_time(view, track))
-
-
-def _grader(folder: TrackFolder) -> Grader:
-    """Return the model of [grader] if its name is `erag`, else the one that writes test banks.
-
-    Labels are made from the outputs afterwards, by the metric that was asked for.
-    """
-    config = folder.config
-    if config.grader.name == "erag":
-        settings = config.grader.model_copy(update={"metric": None})
-        return create(settings, folder.root, config.elsewhere)
-    return EragGrader(create_writer(config, folder.root), exact_match, erag_prompt())
-
-
-def _by_model(
-    request: EragRequest,
-    progress: Callable[[grading.Progress], None] | None,
-    stop: Callable[[], bool] | None,
-) -> Source:
+    if request.labels != OUTPUTS or request.outputs is not None:
+        return _without_model(request)
     # The metric before any model: code may be refused.
     folder, metric, gold_files = request.folder, request.load_metric(), request.gold_files()
     # The settings section with the budget.
@@ -218,17 +153,75 @@ def _by_model(
     # People's ratings may be of items other than these gold outputs.
     people = {folder.shown(folder.overrides()), folder.shown(folder.judgments())}
     rejected = [row for row in track.not_taken if row.file not in people]
-    return Source(lists, labelled, rejected, notes, complete)
+    return _evaluation(request, lists, labelled, rejected, notes, complete=complete)
 
 
-def _without_model(request: EragRequest) -> Source:
+def _evaluation(
+    request: EragRequest,
+    lists: Lists,
+    labelled: Labelled,
+    rejected: Iterable[Rejected],
+    notes: Iterable[str] = (),
+    *,
+    complete: bool = True,
+) -> Evaluation:
+    measures = measures_of(DEFAULT) if request.measures is None else request.measures
+    able, refused = allowed(measures, labelled.labels)
+    values = measure_values(labelled.labels, able, list(lists.golds), lists.ranked)
+    answered = {run: [q for q, doc_ids in of.items() if doc_ids] for run, of in lists.ranked.items()}
+    rejected = [*rejected, *lists.rejected]
+    correlations: tuple[QueryCorrelation, ...] = ()
+    if request.end_to_end is not None:
+        errors: list[ConversionError] = []
+        scores = read_end_to_end(request.end_to_end, values, errors)
+        correlations = tuple(query_correlations(values, scores))
+        rejected += _rejected_lines(request.folder.shown(request.end_to_end), errors)
+    evaluation = Evaluation(
+        request.metric_name,
+        labelled,
+        values,
+        leaderboard(values, values.measures, values.query_ids, answered),
+        () if request.measures is None else refused,
+        correlations,
+        tuple(rejected),
+        complete=complete,
+    )
+    notes = (*rejected_notes(rejected), *notes, *_tied_runs(lists), *evaluation.own_notes())
+    return replace(evaluation, notes=notes)
+
+
+def estimate(request: EragRequest, *, timed: bool = False) -> Estimate:
+    """Estimate what asking the model would take; `timed`: the time by a sample, too."""
+    with OpenTrack(request.folder) as loaders:
+        view = GraderView(loaders, request.folder, _grader(request.folder))
+        track = view.load(bank_files=request.gold_files())
+        _lists(request.folder, track.inputs)
+        found = grading.estimate(view, track)
+        if not timed or found.time is not None:
+            return found
+        return found._replace(time=grading.measure_time(view, track))
+
+
+def _grader(folder: TrackFolder) -> Grader:
+    """Return the model of [grader] if its name is `erag`, else the one that writes test banks.
+
+    Labels are made from the outputs afterwards, by the metric that was asked for.
+    """
+    config = folder.config
+    if config.grader.name == "erag":
+        settings = config.grader.model_copy(update={"metric": None})
+        return create(settings, folder.root, config.elsewhere)
+    return EragGrader(create_writer(config, folder.root), exact_match, erag_prompt())
+
+
+def _without_model(request: EragRequest) -> Evaluation:
     folder = request.folder
     inputs = read_inputs(folder, Needs(frozenset((KIND,))), bank_files=request.gold_files())
     lists = _lists(folder, inputs)
     rejected = list(inputs.rejected)
     if request.labels == PROVENANCE:
         labelled, notes = _by_provenance(folder, inputs, lists)
-        return Source(lists, labelled, rejected, notes)
+        return _evaluation(request, lists, labelled, rejected, notes)
     if request.outputs is not None:
         label = partial(label_of, request.load_metric())
         errors: list[ConversionError] = []
@@ -241,7 +234,7 @@ def _without_model(request: EragRequest) -> Source:
         found, unread = Texts(folder).of(needed) if needed else ({}, ())
         rejected += unread
         texts = document_texts({**found, **own_texts}, lists.pairs)
-    return Source(lists, label_texts(texts, lists.golds, label), rejected)
+    return _evaluation(request, lists, label_texts(texts, lists.golds, label), rejected)
 
 
 def _by_provenance(folder: TrackFolder, inputs: TrackInputs, lists: Lists) -> tuple[Labelled, list[str]]:

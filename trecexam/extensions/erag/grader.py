@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import Field
 
@@ -24,7 +24,7 @@ from trecexam.graders.prompts import Reading
 from trecexam.graders.replies import RAISE_LIMIT, read_reply
 from trecexam.graders.writing.base import Fitted, Writer, WritingGrader, missing_for_writing, refuse
 from trecexam.graders.writing.create import grading_writer
-from trecexam.templates import TemplateFile, filled, read_own_prompt
+from trecexam.templates import OwnPrompt, TemplateFile, filled, read_own_prompt
 
 SLOTS = ("query", "document")
 #: The default metric.
@@ -43,29 +43,19 @@ def label_of(metric: Metric, output: str, gold: tuple[str, ...]) -> Label:
     return scored(metric, text, gold)
 
 
-class EragPrompt(NamedTuple):
-    """A prompt for the model, with the slots `query` and `document`."""
-
-    name: str
-    version: str
-    template: str
-    jinja: bool = False
-
-
 class _PromptFile(TemplateFile):
     version: int | str = Field("1", description="Change it when the same text is to be asked again.")
 
 
-def erag_prompt(path: Path | None = None) -> EragPrompt:
+def erag_prompt(path: Path | None = None) -> OwnPrompt[_PromptFile]:
     """Read the prompt in a .toml or .jinja file; None for the built-in one."""
     if path is None:
-        return EragPrompt("trecexam-erag", "1", _TEXT)
+        return OwnPrompt(_PromptFile(template=_TEXT, version="1"), "trecexam-erag", "", _TEXT, jinja=False)
     if path.suffix.lower() not in PROMPT_SUFFIXES:
         raise GraderError(
             "the prompt of `erag` is a .toml or .jinja file with {query} and {document}", path=path
         )
-    own = read_own_prompt(path, _PromptFile, SLOTS, {slot: (slot,) for slot in SLOTS})
-    return EragPrompt(own.name, str(own.file.version), own.template, own.jinja)
+    return read_own_prompt(path, _PromptFile, SLOTS, {slot: (slot,) for slot in SLOTS})
 
 
 class EragGrader(WritingGrader):
@@ -79,25 +69,26 @@ class EragGrader(WritingGrader):
     item_kinds = frozenset({KIND})
     needs_query_text = True
 
-    def __init__(self, writer: Writer, metric: Metric, prompt: EragPrompt) -> None:
+    def __init__(self, writer: Writer, metric: Metric, prompt: OwnPrompt[_PromptFile]) -> None:
         super().__init__(writer)
         self.metric = metric
         self._prompt = prompt
 
     def prompt(self, cell: Cell) -> Fitted:
-        name, _, template, jinja = self._prompt
-        query = self.writer.plain(cell.query_text)
-        return self.writer.fitted(
-            lambda document: filled(template, {"query": query, "document": document}, jinja=jinja, name=name),
-            cell.text,
-        )
+        own, query = self._prompt, self.writer.plain(cell.query_text)
+
+        def render(document: str) -> str:
+            slots = {"query": query, "document": document}
+            return filled(own.template, slots, jinja=own.jinja, name=own.name)
+
+        return self.writer.fitted(render, cell.text)
 
     def read(self, item: Item, text: str, cut: bool = False) -> Reading:
         return _read(self.metric, item, text, cut)
 
     def asked(self) -> Mapping[str, Any]:
-        name, version, template, _ = self._prompt
-        return {"prompts": [{"name": name, "version": version, "template": template, "asks": KIND}]}
+        own, version = self._prompt, str(self._prompt.file.version)
+        return {"prompts": [{"name": own.name, "version": version, "template": own.template, "asks": KIND}]}
 
 
 def _read(metric: Metric, item: Item, text: str, cut: bool = False) -> Reading:
