@@ -186,7 +186,7 @@ def _evaluation(
         tuple(rejected),
         complete=complete,
     )
-    notes = (*rejected_notes(rejected), *notes, *_tied_runs(lists), *evaluation.own_notes())
+    notes = (*rejected_notes(rejected), *notes, *_tied_runs(lists), *evaluation.summary_notes())
     return replace(evaluation, notes=notes)
 
 

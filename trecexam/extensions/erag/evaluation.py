@@ -57,7 +57,7 @@ class Evaluation(Result):
 
     @property
     def binary(self) -> bool:
-        """Whether all labels are 0 or 1."""
+        """True if all labels are 0 or 1."""
         return is_binary(self.labelled.labels)
 
     @property
@@ -123,11 +123,11 @@ class Evaluation(Result):
 
     @property
     def failed(self) -> bool:
-        """Whether the model or the metric failed for a document."""
+        """True if the model or the metric failed for a document."""
         return any(row.status != "missing" for row in self.labelled.unlabelled)
 
     def write(self, folder: Path) -> None:
-        """Writes the files, and removes files of an earlier evaluation that do not apply.
+        """Write the files, and remove files of an earlier evaluation that do not apply.
 
         Raises:
             TrecexamError: they cannot be written.
@@ -143,8 +143,8 @@ class Evaluation(Result):
             contents["labels.qrels" if self.binary else "labels.graded.qrels"] = buffer.getvalue()
         replace_all(folder, contents, FILES)
 
-    def own_notes(self) -> Iterator[str]:
-        """Notes: documents without a label, measures and correlations not computed, the number of labels."""
+    def summary_notes(self) -> Iterator[str]:
+        """Yield notes on documents without a label, what was not computed, and the number of labels."""
         if not self.complete:
             yield Note(
                 "stopped before writing any files; the model's answers are stored: run it again to continue",
