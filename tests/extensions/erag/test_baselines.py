@@ -14,7 +14,7 @@ from scripted_server import serving
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.extensions.erag.labels import contains_answer
+from trecexam.extensions.erag.metrics import contains_answer
 
 pytest.importorskip("httpx2")
 
@@ -49,7 +49,7 @@ def test_a_document_that_contains_a_gold_answer_has_label_1(track: Path, capsys:
     said = capsys.readouterr()
     assert "5 labels by contains-answer (0 or 1), 3 queries" in said.err
     assert "1 document without a label, counted as 0 (1: the document has no text)" in said.err
-    assert said.out.splitlines()[1].startswith("one\t")
+    assert said.out.splitlines()[1].startswith("one\t3\t")
 
 
 plain = st.text(alphabet="ab cd.the-", max_size=12)
@@ -74,7 +74,7 @@ def test_provenance_uses_the_qrels_of_the_track_and_counts_documents_no_run_foun
     assert erag(track, "--labels", "provenance", "-m", "R@5", "-m", "RR") == 0
     ones = {("q1", "d2"), ("q2", "d3"), ("q2", "d9")}
     assert labels(track) == {pair: str(int(pair in ones)) for pair in sorted({*PAIRS, *ones})}
-    out = {line.split("\t")[0]: line.split("\t")[1:] for line in capsys.readouterr().out.splitlines()[1:]}
+    out = {line.split("\t")[0]: line.split("\t")[2::2] for line in capsys.readouterr().out.splitlines()[1:]}
     # q2 has one of its two found, q1 has one found, q3 has none.
     assert [float(value) for value in out["two"]] == pytest.approx(
         [(1 + 1 / 2 + 0) / 3, (1 + 1 + 0) / 3], abs=1e-6
@@ -137,7 +137,7 @@ def test_a_run_with_equal_scores_gives_a_warning_on_the_order_of_ties(track: Pat
     )
     assert "by docid descending" in line
     # d6 and d4 come before d3, the only correct one.
-    assert f"tied\t{(1 + 1 / 3 + 0) / 3:.6f}" in said.out
+    assert f"tied\t2\t{(1 + 1 / 3 + 0) / 3:.6f}" in said.out
 
 
 # Items of the kind `gold` in other features: checks, diffs, pages, exports.

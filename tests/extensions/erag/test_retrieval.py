@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.extensions.erag.evaluation import query_correlation
-from trecexam.extensions.erag.retrieval import FRACTIONAL, retrieval_evaluator, retrieval_measure
+from trecexam.extensions.erag.end_to_end import QueryCorrelation, query_correlations
+from trecexam.extensions.erag.retrieval import FRACTIONAL, measure_values, measures_of
+from trecexam.scores.values import MeasureValues
 
 DOCS = [f"d{n}" for n in range(7)]
 BASES = ("P", "R", "AP", "RR", "nDCG", "Success")
@@ -17,6 +19,18 @@ cut = st.sampled_from([1, 2, 3, 5, 9])
 rankings = st.lists(st.sampled_from(DOCS), unique=True, max_size=7)
 binary = st.dictionaries(st.sampled_from(DOCS), st.sampled_from([0.0, 1.0]))
 fractions = st.dictionaries(st.sampled_from(DOCS), st.sampled_from([0.0, 0.25, 1 / 3, 0.7, 1.0]), min_size=1)
+
+
+Values = dict[str, dict[str, float]]
+
+
+def values_of(
+    labels: dict[str, dict[str, float]], names: list[str], query_ids: list[str], lists: dict[str, list[str]]
+) -> Values:
+    """query_id -> measure -> value, of one run."""
+    found = measure_values(labels, measures_of(names), query_ids, {"run": lists})
+    rows = found.array[0].tolist()
+    return {q: dict(zip(found.measures, row, strict=True)) for q, row in zip(query_ids, rows, strict=True)}
 
 
 def brute(base: str, k: int, ranking: list[str], labels: dict[str, float]) -> float:
@@ -43,9 +57,8 @@ def brute(base: str, k: int, ranking: list[str], labels: dict[str, float]) -> fl
 def test_labels_of_0_and_1_give_the_usual_measures(
     one: list[str], labels: dict[str, float], two: list[str], others: dict[str, float], k: int
 ) -> None:
-    measures = [retrieval_measure(f"{base}@{k}") for base in BASES]
-    evaluate = retrieval_evaluator({"q1": labels, "q2": others}, measures, ["q1", "q2", "q3"])
-    found = evaluate({"q1": one, "q2": two})
+    measures = [f"{base}@{k}" for base in BASES]
+    found = values_of({"q1": labels, "q2": others}, measures, ["q1", "q2", "q3"], {"q1": one, "q2": two})
     for query_id, ranking, its in (("q1", one, labels), ("q2", two, others), ("q3", [], {})):
         for base in BASES:
             assert found[query_id][f"{base}@{k}"] == pytest.approx(brute(base, k, ranking, its), abs=1e-6)
@@ -57,43 +70,23 @@ def test_fractions_give_the_mean_the_maximum_and_the_gain(
 ) -> None:
     # One fraction makes all labels fractions.
     every = {"q1": labels, "other": {"x": 0.5}}
-    measures = [retrieval_measure(f"{base}@{k}") for base in FRACTIONAL]
-    found = retrieval_evaluator(every, measures, ["q1"])({"q1": ranking})["q1"]
+    found = values_of(every, [f"{base}@{k}" for base in FRACTIONAL], ["q1", "other"], {"q1": ranking})
     for base in FRACTIONAL:
-        assert found[f"{base}@{k}"] == pytest.approx(brute(base, k, ranking, labels), abs=1e-12)
+        assert found["q1"][f"{base}@{k}"] == pytest.approx(brute(base, k, ranking, labels), abs=1e-12)
+        # The run has no list for this query.
+        assert found["other"][f"{base}@{k}"] == 0
 
 
-def test_both_implementations_agree_where_both_are_defined() -> None:
-    labels = {"q1": {"a": 1.0, "b": 0.0, "c": 1.0}}
-    lists = {"q1": ["b", "a", "z", "c"]}
-    measures = [retrieval_measure(name) for name in ("P@3", "P@9", "Success@1", "nDCG@2", "nDCG")]
-    exact = retrieval_evaluator(labels, measures, ["q1"])(lists)["q1"]
-    ours = retrieval_evaluator({**labels, "q2": {"x": 0.5}}, measures, ["q1"])(lists)["q1"]
-    assert ours == pytest.approx(exact)
-
-
-def test_short_empty_and_missing_lists_are_defined() -> None:
-    measures = [retrieval_measure(name) for name in ("P@4", "Success@4", "nDCG@4")]
-    labels = {"q1": {"a": 0.5, "b": 1.0}}
-    found = retrieval_evaluator(labels, measures, ["q1", "q2", "q3"])({"q1": ["a"], "q2": []})
-    assert found["q1"] == pytest.approx(
-        {"P@4": 0.125, "Success@4": 0.5, "nDCG@4": 0.5 / (1 + 0.5 / math.log2(3))}
-    )
-    assert found["q2"] == found["q3"] == dict.fromkeys(("P@4", "Success@4", "nDCG@4"), 0.0)
-
-
-@pytest.mark.parametrize("name", ["AP", "RR@3", "R@2", "P(rel=2)@3", "Judged@5"])
-def test_a_measure_without_fractional_gains_is_rejected(name: str) -> None:
-    with pytest.raises(
-        ValueError, match="needs labels of 0 and 1, but some are fractions; use P, Success and nDCG"
-    ):
-        retrieval_evaluator({"q1": {"a": 0.5}}, [retrieval_measure(name)], ["q1"])
+def correlation(ours: dict[str, float], theirs: dict[str, float]) -> QueryCorrelation:
+    values = MeasureValues(("run",), tuple(ours), ("AP",), np.array([list(ours.values())])[:, :, None])
+    (found,) = query_correlations(values, {"run": theirs})
+    return found
 
 
 def test_correlation_over_queries_uses_queries_with_both_scores() -> None:
     ours = {"q1": 0.1, "q2": 0.3, "q3": 0.3, "q4": 0.9, "q5": 0.5}
     theirs = {"q1": 1.0, "q2": 0.0, "q3": 3.0, "q4": 4.0, "q9": 7.0}
-    found = query_correlation(ours, theirs)
+    found = correlation(ours, theirs)
     pairs = [(a, b) for a in ("q1", "q2", "q3", "q4") for b in ("q1", "q2", "q3", "q4") if a < b]
     signs = [
         ((ours[a] > ours[b]) - (ours[a] < ours[b]), (theirs[a] > theirs[b]) - (theirs[a] < theirs[b]))
@@ -111,10 +104,10 @@ def test_correlation_over_queries_uses_queries_with_both_scores() -> None:
 
 def test_an_undefined_correlation_is_empty_with_a_reason() -> None:
     for ours, theirs, reason in (
-        ({"q1": 0.5, "q2": 0.5}, {"q1": 1.0, "q2": 2.0}, "this measure is 0.5 for every query"),
+        ({"q1": 0.5, "q2": 0.5}, {"q1": 1.0, "q2": 2.0}, "AP is 0.5 for every query"),
         ({"q1": 0.5, "q2": 0.6}, {"q1": 1.0, "q2": 1.0}, "the end-to-end score is 1 for every query"),
         ({"q1": 0.5}, {"q1": 1.0}, "fewer than two queries have both scores"),
         ({"q1": 0.5}, {}, "fewer than two queries have both scores"),
     ):
-        found = query_correlation(ours, theirs)
+        found = correlation(ours, theirs)
         assert (found.kendall_tau, found.spearman_rho, found.reason) == (None, None, reason)

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
-from trecexam.extensions.erag.erag import EragRequest, erag_grader, from_model, load, without_model
+from trecexam.extensions.erag.erag import EragRequest, estimate, evaluate
 from trecexam.extensions.erag.evaluation import ALWAYS, FILES, Evaluation
 from trecexam.extensions.erag.labels import OUTPUTS
 from trecexam.extensions.erag.metrics import Metric
-from trecexam.files.track_lock import track_lock
-from trecexam.folder import TrackFolder
+from trecexam.extensions.erag.retrieval import measures_of
 from trecexam.graders.base import Estimate
-from trecexam.graders.writing.create import writing_purse
-from trecexam.grades import grading
 from trecexam.grades.grading import Progress
-from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.inputs.protected import refuse_folder
 from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.track_groups import Group
@@ -60,12 +55,12 @@ class EragAccessor(Group):
             LockedError: another process grades this track, and there is something to ask.
             StoreError: the store is gone or an older one, and what it had would be paid for again.
         """
-        folder = self._track.folder
-        names = names_of(measures)
+        folder, names = self._track.folder, names_of(measures)
         request = EragRequest(
+            folder,
             _path(gold),
             metric,
-            tuple(names) if names else None,
+            measures_of(names) if names else None,
             _path(outputs),
             _path(end_to_end),
             labels,
@@ -73,11 +68,7 @@ class EragAccessor(Group):
         if output is not None:
             inputs = folder.root, request.gold, request.outputs, request.end_to_end
             refuse_folder(Path(output), inputs, FILES, always=ALWAYS)
-        evaluation = (
-            _by_model(folder, request, progress, stop)
-            if request.asks_model
-            else without_model(folder, request)
-        )
+        evaluation = evaluate(request, progress, stop)
         if output is not None and evaluation.complete:
             evaluation.write(Path(output))
         return evaluation
@@ -89,36 +80,7 @@ class EragAccessor(Group):
             timed: also how long, where the model is in this process: it answers from a few documents, and
                 what it says is not kept.
         """
-        request = EragRequest(gold=_path(gold))
-        folder = self._track.folder
-        with OpenTrack(folder) as loaders:
-            loader = GraderView(loaders, folder, erag_grader(folder, request))
-            track = load(loader, request).track
-            estimate = grading.estimate(loader, track)
-            if not timed or estimate.time is not None:
-                return estimate
-            return estimate._replace(time=grading.measure_time(loader, track))
-
-
-def _by_model(
-    folder: TrackFolder,
-    request: EragRequest,
-    progress: Callable[[Progress], None] | None,
-    stop: Callable[[], bool] | None,
-) -> Evaluation:
-    # The settings section with the budget.
-    purse = None if folder.config.grader.name == "erag" else writing_purse(folder)
-    with OpenTrack(folder) as loaders:
-        loader = GraderView(loaders, folder, erag_grader(folder, request), purse)
-        loaded, graded = load(loader, request), None
-        if loaded.missing:
-            with track_lock(folder.lock_path):
-                grading.refuse_lost_grades(loader)
-                loaders.open_to_write()
-                loaded = load(loader, request)
-                track, graded = grading.grade(loader, loaded.track, progress, stop, only=loaded.only)
-                loaded = replace(loaded, track=track)
-        return from_model(loaded, graded, grading.usage(loader))
+        return estimate(EragRequest(self._track.folder, _path(gold)), timed=timed)
 
 
 def _path(path: Path | str | None) -> Path | None:

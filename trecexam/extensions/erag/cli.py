@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +13,12 @@ from trecexam.cli.reading import say, writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
 from trecexam.results.notes import LOST, Note, first_notes
-from trecexam.results.terminal import printable
 
 if TYPE_CHECKING:
     from trecexam.results.result import Result
     from trecexam.track import Track
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
-#: The number of rejected inputs to list; the rest is counted.
-_SPELT = 20
 
 
 @click.command(
@@ -88,12 +84,6 @@ def erag(
     # Imports pydantic.
     from trecexam.graders.base import Estimate
 
-    if options["labels"] != "outputs":
-        for option in ("metric", "outputs"):
-            if options[option] is not None:
-                what = f"labels from {options['labels']} use no model outputs"
-                click.echo(f"note: --{option} changes nothing: {what}", err=True)
-            options[option] = None
     options["measures"] = options["measures"] or None
     if estimate and (options["labels"] != "outputs" or options["outputs"] is not None):
         # No model runs.
@@ -103,15 +93,8 @@ def erag(
         return None, show_estimate(estimate_of, as_json=as_json, doing="answering")
     with working("answering", "documents") as work:
         done = track.erag.score(**options, output=output, progress=work.progress, stop=work.stop)
-    for row in done.rejected[:_SPELT]:
-        click.echo(printable(f"rejected: {row}"), err=True)
-    if len(done.rejected) > _SPELT:
-        left = len(done.rejected) - _SPELT
-        where = "-o DIR has all" if output is None else f"all are in {output}/rejected.tsv"
-        click.echo(f"rejected: {left:,} more ({where})", err=True)
     if not done.complete:
         say(first_notes(done.notes, "-o DIR --json"))
         return None, exit_status(work.caught, 1)
-    written = () if output is None else (Note(f"written: {output}", LOST),)
     status = 1 if done.rejected or done.refused or done.failed else 0
-    return replace(done, notes=(*done.notes, *written)), status
+    return done if output is None else done.with_notes(Note(f"written: {output}", LOST)), status

@@ -2,51 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
+
+from ir_measures import Measure
 
 from converters.errors import ConversionError
 from converters.gold import KIND, kilt_provenance
-from converters.records import Item, Qrel
 from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
-from trecexam.extensions.erag import labels
-from trecexam.extensions.erag.downstream import read_outputs
-from trecexam.extensions.erag.evaluation import Evaluation, correlated, evaluated, measures_of
+from trecexam.extensions.erag.end_to_end import QueryCorrelation, query_correlations, read_end_to_end
+from trecexam.extensions.erag.evaluation import Evaluation
 from trecexam.extensions.erag.grader import DEFAULT_METRIC, EragGrader, erag_prompt, label_of
-from trecexam.extensions.erag.labels import CONTAINS_ANSWER, OUTPUTS, PROVENANCE, SOURCES
-from trecexam.extensions.erag.metrics import Metric, metric_of
-from trecexam.extensions.erag.runs import check_runs, counted_queries, lists, refused_lines, tied_runs
+from trecexam.extensions.erag.labels import (
+    OUTPUTS,
+    PROVENANCE,
+    SOURCES,
+    Labelled,
+    document_texts,
+    label_provenance,
+    label_texts,
+    read_outputs,
+    stored_outputs,
+)
+from trecexam.extensions.erag.metrics import Metric, contains_answer, exact_match, metric_of, scored
+from trecexam.extensions.erag.retrieval import DEFAULT, Ranked, allowed, measure_values, measures_of
 from trecexam.files.stamps import Rejected
+from trecexam.files.track_lock import track_lock
 from trecexam.folder import TrackFolder, refuse_code
 from trecexam.graders import create
-from trecexam.graders.base import Grader
-from trecexam.graders.meter import Usage
-from trecexam.graders.writing.create import create_writer
-from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.grading import Graded, count_missing
-from trecexam.grades.open_track import GraderView
-from trecexam.inputs.inputs import Needs, TrackInputs, read_inputs
+from trecexam.graders.base import Estimate, Grader
+from trecexam.graders.writing.create import create_writer, writing_purse
+from trecexam.grades import grading
+from trecexam.grades.open_track import GraderView, OpenTrack
+from trecexam.inputs.inputs import Needs, TrackInputs, read_inputs, rejected_notes
 from trecexam.inputs.official import never_judged, never_judged_note
 from trecexam.inputs.pool import Texts
 from trecexam.results.notes import LOST, Note
-from trecexam.results.text import plural
+from trecexam.results.text import plural, shorten_list
+from trecexam.scores.leaderboard import leaderboard
 
 
 @dataclass(frozen=True)
 class EragRequest:
-    """The settings of an evaluation: arguments of `track.erag.score`.
+    """The settings of an evaluation: arguments of `track.erag.score`."""
 
-    Raises:
-        TrecexamError: there are no such labels, or what is named is not for them.
-    """
-
+    folder: TrackFolder
     gold: Path | None = None
     metric: str | Metric | None = None
-    measures: tuple[str, ...] | None = None
+    measures: Sequence[Measure] | None = None
     outputs: Path | None = None
     end_to_end: Path | None = None
     labels: str = OUTPUTS
@@ -59,233 +66,230 @@ class EragRequest:
             raise TrecexamError(f"labels '{self.labels}' use no outputs: leave out metric and outputs")
 
     @property
-    def asks_model(self) -> bool:
-        """Whether a model must answer."""
-        return self.labels == OUTPUTS and self.outputs is None
-
-    def metric_name(self, folder: TrackFolder) -> str:
+    def metric_name(self) -> str:
         """The name of the metric, of the labels, or of the function."""
         if self.labels != OUTPUTS:
             return self.labels
         if callable(self.metric):
             return str(getattr(self.metric, "__qualname__", type(self.metric).__name__))
-        named = folder.config.grader.metric if self.metric is None else self.metric
+        named = self.folder.config.grader.metric if self.metric is None else self.metric
         return DEFAULT_METRIC if named is None else named
 
-    def metric_of(self, folder: TrackFolder) -> Metric:
-        """The metric.
-
-        Raises:
-            TrackError: it is code that is not trusted.
-            GraderError: there is none of this name.
-        """
+    def load_metric(self) -> Metric:
+        """Return the metric; code must be trusted."""
         if callable(self.metric):
             return self.metric
-        name = self.metric_name(folder)
-        refuse_code(name, folder.root, trusted=folder.trust_code)
-        return metric_of(name, folder.root)
+        refuse_code(self.metric_name, self.folder.root, trusted=self.folder.trust_code)
+        return metric_of(self.metric_name, self.folder.root)
+
+    def gold_files(self) -> tuple[Path, ...]:
+        """Return the files with gold outputs; refuse a track without any."""
+        files = self.folder.bank(optional=True) if self.gold is None else (self.gold,)
+        if not files:
+            raise TrecexamError("no gold outputs: name their file with --gold", path=self.folder.root)
+        return tuple(files)
 
 
-def erag_grader(folder: TrackFolder, request: EragRequest) -> Grader:
-    """The downstream model: that of [grader] if its name is `erag`, else the one that writes test banks.
+class Lists(NamedTuple):
+    """The runs' lists of the queries with gold outputs.
+
+    Attributes:
+        golds: query_id -> gold outputs; sorted.
+        only: query_id -> all ranked documents, sorted.
+        rejected: gold outputs of queries that the track does not have.
+    """
+
+    runs: Mapping[str, Run]
+    golds: Mapping[str, tuple[str, ...]]
+    ranked: Ranked
+    only: Mapping[str, Sequence[str]]
+    rejected: tuple[Rejected, ...]
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """(query_id, doc_id) of all ranked documents."""
+        return [(query_id, doc_id) for query_id, doc_ids in self.only.items() for doc_id in doc_ids]
+
+
+def evaluate(
+    request: EragRequest,
+    progress: Callable[[grading.Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Evaluation:
+    """Evaluate the runs; a model is asked only if labels are made from outputs and no file has them.
 
     Raises:
-        GraderError: there is no model, it cannot run here, or there is no such metric.
+        TrecexamError, ConversionError: with the reason.
+    """
+    if request.labels != OUTPUTS or request.outputs is not None:
+        return _without_model(request)
+    # The metric before any model: code may be refused.
+    folder, metric, gold_files = request.folder, request.load_metric(), request.gold_files()
+    # The settings section with the budget.
+    purse = None if folder.config.grader.name == "erag" else writing_purse(folder)
+    notes: list[str] = []
+    complete = True
+    with OpenTrack(folder) as loaders:
+        view = GraderView(loaders, folder, _grader(folder), purse)
+        track = view.load(bank_files=gold_files)
+        lists = _lists(folder, track.inputs, track.config.track.depth)
+        if grading.count_missing(track, lists.only):
+            with track_lock(folder.lock_path):
+                grading.refuse_lost_grades(view)
+                loaders.open_to_write()
+                track = view.load(bank_files=gold_files)
+                lists = _lists(folder, track.inputs, track.config.track.depth)
+                track, graded = grading.grade(view, track, progress, stop, only=lists.only)
+            complete = graded.complete or bool(graded.why)
+            notes.append(f"the model answered from {plural(graded.cells, 'document')}")
+            if graded.cut:
+                notes.append(f"{plural(graded.cut, 'document')} cut at the end to fit the model")
+            if graded.why:
+                notes.append(Note(f"ended early: {graded.why}", LOST))
+            if meter := view.grader.meter:
+                notes.append(view.used.line(meter.cost(view.used)))
+        outputs = stored_outputs(track, lists.pairs)
+    labelled = label_texts(outputs, lists.golds, partial(label_of, metric))
+    # People's ratings may be of items other than these gold outputs.
+    people = {folder.shown(folder.overrides()), folder.shown(folder.judgments())}
+    rejected = [row for row in track.not_taken if row.file not in people]
+    return _evaluation(request, lists, labelled, rejected, notes, complete=complete)
+
+
+def _evaluation(
+    request: EragRequest,
+    lists: Lists,
+    labelled: Labelled,
+    rejected: Iterable[Rejected],
+    notes: Iterable[str] = (),
+    *,
+    complete: bool = True,
+) -> Evaluation:
+    measures = measures_of(DEFAULT) if request.measures is None else request.measures
+    able, refused = allowed(measures, labelled.labels)
+    values = measure_values(labelled.labels, able, list(lists.golds), lists.ranked)
+    answered = {run: [q for q, doc_ids in of.items() if doc_ids] for run, of in lists.ranked.items()}
+    rejected = [*rejected, *lists.rejected]
+    correlations: tuple[QueryCorrelation, ...] = ()
+    if request.end_to_end is not None:
+        errors: list[ConversionError] = []
+        scores = read_end_to_end(request.end_to_end, values, errors)
+        correlations = tuple(query_correlations(values, scores))
+        rejected += _rejected_lines(request.folder.shown(request.end_to_end), errors)
+    evaluation = Evaluation(
+        request.metric_name,
+        labelled,
+        values,
+        leaderboard(values, values.measures, values.query_ids, answered),
+        () if request.measures is None else refused,
+        correlations,
+        tuple(rejected),
+        complete=complete,
+    )
+    notes = (*rejected_notes(rejected), *notes, *_tied_runs(lists), *evaluation.summary_notes())
+    return replace(evaluation, notes=notes)
+
+
+def estimate(request: EragRequest, *, timed: bool = False) -> Estimate:
+    """Estimate what asking the model would take; `timed`: the time by a sample, too."""
+    with OpenTrack(request.folder) as loaders:
+        view = GraderView(loaders, request.folder, _grader(request.folder))
+        track = view.load(bank_files=request.gold_files())
+        _lists(request.folder, track.inputs)
+        found = grading.estimate(view, track)
+        if not timed or found.time is not None:
+            return found
+        return found._replace(time=grading.measure_time(view, track))
+
+
+def _grader(folder: TrackFolder) -> Grader:
+    """Return the model of [grader] if its name is `erag`, else the one that writes test banks.
+
+    Labels are made from the outputs afterwards, by the metric that was asked for.
     """
     config = folder.config
     if config.grader.name == "erag":
-        # The grader does not need the function, which makes labels afterwards.
-        metric = None if callable(request.metric) else request.metric_name(folder)
-        settings = config.grader.model_copy(update={"metric": metric})
-        return create(settings, folder.root, config.elsewhere, trust_code=folder.trust_code)
-    return EragGrader(create_writer(config, folder.root), request.metric_of(folder), erag_prompt())
+        settings = config.grader.model_copy(update={"metric": None})
+        return create(settings, folder.root, config.elsewhere)
+    return EragGrader(create_writer(config, folder.root), exact_match, erag_prompt())
 
 
-@dataclass(frozen=True)
-class LoadedRequest:
-    """A track whose pool has the documents to evaluate."""
-
-    track: GradedTrack
-    request: EragRequest
-    query_ids: tuple[str, ...]
-    unknown: Rejected | None
-
-    @property
-    def missing(self) -> int:
-        """Documents without an answer of the model."""
-        return count_missing(self.track, self.only)
-
-    @property
-    def only(self) -> dict[str, tuple[str, ...]]:
-        """The evaluated documents: query_id -> doc_ids."""
-        ranked = lists(self.track.inputs, self.query_ids, self.track.config.track.depth)
-        only: dict[str, list[str]] = {}
-        for query_id, doc_id in labels.documents(ranked, self.query_ids):
-            only.setdefault(query_id, []).append(doc_id)
-        return {query_id: tuple(doc_ids) for query_id, doc_ids in only.items()}
-
-
-def load(loader: GraderView, request: EragRequest) -> LoadedRequest:
-    """Reads the inputs; calls no model.
-
-    Raises:
-        TrecexamError, ConversionError: with the reason.
-    """
-    if request.measures is not None:
-        measures_of(request.measures)
-    folder = loader.folder
-    track = loader.load(bank_files=_gold_files(folder, request))
-    query_ids, unknown = _counted(folder, track.inputs)
-    return LoadedRequest(track, request, tuple(query_ids), unknown)
-
-
-def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, Any] | None) -> Evaluation:
-    """The evaluation on the model's stored answers.
-
-    Args:
-        graded: what came of asking it now; None where nothing was missing.
-        used: what that took, see `trecexam.grades.grading.usage`.
-    """
-    track, request = loaded.track, loaded.request
-    label = partial(label_of, request.metric) if callable(request.metric) else track.grader.label
-    assert label is not None, "the track's grader is `erag`"
-    ranked = lists(track.inputs, loaded.query_ids, track.config.track.depth)
-    labelled = labels.from_grades(track, label, ranked, loaded.query_ids)
-    inputs = track.inputs
-    files = {*inputs.bank_files, *inputs.dropped.run_files.values(), track.folder.passages()}
-    file_names = {track.folder.shown(path) for path in files if path is not None}
-    file_names |= {"the bank", track.folder.shown(track.folder.root)}
-    rejected = [row for row in track.not_taken if row.file in file_names]
-    notes: list[str] = []
-    if graded is not None:
-        notes.append(f"the model answered from {plural(graded.cells, 'document')}")
-        if graded.cut:
-            notes.append(f"{plural(graded.cut, 'document')} cut at the end to fit the model")
-        if graded.why:
-            notes.append(Note(f"ended early: {graded.why}", LOST))
-    if graded is not None and used is not None:
-        counts = dict(used["this_update"])
-        cost = counts.pop("cost")
-        notes.append(Usage(**counts).line(cost))
-    return _finished(
-        loaded.request, track.folder, labelled, ranked, loaded.query_ids, track.runs,
-        rejected=[*rejected, loaded.unknown], notes=notes,
-        complete=graded is None or graded.complete or bool(graded.why),
-    )  # fmt: skip
-
-
-def without_model(folder: TrackFolder, request: EragRequest) -> Evaluation:
-    """The evaluation on outputs from a file, or on a baseline's labels; calls no model.
-
-    Raises:
-        TrecexamError, ConversionError: with the reason.
-    """
-    if request.measures is not None:
-        measures_of(request.measures)
-    track = read_inputs(folder, Needs(frozenset((KIND,))), bank_files=_gold_files(folder, request))
-    query_ids, unknown = _counted(folder, track)
-    ranked = lists(track, query_ids)
-    golds = {query_id: track.bank.items[query_id][0] for query_id in query_ids}
-    refused: tuple[Rejected, ...] = ()
-    notes: list[str] = []
-    if request.labels == CONTAINS_ANSWER:
-        own_texts = track.dropped.own_texts
-        needed = {doc_id for _, doc_id in labels.documents(ranked, query_ids)} - own_texts.keys()
-        texts, refused = Texts(folder).of(needed) if needed else ({}, ())
-        labelled = labels.from_texts({**texts, **own_texts}, golds, ranked)
-    elif request.labels == PROVENANCE:
-        labelled = labels.from_provenance(_provenance(track, folder), golds.keys(), ranked)
-        # KILT's gold outputs name only what is right, so they say nothing about a run without it.
-        without = never_judged(track.runs, track.judged, query_ids) if track.official else ()
-        if without:
-            notes.append(never_judged_note(without, len(track.runs), "values"))
+def _without_model(request: EragRequest) -> Evaluation:
+    folder = request.folder
+    inputs = read_inputs(folder, Needs(frozenset((KIND,))), bank_files=request.gold_files())
+    lists = _lists(folder, inputs)
+    rejected = list(inputs.rejected)
+    if request.labels == PROVENANCE:
+        labelled, notes = _by_provenance(folder, inputs, lists)
+        return _evaluation(request, lists, labelled, rejected, notes)
+    if request.outputs is not None:
+        label = partial(label_of, request.load_metric())
+        errors: list[ConversionError] = []
+        texts = read_outputs(request.outputs, lists.golds, lists.pairs, errors)
+        rejected += _rejected_lines(folder.shown(request.outputs), errors)
     else:
-        labelled, refused = _by_outputs(folder, request, golds, ranked)
-    files = {folder.shown(path) for path in (*track.bank_files, *track.dropped.run_files.values())}
-    rejected = [row for row in track.rejected if row.file in {*files, "the bank"}]
-    return _finished(
-        request, folder, labelled, ranked, query_ids, track.runs,
-        rejected=[*rejected, unknown, *refused], notes=notes,
-    )  # fmt: skip
+        label = partial(scored, contains_answer)
+        own_texts = inputs.dropped.own_texts
+        needed = {doc_id for _, doc_id in lists.pairs} - own_texts.keys()
+        found, unread = Texts(folder).of(needed) if needed else ({}, ())
+        rejected += unread
+        texts = document_texts({**found, **own_texts}, lists.pairs)
+    return _evaluation(request, lists, label_texts(texts, lists.golds, label), rejected)
 
 
-def _by_outputs(
-    folder: TrackFolder,
-    request: EragRequest,
-    golds: Mapping[str, Item],
-    ranked: labels.Ranked,
-) -> tuple[labels.Labelled, tuple[Rejected, ...]]:
-    """Labels of the outputs in a file, and rejected lines."""
-    assert request.outputs is not None
-    errors: list[ConversionError] = []
-    labelled = labels.from_outputs(
-        read_outputs(request.outputs, errors.append),
-        golds,
-        partial(label_of, request.metric_of(folder)),
-        ranked,
-        request.outputs,
-        errors.append,
-    )
-    return labelled, refused_lines(folder.shown(request.outputs), errors)
-
-
-def _provenance(track: TrackInputs, folder: TrackFolder) -> Sequence[Qrel]:
-    """The official judgments, or those of KILT's gold outputs.
-
-    Raises:
-        TrecexamError, ConversionError: there are none, or they cannot be read.
-    """
-    if track.official is not None:
-        return track.official
-    rows = [row for file in track.bank_files for row in kilt_provenance(file)]
-    if not rows:
+def _by_provenance(folder: TrackFolder, inputs: TrackInputs, lists: Lists) -> tuple[Labelled, list[str]]:
+    """Return labels by the official judgments, else by KILT's gold outputs; and notes."""
+    if inputs.official is not None:
+        without = never_judged(inputs.runs, inputs.judged, lists.golds)
+        notes = [never_judged_note(without, len(inputs.runs), "values")] if without else []
+        return label_provenance(inputs.official, lists.golds, lists.pairs), notes
+    # KILT's gold outputs name only what is right, so they say nothing about a run without it.
+    qrels = [row for file in inputs.bank_files for row in kilt_provenance(file)]
+    if not qrels:
         raise TrecexamError(
             "no provenance: put qrels.txt into the track, or give a KILT file as gold outputs",
             path=folder.root,
         )
-    return rows
+    return label_provenance(qrels, lists.golds, lists.pairs), []
 
 
-def _finished(
-    request: EragRequest,
-    folder: TrackFolder,
-    labelled: labels.Labelled,
-    ranked: labels.Ranked,
-    query_ids: Sequence[str],
-    runs: Mapping[str, Run],
-    *,
-    rejected: Sequence[Rejected | None],
-    notes: Sequence[str] = (),
-    complete: bool = True,
-) -> Evaluation:
-    measures = None if request.measures is None else measures_of(request.measures)
-    evaluation = replace(
-        evaluated(request.metric_name(folder), labelled, ranked, query_ids, measures),
-        rejected=tuple(row for row in rejected if row),
-        notes=(*notes, *tied_runs(runs, query_ids)),
-        complete=complete,
+def _lists(folder: TrackFolder, inputs: TrackInputs, depth: int | None = None) -> Lists:
+    """Return the runs' lists to this depth, None for all of them; refuse a track without gold or runs."""
+    items, runs = inputs.bank.items, inputs.runs
+    if not items:
+        why = next((f": {row}" for row in inputs.rejected), "")
+        raise TrecexamError(f"no gold outputs can be read{why}", path=inputs.bank_files[0])
+    if not runs:
+        files = {folder.shown(path) for path in folder.run_files()}
+        why = next((f" (rejected: {row})" for row in inputs.rejected if row.file in files), "")
+        raise TrecexamError(f"no run to evaluate in {folder.shown(folder.runs)}{why}", path=folder.root)
+    known = set(inputs.own_queries).union(*(run.query_ids for run in runs.values()))
+    query_ids = [query_id for query_id in inputs.bank.query_ids if query_id in known]
+    unknown = [query_id for query_id in inputs.bank.query_ids if query_id not in known]
+    file = folder.shown(inputs.bank_files[0]) if len(inputs.bank_files) == 1 else "the bank"
+    some = f"{len(unknown):,} of its {plural(len(items), 'query')} not in the track, left out"
+    rejected = Rejected(file, None, f"{some}: {shorten_list(unknown, dots=True)}", "line")
+    ranked = {name: {q: run.ranking(q, depth) for q in query_ids} for name, run in sorted(runs.items())}
+    return Lists(
+        runs,
+        {q: items[q][0].gold_answers or (items[q][0].text,) for q in query_ids},
+        ranked,
+        {q: sorted({doc_id for lists in ranked.values() for doc_id in lists[q]}) for q in query_ids},
+        (rejected,) if unknown else (),
     )
-    if request.end_to_end is not None:
-        evaluation = correlated(evaluation, request.end_to_end, folder.shown(request.end_to_end))
-    return replace(evaluation, notes=(*evaluation.notes, *evaluation.told()))
 
 
-def _gold_files(folder: TrackFolder, request: EragRequest) -> tuple[Path, ...]:
-    if request.gold is not None:
-        return (request.gold,)
-    files = folder.bank(optional=True)
-    if not files:
-        raise TrecexamError("no gold outputs: name their file with --gold", path=folder.root)
-    return files
+def _rejected_lines(file: str, errors: Iterable[ConversionError]) -> list[Rejected]:
+    return [Rejected(file, error.line, error.reason, error.lost) for error in errors]
 
 
-def _counted(folder: TrackFolder, track: TrackInputs) -> tuple[list[str], Rejected | None]:
-    check_runs(folder, track)
-    query_ids, unknown = counted_queries(folder, track)
-    if not query_ids:
-        first = next(iter(track.rejected), None)
-        why = "" if first is None else f" ({first})"
-        raise TrecexamError(
-            f"no query of the track has gold outputs{why}", path=folder.shown(track.bank_files[0])
-        )
-    return query_ids, unknown
+def _tied_runs(lists: Lists) -> Iterator[str]:
+    """Yield a warning for each run whose scores are all equal in each query with several documents."""
+    for name, run in lists.runs.items():
+        spans = [run.spans[query_id] for query_id in lists.golds if query_id in run.spans]
+        several = [run.scores[start:end] for start, end in spans if end - start > 1]
+        if several and all((scores == scores[0]).all() for scores in several):
+            yield (
+                f"run '{name}': all scores of a query are the same, so trec_eval's rule for ties orders its "
+                f"documents, by docid descending; give each document a score that decreases with its rank"
+            )

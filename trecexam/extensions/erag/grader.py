@@ -6,11 +6,10 @@ Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generati
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import Field
 
@@ -18,14 +17,14 @@ from converters.gold import KIND
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.extensions.erag.metrics import Metric, MetricError, metric_of, scored
+from trecexam.extensions.erag.metrics import Label, Metric, metric_of, scored
 from trecexam.folder import PROMPT_SUFFIXES
 from trecexam.graders.base import Cell, Factory
 from trecexam.graders.prompts import Reading
 from trecexam.graders.replies import RAISE_LIMIT, read_reply
 from trecexam.graders.writing.base import Fitted, Writer, WritingGrader, missing_for_writing, refuse
 from trecexam.graders.writing.create import grading_writer
-from trecexam.templates import TemplateFile, filled, read_own_prompt
+from trecexam.templates import OwnPrompt, TemplateFile, filled, read_own_prompt
 
 SLOTS = ("query", "document")
 #: The default metric.
@@ -36,69 +35,27 @@ _TEXT = (
 )
 
 
-class Label(NamedTuple):
-    """A document's label 0..1, or None with the `reason`."""
-
-    value: float | None
-    reason: str = ""
-
-
-def label_of(metric: Metric, item: Item, output: str) -> Label:
-    """The metric's value of an output without thoughts; the item holds the gold outputs."""
+def label_of(metric: Metric, output: str, gold: tuple[str, ...]) -> Label:
+    """Return the metric's value of an output without thoughts."""
     text, ends_early = read_reply(output)
     if ends_early:
         return Label(None, RAISE_LIMIT)
-    try:
-        return Label(scored(metric, text, item.gold_answers or (item.text,)))
-    except MetricError as error:
-        return Label(None, str(error))
-
-
-@dataclass(frozen=True)
-class EragPrompt:
-    """A prompt for the model.
-
-    Attributes:
-        template: a text with the slots `query` and `document`.
-        version: changes when the same text is to be asked again.
-    """
-
-    name: str
-    version: str
-    template: str
-    jinja: bool = False
-
-    def text(self, query: str, document: str) -> str:
-        """The prompt of one document.
-
-        Raises:
-            GraderError: a Jinja template cannot be filled in with these values.
-        """
-        return filled(self.template, {"query": query, "document": document}, jinja=self.jinja, name=self.name)
+    return scored(metric, text, gold)
 
 
 class _PromptFile(TemplateFile):
     version: int | str = Field("1", description="Change it when the same text is to be asked again.")
 
 
-def erag_prompt(path: Path | None = None) -> EragPrompt:
-    """The prompt in a .toml or .jinja file, or the built-in one.
-
-    Raises:
-        GraderError: the file cannot be read or used; the message says why.
-    """
+def erag_prompt(path: Path | None = None) -> OwnPrompt[_PromptFile]:
+    """Read the prompt in a .toml or .jinja file; None for the built-in one."""
     if path is None:
-        return EragPrompt("trecexam-erag", "1", _TEXT)
+        return OwnPrompt(_PromptFile(template=_TEXT, version="1"), "trecexam-erag", "", _TEXT, jinja=False)
     if path.suffix.lower() not in PROMPT_SUFFIXES:
         raise GraderError(
             "the prompt of `erag` is a .toml or .jinja file with {query} and {document}", path=path
         )
-    if not path.is_file():
-        raise GraderError("no such prompt file; see `prompt` in [grader] of trecexam.toml", path=path)
-    user_prompt = read_own_prompt(path, _PromptFile, SLOTS, {slot: (slot,) for slot in SLOTS})
-    return EragPrompt(
-        user_prompt.name, str(user_prompt.file.version), user_prompt.template, user_prompt.jinja
-    )
+    return read_own_prompt(path, _PromptFile, SLOTS, {slot: (slot,) for slot in SLOTS})
 
 
 class EragGrader(WritingGrader):
@@ -112,44 +69,37 @@ class EragGrader(WritingGrader):
     item_kinds = frozenset({KIND})
     needs_query_text = True
 
-    def __init__(self, writer: Writer, metric: Metric, prompt: EragPrompt) -> None:
+    def __init__(self, writer: Writer, metric: Metric, prompt: OwnPrompt[_PromptFile]) -> None:
         super().__init__(writer)
         self.metric = metric
         self._prompt = prompt
 
     def prompt(self, cell: Cell) -> Fitted:
-        query = self.writer.plain(cell.query_text)
-        return self.writer.fitted(lambda document: self._prompt.text(query, document), cell.text)
+        own, query = self._prompt, self.writer.plain(cell.query_text)
 
-    def label(self, item: Item, text: str) -> Label:
-        """The metric's value of an output."""
-        return label_of(self.metric, item, text)
+        def render(document: str) -> str:
+            slots = {"query": query, "document": document}
+            return filled(own.template, slots, jinja=own.jinja, name=own.name)
+
+        return self.writer.fitted(render, cell.text)
 
     def read(self, item: Item, text: str, cut: bool = False) -> Reading:
-        return _read(self.label, item, text, cut)
+        return _read(self.metric, item, text, cut)
 
     def asked(self) -> Mapping[str, Any]:
-        prompt = self._prompt
-        return {
-            "prompts": [
-                {
-                    "name": prompt.name,
-                    "version": prompt.version,
-                    "template": prompt.template,
-                    "asks": KIND,
-                }
-            ]
-        }
+        own, version = self._prompt, str(self._prompt.file.version)
+        return {"prompts": [{"name": own.name, "version": version, "template": own.template, "asks": KIND}]}
 
 
-def _read(label_of_output: Callable[[Item, str], Label], item: Item, text: str, cut: bool = False) -> Reading:
+def _read(metric: Metric, item: Item, text: str, cut: bool = False) -> Reading:
     # What is left of a whole output is no measure of the whole.
-    label = Label(None, RAISE_LIMIT) if cut else label_of_output(item, text)
+    gold = item.gold_answers or (item.text,)
+    label = Label(None, RAISE_LIMIT) if cut else label_of(metric, text, gold)
     return Reading(None, "unparsed") if label.value is None else Reading(five(label.value), "ok")
 
 
 def five(label: float) -> int:
-    """A label 0..1 on the scale 0..5: 5 x label, halves rounded up."""
+    """Return a label 0..1 on the scale 0..5: 5 x label, halves rounded up."""
     # Labels such as 0.7 = 3.5 / 5 are not exact.
     return math.floor(round(5 * label, 9) + 0.5)
 
@@ -158,16 +108,10 @@ def _metric(settings: GraderSection, root: Path) -> Metric:
     return metric_of(DEFAULT_METRIC if settings.metric is None else settings.metric, root)
 
 
-def _reading(settings: GraderSection, root: Path) -> dict[str, Any]:
-    label = partial(label_of, _metric(settings, root))
-    return {"label": label, "read": partial(_read, label)}
-
-
 def _create(settings: GraderSection, root: Path) -> EragGrader:
     refuse(settings, ("decode", "compat", "passage_first", "structured"), "reads free text by a metric")
-    metric = _metric(settings, root)
     prompt = erag_prompt(None if settings.prompt is None else root / settings.prompt)
-    return EragGrader(grading_writer(settings, root), metric, prompt)
+    return EragGrader(grading_writer(settings, root), _metric(settings, root), prompt)
 
 
 FACTORY = Factory(
@@ -176,5 +120,5 @@ FACTORY = Factory(
     create=_create,
     reads=("base_url", "metric", "prompt"),
     check_prompt=erag_prompt,
-    reading=_reading,
+    reading=lambda settings, root: {"read": partial(_read, _metric(settings, root))},
 )

@@ -13,7 +13,7 @@ from contextlib import redirect_stdout
 from importlib import import_module
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from trecexam.errors import GraderError
 from trecexam.folder import metric_file
@@ -28,8 +28,11 @@ _WORDS = re.compile(r"[^\W_]+")
 _ROUNDING = 1e-6
 
 
-class MetricError(ValueError):
-    """A metric returned no valid score for an output."""
+class Label(NamedTuple):
+    """A document's label 0..1, or None with the `reason`."""
+
+    value: float | None
+    reason: str = ""
 
 
 def normalised(text: str) -> str:
@@ -88,6 +91,12 @@ def rouge_l(output: str, gold: Sequence[str]) -> float:
             common = LCSseq.similarity(tokens, gold_tokens)
             best = max(best, 2 * common / (len(tokens) + len(gold_tokens)))
     return best
+
+
+def contains_answer(text: str, gold: Sequence[str]) -> float:
+    """1 if a text contains a gold answer as consecutive words, both normalised as for `em`, else 0."""
+    words = f" {normalised(text)} "
+    return float(any(answer and f" {answer} " in words for answer in map(normalised, gold)))
 
 
 METRICS: dict[str, Metric] = {
@@ -153,30 +162,21 @@ def _module(name: str, root: Path) -> Any:
     return module
 
 
-def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> float:
-    """The metric's value; its prints go to stderr, since stdout has a table.
-
-    Raises:
-        MetricError: it raised, or gave what is not a number from 0 to 1.
-    """
+def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> Label:
+    """Return the metric's value, or why it is no number from 0 to 1; prints go to stderr, off the table."""
     try:
         with redirect_stdout(sys.stderr):
             value: Any = metric(output, gold)
     except (Exception, SystemExit) as error:
         # An exception in the user's function must not affect other outputs.
-        raise MetricError(f"the metric raised {type(error).__name__}: {error}"[:200]) from None
-    number = _number(value)
-    if number is None:
-        raise MetricError(f"the metric returned {type(value).__name__} instead of a number from 0 to 1")
+        return Label(None, f"the metric raised {type(error).__name__}: {error}"[:200])
+    try:
+        # Numbers of numpy, torch and similar libraries have `item`.
+        number = float(value if isinstance(value, Real) else value.item())
+    except Exception:
+        kind = type(value).__name__
+        return Label(None, f"the metric returned {kind} instead of a number from 0 to 1")
     if not -_ROUNDING <= number <= 1 + _ROUNDING:
         score_text = "NaN" if math.isnan(number) else f"{number:g}"
-        raise MetricError(f"the metric returned {score_text}, not a number from 0 to 1")
-    return min(max(number, 0.0), 1.0)
-
-
-def _number(value: Any) -> float | None:
-    """A number, including numpy's, torch's and similar types; None for other values."""
-    try:
-        return float(value if isinstance(value, Real) else value.item())
-    except Exception:
-        return None
+        return Label(None, f"the metric returned {score_text}, not a number from 0 to 1")
+    return Label(min(max(number, 0.0), 1.0))

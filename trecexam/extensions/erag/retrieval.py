@@ -18,92 +18,82 @@ What can be found (R, AP, nDCG) is what has a label, whichever run retrieved it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
 from ir_measures import Measure
 
 from converters.records import Qrel
+from trecexam.errors import TrecexamError
 from trecexam.scores.columns.evaluator import Evaluator
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.ranked import run_of
 from trecexam.scores.measures import COVER, DIVERSITY, measure
+from trecexam.scores.values import MeasureValues
 
-#: query_id -> its doc_ids, best first.
-Rankings = Mapping[str, Sequence[str]]
-#: Gives a run's values: query_id -> measure, as ir_measures prints it -> value.
-Evaluate = Callable[[Rankings], dict[str, dict[str, float]]]
+#: run -> query_id -> its doc_ids, best first, as far as they count.
+Ranked = Mapping[str, Mapping[str, Sequence[str]]]
 #: query_id -> doc_id -> label, 0..1.
 Labels = Mapping[str, Mapping[str, float]]
 #: Measures that are defined for fractional labels.
 FRACTIONAL = ("P", "Success", "nDCG")
+#: The measures computed by default.
+DEFAULT = ("P@10", "nDCG@10", "Success@10", "R@10", "AP@10", "RR@10")
 
 
-def retrieval_measure(name: str | Measure) -> Measure:
-    """The measure of this name, in ir_measures' notation.
+def measures_of(names: Iterable[str]) -> list[Measure]:
+    """Return the measures with these names, in ir_measures' notation; each is there once.
 
     Raises:
-        ValueError: it does not exist, or it needs items of a test bank; with the reason.
+        TrecexamError: a measure does not exist, or needs items of a test bank; with the reason.
     """
-    parsed = measure(str(name))
-    if parsed.NAME in COVER or parsed.NAME in DIVERSITY:
-        raise ValueError(f"{parsed} needs a test bank's items, and a document's label is one number")
-    return parsed
-
-
-def takes_fractions(measure: Measure) -> bool:
-    """Whether a measure is defined for labels other than 0 and 1."""
-    return measure.NAME in FRACTIONAL and measure.params.keys() <= {"cutoff"}
+    measures = []
+    for name in names:
+        try:
+            parsed = measure(name)
+        except ValueError as error:
+            raise TrecexamError(str(error)) from None
+        if parsed.NAME in COVER or parsed.NAME in DIVERSITY:
+            raise TrecexamError(f"{parsed} needs a test bank's items, and a document's label is one number")
+        measures.append(parsed)
+    return list(dict.fromkeys(measures))
 
 
 def is_binary(labels: Labels) -> bool:
-    """Whether all labels are 0 or 1 (true without labels)."""
+    """Return True if all labels are 0 or 1, or there are none."""
     return all(label in (0, 1) for by_document in labels.values() for label in by_document.values())
 
 
-def retrieval_evaluator(labels: Labels, measures: Sequence[Measure], query_ids: Sequence[str]) -> Evaluate:
-    """A function from a run to query_id -> measure -> value, for exactly these queries and measures.
+def allowed(measures: Sequence[Measure], labels: Labels) -> tuple[list[Measure], tuple[str, ...]]:
+    """Return the measures that are defined for these labels, and reasons why the other measures are not."""
+    binary = is_binary(labels)
+    able = [m for m in measures if binary or (m.NAME in FRACTIONAL and m.params.keys() <= {"cutoff"})]
+    why = "needs labels of 0 and 1, but some are fractions; use P, Success and nDCG"
+    return able, tuple(f"{each} {why}" for each in measures if each not in able)
 
-    A query that the run skips has 0.
 
-    Raises:
-        ValueError: a measure is not defined for fractional labels, and there are such.
+def measure_values(
+    labels: Labels, measures: Sequence[Measure], query_ids: Sequence[str], ranked: Ranked
+) -> MeasureValues:
+    """Return the runs' values of measures that the labels allow, for exactly these queries.
+
+    A query that a run skips has 0.
     """
-    if is_binary(labels):
-        rows = (
-            Qrel(query_id, doc_id, int(label))
-            for query_id in query_ids
-            for doc_id, label in labels.get(query_id, {}).items()
-        )
-        evaluator = Evaluator(measures, Judged.from_qrels(rows, query_ids))
-
-        def on_columns(rankings: Rankings) -> dict[str, dict[str, float]]:
-            values = evaluator.values(run_of(rankings)).tolist()
-            return {
-                query_id: dict(zip(evaluator.names, of_query, strict=True))
-                for query_id, of_query in zip(query_ids, values, strict=True)
-            }
-
-        return on_columns
-    for each in measures:
-        if not takes_fractions(each):
-            raise ValueError(fractions_refused(each))
-
-    def evaluate(rankings: Rankings) -> dict[str, dict[str, float]]:
-        return {
-            query_id: {
-                str(each): _fractional(each, rankings.get(query_id, ()), labels.get(query_id, {}))
-                for each in measures
-            }
-            for query_id in query_ids
-        }
-
-    return evaluate
-
-
-def fractions_refused(measure: Measure) -> str:
-    """The reason why a measure cannot be computed on fractions."""
-    able = " and ".join((", ".join(FRACTIONAL[:-1]), FRACTIONAL[-1]))
-    return f"{measure} needs labels of 0 and 1, but some are fractions; use {able}"
+    runs, queries = tuple(ranked), tuple(query_ids)
+    if not is_binary(labels):
+        array = np.empty((len(runs), len(queries), len(measures)))
+        for (run, query, column), _ in np.ndenumerate(array):
+            ranking, of_query = ranked[runs[run]].get(queries[query], ()), labels.get(queries[query], {})
+            array[run, query, column] = _fractional(measures[column], ranking, of_query)
+        return MeasureValues(runs, queries, tuple(map(str, measures)), array)
+    rows = (
+        Qrel(query_id, doc_id, int(label))
+        for query_id in query_ids
+        for doc_id, label in labels.get(query_id, {}).items()
+    )
+    evaluator = Evaluator(measures, Judged.from_qrels(rows, query_ids))
+    array = np.array([evaluator.values(run_of(lists)) for lists in ranked.values()])
+    return MeasureValues(runs, queries, evaluator.names, array).without_failed(evaluator.failures)
 
 
 def _fractional(measure: Measure, ranking: Sequence[str], labels: Mapping[str, float]) -> float:

@@ -1,0 +1,96 @@
+"""Correlations over queries with the scores of the systems' whole answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from converters.errors import ConversionError
+from converters.fields import counted
+from converters.lines import decode, iter_filled
+from trecexam.scores.values import MeasureValues
+
+
+class QueryCorrelation(NamedTuple):
+    """Rank correlation of a run's values with its end-to-end scores; None if undefined, with the `reason`."""
+
+    run: str
+    measure: str
+    n_queries: int
+    kendall_tau: float | None = None
+    spearman_rho: float | None = None
+    reason: str = ""
+
+
+def read_end_to_end(
+    path: Path, values: MeasureValues, errors: list[ConversionError]
+) -> dict[str, dict[str, float]]:
+    """Read run -> query_id -> score from `run<TAB>query_id<TAB>score` lines, with a header or without.
+
+    Args:
+        values: have the runs and queries that may be named.
+        errors: receives a rejected line's error; the other lines are read.
+    """
+    scores: dict[str, dict[str, float]] = {run: {} for run in values.runs}
+    query_ids = frozenset(values.query_ids)
+    for row_index, (number, line) in enumerate(iter_filled(path)):
+        try:
+            text = decode(path, number, line)
+            columns = [part.strip() for part in (text.split("\t") if "\t" in text else text.split())]
+            if row_index == 0 and columns[:2] == ["run", "query_id"]:
+                continue
+            if len(columns) != 3 or not all(columns):
+                raise ConversionError(path, number, f"{counted(columns)}: a line is `run query_id score`")
+            run, query_id, score_text = columns
+            try:
+                score = float(score_text)
+            except ValueError:
+                score = math.nan
+            if not math.isfinite(score):
+                reason = f"the score is not a finite number: {score_text[:40]!r}"
+            elif run not in scores:
+                reason = f"run '{run}' is not evaluated here"
+            elif query_id not in query_ids:
+                reason = f"query '{query_id}' has no gold outputs, or is not in the track"
+            elif query_id in scores[run]:
+                reason = f"run '{run}' has a score for query '{query_id}' already; the first one counts"
+            else:
+                scores[run][query_id] = score
+                continue
+            raise ConversionError(path, number, reason)
+        except ConversionError as error:
+            errors.append(error)
+    return scores
+
+
+def query_correlations(
+    values: MeasureValues, end_to_end: Mapping[str, Mapping[str, float]]
+) -> Iterator[QueryCorrelation]:
+    """Yield Kendall's tau-b and Spearman's rho over the queries that have both scores.
+
+    This is the table of Salemi and Zamani (SIGIR 2024), section 4: a retriever's eRAG score against the
+    score of the system's answer from the whole list.
+
+    Args:
+        end_to_end: run -> query_id -> score, finite.
+    """
+    from scipy.stats import kendalltau, spearmanr
+
+    for run in values.runs:
+        scores = end_to_end[run]
+        common = [query_id for query_id in values.query_ids if query_id in scores]
+        theirs = [scores[query_id] for query_id in common]
+        for measure in values.measures:
+            ours = values.matrix(measure, (run,), common)[0].tolist()
+            undefined = QueryCorrelation(run, measure, len(common))
+            if len(common) < 2:
+                yield undefined._replace(reason="fewer than two queries have both scores")
+            elif len(set(ours)) == 1:
+                yield undefined._replace(reason=f"{measure} is {ours[0]:g} for every query")
+            elif len(set(theirs)) == 1:
+                yield undefined._replace(reason=f"the end-to-end score is {theirs[0]:g} for every query")
+            else:
+                tau, rho = (float(of(ours, theirs).statistic) for of in (kendalltau, spearmanr))
+                yield undefined._replace(kendall_tau=tau, spearman_rho=rho)
