@@ -135,7 +135,6 @@ class Grader(ABC):
         probabilities: raw answers -> probabilities of the ratings 0..5, (answers, 6), NaN for other answers;
             None if they are stored.
         cosines: raw answers -> cosines, NaN for other answers.
-        label: (item, raw answer) -> a label between 0 and 1, finer than a rating.
         prompt: cell -> its prompt, and whether its text was cut.
         cut: number of texts so far that were too long for the model.
         known_passages: query_id -> doc_ids with a grade, of a grader that goes by ids. It needs no texts,
@@ -156,7 +155,6 @@ class Grader(ABC):
     free_text: bool | None = None
     probabilities: Callable[[Sequence[str]], Any] | None = None
     cosines: Callable[[Sequence[str]], Any] | None = None
-    label: Callable[[Item, str], Any] | None = None
     prompt: Callable[[Cell], Any] | None = None
     cut: int = 0
     known_passages: Mapping[str, Collection[str]] | None = None
@@ -210,7 +208,7 @@ class Factory:
         runs_model: False if a cluster could compute nothing for it.
         reads: those of the settings `base_url`, `metric` and `prompt` that change something for it.
         check_prompt: refuses a prompt file that it cannot use; None if it takes the published prompts.
-        reading: returns the readers of stored answers that need no model, by name: `read`, `label`,
+        reading: returns the readers of stored answers that need no model, by name: `read`,
             `probabilities`, `cosines`. None: ratings stay as they were stored.
     """
 

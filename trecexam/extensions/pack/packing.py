@@ -70,7 +70,7 @@ class PackedGrader(BaseModel):
             score_settings=dict(grader.score_settings),
             free_text=grader.free_text,
             model_and_prompt=grader.model_and_prompt,
-            reads=[name for name in ("cosines", "label", "probabilities", "read") if getattr(grader, name)],
+            reads=[name for name in ("cosines", "probabilities", "read") if getattr(grader, name)],
         )
 
 
@@ -83,7 +83,7 @@ class StoredGrader(Grader):
         self.free_text, self.model_and_prompt = packed.free_text, packed.model_and_prompt
         self.needs_query_text, self.score_settings = packed.needs_query_text, packed.score_settings
         self.cosines, self.probabilities = reads.get("cosines"), reads.get("probabilities")
-        self.label, self.read = reads.get("label"), reads.get("read")
+        self.read = reads.get("read")
 
     @property
     def identity(self) -> Mapping[str, Any]:
