@@ -19,8 +19,8 @@ from trecexam import Track
 from trecexam.cli.main import run
 from trecexam.extensions.campaign.assessments import record_assessment
 from trecexam.extensions.campaign.exporting import import_judgments
-from trecexam.extensions.campaign.judgment_table import TableRow, judgment_table
 from trecexam.extensions.campaign.plan import read_plan
+from trecexam.extensions.campaign.tables import TableRow, judgment_table
 from trecexam.features.override.overriding import take
 from trecexam.folder import TrackFolder
 

@@ -13,8 +13,8 @@ from support import make_small_track
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import record_assessment
-from trecexam.extensions.campaign.dividing import divided
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
+from trecexam.extensions.campaign.planning import divided
 from trecexam.folder import TrackFolder
 
 ID = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=5)
@@ -39,9 +39,9 @@ def test_a_written_plan_is_read_back(
     ("content", "line", "reason"),
     [
         ("", None, "is empty"),
-        ("ada\tq1\td1\town\n", 1, "the first line is not assessor query_id doc_id task"),
+        ("ada\tq1\td1\town\n", 1, "the header line lacks assessor"),
         ("HEADER\nada\tq1\td1\tsecond\n", 2, "own or overlap"),
-        ("HEADER\nada\tq1\t\town\n", 2, "own or overlap"),
+        ("HEADER\nada\tq1\t\town\n", 2, "needs assessor, query_id, doc_id, task"),
         ("HEADER\nada\tq1\td1\town\n\nada\tq1\td1\toverlap\n", 4, "ada has 'd1' twice"),
     ],
 )
@@ -128,10 +128,10 @@ def test_a_given_list_of_passages_is_planned_in_its_order_and_nothing_else(
 @pytest.mark.parametrize(
     ("content", "line", "reason"),
     [
-        ("q1 0 q1-d00 1\n", 1, "the header line lacks query_id or doc_id"),
-        ("query_id\tdoc_id\nq1\n", 2, "1 columns, and the header has 2"),
+        ("q1 0 q1-d00 1\n", 1, "the header line lacks query_id, doc_id"),
+        ("query_id\tdoc_id\nq1\n", 2, "needs query_id, doc_id"),
         ("query_id\tdoc_id\nq9\td\n", None, "the pool has none of the file's 1 passage"),
-        ("", None, "the pool has none of the file's 0 passages"),
+        ("query_id\tdoc_id\n", None, "the pool has none of the file's 0 passages"),
     ],
 )
 def test_an_unusable_list_is_reported(

@@ -18,7 +18,7 @@ from converters.records import HumanRating, Qrel
 from converters.trec_qrels import write_qrels
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, opinions_of
-from trecexam.extensions.campaign.judgment_table import TableRow, judgment_table, read_judgment_table
+from trecexam.extensions.campaign.tables import TableRow, judgment_table, read_judgment_table
 from trecexam.features.override.overriding import add_rows
 from trecexam.files import atomic
 from trecexam.files.stamps import Rejected
