@@ -91,9 +91,9 @@ class JudgingAccessor(Group):
         """Add the judgments of a table, as `export` writes it, and skip existing ones.
 
         Lines go to the end of overrides.tsv; judgments of whole passages on the track's scale to that of
-        judgments.tsv.
+        judgments.tsv. A line that an update would reject, as of an unknown query, is not added.
 
         Raises:
             TrecexamError, ConversionError: the table or a file of the track cannot be read or written.
         """
-        return import_judgments(self._track.folder, path)
+        return import_judgments(self._track.graded(has_bank, documents=True, bank_needed=False), path)

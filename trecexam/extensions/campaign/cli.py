@@ -167,12 +167,26 @@ def import_(track: Track, table: Path) -> int:
     """Add the judgments in FILE, a table in the form of `judge export`, to TRACK.
 
     FILE needs the columns query_id, doc_id, assessor and rating; other columns are kept. Judgments that
-    TRACK has already are skipped.
+    TRACK has already are skipped. Lines that TRACK could not use, as of an unknown query, are rejected.
+
+    Exit status: 0, or 1 if a line was rejected.
     """
-    done = track.judging.take_in(table)
-    for row in done.refused:
-        click.echo(f"rejected: {printable(str(row))}", err=True)
-    click.echo(f"{plural(done.n_new, 'new judgment')}, {done.n_known:,} already in the track", err=True)
+    # Import numpy.
+    from trecexam.grades.loaded_track import has_bank
+    from trecexam.inputs.inputs import rejected_notes
+
+    done = answering(track, has_bank, documents=True, bank_needed=False).judging.take_in(table)
+    for note in rejected_notes(done.refused):
+        click.echo(printable(note), err=True)
+    counts = f"{plural(done.n_new, 'new judgment')}, {done.n_known:,} already in the track"
+    click.echo(counts + (f", {plural(len(done.refused), 'line')} rejected" if done.refused else ""), err=True)
+    if done.outside:
+        lines, first = plural(len(done.outside), "new judgment"), done.outside[0]
+        told = (
+            f"not counted: {lines} of passages that no run has in its first ranks; the first is line "
+            f"{first.line}: {first.reason}"
+        )
+        click.echo(printable(told), err=True)
     return 1 if done.refused else 0
 
 
