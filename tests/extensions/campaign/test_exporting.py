@@ -257,7 +257,7 @@ def test_an_import_rejects_what_an_update_would_and_names_what_is_outside_the_po
     assert run(["watch", str(graded), "--once"]) == 0
     # Known lines are skipped, whatever became of them.
     (graded / "judgments.tsv").write_text(
-        "query_id\tdoc_id\trating\twho\twhy\nq9\tq9-d00\t1\tada\timported\n"
+        "query_id\tdoc_id\trating\twho\twhy\tscale\nq9\tq9-d00\t1\tada\timported\t0..2\n"
     )
     with trecexam.open_track(graded) as track:
         table.write_text("query_id\tdoc_id\tassessor\trating\nq9\tq9-d00\tada\t1\n")

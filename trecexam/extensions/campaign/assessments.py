@@ -29,34 +29,6 @@ class CellKey(NamedTuple):
     item_id: str
 
 
-class PersonalJudgment(NamedTuple):
-    """A person's latest judgment of a cell.
-
-    Attributes:
-        rating: None if missing: the status says why.
-        seconds: of work on it; None where nobody measured them.
-        time: ISO 8601, or "".
-        seen: tells this one from any other one by the same person, see `record_assessment`.
-    """
-
-    query_id: str
-    doc_id: str
-    item_id: str
-    assessor: str
-    rating: int | None
-    status: Literal["rated", "cannot", "withdrawn"]
-    seconds: float | None
-    time: str
-    note: str
-    why: str
-    seen: str
-
-    @property
-    def cannot(self) -> bool:
-        """Whether it says that the cell cannot be judged."""
-        return self.status == "cannot"
-
-
 def asked_items(
     judging: JudgingSection, scale: JudgingScale | None, items: Sequence[Item]
 ) -> tuple[str, ...]:
@@ -75,7 +47,7 @@ def asked_items(
 
 
 def is_done(
-    opinions: Mapping[CellKey, HumanRating] | Mapping[CellKey, PersonalJudgment],
+    opinions: Mapping[CellKey, HumanRating],
     query_id: str,
     doc_id: str,
     item_ids: Sequence[str],
@@ -92,26 +64,19 @@ def is_done(
     )
 
 
-def own_assessments(
-    folder: TrackFolder, who: str, query_id: str = "", *, scale: JudgingScale | None
-) -> tuple[PersonalJudgment, ...]:
-    """A person's latest judgment of each cell, for one query or all; reads the files again.
+def own_assessments(folder: TrackFolder, who: str, scale: JudgingScale | None) -> dict[CellKey, HumanRating]:
+    """Return what a person says now of each cell; reads the files again.
 
-    What she took back is there as "withdrawn"; decisions between other people are not there. A judgment of
-    an earlier text of the passage is there too, as nothing but the two files is read.
+    What she took back and decisions between other people are not there. A judgment of an earlier text of the
+    passage is there, as nothing but the two files is read.
 
     Args:
         scale: of judgments of whole passages: ratings on the grader's scale are left out; None without one.
     """
-    rated = (row for row in _lines(folder.overrides(), query_id or who) if _has_grader_scale(row, scale))
-    judged = () if scale is None else _lines(folder.judgments(), query_id or who)
-    lines = (*rated, *(row for row in judged if row.scale in ("", str(scale))))
-    rows_of_person = (row for row in lines if row.who == who and query_id in ("", row.query_id))
-    last: dict[CellKey, HumanRating] = {}
-    for row in rows_of_person:
-        if row.kind != ADJUDICATED:
-            last[CellKey(*row[:3])] = row
-    return tuple(map(assessment_of, last.values()))
+    rated = (row for row in _lines(folder.overrides(), who) if _has_grader_scale(row, scale))
+    judged = () if scale is None else _lines(folder.judgments(), who)
+    on_scale = (row for row in judged if row.scale in ("", str(scale)))
+    return standing_opinions(row for row in (*rated, *on_scale) if row.who == who).get(who, {})
 
 
 def _has_grader_scale(row: HumanRating, scale: JudgingScale | None) -> bool:
@@ -133,11 +98,11 @@ def ratings_by_assessor(folder: TrackFolder, cell: CellKey, scale: JudgingScale 
 
 def said_before(
     folder: TrackFolder, who: str, cell: CellKey, seen: str, scale: JudgingScale | None
-) -> PersonalJudgment | None:
-    """A person's earlier judgment of a cell with this `seen`; None if there is none."""
+) -> HumanRating | None:
+    """Return a person's earlier judgment of a cell with this `seen_token`; None if there is none."""
     lines = _lines(_file_of(folder, cell, scale), cell.query_id, who)
-    assessments = (assessment_of(row) for row in lines if row.who == who and CellKey(*row[:3]) == cell)
-    return next((assessment for assessment in assessments if assessment.seen == seen), None)
+    own = (row for row in lines if row.who == who and CellKey(*row[:3]) == cell)
+    return next((row for row in own if seen_token(row) == seen), None)
 
 
 def _file_of(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> Path:
@@ -191,8 +156,8 @@ def record_assessment(
     note: str = "",
     seconds: float | None = None,
     seen: str | None = None,
-) -> PersonalJudgment:
-    """Stores a person's judgment of a cell or, with item_id "", of a whole passage.
+) -> HumanRating:
+    """Store a person's judgment of a cell or, with item_id "", of a whole passage.
 
     It is a line of overrides.tsv; of a passage as a whole, where `query` has a scale, of judgments.tsv.
     Nobody else's ratings are looked at.
@@ -202,8 +167,7 @@ def record_assessment(
             judged; None takes back the last one, and brings back what this person said before, if she did.
         why: needed with "cannot", and with `reason` in [judging].
         seconds: of active work, 0 or more.
-        seen: `PersonalJudgment.seen` of her own judgment that she was shown, `seen_token(None)` where
-            she had none; None to take this one in any case.
+        seen: `seen_token` of her own judgment that she was shown; None to take this one in any case.
 
     Returns:
         What she says now.
@@ -219,19 +183,7 @@ def record_assessment(
         raise TrecexamError("give a reason: this track asks for one with each judgment")
     why = why if why.strip() else WITHDRAWN if rating is None else JUDGED
     value = rating if isinstance(rating, int) else None
-    outcome = take(
+    return take(
         folder, query, doc_id, item_id, value, who, why, seen,
         cannot=cannot, seconds=seconds, note=note, own_only=True,
-    )  # fmt: skip
-    return assessment_of(outcome.row)
-
-
-def assessment_of(row: HumanRating) -> PersonalJudgment:
-    """Converts a line of a file of people's ratings to a judgment."""
-    status: Literal["rated", "cannot", "withdrawn"] = (
-        "cannot" if row.cannot else "withdrawn" if row.rating is None else "rated"
-    )
-    token = seen_token(None if status == "withdrawn" else row)
-    return PersonalJudgment(
-        *row[:3], row.who, row.rating, status, row.seconds, row.when, row.note, row.why, token
-    )
+    ).row  # fmt: skip
