@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -226,7 +226,7 @@ def divided(
     if budget is not None:
         n_twice = min(n_twice, budget - len(tasks) - len(done_by_others))
     twice = _overlap([*tasks, *done_by_others], assessors, n_twice, again)
-    return _ordered(tasks, done_by_others, twice, assessors)
+    return _ordered([*done_by_others, *tasks, *twice], assessors)
 
 
 def _draw(*ids: str) -> bytes:
@@ -283,24 +283,18 @@ def _overlap(
     return twice
 
 
-def _ordered(
-    owner_tasks: Iterable[PlannedTask],
-    done_by_others: Iterable[PlannedTask],
-    twice: Iterable[PlannedTask],
-    assessors: Sequence[str],
-) -> JudgingPlan:
-    """Each assessor's tasks by topic, with the overlap spread evenly between the topics."""
-    blocks: dict[str, dict[bool, dict[str, list[PlannedTask]]]] = {name: {} for name in assessors}
-    for row in (*done_by_others, *owner_tasks, *twice):
-        of_kind = blocks.setdefault(row.assessor, {}).setdefault(row.overlap, {})
-        of_kind.setdefault(row.query_id, []).append(row)
-    rows: list[PlannedTask] = []
-    for of_person in blocks.values():
-        mine, again = (list(of_person.get(kind, {}).values()) for kind in (False, True))
-        for number, block in enumerate(mine, 1):
-            rows += block
-            n_before = len(again) * (number - 1) // len(mine), len(again) * number // len(mine)
-            rows += [row for each in again[slice(*n_before)] for row in each]
-        if not mine:
-            rows += [row for each in again for row in each]
-    return JudgingPlan(tuple(rows))
+def _ordered(rows: Sequence[PlannedTask], assessors: Sequence[str]) -> JudgingPlan:
+    """Return each assessor's tasks by topic, with the overlap spread evenly between the topics."""
+    ordered: list[PlannedTask] = []
+    for name in dict.fromkeys((*assessors, *(row.assessor for row in rows))):
+        mine = [row for row in rows if row.assessor == name]
+        own, again = (
+            list(dict.fromkeys(row.query_id for row in mine if row.overlap == kind)) for kind in (False, True)
+        )
+        place = {(query_id, False): (at, -1) for at, query_id in enumerate(own, 1)}
+        # The overlap's topics come after the same share of her own.
+        place |= {
+            (query_id, True): (-(-at * len(own) // len(again)), at) for at, query_id in enumerate(again, 1)
+        }
+        ordered += sorted(mine, key=lambda row: place[row.query_id, row.overlap])
+    return JudgingPlan(tuple(ordered))
