@@ -128,13 +128,13 @@ def test_an_export_lists_passages_that_wait_for_adjudication(
         assert run(command) == 1
         assert lines(tmp_path / "out/qrels.txt") == ["q1 0 q1-d03 1"]
         said = capsys.readouterr().err
-        assert "3 passages wait for a decision: assessors differ on them (topic q1: 2, q3: 1)" in said
+        assert "a decision between assessors: 3 passages (topic q1: 2, q3: 1)" in said
         assert "judge agreement" in said
         decide(track, "d00", 1)
         decide(track, "d01", 1)
         take(track.folder, to_rate(track, "q3"), "q3-d00", "", 1, "org", "read both", adjudicates=True)
     assert run(command) == 0
-    assert "wait" not in capsys.readouterr().err
+    assert "waiting" not in capsys.readouterr().err
 
 
 def test_all_judgments_are_exported_and_imported_once(graded: Path, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ class CellKey(NamedTuple):
 def asked_items(
     judging: JudgingSection, scale: JudgingScale | None, items: Sequence[Item]
 ) -> tuple[str, ...]:
-    """The item_ids to judge on each passage of a query; "" is the whole passage.
+    """Return the item_ids to judge on each passage of a query; "" is the whole passage.
 
     With a scale of judgments the passage as a whole is judged, and with `whole_passage = false` its items;
     without one its items, and with `whole_passage = true` the passage as a whole last. Where there is no item
@@ -47,17 +47,9 @@ def asked_items(
 
 
 def is_done(
-    opinions: Mapping[CellKey, HumanRating],
-    query_id: str,
-    doc_id: str,
-    item_ids: Sequence[str],
+    opinions: Mapping[CellKey, HumanRating], query_id: str, doc_id: str, item_ids: Sequence[str]
 ) -> bool:
-    """Whether a person judged all cells of a passage, or said that it cannot be judged.
-
-    Args:
-        opinions: of that person.
-        item_ids: as `asked_items` gives them.
-    """
+    """Return True if a person with these opinions judged all items of a passage, or cannot judge it."""
     whole = opinions.get(CellKey(query_id, doc_id, ""))
     return (whole is not None and whole.cannot) or all(
         CellKey(query_id, doc_id, item_id) in opinions for item_id in item_ids
@@ -73,27 +65,22 @@ def own_assessments(folder: TrackFolder, who: str, scale: JudgingScale | None) -
     Args:
         scale: of judgments of whole passages: ratings on the grader's scale are left out; None without one.
     """
-    rated = (row for row in _lines(folder.overrides(), who) if _has_grader_scale(row, scale))
+    rated = (row for row in _lines(folder.overrides(), who) if _counts_beside(row, scale))
     judged = () if scale is None else _lines(folder.judgments(), who)
     on_scale = (row for row in judged if row.scale in ("", str(scale)))
     return standing_opinions(row for row in (*rated, *on_scale) if row.who == who).get(who, {})
 
 
-def _has_grader_scale(row: HumanRating, scale: JudgingScale | None) -> bool:
-    """Whether the rating of a line of overrides.tsv is asked on the grader's scale, if it has a rating.
-
-    Args:
-        scale: on which whole passages are judged in place of it.
-    """
+def _counts_beside(row: HumanRating, scale: JudgingScale | None) -> bool:
+    """Return True if a line of overrides.tsv counts, where whole passages are judged on `scale`, if any."""
     return scale is None or bool(row.item_id) or row.rating is None
 
 
 def ratings_by_assessor(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> dict[str, int]:
-    """Assessor -> rating of a cell, without adjudications; reads the files again."""
-    lines = _lines(_file_of(folder, cell, scale), cell.query_id, cell.doc_id)
-    opinions = standing_opinions(lines)
-    rows = {name: of_person.get(cell) for name, of_person in opinions.items()}
-    return {name: row.rating for name, row in rows.items() if row is not None and row.rating is not None}
+    """Return assessor -> rating of a cell, without adjudications; reads the files again."""
+    opinions = standing_opinions(_lines(_file_of(folder, cell, scale), cell.query_id, cell.doc_id))
+    rows = ((name, of_person.get(cell)) for name, of_person in opinions.items())
+    return {name: row.rating for name, row in rows if row is not None and row.rating is not None}
 
 
 def said_before(
@@ -118,7 +105,7 @@ def _lines(path: Path, *naming: str) -> list[HumanRating]:
 
 
 def standing_opinions(rows: Iterable[HumanRating]) -> dict[str, dict[CellKey, HumanRating]]:
-    """Assessor -> her latest judgment of each cell, without withdrawn ones and adjudications."""
+    """Return assessor -> her latest judgment of each cell, without withdrawn ones and adjudications."""
     opinions: dict[str, dict[CellKey, HumanRating]] = {}
     for row in rows:
         if row.kind == ADJUDICATED:
@@ -131,16 +118,16 @@ def standing_opinions(rows: Iterable[HumanRating]) -> dict[str, dict[CellKey, Hu
 
 
 def opinions_of(track: GradedTrack) -> dict[str, dict[CellKey, HumanRating]]:
-    """`standing_opinions` of all accepted lines of the track.
+    """Return `standing_opinions` of all accepted lines of the track.
 
     Where judgments of whole passages have a scale, ratings of these on the grader's scale are left out.
     """
-    rated, judged = (
-        [decision.row for decision in people.decisions if decision.state != REFUSED]
-        for people in (track.overrides, track.judgments)
-    )
     return standing_opinions(
-        (*(row for row in rated if _has_grader_scale(row, track.judging_scale)), *judged)
+        decision.row
+        for people in (track.overrides, track.judgments)
+        for decision in people.decisions
+        if decision.state != REFUSED
+        and (people is track.judgments or _counts_beside(decision.row, track.judging_scale))
     )
 
 
@@ -167,7 +154,8 @@ def record_assessment(
             judged; None takes back the last one, and brings back what this person said before, if she did.
         why: needed with "cannot", and with `reason` in [judging].
         seconds: of active work, 0 or more.
-        seen: `seen_token` of her own judgment that she was shown; None to take this one in any case.
+        seen: `seen_token` of her own judgment that she was shown, or of None where she had none; None to take
+            this one in any case.
 
     Returns:
         What she says now.

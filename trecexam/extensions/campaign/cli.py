@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,14 +15,11 @@ from trecexam.cli.options import answering, output_folder_option, track_argument
 from trecexam.cli.reading import reading, writing
 from trecexam.errors import quoted
 from trecexam.results.terminal import printable
-from trecexam.results.text import plural
+from trecexam.results.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.results.result import Result
     from trecexam.track import Track
-
-#: The number of topics to list with undecided passages.
-_TOPICS = 10
 
 
 @click.group(
@@ -146,17 +142,13 @@ def export(track: Track, output: Path) -> int:
         err=True,
     )
     if done.undecided:
-        waiting, more = sum(done.undecided.values()), max(0, len(done.undecided) - _TOPICS)
-        by_topic = ", ".join(f"{topic}: {n}" for topic, n in islice(done.undecided.items(), _TOPICS))
-        click.echo(
-            printable(
-                f"{plural(waiting, 'passage')} {'waits' if waiting == 1 else 'wait'} for a decision: "
-                f"assessors differ on them (topic {by_topic}{f', and {more:,} more' if more else ''}). "
-                f"`trecexam judge agreement {quoted(track.folder.root)}` lists them; decide on the "
-                "page /campaign"
-            ),
-            err=True,
+        topics = [f"{topic}: {n}" for topic, n in done.undecided.items()]
+        n_waiting = plural(sum(done.undecided.values()), "passage")
+        told = (
+            f"waiting for a decision between assessors: {n_waiting} (topic {shorten_list(topics, 10, '')}). "
+            f"`trecexam judge agreement {quoted(track.folder.root)}` lists them; decide on the page /campaign"
         )
+        click.echo(printable(told), err=True)
     return 1 if done.refused or done.undecided else 0
 
 

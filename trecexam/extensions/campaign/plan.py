@@ -22,7 +22,7 @@ OWN, OVERLAP = "own", "overlap"
 
 
 class PlannedTask(NamedTuple):
-    """A passage that an assessor judges, with all its items.
+    """A passage that an assessor judges: as a whole, or item by item.
 
     `overlap`: it is another assessor's, and judged a second time to see how far people agree.
     """

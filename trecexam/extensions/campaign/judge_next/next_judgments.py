@@ -270,7 +270,7 @@ def next_judgments(
         sum(row.order[0] < 0 for row in ranked),
         _learned(track),
     )
-    return found.with_notes(*_notes(found, why), *_how_to_judge(track, found))
+    return found.with_notes(*_notes(track, found, why))
 
 
 def _learned(track: GradedTrack) -> dict[tuple[str, str], tuple[float, float]]:
@@ -285,7 +285,7 @@ def _learned(track: GradedTrack) -> dict[tuple[str, str], tuple[float, float]]:
         raise TrecexamError(f"{error}; run `trecexam learn` again", path=path) from None
 
 
-def _notes(found: NextJudgments, why: str) -> Iterator[str]:
+def _notes(track: GradedTrack, found: NextJudgments, why: str) -> Iterator[str]:
     candidates = plural(found.candidates, "unjudged passage")
     if not found.candidates:
         yield "no passage is left to judge"
@@ -300,12 +300,13 @@ def _notes(found: NextJudgments, why: str) -> Iterator[str]:
     ungraded = sum(row.label is None for row in found.rows) if found.measure else 0
     if ungraded:
         yield f"{plural(ungraded, 'listed passage')} without a grade; `trecexam watch` grades"
-
-
-def _how_to_judge(track: GradedTrack, found: NextJudgments) -> Iterator[str]:
-    """Yield a note with the commands to judge the first suggestion."""
-    for row in found.rows[:1]:
-        root = quoted(track.folder.root)
+    if found.could_change and track.judging_scale is not None:
+        yield (
+            "the change is what it would be if the judgment replaced the grader's label; people judge on "
+            f"{track.judging_scale} here, and a judgment counts like an official one"
+        )
+    if found.rows:
+        root, row = quoted(track.folder.root), found.rows[0]
         where = [str(track.folder.root), "--query", row.query_id, "--doc", row.doc_id]
         where += ["--grader", track.folder.grader] if track.folder.grader else []
         yield (
