@@ -88,6 +88,13 @@ def test_officially_judged_passages_are_skipped_but_their_items_are_planned(grad
         assert set(planned.plan.rows) - set(again.plan.rows) == {PlannedTask("ada", "q1", "q1-d03")}
 
 
+def test_a_rating_of_a_passage_on_the_graders_scale_is_no_judgment_on_the_tracks(graded: Path) -> None:
+    (graded / "overrides.tsv").write_text("query_id\tdoc_id\trating\twho\twhy\nq1\tq1-d03\t5\tada\tx\n")
+    with campaign(graded) as track:
+        assert ("q1", "q1-d03") in track.judging.plan(["ada"]).plan.tasks("ada")
+        assert ("q1", "q1-d03") in {(row.query_id, row.doc_id) for row in track.judge_next().rows}
+
+
 def test_only_one_of_several_passages_with_the_same_text_is_planned(graded: Path) -> None:
     path = graded / "passages.jsonl"
     path.write_text(path.read_text().replace("passage 5 about q1", "passage 3 about q1"))

@@ -11,7 +11,7 @@ import numpy as np
 
 from converters.overrides import ADJUDICATED
 from trecexam.extensions.campaign.alpha import MIN_TOPICS, Alpha, alpha
-from trecexam.extensions.campaign.assessments import CellKey, opinions_of
+from trecexam.extensions.campaign.assessments import CellKey, counting, opinions_of
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table
@@ -135,7 +135,7 @@ def assessor_agreement(track: GradedTrack) -> AssessorAgreement:
                 levels[of_item if key.item_id else "passage"].setdefault(key, {})[name] = row.rating
     rows: list[AgreementRow] = []
     disagreements: list[Disagreement] = []
-    counting = {**track.overrides.ratings, **track.judgments.ratings}
+    of_cell = counting(track)
     for level, cells in levels.items():
         shared = {key: ratings for key, ratings in cells.items() if len(ratings) > 1}
         if not shared:
@@ -154,7 +154,7 @@ def assessor_agreement(track: GradedTrack) -> AssessorAgreement:
                 rows.append(_row(level, group, of_group, best + 1))
         for key, ratings in shared.items():
             if len(set(ratings.values())) > 1:
-                now = counting.get((key.query_id, key.doc_id, key.item_id))
+                now = of_cell.get((key.query_id, key.doc_id, key.item_id))
                 decided = now is not None and now.kind == ADJUDICATED
                 rating = None if now is None else now.rating
                 disagreements.append(Disagreement(level, *key, ratings, rating, decided))

@@ -131,6 +131,12 @@ def opinions_of(track: GradedTrack) -> dict[str, dict[CellKey, HumanRating]]:
     )
 
 
+def counting(track: GradedTrack) -> dict[tuple[str, str, str], HumanRating]:
+    """Return (query_id, doc_id, item_id) -> the rating that counts; as in `opinions_of` on one scale."""
+    rated = {k: row for k, row in track.overrides.ratings.items() if _counts_beside(row, track.judging_scale)}
+    return {**rated, **track.judgments.ratings}
+
+
 def record_assessment(
     folder: TrackFolder,
     query: QueryToRate,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trecexam.errors import TrecexamError, quoted
-from trecexam.extensions.campaign.assessments import asked_items, is_done, opinions_of
+from trecexam.extensions.campaign.assessments import asked_items, counting, is_done, opinions_of
 from trecexam.extensions.campaign.judge_next.next_judgments import suggestions
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
 from trecexam.extensions.campaign.tables import read_columns
@@ -52,7 +52,7 @@ def plan_judging(
     passages: Path | str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PlannedCampaign:
-    """Divides the passages of the pool among assessors, and writes the plan into judging.tsv."""
+    """Divide the passages of the pool among assessors, and writes the plan into judging.tsv."""
     names = tuple(typed("an assessor's name", name, MAX_WHO) for name in assessors)
     _check(names, topics_each, overlap, budget)
     opinions = opinions_of(track)
@@ -76,19 +76,18 @@ def plan_judging(
     topics = _topics(track, items_by_query, ranked, {task[1:3] for task in done_tasks if not task.overlap})
     plan = divided(topics, names, topics_each=topics_each, overlap=overlap, budget=budget, done=done_tasks)
     if not plan.rows:
-        notes = (*notes, "no passage is left to judge (passages with official judgments are not planned)")
-    planned_pairs = {row[1:3] for row in plan.rows}
-    left_out = sum(
-        (query_id, doc_id) not in planned_pairs for query_id, doc_ids in topics.items() for doc_id in doc_ids
-    )
-    n_rows, n_done = len(plan.rows), len(done_tasks)
-    n_passages, n_shared = len(planned_pairs), len(plan.shared)
-    shared = "each" if n_shared == n_passages else f"{n_shared:,} of them"
+        of_whole = any("" in items and track.inputs.judged.get(q) for q, items in items_by_query.items())
+        why = " (passages with official judgments are not planned)" if of_whole else ""
+        notes = (*notes, f"no passage is left to judge{why}")
+    planned = {row[1:3] for row in plan.rows}
+    left_out = sum((query_id, doc_id) not in planned for query_id in topics for doc_id in topics[query_id])
+    n_shared = len(plan.shared)
+    shared = "each" if n_shared == len(planned) else f"{n_shared:,} of them"
     summary = (
-        f"{plural(n_passages, 'passage')}"
+        f"{plural(len(planned), 'passage')}"
         + (f", {shared} for two people" if n_shared else "")
-        + f": {plural(n_rows, 'task')} for {plural(len(plan.assessors), 'assessor')}"
-        + (f", {n_done:,} done" if n_done else "")
+        + f": {plural(len(plan.rows), 'task')} for {plural(len(plan.assessors), 'assessor')}"
+        + (f", {len(done_tasks):,} done" if done_tasks else "")
         + (f"; {plural(left_out, 'unjudged passage')} left out" if left_out else "")
     )
     if plan.rows and not _has_texts(track):
@@ -143,8 +142,7 @@ def _topics(
     by_query: dict[str, dict[str, None]] = {query_id: {} for query_id in track.bank.query_ids}
     for query_id, doc_id in ranked:
         by_query.get(query_id, {})[doc_id] = None
-    counting = {**track.overrides.ratings, **track.judgments.ratings}
-    has_texts = _has_texts(track)
+    judged, has_texts = counting(track), _has_texts(track)
     topics: dict[str, list[str]] = {}
     for query_id, ranked_ids in by_query.items():
         sheet, items = track.sheets[query_id], items_by_query[query_id]
@@ -160,7 +158,7 @@ def _topics(
             if doc_id in ranked_ids
             and doc_id not in skipped
             and (query_id, doc_id) not in done
-            and not all((query_id, doc_id, item_id) in counting for item_id in items)
+            and not all((query_id, doc_id, item_id) in judged for item_id in items)
         ]
     return topics
 
@@ -174,7 +172,7 @@ def divided(
     budget: int | None = None,
     done: Sequence[PlannedTask] = (),
 ) -> JudgingPlan:
-    """A plan with each topic for one assessor, about equal work for all, and an overlap of tasks.
+    """Return a plan with each topic for one assessor, about equal work for all, and an overlap of tasks.
 
     What is done stays, and a topic stays with the assessor who began it, if she is named. The same arguments
     give the same plan.

@@ -240,9 +240,9 @@ def _measure(track: GradedTrack, name: str | None = None) -> Measure:
 def _judged(track: GradedTrack) -> dict[str, set[str]]:
     """Return query_id -> passages with an official judgment or a person's rating of the whole passage."""
     judged = {query_id: set(labels) for query_id, labels in track.inputs.judged.items()}
-    for people in (track.overrides, track.judgments):
-        for query_id, of_query in people.queries.items():
-            judged.setdefault(query_id, set()).update(of_query.passages)
+    people = track.overrides if track.judging_scale is None else track.judgments
+    for query_id, of_query in people.queries.items():
+        judged.setdefault(query_id, set()).update(of_query.passages)
     return judged
 
 
