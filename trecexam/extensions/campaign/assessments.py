@@ -46,6 +46,12 @@ def asked_items(
     return (*of_items, "") if judging.whole_passage else of_items
 
 
+def asked_by_query(track: GradedTrack) -> dict[str, tuple[str, ...]]:
+    """Return query_id -> `asked_items`."""
+    judging, scale = track.config.judging, track.judging_scale
+    return {query_id: asked_items(judging, scale, items) for query_id, items in track.bank.items.items()}
+
+
 def is_done(
     opinions: Mapping[CellKey, HumanRating], query_id: str, doc_id: str, item_ids: Sequence[str]
 ) -> bool:

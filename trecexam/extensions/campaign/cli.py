@@ -174,10 +174,7 @@ def import_(track: Track, table: Path) -> int:
     click.echo(counts + (f", {plural(len(done.refused), 'line')} rejected" if done.refused else ""), err=True)
     if done.outside:
         lines, first = plural(len(done.outside), "new judgment"), done.outside[0]
-        told = (
-            f"not counted: {lines} of passages that no run has in its first ranks; the first is line "
-            f"{first.line}: {first.reason}"
-        )
+        told = f"not counted: {lines} outside the pool; the first is line {first.line}: {first.reason}"
         click.echo(printable(told), err=True)
     return 1 if done.refused else 0
 
@@ -205,7 +202,7 @@ def import_(track: Track, table: Path) -> int:
 def judge_next(track: Track, measure: str | None, top: int, query_ids: tuple[str, ...]) -> Result:
     """List the unjudged passages that a person should judge next.
 
-    With grades, passages whose judgment would change the ranking of the runs most come first.
+    With grades, passages whose judgment, in place of the label, would change the ranking most come first.
     expected_change: mean change of the difference of two runs, over all pairs. p_change: probability of
     another label. The probability of a rating is its share of the passage's ratings on the query's items.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trecexam.errors import TrecexamError, quoted
-from trecexam.extensions.campaign.assessments import asked_items, counting, is_done, opinions_of
+from trecexam.extensions.campaign.assessments import asked_by_query, counting, is_done, opinions_of
 from trecexam.extensions.campaign.judge_next.next_judgments import suggestions
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
 from trecexam.extensions.campaign.tables import read_columns
@@ -55,9 +55,7 @@ def plan_judging(
     """Divide the passages of the pool among assessors, and writes the plan into judging.tsv."""
     names = tuple(typed("an assessor's name", name, MAX_WHO) for name in assessors)
     _check(names, topics_each, overlap, budget)
-    opinions = opinions_of(track)
-    judging, scale = track.config.judging, track.judging_scale
-    items_by_query = {q: asked_items(judging, scale, items) for q, items in track.bank.items.items()}
+    opinions, items_by_query = opinions_of(track), asked_by_query(track)
 
     def done(task: PlannedTask) -> bool:
         of_person = opinions.get(task.assessor, {})

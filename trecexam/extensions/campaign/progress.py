@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from converters.records import HumanRating
-from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
+from trecexam.extensions.campaign.assessments import CellKey, asked_by_query, is_done, opinions_of
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.result import Tables
@@ -24,8 +24,7 @@ def judging_progress(track: GradedTrack) -> Tables:
         TrecexamError: the plan cannot be read.
     """
     plan, opinions = read_plan(track.folder) or JudgingPlan(()), opinions_of(track)
-    judging, scale = track.config.judging, track.judging_scale
-    items_by_query = {q: asked_items(judging, scale, items) for q, items in track.bank.items.items()}
+    items_by_query = asked_by_query(track)
     topics: list[tuple[Value, ...]] = []
     assessors: list[tuple[Value, ...]] = []
     for name, tasks in plan.by_assessor.items():
