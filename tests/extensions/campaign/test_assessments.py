@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from campaign import campaign, to_rate
 
-from converters.records import Item
+from converters.records import HumanRating, Item
 from trecexam.config.sections import JudgingSection
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import (
@@ -17,7 +17,7 @@ from trecexam.extensions.campaign.assessments import (
     record_assessment,
 )
 from trecexam.extensions.campaign.progress import judging_progress
-from trecexam.features.override.overriding import take
+from trecexam.features.override.overriding import seen_token, take
 from trecexam.inputs.overrides import JudgingScale
 from trecexam.track import selection
 
@@ -47,22 +47,21 @@ def test_each_person_has_separate_judgments_and_undo_restores_the_earlier_one(gr
     with campaign(graded) as track:
         query, folder = to_rate(track, "q1"), track.folder
         first = record_assessment(folder, query, "q1-d03", "", 2, who="ada", seconds=4.5, note="see d04")
-        assert (first.rating, first.status, first.seconds, first.note, first.why) == (
-            2, "rated", 4.5, "see d04", "judged",
-        )  # fmt: skip
+        assert (first.rating, first.seconds, first.note, first.why) == (2, 4.5, "see d04", "judged")
         record_assessment(folder, query, "q1-d03", "", 0, who="bob")
-        assert own_assessments(folder, "ada", scale=query.scale) == (first,)
-        second = record_assessment(folder, query, "q1-d03", "", 1, who="ada", seen=first.seen)
-        assert own_assessments(folder, "ada", "q1", scale=query.scale) == (second,)
-        undone = record_assessment(folder, query, "q1-d03", "", None, who="ada", seen=second.seen)
+
+        def said(who: str) -> list[HumanRating]:
+            return list(own_assessments(folder, who, query.scale).values())
+
+        assert said("ada") == [first]
+        second = record_assessment(folder, query, "q1-d03", "", 1, who="ada", seen=seen_token(first))
+        assert said("ada") == [second]
+        undone = record_assessment(folder, query, "q1-d03", "", None, who="ada", seen=seen_token(second))
         assert (undone.rating, undone.note) == (2, "see d04")
-        assert own_assessments(folder, "ada", scale=query.scale) == (undone,)
-        gone = record_assessment(folder, query, "q1-d03", "", None, who="ada")
-        assert (gone.rating, gone.status) == (None, "withdrawn")
-        assert [each.status for each in own_assessments(folder, "ada", scale=query.scale)] == ["withdrawn"]
-        assert own_assessments(folder, "ada", "q2", scale=query.scale) == ()
-        (bob,) = own_assessments(folder, "bob", scale=query.scale)
-        assert bob.rating == 0
+        assert said("ada") == [undone]
+        assert record_assessment(folder, query, "q1-d03", "", None, who="ada").rating is None
+        assert said("ada") == []
+        assert [row.rating for row in said("bob")] == [0]
         # Undoing nothing does not undo Bob's rating.
         with pytest.raises(TrecexamError, match="no rating to withdraw"):
             record_assessment(folder, query, "q1-d03", "", None, who="ada")
@@ -91,11 +90,11 @@ def test_an_adjudication_is_not_a_judgment_of_the_adjudicator(graded: Path) -> N
     with campaign(graded) as track:
         query = to_rate(track, "q1")
         take(track.folder, query, "q1-d03", "", 1, "ada", "read both", adjudicates=True)
-        assert own_assessments(track.folder, "ada", scale=query.scale) == ()
+        assert own_assessments(track.folder, "ada", query.scale) == {}
         assert opinions_of(selection(track).graded()) == {}
         record_assessment(track.folder, query, "q1-d03", "", 2, who="ada")
         assert list(opinions_of(selection(track).graded())["ada"]) == [CellKey("q1", "q1-d03", "")]
-        assert own_assessments(track.folder, "ada", scale=query.scale)[0].rating == 2
+        assert [row.rating for row in own_assessments(track.folder, "ada", query.scale).values()] == [2]
 
 
 def test_progress_shows_per_assessor_and_topic_what_is_left_and_the_speed(graded: Path) -> None:
@@ -112,15 +111,15 @@ def test_progress_shows_per_assessor_and_topic_what_is_left_and_the_speed(graded
         # Unplanned judgments are not part of the plan.
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", 1, who="zoe", seconds=1.0)
         found = judging_progress(selection(track).graded())
-        ada, bob = found.assessors
-        n = len(plan.tasks("ada"))
-        assert ada == ("ada", "", n, 3, n - 3, 3, 1, 6.0, 2 * 3600 / 12.0)
-        assert bob == ("bob", "", len(plan.tasks("bob")), 0, len(plan.tasks("bob")), 0, 0, None, None)
-        assert [(row.assessor, row.query_id) for row in found.topics] == [
+        ada, bob = found.tables["assessors"].rows
+        n, n_bob = len(plan.tasks("ada")), len(plan.tasks("bob"))
+        assert ada == ("ada", n, 3, n - 3, 3, 1, 6.0, 2 * 3600 / 12.0)
+        assert bob == ("bob", n_bob, 0, n_bob, 0, 0, None, None)
+        topics = found.tables["topics"]
+        assert [row[:2] for row in topics.rows] == [
             (name, query_id)
             for name in plan.assessors
             for query_id in dict.fromkeys(query_id for query_id, _ in plan.tasks(name))
         ]
-        for name in ("tasks", "done", "left", "judgments", "cannot"):
-            of_ada = [getattr(row, name) for row in found.topics if row.assessor == "ada"]
-            assert sum(of_ada) == getattr(ada, name)
+        of_ada = [row[2:7] for row in topics.rows if row[0] == "ada"]
+        assert tuple(map(sum, zip(*of_ada, strict=True))) == ada[1:6]

@@ -2,27 +2,27 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import pytest
 import pytrec_eval
 from campaign import SCALE, campaign, to_rate
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import Terminal, make_small_track
 
 import converters
+import trecexam
 from converters.overrides import read_overrides
 from converters.records import HumanRating
 from trecexam import Track
 from trecexam.cli.main import run
 from trecexam.extensions.campaign.assessments import record_assessment
-from trecexam.extensions.campaign.exporting import import_judgments
-from trecexam.extensions.campaign.judgment_table import TableRow, judgment_table
 from trecexam.extensions.campaign.plan import read_plan
+from trecexam.extensions.campaign.tables import TableRow, judgment_table
 from trecexam.features.override.overriding import take
-from trecexam.folder import TrackFolder
 
 FILES = ("qrels.txt", "qrels-6.txt", "judgments.tsv")
 
@@ -128,13 +128,13 @@ def test_an_export_lists_passages_that_wait_for_adjudication(
         assert run(command) == 1
         assert lines(tmp_path / "out/qrels.txt") == ["q1 0 q1-d03 1"]
         said = capsys.readouterr().err
-        assert "3 passages wait for a decision: assessors differ on them (topic q1: 2, q3: 1)" in said
+        assert "a decision between assessors: 3 passages (topic q1: 2, q3: 1)" in said
         assert "judge agreement" in said
         decide(track, "d00", 1)
         decide(track, "d01", 1)
         take(track.folder, to_rate(track, "q3"), "q3-d00", "", 1, "org", "read both", adjudicates=True)
     assert run(command) == 0
-    assert "wait" not in capsys.readouterr().err
+    assert "waiting" not in capsys.readouterr().err
 
 
 def test_all_judgments_are_exported_and_imported_once(graded: Path, tmp_path: Path) -> None:
@@ -161,63 +161,108 @@ def stored(path: Path) -> list[HumanRating]:
     return [row for _, row in read_overrides(path, lambda error: pytest.fail(str(error)))]
 
 
-ID = st.sampled_from(["q1", "d1", "ann", "a b"])
-RATING = st.builds(
-    HumanRating, ID, ID, ID | st.just(""), st.none() | st.integers(0, 5), ID, ID, ID | st.just(""),
-    st.just(""), st.just(""), st.none() | st.floats(0, 9), ID | st.just(""),
+WORD = st.sampled_from(["ann", "a b"])
+DOC = st.sampled_from(["q1-d00", "q1-d01", "not-pooled"])
+WHOLE = st.builds(
+    HumanRating, st.just("q1"), DOC, st.just(""), st.none() | st.integers(0, 2), WORD, WORD,
+    WORD | st.just(""), st.just(""), st.just(""), st.none() | st.floats(0, 9), WORD | st.just(""),
     st.sampled_from(["", "undone", "adjudicated"]), st.just(False), st.just(""),
 )  # fmt: skip
-ROWS = st.lists(st.builds(TableRow, RATING, st.booleans()), max_size=8)
+ITEM = st.builds(lambda row: row._replace(item_id="q1/0"), WHOLE)
+ROWS = st.lists(
+    st.builds(TableRow, WHOLE, st.booleans()) | st.builds(TableRow, ITEM, st.just(False)), max_size=8
+)
 
 
 @pytest.fixture(scope="module")
-def empty_folder(tmp_path_factory: pytest.TempPathFactory) -> TrackFolder:
+def empty_track(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Track]:
     root = make_small_track(tmp_path_factory.mktemp("import") / "track", queries=1, docs=2, items=1)
     (root / "trecexam.toml").write_text(SCALE)
-    return TrackFolder.open(root)
+    with trecexam.open_track(root) as track:
+        yield track
 
 
+@settings(max_examples=30)
 @given(ROWS, ROWS)
 def test_an_import_adds_repeated_lines_as_often_as_given(
-    empty_folder: TrackFolder, known: list[TableRow], new: list[TableRow]
+    empty_track: Track, known: list[TableRow], new: list[TableRow]
 ) -> None:
-    root = empty_folder.root
-    for path in (empty_folder.overrides(), empty_folder.judgments()):
+    root, folder = empty_track.folder.root, empty_track.folder
+    for path in (folder.overrides(), folder.judgments()):
         path.unlink(missing_ok=True)
 
     def both() -> dict[bool, list[HumanRating]]:
-        paths = {False: empty_folder.overrides(), True: empty_folder.judgments()}
+        paths = {False: folder.overrides(), True: folder.judgments()}
         return {own_scale: stored(path) if path.exists() else [] for own_scale, path in paths.items()}
 
-    table = root / "table.tsv"
+    table = root.parent / "table.tsv"
     table.write_bytes(judgment_table(known))
-    assert import_judgments(empty_folder, table).n_new == len(known)
+    assert empty_track.judging.take_in(table).n_new == len(known)
     assert both() == {own: [row.rating for row in known if row.own_scale == own] for own in (False, True)}
     before = both()
     table.write_bytes(judgment_table([*known, *new]))
-    assert import_judgments(empty_folder, table).n_new == len(new)
+    assert empty_track.judging.take_in(table).n_new == len(new)
     for own in (False, True):
         assert both()[own] == [*before[own], *(row.rating for row in new if row.own_scale == own)]
-    assert import_judgments(empty_folder, table).n_new == 0
+    assert empty_track.judging.take_in(table).n_new == 0
 
 
-def test_a_line_that_cannot_be_stored_does_not_stop_the_others(empty_folder: TrackFolder) -> None:
-    table = empty_folder.root / "hostile.tsv"
+def test_a_line_that_cannot_be_stored_does_not_stop_the_others(empty_track: Track) -> None:
+    table = empty_track.folder.root.parent / "hostile.tsv"
     rows = [
-        "q0\td\tx\x1b[31mda\t1\t",
-        "q0\td\tada\u202e\t1\t",
-        f"q0\td\t{'a' * 201}\t1\t",
-        "q0\td\tada\t1\tn\rn",
-        "q0\td\u00a0d\tada\t1\t",
-        "q0\td\tgood\t1\tn",
+        "q1\td\tx\x1b[31mda\t1\t",
+        "q1\td\tada\u202e\t1\t",
+        f"q1\td\t{'a' * 201}\t1\t",
+        "q1\td\tada\t1\tn\rn",
+        "q1\td\u00a0d\tada\t1\t",
+        "q1\td\tgood\t1\tn",
     ]
     table.write_text(
         "query_id\tdoc_id\tassessor\trating\tnote\n" + "".join(f"{row}\n" for row in rows), newline=""
     )
-    empty_folder.judgments().unlink(missing_ok=True)
-    done = import_judgments(empty_folder, table)
+    empty_track.folder.judgments().unlink(missing_ok=True)
+    done = empty_track.judging.take_in(table)
     assert (done.n_new, done.n_known, [row.line for row in done.refused]) == (1, 0, [2, 3, 4, 5, 6])
-    assert [row.who for row in stored(empty_folder.judgments())] == ["good"]
+    assert [row.who for row in stored(empty_track.folder.judgments())] == ["good"]
+
+
+def test_an_import_rejects_what_an_update_would_and_names_what_is_outside_the_pool(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = graded / "trecexam.toml"
+    config.write_text(config.read_text() + SCALE)
+    table = tmp_path / "table.tsv"
+    table.write_text(
+        "query_id\tdoc_id\titem_id\tassessor\trating\tscale\n"
+        "q1\tq1-d00\t\tada\t2\t\n"
+        "q9\tq9-d00\t\tada\t1\t\n"
+        "q1\tq1-d01\t\tada\t4\t\n"
+        "q1\tq1-d01\tq1/77\tada\t4\tgrader\n"
+        "q1\tnowhere\t\tada\t1\t\n"
+    )
+    assert run(["judge", "import", str(graded), str(table)]) == 1
+    said = capsys.readouterr().err
+    for line, reason in (
+        (3, "query 'q9', which the bank does not have"),
+        (4, "is 4, and `scale` in [judging] is 0..2"),
+        (5, "item 'q1/77', which query 'q1' does not have"),
+    ):
+        assert any(
+            row.startswith(f"rejected: {table}:{line}: ") and reason in row for row in said.splitlines()
+        )
+    assert "2 new judgments, 0 already in the track, 3 lines rejected" in said
+    outside = "1 new judgment outside the pool; the first is line 6: 'nowhere' of query 'q1'"
+    assert f"not counted: {outside}" in said
+    assert [row.doc_id for row in stored(graded / "judgments.tsv")] == ["q1-d00", "nowhere"]
+    assert run(["watch", str(graded), "--once"]) == 0
+    # Known lines are skipped, whatever became of them.
+    (graded / "judgments.tsv").write_text(
+        "query_id\tdoc_id\trating\twho\twhy\tscale\nq9\tq9-d00\t1\tada\timported\t0..2\n"
+    )
+    with trecexam.open_track(graded) as track:
+        table.write_text("query_id\tdoc_id\tassessor\trating\nq9\tq9-d00\tada\t1\n")
+        done = track.judging.take_in(table)
+    assert (done.n_new, done.n_known, done.refused, done.outside) == (0, 1, (), ())
 
 
 def test_unreadable_judgments_are_reported_and_do_not_replace_good_qrels(

@@ -13,8 +13,8 @@ from support import make_small_track
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import record_assessment
-from trecexam.extensions.campaign.dividing import divided
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
+from trecexam.extensions.campaign.planning import divided
 from trecexam.folder import TrackFolder
 
 ID = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=5)
@@ -39,9 +39,9 @@ def test_a_written_plan_is_read_back(
     ("content", "line", "reason"),
     [
         ("", None, "is empty"),
-        ("ada\tq1\td1\town\n", 1, "the first line is not assessor query_id doc_id task"),
+        ("ada\tq1\td1\town\n", 1, "the header line lacks assessor"),
         ("HEADER\nada\tq1\td1\tsecond\n", 2, "own or overlap"),
-        ("HEADER\nada\tq1\t\town\n", 2, "own or overlap"),
+        ("HEADER\nada\tq1\t\town\n", 2, "needs assessor, query_id, doc_id, task"),
         ("HEADER\nada\tq1\td1\town\n\nada\tq1\td1\toverlap\n", 4, "ada has 'd1' twice"),
     ],
 )
@@ -88,6 +88,13 @@ def test_officially_judged_passages_are_skipped_but_their_items_are_planned(grad
         assert set(planned.plan.rows) - set(again.plan.rows) == {PlannedTask("ada", "q1", "q1-d03")}
 
 
+def test_a_rating_of_a_passage_on_the_graders_scale_is_no_judgment_on_the_tracks(graded: Path) -> None:
+    (graded / "overrides.tsv").write_text("query_id\tdoc_id\trating\twho\twhy\nq1\tq1-d03\t5\tada\tx\n")
+    with campaign(graded) as track:
+        assert ("q1", "q1-d03") in track.judging.plan(["ada"]).plan.tasks("ada")
+        assert ("q1", "q1-d03") in {(row.query_id, row.doc_id) for row in track.judge_next().rows}
+
+
 def test_only_one_of_several_passages_with_the_same_text_is_planned(graded: Path) -> None:
     path = graded / "passages.jsonl"
     path.write_text(path.read_text().replace("passage 5 about q1", "passage 3 about q1"))
@@ -128,10 +135,10 @@ def test_a_given_list_of_passages_is_planned_in_its_order_and_nothing_else(
 @pytest.mark.parametrize(
     ("content", "line", "reason"),
     [
-        ("q1 0 q1-d00 1\n", 1, "the header line lacks query_id or doc_id"),
-        ("query_id\tdoc_id\nq1\n", 2, "1 columns, and the header has 2"),
+        ("q1 0 q1-d00 1\n", 1, "the header line lacks query_id, doc_id"),
+        ("query_id\tdoc_id\nq1\n", 2, "needs query_id, doc_id"),
         ("query_id\tdoc_id\nq9\td\n", None, "the pool has none of the file's 1 passage"),
-        ("", None, "the pool has none of the file's 0 passages"),
+        ("query_id\tdoc_id\n", None, "the pool has none of the file's 0 passages"),
     ],
 )
 def test_an_unusable_list_is_reported(

@@ -32,9 +32,9 @@ class JudgingAccessor(Group):
     ) -> PlannedCampaign:
         """Divide the passages of the pool among assessors, and write the plan into judging.tsv.
 
-        A task is a pooled passage (with `unit = "response"` a whole response) with all its items. A topic
-        stays with one assessor, and all get about as many tasks. Passages that are judged already are left
-        out; of passages with one text one is judged.
+        A task is a pooled passage, or with `unit = "response"` a response: as a whole where the track has a
+        scale of judgments, else with all its items. A topic stays with one assessor, and all get about as
+        many tasks. Passages that are judged already are left out; of passages with one text one is judged.
 
         Planned again, finished tasks stay, and a topic stays with the assessor who began it. The same
         arguments give the same plan.
@@ -91,9 +91,9 @@ class JudgingAccessor(Group):
         """Add the judgments of a table, as `export` writes it, and skip existing ones.
 
         Lines go to the end of overrides.tsv; judgments of whole passages on the track's scale to that of
-        judgments.tsv.
+        judgments.tsv. A line that an update would reject, as of an unknown query, is not added.
 
         Raises:
             TrecexamError, ConversionError: the table or a file of the track cannot be read or written.
         """
-        return import_judgments(self._track.folder, path)
+        return import_judgments(self._track.graded(has_bank, documents=True, bank_needed=False), path)

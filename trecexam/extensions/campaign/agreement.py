@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 
 from converters.overrides import ADJUDICATED
 from trecexam.extensions.campaign.alpha import MIN_TOPICS, Alpha, alpha
-from trecexam.extensions.campaign.assessments import CellKey, opinions_of
+from trecexam.extensions.campaign.assessments import CellKey, counting, opinions_of
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table
@@ -92,13 +92,6 @@ class AssessorAgreement(Result):
 
     def _declare(self) -> dict[str, Table]:
         """`agreement`, a row for all and for each pair; `disagreements`, a row per such cell."""
-        return {"agreement": self._agreement(), "disagreements": self._disagreements()}
-
-    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """Both tables, if there are disagreements."""
-        return tuple(self.tables.values()) if self.disagreements else (self.table,)
-
-    def _agreement(self) -> Table:
         header = (
             *("level", "assessors", "topics", "cells", "same"),
             *("alpha", "alpha.low", "alpha.high", "kappa", "kappa.low", "kappa.high", "weighted_kappa"),
@@ -111,11 +104,7 @@ class AssessorAgreement(Result):
             )
             for row in self.rows
         )
-        return Table(header, tuple(rows), layout=Layout(("level", "assessors")))
-
-    def _disagreements(self) -> Table:
-        header = ("level", "query_id", "doc_id", "item_id", "ratings", "spread", "counts", "adjudicated")
-        rows = (
+        disagreements = (
             (
                 *row[:4],
                 ", ".join(f"{name} {rating}" for name, rating in row.ratings.items()),
@@ -125,7 +114,15 @@ class AssessorAgreement(Result):
             )
             for row in self.disagreements
         )
-        return Table(header, tuple(rows))
+        columns = ("level", "query_id", "doc_id", "item_id", "ratings", "spread", "counts", "adjudicated")
+        return {
+            "agreement": Table(header, tuple(rows), layout=Layout(("level", "assessors"))),
+            "disagreements": Table(columns, tuple(disagreements)),
+        }
+
+    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
+        """Both tables, if there are disagreements."""
+        return tuple(self.tables.values()) if self.disagreements else (self.table,)
 
 
 def assessor_agreement(track: GradedTrack) -> AssessorAgreement:
@@ -138,7 +135,7 @@ def assessor_agreement(track: GradedTrack) -> AssessorAgreement:
                 levels[of_item if key.item_id else "passage"].setdefault(key, {})[name] = row.rating
     rows: list[AgreementRow] = []
     disagreements: list[Disagreement] = []
-    counting = {**track.overrides.ratings, **track.judgments.ratings}
+    of_cell = counting(track)
     for level, cells in levels.items():
         shared = {key: ratings for key, ratings in cells.items() if len(ratings) > 1}
         if not shared:
@@ -147,35 +144,25 @@ def assessor_agreement(track: GradedTrack) -> AssessorAgreement:
         if level == "passage" and track.judging_scale is not None:
             best = max(best, track.judging_scale.best)
         names = tuple(sorted({name for ratings in shared.values() for name in ratings}))
-        if len(names) > 2:
-            rows.append(_row(level, names, shared, best + 1))
-        rows += [
-            _row(level, pair, both, best + 1)
-            for pair in combinations(names, 2)
-            if (
-                both := {
-                    key: {name: ratings[name] for name in pair}
-                    for key, ratings in shared.items()
-                    if ratings.keys() >= {*pair}
-                }
-            )
-        ]
+        for group in (*([names] if len(names) > 2 else ()), *combinations(names, 2)):
+            of_group = {
+                key: {name: ratings[name] for name in group if name in ratings}
+                for key, ratings in shared.items()
+            }
+            of_group = {key: ratings for key, ratings in of_group.items() if len(ratings) > 1}
+            if of_group:
+                rows.append(_row(level, group, of_group, best + 1))
         for key, ratings in shared.items():
             if len(set(ratings.values())) > 1:
-                now = counting.get((key.query_id, key.doc_id, key.item_id))
+                now = of_cell.get((key.query_id, key.doc_id, key.item_id))
                 decided = now is not None and now.kind == ADJUDICATED
                 rating = None if now is None else now.rating
                 disagreements.append(Disagreement(level, *key, ratings, rating, decided))
     disagreements.sort(key=lambda row: (-row.spread, row[:4]))
-    return AssessorAgreement(
-        track.config.judging.rule, tuple(rows), tuple(disagreements), (_told(rows, disagreements),)
-    )
-
-
-def _told(rows: Sequence[AgreementRow], disagreements: Sequence[Disagreement]) -> str:
-    if not rows:
-        return "no passage is judged by two people; see --overlap of `trecexam judge plan`"
-    return f"people differ on {plural(len(disagreements), 'judgment')}; {INTERVALS}"
+    told = "no passage is judged by two people; see --overlap of `trecexam judge plan`"
+    if rows:
+        told = f"people differ on {plural(len(disagreements), 'judgment')}; {INTERVALS}"
+    return AssessorAgreement(track.config.judging.rule, tuple(rows), tuple(disagreements), (told,))
 
 
 def _row(

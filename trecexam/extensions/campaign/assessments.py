@@ -29,38 +29,10 @@ class CellKey(NamedTuple):
     item_id: str
 
 
-class PersonalJudgment(NamedTuple):
-    """A person's latest judgment of a cell.
-
-    Attributes:
-        rating: None if missing: the status says why.
-        seconds: of work on it; None where nobody measured them.
-        time: ISO 8601, or "".
-        seen: tells this one from any other one by the same person, see `record_assessment`.
-    """
-
-    query_id: str
-    doc_id: str
-    item_id: str
-    assessor: str
-    rating: int | None
-    status: Literal["rated", "cannot", "withdrawn"]
-    seconds: float | None
-    time: str
-    note: str
-    why: str
-    seen: str
-
-    @property
-    def cannot(self) -> bool:
-        """Whether it says that the cell cannot be judged."""
-        return self.status == "cannot"
-
-
 def asked_items(
     judging: JudgingSection, scale: JudgingScale | None, items: Sequence[Item]
 ) -> tuple[str, ...]:
-    """The item_ids to judge on each passage of a query; "" is the whole passage.
+    """Return the item_ids to judge on each passage of a query; "" is the whole passage.
 
     With a scale of judgments the passage as a whole is judged, and with `whole_passage = false` its items;
     without one its items, and with `whole_passage = true` the passage as a whole last. Where there is no item
@@ -74,70 +46,56 @@ def asked_items(
     return (*of_items, "") if judging.whole_passage else of_items
 
 
-def is_done(
-    opinions: Mapping[CellKey, HumanRating] | Mapping[CellKey, PersonalJudgment],
-    query_id: str,
-    doc_id: str,
-    item_ids: Sequence[str],
-) -> bool:
-    """Whether a person judged all cells of a passage, or said that it cannot be judged.
+def asked_by_query(track: GradedTrack) -> dict[str, tuple[str, ...]]:
+    """Return query_id -> `asked_items`."""
+    judging, scale = track.config.judging, track.judging_scale
+    return {query_id: asked_items(judging, scale, items) for query_id, items in track.bank.items.items()}
 
-    Args:
-        opinions: of that person.
-        item_ids: as `asked_items` gives them.
-    """
+
+def is_done(
+    opinions: Mapping[CellKey, HumanRating], query_id: str, doc_id: str, item_ids: Sequence[str]
+) -> bool:
+    """Return True if a person with these opinions judged all items of a passage, or cannot judge it."""
     whole = opinions.get(CellKey(query_id, doc_id, ""))
     return (whole is not None and whole.cannot) or all(
         CellKey(query_id, doc_id, item_id) in opinions for item_id in item_ids
     )
 
 
-def own_assessments(
-    folder: TrackFolder, who: str, query_id: str = "", *, scale: JudgingScale | None
-) -> tuple[PersonalJudgment, ...]:
-    """A person's latest judgment of each cell, for one query or all; reads the files again.
+def own_assessments(folder: TrackFolder, who: str, scale: JudgingScale | None) -> dict[CellKey, HumanRating]:
+    """Return what a person says now of each cell; reads the files again.
 
-    What she took back is there as "withdrawn"; decisions between other people are not there. A judgment of
-    an earlier text of the passage is there too, as nothing but the two files is read.
+    What she took back and decisions between other people are not there. A judgment of an earlier text of the
+    passage is there, as nothing but the two files is read.
 
     Args:
         scale: of judgments of whole passages: ratings on the grader's scale are left out; None without one.
     """
-    rated = (row for row in _lines(folder.overrides(), query_id or who) if _has_grader_scale(row, scale))
-    judged = () if scale is None else _lines(folder.judgments(), query_id or who)
-    lines = (*rated, *(row for row in judged if row.scale in ("", str(scale))))
-    rows_of_person = (row for row in lines if row.who == who and query_id in ("", row.query_id))
-    last: dict[CellKey, HumanRating] = {}
-    for row in rows_of_person:
-        if row.kind != ADJUDICATED:
-            last[CellKey(*row[:3])] = row
-    return tuple(map(assessment_of, last.values()))
+    rated = (row for row in _lines(folder.overrides(), who) if _counts_beside(row, scale))
+    judged = () if scale is None else _lines(folder.judgments(), who)
+    on_scale = (row for row in judged if row.scale in ("", str(scale)))
+    return standing_opinions(row for row in (*rated, *on_scale) if row.who == who).get(who, {})
 
 
-def _has_grader_scale(row: HumanRating, scale: JudgingScale | None) -> bool:
-    """Whether the rating of a line of overrides.tsv is asked on the grader's scale, if it has a rating.
-
-    Args:
-        scale: on which whole passages are judged in place of it.
-    """
+def _counts_beside(row: HumanRating, scale: JudgingScale | None) -> bool:
+    """Return True if a line of overrides.tsv counts, where whole passages are judged on `scale`, if any."""
     return scale is None or bool(row.item_id) or row.rating is None
 
 
 def ratings_by_assessor(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> dict[str, int]:
-    """Assessor -> rating of a cell, without adjudications; reads the files again."""
-    lines = _lines(_file_of(folder, cell, scale), cell.query_id, cell.doc_id)
-    opinions = standing_opinions(lines)
-    rows = {name: of_person.get(cell) for name, of_person in opinions.items()}
-    return {name: row.rating for name, row in rows.items() if row is not None and row.rating is not None}
+    """Return assessor -> rating of a cell, without adjudications; reads the files again."""
+    opinions = standing_opinions(_lines(_file_of(folder, cell, scale), cell.query_id, cell.doc_id))
+    rows = ((name, of_person.get(cell)) for name, of_person in opinions.items())
+    return {name: row.rating for name, row in rows if row is not None and row.rating is not None}
 
 
 def said_before(
     folder: TrackFolder, who: str, cell: CellKey, seen: str, scale: JudgingScale | None
-) -> PersonalJudgment | None:
-    """A person's earlier judgment of a cell with this `seen`; None if there is none."""
+) -> HumanRating | None:
+    """Return a person's earlier judgment of a cell with this `seen_token`; None if there is none."""
     lines = _lines(_file_of(folder, cell, scale), cell.query_id, who)
-    assessments = (assessment_of(row) for row in lines if row.who == who and CellKey(*row[:3]) == cell)
-    return next((assessment for assessment in assessments if assessment.seen == seen), None)
+    own = (row for row in lines if row.who == who and CellKey(*row[:3]) == cell)
+    return next((row for row in own if seen_token(row) == seen), None)
 
 
 def _file_of(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> Path:
@@ -153,7 +111,7 @@ def _lines(path: Path, *naming: str) -> list[HumanRating]:
 
 
 def standing_opinions(rows: Iterable[HumanRating]) -> dict[str, dict[CellKey, HumanRating]]:
-    """Assessor -> her latest judgment of each cell, without withdrawn ones and adjudications."""
+    """Return assessor -> her latest judgment of each cell, without withdrawn ones and adjudications."""
     opinions: dict[str, dict[CellKey, HumanRating]] = {}
     for row in rows:
         if row.kind == ADJUDICATED:
@@ -166,17 +124,23 @@ def standing_opinions(rows: Iterable[HumanRating]) -> dict[str, dict[CellKey, Hu
 
 
 def opinions_of(track: GradedTrack) -> dict[str, dict[CellKey, HumanRating]]:
-    """`standing_opinions` of all accepted lines of the track.
+    """Return `standing_opinions` of all accepted lines of the track.
 
     Where judgments of whole passages have a scale, ratings of these on the grader's scale are left out.
     """
-    rated, judged = (
-        [decision.row for decision in people.decisions if decision.state != REFUSED]
-        for people in (track.overrides, track.judgments)
-    )
     return standing_opinions(
-        (*(row for row in rated if _has_grader_scale(row, track.judging_scale)), *judged)
+        decision.row
+        for people in (track.overrides, track.judgments)
+        for decision in people.decisions
+        if decision.state != REFUSED
+        and (people is track.judgments or _counts_beside(decision.row, track.judging_scale))
     )
+
+
+def counting(track: GradedTrack) -> dict[tuple[str, str, str], HumanRating]:
+    """Return (query_id, doc_id, item_id) -> the rating that counts; as in `opinions_of` on one scale."""
+    rated = {k: row for k, row in track.overrides.ratings.items() if _counts_beside(row, track.judging_scale)}
+    return {**rated, **track.judgments.ratings}
 
 
 def record_assessment(
@@ -191,8 +155,8 @@ def record_assessment(
     note: str = "",
     seconds: float | None = None,
     seen: str | None = None,
-) -> PersonalJudgment:
-    """Stores a person's judgment of a cell or, with item_id "", of a whole passage.
+) -> HumanRating:
+    """Store a person's judgment of a cell or, with item_id "", of a whole passage.
 
     It is a line of overrides.tsv; of a passage as a whole, where `query` has a scale, of judgments.tsv.
     Nobody else's ratings are looked at.
@@ -202,8 +166,8 @@ def record_assessment(
             judged; None takes back the last one, and brings back what this person said before, if she did.
         why: needed with "cannot", and with `reason` in [judging].
         seconds: of active work, 0 or more.
-        seen: `PersonalJudgment.seen` of her own judgment that she was shown, `seen_token(None)` where
-            she had none; None to take this one in any case.
+        seen: `seen_token` of her own judgment that she was shown, or of None where she had none; None to take
+            this one in any case.
 
     Returns:
         What she says now.
@@ -219,19 +183,7 @@ def record_assessment(
         raise TrecexamError("give a reason: this track asks for one with each judgment")
     why = why if why.strip() else WITHDRAWN if rating is None else JUDGED
     value = rating if isinstance(rating, int) else None
-    outcome = take(
+    return take(
         folder, query, doc_id, item_id, value, who, why, seen,
         cannot=cannot, seconds=seconds, note=note, own_only=True,
-    )  # fmt: skip
-    return assessment_of(outcome.row)
-
-
-def assessment_of(row: HumanRating) -> PersonalJudgment:
-    """Converts a line of a file of people's ratings to a judgment."""
-    status: Literal["rated", "cannot", "withdrawn"] = (
-        "cannot" if row.cannot else "withdrawn" if row.rating is None else "rated"
-    )
-    token = seen_token(None if status == "withdrawn" else row)
-    return PersonalJudgment(
-        *row[:3], row.who, row.rating, status, row.seconds, row.when, row.note, row.why, token
-    )
+    ).row  # fmt: skip

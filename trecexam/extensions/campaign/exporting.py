@@ -1,32 +1,29 @@
-"""Exports a campaign as qrels, six-column qrels and a table of judgments, and imports such a table."""
+"""Export a campaign as qrels, six-column qrels and a table of judgments, and import such a table."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-import converters
 from converters.errors import ConversionError
 from converters.fields import column
-from converters.ir_dataset import dataset_qrels
 from converters.overrides import ADJUDICATED, with_override
 from converters.records import HumanRating, Qrel
 from converters.trec_qrels import write_qrels
 from trecexam.errors import TrecexamError
-from trecexam.extensions.campaign.assessments import CellKey, opinions_of
-from trecexam.extensions.campaign.judgment_table import TableRow, judgment_table, read_judgment_table
+from trecexam.extensions.campaign.assessments import opinions_of
+from trecexam.extensions.campaign.tables import TableRow, judgment_table, read_judgment_table
 from trecexam.features.override.overriding import add_rows
 from trecexam.files import atomic
 from trecexam.files.stamps import Rejected
-from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.rejected import rejected_rows
 from trecexam.inputs.inputs import read_overrides_file
-from trecexam.inputs.overrides import UNDECIDED, JudgingScale, Overrides, judging_scale
+from trecexam.inputs.overrides import UNDECIDED, Overrides, QueryOverrides, resolve
 from trecexam.inputs.protected import refuse_folder
 from trecexam.inputs.typed_text import MAX_WHO, refuse_controls, typed
 from trecexam.scores.labels import labels
@@ -56,28 +53,40 @@ class ExportedJudgments:
 
 @dataclass(frozen=True)
 class ImportedJudgments:
-    """Result of an import: new lines, lines that the track had, and rejected lines."""
+    """Result of an import.
+
+    Attributes:
+        n_new, n_known: lines that were added, and lines that the track had.
+        refused: lines that were not added, as they could count nowhere, with reasons.
+        outside: lines that were added, on passages that are not in the pool: they do not count now.
+    """
 
     n_new: int
     n_known: int
     refused: tuple[Rejected, ...]
+    outside: tuple[Rejected, ...] = ()
 
 
 def export_judgments(track: GradedTrack, folder: Path | str) -> ExportedJudgments:
-    """Writes what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv."""
+    """Write what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv."""
     folder = Path(folder)
     refuse_folder(folder, (track.folder.root,), (QRELS, SIX_COLUMNS, TABLE))
-    sources = (track.folder.overrides(), track.folder.judgments())
-    for source in filter(Path.exists, sources):
+    for source in filter(Path.exists, (track.folder.overrides(), track.folder.judgments())):
         try:
             read_overrides_file(source)
         except ConversionError as error:
             reason = f"{error.reason}; nothing was exported: correct it, then export again"
             raise TrecexamError(reason, path=source, line=error.line) from None
-    label_of = peoples_labels(track)
+    source_of_labels = track.judgments if _is_on_scale(track) else track.overrides
+    label_of = {
+        (query_id, doc_id): label
+        for query_id, of_query in source_of_labels.queries.items()
+        for doc_id, label in _labels(track, query_id, of_query).items()
+    }
     people = _labels_by_person(track)
-    for key, names in _deciders(track).items():
-        people.setdefault(key, {}).update(dict.fromkeys(names, label_of[key]))
+    for (query_id, doc_id, _), row in source_of_labels.ratings.items():
+        if row.kind == ADJUDICATED:
+            people.setdefault((query_id, doc_id), {})[row.who] = label_of[query_id, doc_id]
     rows = [Qrel(q, doc_id, label) for (q, doc_id), label in label_of.items()]
     plain = io.BytesIO()
     try:
@@ -97,53 +106,69 @@ def export_judgments(track: GradedTrack, folder: Path | str) -> ExportedJudgment
     }
     atomic.make_folder(folder)
     atomic.replace_together(contents)
-    file_names = {track.folder.shown(path) for path in sources}
+    file_names = {track.folder.shown(path) for path in (track.folder.overrides(), track.folder.judgments())}
     refused = tuple(row for row in rejected_rows(track) if row.file in file_names)
-    return ExportedJudgments(tuple(contents), len(rows), len(lines), refused, _undecided(track))
+    undecided = _undecided(track, source_of_labels)
+    return ExportedJudgments(tuple(contents), len(rows), len(lines), refused, undecided)
 
 
-def import_judgments(folder: TrackFolder, path: Path | str) -> ImportedJudgments:
-    """Adds the judgments of a table, as `export_judgments` writes it; existing ones are skipped."""
-    refused: list[ConversionError] = []
-    path = Path(path)
-    rows: list[TableRow] = []
-    for number, row in read_judgment_table(path, refused.append):
+def import_judgments(track: GradedTrack, path: Path | str) -> ImportedJudgments:
+    """Add the judgments of a table, as `export_judgments` writes it; existing ones are skipped."""
+    errors: list[ConversionError] = []
+    targets: dict[bool, list[tuple[int, HumanRating]]] = {False: [], True: []}
+    scale = track.judging_scale
+    for line, (row, own_scale) in read_judgment_table(path, errors.append):
+        if own_scale is None and scale is not None and not row.item_id:
+            row, own_scale = row._replace(scale=str(scale)), True
         try:
-            _check(row.rating)
-            rows.append(row)
+            _check(row)
+            targets[bool(own_scale)].append((line, row))
         except (ValueError, TrecexamError) as error:
-            refused.append(ConversionError(path, number, str(error)))
-    scale = _scale_of(folder)
-    if scale is not None:
-        rows = [
-            TableRow(row.rating._replace(scale=str(scale)), True)
-            if row.own_scale is None and not row.rating.item_id
-            else row
-            for row in rows
+            errors.append(ConversionError(path, line, str(error)))
+    known = {decision.row for people in (track.overrides, track.judgments) for decision in people.decisions}
+    refused = [Rejected(str(path), error.line, error.reason, error.lost) for error in errors]
+    outside: list[Rejected] = []
+    n_new = n_known = 0
+    for own_scale, rows in targets.items():
+        cited = None if own_scale else track.asked.cited_by({row.query_id for _, row in rows})
+        rejected = _rejected(track, str(path), rows, cited, own_scale=own_scale)
+        wrong = {each.line: each for each in rejected}
+        refused += [wrong[line] for line, row in rows if line in wrong and row not in known]
+        taken = [(line, row) for line, row in rows if line not in wrong or row in known]
+        for line, row in taken:
+            pooled = track.pool[row.query_id].doc_ids if row.query_id in track.pool else ()
+            if row not in known and (row.doc_id not in pooled if cited is None else row[:3] not in cited):
+                outside.append(Rejected(str(path), line, f"'{row.doc_id}' of query '{row.query_id}'", "line"))
+        target = track.folder.judgments() if own_scale else track.folder.overrides()
+        n_added = add_rows(track.folder, target, [row for _, row in taken]) if taken else 0
+        n_new, n_known = n_new + n_added, n_known + len(taken) - n_added
+    refused.sort(key=lambda row: row.line or 0)
+    return ImportedJudgments(n_new, n_known, tuple(refused), tuple(outside))
+
+
+def _rejected(
+    track: GradedTrack,
+    file: str,
+    rows: Sequence[tuple[int, HumanRating]],
+    cited: Collection[tuple[str, str, str]] | None,
+    *,
+    own_scale: bool,
+) -> Iterable[Rejected]:
+    """Return the lines that an update would reject, were they in the track, with reasons."""
+    scale = track.judging_scale if own_scale else None
+    if own_scale and scale is None:
+        reason = "is not on the grader's scale, and the track has no other: set `scale` in [judging]"
+        return [
+            Rejected(file, line, f"{row.who}'s rating of '{row.doc_id}' {reason}", "line")
+            for line, row in rows
         ]
-    n_new = 0
-    for own_scale, target in ((False, folder.overrides()), (True, folder.judgments())):
-        lines = [row.rating for row in rows if own_scale == bool(row.own_scale)]
-        n_new += add_rows(folder, target, lines) if lines else 0
-    reasons = tuple(Rejected(str(path), error.line, error.reason, error.lost) for error in refused)
-    return ImportedJudgments(n_new, len(rows) - n_new, reasons)
-
-
-def _scale_of(folder: TrackFolder) -> JudgingScale | None:
-    """Return the track's scale of judgments, by its files as they are now."""
-    path, dataset = folder.qrels(), folder.config.track.dataset
-    try:
-        official = tuple(
-            converters.read(path, "qrels") if path else dataset_qrels(dataset) if dataset else ()
-        )
-    except ConversionError:
-        # Such a file counts nowhere: the update names what is wrong with it.
-        official = ()
-    return judging_scale(folder.config, official)
+    pool = {query_id: pooled.doc_ids for query_id, pooled in track.pool.items()}
+    best = track.grader.scale.max_rating
+    return resolve(rows, file, track.bank, pool, track.texts, best, own_scale=scale, cited=cited).rejected
 
 
 def _check(row: HumanRating) -> None:
-    """Raises a ValueError or TrecexamError if a line is not a possible judgment on this track."""
+    """Raise a ValueError or TrecexamError if a line is not a possible judgment on this track."""
     for what, text in (("an id", row.query_id + row.doc_id + row.item_id), ("a reason", row.why)):
         refuse_controls(what, text)
     refuse_controls("a note", row.note)
@@ -151,46 +176,15 @@ def _check(row: HumanRating) -> None:
     with_override(b"", row)
 
 
-def peoples_labels(track: GradedTrack) -> dict[tuple[str, str], int]:
-    """(query_id, doc_id) -> the label from people's ratings; see `export_judgments`."""
-    if _is_on_scale(track):
-        return {
-            (query_id, doc_id): rating
-            for query_id, of_query in track.judgments.queries.items()
-            for doc_id, rating in of_query.passages.items()
-        }
-    return {
-        (query_id, doc_id): label
-        for query_id, of_query in track.overrides.queries.items()
-        for doc_id, label in _labels(
-            track, query_id, of_query.cells, of_query.passages if track.judging_scale is None else {}
-        ).items()
-    }
-
-
 def _is_on_scale(track: GradedTrack) -> bool:
     """Whether labels are people's judgments of whole passages, not made of their ratings of items."""
     return track.config.judging.scale is not None or bool(track.judgments.decisions)
 
 
-def _source(track: GradedTrack) -> Overrides:
-    """The ratings from which labels are computed."""
-    return track.judgments if _is_on_scale(track) else track.overrides
-
-
-def _deciders(track: GradedTrack) -> dict[tuple[str, str], list[str]]:
-    """(query_id, doc_id) -> who adjudicated the ratings of a passage."""
-    deciders: dict[tuple[str, str], list[str]] = {}
-    for (query_id, doc_id, _), row in _source(track).ratings.items():
-        if row.kind == ADJUDICATED:
-            deciders.setdefault((query_id, doc_id), []).append(row.who)
-    return deciders
-
-
-def _undecided(track: GradedTrack) -> dict[str, int]:
+def _undecided(track: GradedTrack, people: Overrides) -> dict[str, int]:
     """See `ExportedJudgments.undecided`."""
     waiting: dict[str, set[str]] = {}
-    for decision in _source(track).decisions:
+    for decision in people.decisions:
         row = decision.row
         sheet = track.sheets.get(row.query_id)
         items = {"", *(item.item_id for item in track.bank.items.get(row.query_id, ()))}
@@ -200,16 +194,18 @@ def _undecided(track: GradedTrack) -> dict[str, int]:
     return {query_id: len(passages) for query_id, passages in sorted(waiting.items())}
 
 
-def _labels(
-    track: GradedTrack, query_id: str, cells: Mapping[tuple[str, str], int], passages: Mapping[str, int]
-) -> dict[str, int]:
-    """doc_id -> label, from these ratings only."""
+def _labels(track: GradedTrack, query_id: str, rated: QueryOverrides) -> dict[str, int]:
+    """Return doc_id -> label, from these ratings only."""
+    if _is_on_scale(track):
+        return rated.passages
+    # On another scale, ratings of passages on the grader's say nothing.
+    passages = rated.passages if track.judging_scale is None else {}
     scores, items = track.config.scores, track.bank.items.get(query_id, ())
     column_of = {item.item_id: column for column, item in enumerate(items)}
-    doc_ids = tuple(dict.fromkeys((*(doc_id for doc_id, _ in cells), *passages)))
+    doc_ids = tuple(dict.fromkeys((*(doc_id for doc_id, _ in rated.cells), *passages)))
     ratings = np.full((len(doc_ids), len(items)), MISSING, np.int8)
     row_of = {doc_id: row for row, doc_id in enumerate(doc_ids)}
-    for (doc_id, item_id), rating in cells.items():
+    for (doc_id, item_id), rating in rated.cells.items():
         if item_id in column_of:
             ratings[row_of[doc_id], column_of[item_id]] = rating
     query = QueryRatings(query_id, doc_ids, len(items), ratings, human=passages)
@@ -217,7 +213,7 @@ def _labels(
 
 
 def _labels_by_person(track: GradedTrack) -> dict[tuple[str, str], dict[str, int]]:
-    """(query_id, doc_id) -> assessor -> the label from her ratings only; also for copies of the passage."""
+    """Return (query_id, doc_id) -> assessor -> the label from her ratings; also for copies of a passage."""
     alike: dict[tuple[str, str], list[str]] = {}
     for query_id, sheet in track.sheets.items():
         by_text: dict[str, list[str]] = {}
@@ -226,25 +222,18 @@ def _labels_by_person(track: GradedTrack) -> dict[tuple[str, str], dict[str, int
         alike.update({(query_id, doc_id): same for same in by_text.values() for doc_id in same})
     people: dict[tuple[str, str], dict[str, int]] = {}
     for name, opinions in opinions_of(track).items():
-        for query_id, doc_id, label in _labels_of(track, opinions):
-            for same in alike.get((query_id, doc_id), ()):
-                people.setdefault((query_id, same), {})[name] = label
+        rated: dict[str, QueryOverrides] = {}
+        for (query_id, doc_id, item_id), row in opinions.items():
+            of_query = rated.setdefault(query_id, QueryOverrides())
+            if row.rating is not None and item_id:
+                of_query.cells[doc_id, item_id] = row.rating
+            elif row.rating is not None:
+                of_query.passages[doc_id] = row.rating
+        for query_id, of_query in rated.items():
+            for doc_id, label in _labels(track, query_id, of_query).items():
+                for same in alike.get((query_id, doc_id), ()):
+                    people.setdefault((query_id, same), {})[name] = label
     return people
-
-
-def _labels_of(track: GradedTrack, opinions: Mapping[CellKey, HumanRating]) -> Iterable[tuple[str, str, int]]:
-    cells: dict[str, dict[tuple[str, str], int]] = {}
-    passages: dict[str, dict[str, int]] = {}
-    for key, row in opinions.items():
-        if row.rating is not None and key.item_id:
-            cells.setdefault(key.query_id, {})[key.doc_id, key.item_id] = row.rating
-        elif row.rating is not None:
-            passages.setdefault(key.query_id, {})[key.doc_id] = row.rating
-    for query_id in dict.fromkeys((*cells, *passages)):
-        whole = passages.get(query_id, {})
-        of_items = {} if _is_on_scale(track) else _labels(track, query_id, cells.get(query_id, {}), whole)
-        for doc_id, label in (of_items or whole).items():
-            yield query_id, doc_id, label
 
 
 def _six_columns(row: Qrel, people: Mapping[str, int]) -> str:

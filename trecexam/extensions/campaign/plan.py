@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from converters.errors import ConversionError
-from converters.lines import decode, iter_lines
 from trecexam.errors import TrecexamError
+from trecexam.extensions.campaign.tables import read_columns
 from trecexam.files import atomic
 from trecexam.files.stamps import Stamp, stamp
+from trecexam.folder import TrackFolder
 from trecexam.inputs.typed_text import refuse_controls
-
-if TYPE_CHECKING:
-    from trecexam.folder import TrackFolder
 
 PLAN = "judging.tsv"
 COLUMNS = ("assessor", "query_id", "doc_id", "task")
@@ -25,7 +22,7 @@ OWN, OVERLAP = "own", "overlap"
 
 
 class PlannedTask(NamedTuple):
-    """A passage that an assessor judges, with all its items.
+    """A passage that an assessor judges: as a whole, or item by item.
 
     `overlap`: it is another assessor's, and judged a second time to see how far people agree.
     """
@@ -89,33 +86,13 @@ def read_plan(folder: TrackFolder) -> JudgingPlan | None:
 @lru_cache(maxsize=8)
 def _read(path: Path, current: Stamp) -> JudgingPlan:
     rows: dict[tuple[str, ...], PlannedTask] = {}
-    is_headed = False
-    try:
-        for number, raw in iter_lines(path):
-            values = tuple(value.strip() for value in decode(path, number, raw).split("\t"))
-            if not any(values):
-                continue
-            if not is_headed:
-                if values != COLUMNS:
-                    raise ConversionError(
-                        path, number, f"the first line is not {' '.join(COLUMNS)}, separated by tabs"
-                    )
-                is_headed = True
-                continue
-            if len(values) != len(COLUMNS) or not all(values) or values[3] not in (OWN, OVERLAP):
-                raise ConversionError(
-                    path,
-                    number,
-                    "a line needs an assessor, a query_id, a doc_id, and own or overlap, separated by tabs",
-                )
-            assessor, query_id, doc_id, task = values
-            if values[:3] in rows:
-                raise ConversionError(path, number, f"{assessor} has '{doc_id}' twice; keep one")
-            rows[values[:3]] = PlannedTask(assessor, query_id, doc_id, task == OVERLAP)
-    except ConversionError as error:
-        raise TrecexamError(error.reason, path=path, line=error.line) from None
-    if not is_headed:
-        raise TrecexamError("is empty; remove it, or plan again", path=path)
+    for number, (assessor, query_id, doc_id, task) in read_columns(path, COLUMNS):
+        if task not in (OWN, OVERLAP):
+            raise TrecexamError(f"the task is not own or overlap: '{task[:40]}'", path=path, line=number)
+        row = PlannedTask(assessor, query_id, doc_id, task == OVERLAP)
+        if row[:3] in rows:
+            raise TrecexamError(f"{assessor} has '{doc_id}' twice; keep one", path=path, line=number)
+        rows[row[:3]] = row
     return JudgingPlan(tuple(rows.values()))
 
 
@@ -125,10 +102,7 @@ def write_plan(folder: TrackFolder, plan: JudgingPlan) -> Path:
     Raises:
         TrecexamError: it cannot be written, or an id has a tab or a control character in it.
     """
-    lines: Iterable[tuple[str, ...]] = (
-        COLUMNS,
-        *((*row[:3], OVERLAP if row.overlap else OWN) for row in plan.rows),
-    )
+    lines = (COLUMNS, *((*row[:3], OVERLAP if row.overlap else OWN) for row in plan.rows))
     for row in plan.rows:
         for text in row[:3]:
             refuse_controls(f"an id in {PLAN}", text)

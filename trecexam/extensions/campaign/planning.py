@@ -1,17 +1,18 @@
-"""Makes the plan of a campaign: passages to judge, their order, and their assessors."""
+"""Make the plan of a campaign: passages to judge, their order, and their assessors."""
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from trecexam.errors import TrecexamError, quoted
-from trecexam.extensions.campaign.assessments import asked_items, is_done, opinions_of
-from trecexam.extensions.campaign.dividing import divided
-from trecexam.extensions.campaign.judge_next.search import Search
-from trecexam.extensions.campaign.listed import read_columns
+from trecexam.extensions.campaign.assessments import asked_by_query, counting, is_done, opinions_of
+from trecexam.extensions.campaign.judge_next.next_judgments import suggestions
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
+from trecexam.extensions.campaign.tables import read_columns
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.typed_text import MAX_WHO, typed
 from trecexam.results.notes import LOST, Note
@@ -51,12 +52,10 @@ def plan_judging(
     passages: Path | str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PlannedCampaign:
-    """Divides the passages of the pool among assessors, and writes the plan into judging.tsv."""
+    """Divide the passages of the pool among assessors, and writes the plan into judging.tsv."""
     names = tuple(typed("an assessor's name", name, MAX_WHO) for name in assessors)
     _check(names, topics_each, overlap, budget)
-    opinions = opinions_of(track)
-    judging, scale = track.config.judging, track.judging_scale
-    items_by_query = {q: asked_items(judging, scale, items) for q, items in track.bank.items.items()}
+    opinions, items_by_query = opinions_of(track), asked_by_query(track)
 
     def done(task: PlannedTask) -> bool:
         of_person = opinions.get(task.assessor, {})
@@ -66,30 +65,27 @@ def plan_judging(
     done_tasks = [task for task in (earlier.rows if earlier else ()) if done(task)]
     notes: tuple[str, ...] = ()
     if passages is None:
-        search = Search(track, with_judged=True)
-        ranked: Sequence[tuple[str, ...]] = [
-            (row.query_id, row.doc_id) for row in search.ranked(progress=progress)
-        ]
-        if search.why:
-            notes = (f"ordered by the runs alone: {search.why}",)
+        suggested, _, why = suggestions(track, progress=progress, with_judged=True)
+        ranked: Sequence[tuple[str, ...]] = [(row.query_id, row.doc_id) for row in suggested]
+        if why:
+            notes = (f"ordered by the runs alone: {why}",)
     else:
         ranked = _listed(track, Path(passages))
     topics = _topics(track, items_by_query, ranked, {task[1:3] for task in done_tasks if not task.overlap})
     plan = divided(topics, names, topics_each=topics_each, overlap=overlap, budget=budget, done=done_tasks)
     if not plan.rows:
-        notes = (*notes, "no passage is left to judge (passages with official judgments are not planned)")
-    planned_pairs = {row[1:3] for row in plan.rows}
-    left_out = sum(
-        (query_id, doc_id) not in planned_pairs for query_id, doc_ids in topics.items() for doc_id in doc_ids
-    )
-    n_rows, n_done = len(plan.rows), len(done_tasks)
-    n_passages, n_shared = len(planned_pairs), len(plan.shared)
-    shared = "each" if n_shared == n_passages else f"{n_shared:,} of them"
+        of_whole = any("" in items and track.inputs.judged.get(q) for q, items in items_by_query.items())
+        why = " (passages with official judgments are not planned)" if of_whole else ""
+        notes = (*notes, f"no passage is left to judge{why}")
+    planned = {row[1:3] for row in plan.rows}
+    left_out = sum((query_id, doc_id) not in planned for query_id in topics for doc_id in topics[query_id])
+    n_shared = len(plan.shared)
+    shared = "each" if n_shared == len(planned) else f"{n_shared:,} of them"
     summary = (
-        f"{plural(n_passages, 'passage')}"
+        f"{plural(len(planned), 'passage')}"
         + (f", {shared} for two people" if n_shared else "")
-        + f": {plural(n_rows, 'task')} for {plural(len(plan.assessors), 'assessor')}"
-        + (f", {n_done:,} done" if n_done else "")
+        + f": {plural(len(plan.rows), 'task')} for {plural(len(plan.assessors), 'assessor')}"
+        + (f", {len(done_tasks):,} done" if done_tasks else "")
         + (f"; {plural(left_out, 'unjudged passage')} left out" if left_out else "")
     )
     if plan.rows and not _has_texts(track):
@@ -128,7 +124,7 @@ def _listed(track: GradedTrack, path: Path) -> Sequence[tuple[str, ...]]:
     """Return (query_id, doc_id) of the pooled passages of a list, in its order."""
     pooled = {(query_id, doc_id) for query_id, of in track.pool.items() for doc_id in of.doc_ids}
     rows = read_columns(path, ("query_id", "doc_id"))
-    listed = [row for row in rows if row in pooled]
+    listed = [row for _, row in rows if row in pooled]
     if not listed:
         raise TrecexamError(f"the pool has none of the file's {plural(len(rows), 'passage')}", path=path)
     return listed
@@ -144,8 +140,7 @@ def _topics(
     by_query: dict[str, dict[str, None]] = {query_id: {} for query_id in track.bank.query_ids}
     for query_id, doc_id in ranked:
         by_query.get(query_id, {})[doc_id] = None
-    counting = {**track.overrides.ratings, **track.judgments.ratings}
-    has_texts = _has_texts(track)
+    judged, has_texts = counting(track), _has_texts(track)
     topics: dict[str, list[str]] = {}
     for query_id, ranked_ids in by_query.items():
         sheet, items = track.sheets[query_id], items_by_query[query_id]
@@ -161,6 +156,141 @@ def _topics(
             if doc_id in ranked_ids
             and doc_id not in skipped
             and (query_id, doc_id) not in done
-            and not all((query_id, doc_id, item_id) in counting for item_id in items)
+            and not all((query_id, doc_id, item_id) in judged for item_id in items)
         ]
     return topics
+
+
+def divided(
+    topics: Mapping[str, Sequence[str]],
+    assessors: Sequence[str],
+    *,
+    topics_each: int | None = None,
+    overlap: float = 0.0,
+    budget: int | None = None,
+    done: Sequence[PlannedTask] = (),
+) -> JudgingPlan:
+    """Return a plan with each topic for one assessor, about equal work for all, and an overlap of tasks.
+
+    What is done stays, and a topic stays with the assessor who began it, if she is named. The same arguments
+    give the same plan.
+
+    Args:
+        topics: query_id -> the passages to judge, the first to judge first; none that is in `done`.
+        assessors: at least one; with overlap at least two.
+        topics_each: topics of an assessor at the most; None: all topics are divided.
+        overlap: the share of tasks that a second person gets, too, drawn at random; 0..1.
+        budget: tasks in all, the overlap counted twice, evenly over topics; None: as many as there are.
+        done: finished tasks of an earlier plan.
+    """
+    most = topics_each or max(len(topics), len(done))
+    own_done = [row for row in done if not row.overlap]
+    begun: dict[str, list[str]] = {}
+    owners: dict[str, str] = {}
+    for name, query_id, doc_id, _ in own_done:
+        if query_id not in owners and name in assessors and Counter(owners.values())[name] < most:
+            owners[query_id] = name
+        if owners.get(query_id) == name:
+            begun.setdefault(query_id, []).append(doc_id)
+    left = {row.query_id for row in own_done}
+    free = [query_id for query_id, doc_ids in topics.items() if doc_ids and query_id not in owners]
+    free.sort(key=lambda query_id: (query_id not in left, _draw(query_id)))
+    free = free[: max(0, most * len(assessors) - len(owners))]
+    ids = [
+        query_id for query_id in dict.fromkeys((*topics, *begun)) if query_id in owners or query_id in free
+    ]
+    doc_ids = {query_id: [*begun.get(query_id, ()), *topics.get(query_id, ())] for query_id in ids}
+    n_begun = {query_id: len(begun.get(query_id, ())) for query_id in ids}
+    by_others = len(own_done) - sum(n_begun.values())
+    if budget is not None:
+        sizes = {query_id: len(of_topic) for query_id, of_topic in doc_ids.items()}
+        n_of = _filled(sizes, n_begun, max(1, round(budget / (1 + overlap))) - by_others)
+        doc_ids = {query_id: of_topic[: n_of[query_id]] for query_id, of_topic in doc_ids.items()}
+    _give(owners, free, {query_id: len(of_topic) for query_id, of_topic in doc_ids.items()}, assessors, most)
+    again = [row for row in done if row.overlap]
+    # Whoever judged a passage a second time does not get it as her own, too.
+    judged = {row[:3] for row in again}
+    tasks = [
+        PlannedTask(owners[query_id], query_id, doc_id)
+        for query_id, of_topic in doc_ids.items()
+        for doc_id in of_topic
+        if (owners[query_id], query_id, doc_id) not in judged
+    ]
+    planned = set(tasks)
+    done_by_others = [row for row in own_done if row not in planned]
+    n_twice = round(overlap * (len(tasks) + len(done_by_others)))
+    if budget is not None:
+        n_twice = min(n_twice, budget - len(tasks) - len(done_by_others))
+    twice = _overlap([*tasks, *done_by_others], assessors, n_twice, again)
+    return _ordered([*done_by_others, *tasks, *twice], assessors)
+
+
+def _draw(*ids: str) -> bytes:
+    """A random number that depends only on the ids."""
+    return hashlib.sha256("\t".join(("0", *ids)).encode("utf-8", "surrogatepass")).digest()
+
+
+def _give(
+    owners: dict[str, str],
+    free: Sequence[str],
+    sizes: Mapping[str, int],
+    assessors: Sequence[str],
+    most: int,
+) -> None:
+    """Assigns free topics, largest first, each to the assessor with the least work."""
+    has = Counter(owners.values())
+    work = Counter({name: sum(sizes[q] for q in owners if owners[q] == name) for name in assessors})
+    for query_id in sorted(free, key=lambda query_id: (-sizes[query_id], _draw(query_id))):
+        name = min((name for name in assessors if has[name] < most), key=lambda name: (work[name], has[name]))
+        owners[query_id] = name
+        has[name] += 1
+        work[name] += sizes[query_id]
+
+
+def _filled(sizes: Mapping[str, int], least: Mapping[str, int], total: int) -> dict[str, int]:
+    """Counts per topic: at least the given ones, then one more for the smallest up to the total."""
+    counts = {name: least.get(name, 0) for name in sizes}
+    left = total - sum(counts.values())
+    for level in range(1, max(sizes.values(), default=0) + 1):
+        for name, size in sizes.items():
+            if left > 0 and counts[name] < min(level, size):
+                counts[name] += 1
+                left -= 1
+    return counts
+
+
+def _overlap(
+    first_tasks: Sequence[PlannedTask],
+    assessors: Sequence[str],
+    n_wanted: int,
+    done: Sequence[PlannedTask],
+) -> list[PlannedTask]:
+    """The passages to judge twice, by their second assessor: those that are done, and others drawn."""
+    twice = [*done]
+    drawn = {row[1:3] for row in twice}
+    work = Counter(row.assessor for row in (*first_tasks, *twice))
+    for row in sorted(first_tasks, key=lambda row: _draw("overlap", *row[1:3])):
+        if len(twice) >= n_wanted:
+            break
+        if row[1:3] not in drawn:
+            name = min((name for name in assessors if name != row.assessor), key=lambda name: work[name])
+            work[name] += 1
+            twice.append(PlannedTask(name, row.query_id, row.doc_id, overlap=True))
+    return twice
+
+
+def _ordered(rows: Sequence[PlannedTask], assessors: Sequence[str]) -> JudgingPlan:
+    """Return each assessor's tasks by topic, with the overlap spread evenly between the topics."""
+    ordered: list[PlannedTask] = []
+    for name in dict.fromkeys((*assessors, *(row.assessor for row in rows))):
+        mine = [row for row in rows if row.assessor == name]
+        own, again = (
+            list(dict.fromkeys(row.query_id for row in mine if row.overlap == kind)) for kind in (False, True)
+        )
+        place = {(query_id, False): (at, -1) for at, query_id in enumerate(own, 1)}
+        # The overlap's topics come after the same share of her own.
+        place |= {
+            (query_id, True): (-(-at * len(own) // len(again)), at) for at, query_id in enumerate(again, 1)
+        }
+        ordered += sorted(mine, key=lambda row: place[row.query_id, row.overlap])
+    return JudgingPlan(tuple(ordered))

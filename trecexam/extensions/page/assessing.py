@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from converters.nuggets import RATINGS
-from converters.records import Item
+from converters.records import HumanRating, Item
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import (
     CellKey,
-    PersonalJudgment,
     asked_items,
     is_done,
     own_assessments,
@@ -25,11 +24,13 @@ from trecexam.extensions.campaign.guidelines import guidelines_text
 from trecexam.extensions.campaign.plan import JudgingPlan, read_plan
 from trecexam.extensions.page.gather import query_view
 from trecexam.extensions.page.people import Choice, choices, text_of
+from trecexam.features.override.overriding import seen_token
 from trecexam.files.cache import memoized
 from trecexam.files.kept import read_kept, write_kept
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import exclusive_lock
 from trecexam.folder import TrackFolder
+from trecexam.inputs.overrides import takes_back
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View
@@ -64,7 +65,7 @@ class Question(NamedTuple):
     number: int
     item: Item | None
     choices: tuple[Choice, ...]
-    own: PersonalJudgment | None
+    own: HumanRating | None
 
     @property
     def item_id(self) -> str:
@@ -90,15 +91,14 @@ class Desk:
         return tuple(Task(name_of(self._secret, *pair), *pair) for pair in pairs)
 
     @cached_property
-    def own(self) -> dict[CellKey, PersonalJudgment]:
+    def own(self) -> dict[CellKey, HumanRating]:
         """Her judgment of each cell."""
-        rows = own_assessments(self.folder, self.who, scale=self.view.scale)
-        return {CellKey(*row[:3]): row for row in rows if row.status != "withdrawn"}
+        return own_assessments(self.folder, self.who, self.view.scale)
 
-    def take(self, judgment: PersonalJudgment) -> None:
+    def take(self, judgment: HumanRating) -> None:
         """Replaces her judgments by those just written."""
         self.own.pop(CellKey(*judgment[:3]), None)
-        if judgment.status != "withdrawn":
+        if not takes_back(judgment):
             self.own[CellKey(*judgment[:3])] = judgment
 
     @property
@@ -163,7 +163,7 @@ class Desk:
             for number, item_id in enumerate(self.asked(task.query_id, task.doc_id), 1)
         )
 
-    def said(self, task: Task) -> dict[str, PersonalJudgment]:
+    def said(self, task: Task) -> dict[str, HumanRating]:
         """item_id -> her judgment of a passage; "" is the whole passage."""
         cells = dict.fromkeys((*self.asked(task.query_id, task.doc_id), ""))
         keys = {item_id: CellKey(task.query_id, task.doc_id, item_id) for item_id in cells}
@@ -179,7 +179,7 @@ class Desk:
                 judged.setdefault(task.query_id, []).append((task, self._in_words(task, judgments)))
         return judged
 
-    def _in_words(self, task: Task, judgments: Mapping[str, PersonalJudgment]) -> str:
+    def _in_words(self, task: Task, judgments: Mapping[str, HumanRating]) -> str:
         if "" in judgments and judgments[""].cannot:
             return "cannot judge"
         answers = ((question.own, question.choices) for question in self.questions(task))
@@ -191,7 +191,7 @@ class Desk:
 
     def token(self, task: Task) -> str:
         """A fingerprint of her judgments of a passage."""
-        lines = "\n".join(f"{item_id}\t{row.seen}" for item_id, row in self.said(task).items())
+        lines = "\n".join(f"{item_id}\t{seen_token(row)}" for item_id, row in self.said(task).items())
         return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def shown(self, task: Task) -> str:

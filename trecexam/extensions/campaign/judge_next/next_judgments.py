@@ -5,22 +5,58 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from trecexam.errors import TrecexamError, quoted
-from trecexam.extensions.campaign.judge_next.search import Search, SuggestedJudgment
-from trecexam.extensions.campaign.listed import read_columns
+import numpy as np
+from ir_measures import Measure
+
+from trecexam.errors import TrecexamError, did_you_mean, quoted
+from trecexam.extensions.campaign.judge_next.expected_change import expected_change
+from trecexam.extensions.campaign.tables import read_columns
+from trecexam.grades.cell_order import retrieved_weights
+from trecexam.grades.diagnostics import nothing_graded
+from trecexam.grades.evaluation import leaderboard
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.inputs.track_graders import MeasureLike
+from trecexam.inputs.track_graders import MeasureLike, own_measures
 from trecexam.results.result import Result
-from trecexam.results.table import Layout, Table, Value
+from trecexam.results.table import Layout, Table
 from trecexam.results.terminal import cut
 from trecexam.results.text import plural
+from trecexam.scores.labels import labels
+from trecexam.scores.measures import COVER, DIVERSITY, measure
+from trecexam.scores.support import SUPPORT
+from trecexam.scores.values import TIE_DECIMALS
 
+#: Measures that a judgment of a passage does not change, and the measure for tracks that have only these.
+_NOT_ON_LABELS, _ON_LABELS = COVER | DIVERSITY | {*SUPPORT}, "nDCG@10"
 #: What `learn` writes into out/.
 _LEARNED = "learned.tsv"
 #: Letters of a text that a table shows.
 _TEXT = 60
+
+
+@dataclass(frozen=True)
+class SuggestedJudgment:
+    """A passage for a person to judge.
+
+    Attributes:
+        runs: how many runs have the passage's text among their pooled ranks.
+        label: the current label; None if missing.
+        order: suggestions with a smaller value come first.
+        expected_change: expected change of the difference of two runs, averaged over all pairs of runs.
+        p_change: the probability that a person's judgment changes the label.
+    """
+
+    query_id: str
+    doc_id: str
+    runs: int
+    label: int | None
+    query_text: str
+    text: str
+    order: tuple[float, ...] = ()
+    expected_change: float | None = None
+    p_change: float | None = None
 
 
 @dataclass(frozen=True)
@@ -47,23 +83,22 @@ class NextJudgments(Result):
     def _declare(self) -> dict[str, Table]:
         """`judgments`, with shortened texts; `texts`, with whole ones."""
         keys = ("query_id", "doc_id")
-        columns = (
-            *keys,
-            *(("label", "expected_change", "p_change") if self.measure else ()),
-            "runs",
-            *(("gain", "sd") if self.learned else ()),
-        )
-        values = [self._values(row) for row in self.rows]
+        columns = (*keys, *(("label", "expected_change", "p_change") if self.measure else ()), "runs")
         judgments = (
-            (place, *(row[name] for name in columns), cut(str(row["text"]), _TEXT))
-            for place, row in enumerate(values, 1)
+            (
+                place,
+                *(getattr(row, name) for name in columns),
+                *(self.learned.get((row.query_id, row.doc_id), (None, None)) if self.learned else ()),
+                cut(row.text, _TEXT),
+            )
+            for place, row in enumerate(self.rows, 1)
         )
+        header = ("place", *columns, *(("gain", "sd") if self.learned else ()), "text")
         layout = Layout(("place", *keys), ("label", "text", "expected_change", "p_change"))
-        header = (*keys, "query_text", "text")
-        small = ("expected_change",)
+        texts = ((row.query_id, row.doc_id, row.query_text, row.text) for row in self.rows)
         return {
-            "judgments": Table(("place", *columns, "text"), tuple(judgments), small=small, layout=layout),
-            "texts": Table(header, tuple(tuple(row[name] for name in header) for row in values)),
+            "judgments": Table(header, tuple(judgments), small=("expected_change",), layout=layout),
+            "texts": Table((*keys, "query_text", "text"), tuple(texts)),
         }
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
@@ -71,21 +106,6 @@ class NextJudgments(Result):
         if wide or self.every or not self.measure:
             return (self.table,)
         return (replace(self.table, rows=self.table.rows[: self.could_change]),)
-
-    def _values(self, row: SuggestedJudgment) -> dict[str, Value]:
-        gain, sd = self.learned.get((row.query_id, row.doc_id), (None, None))
-        return {
-            "query_id": row.query_id,
-            "doc_id": row.doc_id,
-            "runs": row.runs,
-            "label": row.label,
-            "query_text": row.query_text,
-            "text": row.text,
-            "expected_change": row.expected_change,
-            "p_change": row.p_change,
-            "gain": gain,
-            "sd": sd,
-        }
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -98,6 +118,132 @@ def could_change_a_ranking(track: GradedTrack) -> bool:
     """Return True where judgments of passages could change the order of the runs."""
     counts = track.counts
     return track.asked.citing is None and len(track.runs) > 1 and counts.cells > 0 and counts.is_graded
+
+
+def suggestions(
+    track: GradedTrack,
+    name: str | None = None,
+    query_ids: Collection[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    with_judged: bool = False,
+) -> tuple[list[SuggestedJudgment], Measure | None, str]:
+    """Return the passages to judge, best first, the measure that ranks the runs, or why there is none.
+
+    Passages are ordered by the expected change of the runs' differences. Passages with an equal change, which
+    are all passages of a track without grades, are ordered by retrieval: queries take turns, and the passage
+    that most runs rank highest is a query's first. Of equal texts the first passage is suggested.
+
+    Args:
+        name: the measure that ranks the runs; None for the track's first on labels of passages.
+        query_ids: only these queries; none for all.
+        with_judged: suggest passages that people judged, too.
+
+    Raises:
+        TrecexamError: the track lacks a query, or the measure cannot be computed, or does not use labels of
+            passages.
+    """
+    metric, why = None if name is None else _measure(track, name), ""
+    if len(track.runs) < 2:
+        why = "the track has fewer than two runs"
+    elif not any(q.rated.any() for q in track.ratings()):
+        why = nothing_graded(track) if track.counts.cells else "the track has no test bank"
+    metric = None if why else metric or _measure(track)
+    for query_id in query_ids:
+        if query_id not in track.pool:
+            hint = did_you_mean(query_id, track.pool, before="; ")
+            raise TrecexamError(f"no query '{query_id}'{hint}", path=track.folder.root)
+    chosen = [query_id for query_id in track.pool if not query_ids or query_id in query_ids]
+    n_queries = (
+        {} if metric is None else {row.run: row.n_queries for row in leaderboard(track, [str(metric)]).rows}
+    )
+    judged = {} if with_judged else _judged(track)
+    found: list[SuggestedJudgment] = []
+    for done, query_id in enumerate(chosen, 1):
+        found += _of_query(track, query_id, judged.get(query_id, ()), metric, n_queries)
+        if progress:
+            progress(done, len(chosen))
+    return sorted(found, key=lambda row: row.order), metric, why
+
+
+def _of_query(
+    track: GradedTrack,
+    query_id: str,
+    judged: Collection[str],
+    metric: Measure | None,
+    n_queries: Mapping[str, int],
+) -> Iterator[SuggestedJudgment]:
+    """Yield the suggestions for one query, in the order of retrieval.
+
+    Args:
+        judged: doc_ids that are not suggested, and no passage with the same text.
+        n_queries: run -> the number of queries of its mean.
+    """
+    pooled = track.pool[query_id]
+    q, sheet = track.ratings((query_id,))[0], track.sheets[query_id]
+    numbers: dict[str, int] = {}
+    # Passages without a text are never equal to others.
+    texts = (text or f"\0{doc_id}" for doc_id, text in zip(q.doc_ids, sheet.texts, strict=True))
+    alike = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
+    wanted = np.zeros(len(alike), np.bool_)
+    wanted[np.unique(alike, return_index=True)[1]] = True
+    is_judged = np.array([doc_id in judged for doc_id in q.doc_ids], np.bool_)
+    wanted &= ~np.isin(alike, alike[is_judged])
+    now, change, p_change = np.full(len(alike), -1), np.zeros(len(alike)), np.zeros(len(alike))
+    if metric is not None:
+        scores = track.config.scores
+        average_all = scores.average != "answered"
+        now, change, p_change = expected_change(
+            q,
+            alike,
+            wanted,
+            [run.ranking(query_id) for run in track.runs.values()],
+            np.array(
+                [(average_all or query_id in run) / n_queries[name] for name, run in track.runs.items()]
+            ),
+            metric,
+            partial(labels, rule=scores.label, min_rating=scores.min_rating, min_answers=scores.min_answers),
+        )
+    ranks = np.where(pooled.ranks >= 0, alike[pooled.ranks], -1)
+    weights, number = retrieved_weights(ranks, len(alike))[alike], list(track.pool).index(query_id)
+    order = np.argsort(-weights, kind="stable")
+    for turn, doc in enumerate(order[wanted[order]].tolist()):
+        yield SuggestedJudgment(
+            query_id,
+            q.doc_ids[doc],
+            int((ranks == alike[doc]).any(axis=1).sum()),
+            None if now[doc] < 0 else int(now[doc]),
+            track.query_texts.get(query_id, ""),
+            sheet.texts[doc] or "",
+            order=(-round(float(change[doc]), TIE_DECIMALS), turn, number),
+            expected_change=float(change[doc]) if metric is not None else None,
+            p_change=float(p_change[doc]) if metric is not None else None,
+        )
+
+
+def _measure(track: GradedTrack, name: str | None = None) -> Measure:
+    """Return this measure, or the track's first measure on labels of passages."""
+    names = own_measures(track.folder, track.measures if name is None else (name,))
+    try:
+        metrics = [measure(each) for each in names]
+    except ValueError as error:
+        raise TrecexamError(str(error)) from None
+    on_labels = [metric for metric in metrics if metric.NAME not in _NOT_ON_LABELS]
+    if name is not None and not on_labels:
+        raise TrecexamError(
+            f"{metrics[0]} does not use labels of passages, and a judgment of a passage would not change it: "
+            f"use P, nDCG or AP"
+        )
+    return on_labels[0] if on_labels else measure(_ON_LABELS)
+
+
+def _judged(track: GradedTrack) -> dict[str, set[str]]:
+    """Return query_id -> passages with an official judgment or a person's rating of the whole passage."""
+    judged = {query_id: set(labels) for query_id, labels in track.inputs.judged.items()}
+    people = track.overrides if track.judging_scale is None else track.judgments
+    for query_id, of_query in people.queries.items():
+        judged.setdefault(query_id, set()).update(of_query.passages)
+    return judged
 
 
 def next_judgments(
@@ -116,16 +262,15 @@ def next_judgments(
             f"the grader {track.name} labels citations, and none of them changes a ranking: label them with "
             f"`trecexam serve {quoted(track.folder.root)}`"
         )
-    search = Search(track, None if measure is None else str(measure))
-    ranked = search.ranked(query_ids, progress)
+    ranked, metric, why = suggestions(track, None if measure is None else str(measure), query_ids, progress)
     found = NextJudgments(
         tuple(ranked[:top]),
         len(ranked),
-        search.measure,
+        "" if metric is None else str(metric),
         sum(row.order[0] < 0 for row in ranked),
         _learned(track),
     )
-    return found.with_notes(*_notes(search, found), *_how_to_judge(track, found))
+    return found.with_notes(*_notes(track, found, why))
 
 
 def _learned(track: GradedTrack) -> dict[tuple[str, str], tuple[float, float]]:
@@ -135,12 +280,12 @@ def _learned(track: GradedTrack) -> dict[tuple[str, str], tuple[float, float]]:
         return {}
     rows = read_columns(path, ("query_id", "doc_id", "gain", "sd"))
     try:
-        return {(query_id, doc_id): (float(gain), float(sd)) for query_id, doc_id, gain, sd in rows}
+        return {(query_id, doc_id): (float(gain), float(sd)) for _, (query_id, doc_id, gain, sd) in rows}
     except ValueError as error:
         raise TrecexamError(f"{error}; run `trecexam learn` again", path=path) from None
 
 
-def _notes(search: Search, found: NextJudgments) -> Iterator[str]:
+def _notes(track: GradedTrack, found: NextJudgments, why: str) -> Iterator[str]:
     candidates = plural(found.candidates, "unjudged passage")
     if not found.candidates:
         yield "no passage is left to judge"
@@ -151,16 +296,17 @@ def _notes(search: Search, found: NextJudgments) -> Iterator[str]:
         more = f"; --top N lists the first N of all, the other {others:,} in the order of retrieval"
         yield f"{changes}{more}" if listed else changes
     else:
-        yield f"{candidates}, in the order of retrieval: {search.why}"
+        yield f"{candidates}, in the order of retrieval: {why}"
     ungraded = sum(row.label is None for row in found.rows) if found.measure else 0
     if ungraded:
         yield f"{plural(ungraded, 'listed passage')} without a grade; `trecexam watch` grades"
-
-
-def _how_to_judge(track: GradedTrack, found: NextJudgments) -> Iterator[str]:
-    """Yield a note with the commands to judge the first suggestion."""
-    for row in found.rows[:1]:
-        root = quoted(track.folder.root)
+    if found.could_change and track.judging_scale is not None:
+        yield (
+            "the change is what it would be if the judgment replaced the grader's label; people judge on "
+            f"{track.judging_scale} here, and a judgment counts like an official one"
+        )
+    if found.rows:
+        root, row = quoted(track.folder.root), found.rows[0]
         where = [str(track.folder.root), "--query", row.query_id, "--doc", row.doc_id]
         where += ["--grader", track.folder.grader] if track.folder.grader else []
         yield (

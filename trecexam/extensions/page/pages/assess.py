@@ -13,8 +13,9 @@ from starlette.routing import Route
 
 from converters.errors import CONTROLS
 from converters.overrides import CANNOT
+from converters.records import HumanRating
 from trecexam.errors import RatingConflictError, TrecexamError
-from trecexam.extensions.campaign.assessments import CellKey, PersonalJudgment, record_assessment, said_before
+from trecexam.extensions.campaign.assessments import CellKey, record_assessment, said_before
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.assessing import (
     Desk,
@@ -208,13 +209,13 @@ def _judged(request: Request, desk: Desk) -> Response:
             recorded = record_assessment(
                 desk.folder, standing(desk.view, state), task.doc_id, item_id, wish,
                 who=desk.who, why=why, note=note if item_id == holder else "", seconds=seconds,
-                seen=seen_token(None) if row is None else row.seen,
+                seen=seen_token(row),
             )  # fmt: skip
             while not item_id and wish is None and recorded.cannot and not undoes:
                 # What she said before was that she cannot judge it, too, and she can after all.
                 recorded = record_assessment(
                     desk.folder, standing(desk.view, state), task.doc_id, "", None,
-                    who=desk.who, seconds=seconds, seen=recorded.seen,
+                    who=desk.who, seconds=seconds, seen=seen_token(recorded),
                 )  # fmt: skip
             desk.take(recorded)
     except RatingConflictError:
@@ -238,9 +239,7 @@ def _not_taken(request: Request, desk: Desk, task: Task, wishes: Wishes, error: 
     return _page(request, desk, task, 422, trouble=trouble, note=note, picked=picked, **reason)
 
 
-def _gone_on(
-    request: Request, desk: Desk, task: Task, new: Wishes, whole: PersonalJudgment | None
-) -> Response:
+def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes, whole: HumanRating | None) -> Response:
     """Redirects to the next task, with a link to undo this judgment.
 
     Args:
@@ -259,7 +258,7 @@ def _gone_on(
             desk.questions(task), [item_id for item_id, wish in new.items() if wish is not None]
         ),
         "shown": desk.shown(task),
-        **({"cannot": whole.seen} if whole is not None and None in new.values() else {}),
+        **({"cannot": seen_token(whole)} if whole is not None and None in new.values() else {}),
     }
     if following is None:
         return go(request, urls.assess(**undo))
@@ -269,7 +268,7 @@ def _gone_on(
 
 
 def _wishes(
-    form: Mapping[str, str], questions: Sequence[Question], judgments: Mapping[str, PersonalJudgment]
+    form: Mapping[str, str], questions: Sequence[Question], judgments: Mapping[str, HumanRating]
 ) -> Wishes:
     """The judgments in a form.
 
@@ -298,14 +297,14 @@ def _wishes(
     return wishes
 
 
-def _says(row: PersonalJudgment | None, wish: int | str | None, why: str) -> bool:
+def _says(row: HumanRating | None, wish: int | str | None, why: str) -> bool:
     """Whether this equals her current judgment."""
     if row is None or wish is None:
         return row is None and wish is None
     return (CANNOT if row.cannot else row.rating) == wish and why in ("", row.why)
 
 
-def _note_of(judgments: Mapping[str, PersonalJudgment]) -> tuple[str | None, str]:
+def _note_of(judgments: Mapping[str, HumanRating]) -> tuple[str | None, str]:
     """The note on a passage, and the item_id that it is stored with (None without one)."""
     return next(((item_id, row.note) for item_id, row in judgments.items() if row.note), (None, ""))
 

@@ -15,7 +15,7 @@ from converters.records import HumanRating, Item
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.extensions.campaign.agreement import Disagreement, assessor_agreement
 from trecexam.extensions.campaign.assessments import CellKey, ratings_by_assessor
-from trecexam.extensions.campaign.progress import ProgressRow, judging_progress
+from trecexam.extensions.campaign.progress import judging_progress
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.assessing import choices_of, guidelines, plan_of
 from trecexam.extensions.page.drawing import bar, link
@@ -74,13 +74,11 @@ def campaign(request: Request) -> Response:
     if elsewhere is not None:
         return elsewhere
     folder, view = grader_folder(request), view_of(request)
-    progress = None
+    tables: dict[str, Table] = {}
     if plan_of(folder, view) is not None:
-        progress = live_of(request).call(view.own, judging_progress)
-    tables = {} if progress is None else dict(progress.tables)
-    if progress is not None:
-        tables["sums"] = _by_topic(progress.topics)
-    work = () if progress is None else progress.assessors
+        tables = dict(live_of(request).call(view.own, judging_progress).tables)
+        tables["sums"] = _by_topic(tables["topics"])
+    work = {name: tables["assessors"][name] if tables else () for name in ("done", "tasks", "per_hour")}
     tables_drawn = {name: _with_bars(table) for name, table in tables.items()}
     trouble = ""
     try:
@@ -89,18 +87,18 @@ def campaign(request: Request) -> Response:
         trouble = str(error)
     return render(
         request, "campaign.html", assessors=tables_drawn.get("assessors"), topics=tables_drawn.get("topics"),
-        sums=tables_drawn.get("sums"), n_done=sum(row.done for row in work),
-        n_tasks=sum(row.tasks for row in work), timed=any(row.per_hour is not None for row in work),
+        sums=tables_drawn.get("sums"), n_done=sum(work["done"]), n_tasks=sum(work["tasks"]),
+        timed=any(each is not None for each in work["per_hour"]),
         rule=folder.config.judging.rule, trouble=trouble,
     )  # fmt: skip
 
 
-def _by_topic(rows: Sequence[ProgressRow]) -> Table:
+def _by_topic(topics: Table) -> Table:
     """A row per topic, summed over assessors."""
     header = ("query_id", "tasks", "done", "left", "judgments", "cannot")
     sums: dict[str, list[int]] = {}
-    for row in rows:
-        sums[row.query_id] = list(map(add, sums.get(row.query_id, [0] * 5), row[2:7]))
+    for _, query_id, *work in topics.rows:
+        sums[str(query_id)] = list(map(add, sums.get(str(query_id), [0] * 5), work[:5]))
     return Table(header, tuple((topic, *of) for topic, of in sums.items()), layout=Layout(("query_id",)))
 
 

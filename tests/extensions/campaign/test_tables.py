@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from converters.errors import ConversionError
 from converters.records import HumanRating
-from trecexam.extensions.campaign.judgment_table import TableRow, judgment_table, read_judgment_table
+from trecexam.extensions.campaign.tables import TableRow, judgment_table, read_judgment_table
 
 ID = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=8)
 TEXT = st.lists(ID, min_size=1, max_size=3).map(" ".join)
@@ -56,7 +56,7 @@ def test_a_foreign_table_needs_four_columns_in_any_order(tmp_path: Path) -> None
         ("q1\td1\tada\t7\ttrack", "neither 0..5 nor empty"),
         ("q1\td1\t\t1\ttrack", "no assessor"),
         ("q1\td1\tada\t1\tours", "the scale is not track, grader or empty: 'ours'"),
-        ("q1\td1\tada\t1\ttrack\tmore", "has 6 columns"),
+        ("q1\td1\tada\t1\ttrack\tmore", "more columns than the header line"),
     ],
 )
 def test_a_bad_line_is_rejected_with_its_number_and_the_others_count(

@@ -1,26 +1,33 @@
-"""`trecexam judge`: a plan for assessors, their agreement, and judgments as files."""
+"""`trecexam judge`, a plan for assessors, their agreement, and judgments as files; and `judge-next`."""
 
 from __future__ import annotations
 
-from itertools import islice
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from trecexam.cli import bars
+from trecexam.cli.lazy import LazyGroup
 from trecexam.cli.options import answering, output_folder_option, track_argument
 from trecexam.cli.reading import reading, writing
 from trecexam.errors import quoted
 from trecexam.results.terminal import printable
-from trecexam.results.text import plural
+from trecexam.results.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.results.result import Result
     from trecexam.track import Track
 
-#: The number of topics to list with undecided passages.
-_TOPICS = 10
+
+@click.group(
+    cls=LazyGroup,
+    epilog="Example: trecexam judge plan mytrack --assessors ada,bob,eve --topics-each 10 --overlap 10%",
+)
+def judge() -> None:
+    """Run a campaign of assessors: plan, agreement, and judgments as files."""
 
 
 def _share(ctx: click.Context, param: click.Parameter, text: str) -> float:
@@ -135,17 +142,13 @@ def export(track: Track, output: Path) -> int:
         err=True,
     )
     if done.undecided:
-        waiting, more = sum(done.undecided.values()), max(0, len(done.undecided) - _TOPICS)
-        by_topic = ", ".join(f"{topic}: {n}" for topic, n in islice(done.undecided.items(), _TOPICS))
-        click.echo(
-            printable(
-                f"{plural(waiting, 'passage')} {'waits' if waiting == 1 else 'wait'} for a decision: "
-                f"assessors differ on them (topic {by_topic}{f', and {more:,} more' if more else ''}). "
-                f"`trecexam judge agreement {quoted(track.folder.root)}` lists them; decide on the "
-                "page /campaign"
-            ),
-            err=True,
+        topics = [f"{topic}: {n}" for topic, n in done.undecided.items()]
+        n_waiting = plural(sum(done.undecided.values()), "passage")
+        told = (
+            f"waiting for a decision between assessors: {n_waiting} (topic {shorten_list(topics, 10, '')}). "
+            f"`trecexam judge agreement {quoted(track.folder.root)}` lists them; decide on the page /campaign"
         )
+        click.echo(printable(told), err=True)
     return 1 if done.refused or done.undecided else 0
 
 
@@ -156,10 +159,57 @@ def import_(track: Track, table: Path) -> int:
     """Add the judgments in FILE, a table in the form of `judge export`, to TRACK.
 
     FILE needs the columns query_id, doc_id, assessor and rating; other columns are kept. Judgments that
-    TRACK has already are skipped.
+    TRACK has already are skipped. Lines that TRACK could not use, as of an unknown query, are rejected.
+
+    Exit status: 0, or 1 if a line was rejected.
     """
-    done = track.judging.take_in(table)
-    for row in done.refused:
-        click.echo(f"rejected: {printable(str(row))}", err=True)
-    click.echo(f"{plural(done.n_new, 'new judgment')}, {done.n_known:,} already in the track", err=True)
+    # Import numpy.
+    from trecexam.grades.loaded_track import has_bank
+    from trecexam.inputs.inputs import rejected_notes
+
+    done = answering(track, has_bank, documents=True, bank_needed=False).judging.take_in(table)
+    for note in rejected_notes(done.refused):
+        click.echo(printable(note), err=True)
+    counts = f"{plural(done.n_new, 'new judgment')}, {done.n_known:,} already in the track"
+    click.echo(counts + (f", {plural(len(done.refused), 'line')} rejected" if done.refused else ""), err=True)
+    if done.outside:
+        lines, first = plural(len(done.outside), "new judgment"), done.outside[0]
+        told = f"not counted: {lines} outside the pool; the first is line {first.line}: {first.reason}"
+        click.echo(printable(told), err=True)
     return 1 if done.refused else 0
+
+
+@click.command(epilog="Example: trecexam judge-next mytrack -m nDCG@10 --top 50")
+@track_argument
+@click.option(
+    "-m",
+    "--measure",
+    metavar="MEASURE",
+    help="Rank runs by this measure on labels [default: the track's first].",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Print at most N rows.",
+)
+@click.option(
+    "--query", "query_ids", multiple=True, metavar="QUERY_ID", help="Show only this query; may be repeated."
+)
+@reading
+def judge_next(track: Track, measure: str | None, top: int, query_ids: tuple[str, ...]) -> Result:
+    """List the unjudged passages that a person should judge next.
+
+    With grades, passages whose judgment, in place of the label, would change the ranking most come first.
+    expected_change: mean change of the difference of two runs, over all pairs. p_change: probability of
+    another label. The probability of a rating is its share of the passage's ratings on the query's items.
+
+    Other passages, and all without grades, follow by how many runs rank them high; queries take turns.
+    After `learn`, gain and sd are the expected judgment and its standard deviation.
+    """
+    with bars.progress("trying", "queries") as trying:
+        found = track.judge_next(measure, query_ids=query_ids, top=top, progress=bars.steps(trying))
+    given = click.get_current_context().get_parameter_source("top") is not ParameterSource.DEFAULT
+    return replace(found, every=given)

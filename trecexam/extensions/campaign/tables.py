@@ -1,0 +1,140 @@
+"""Tab-separated tables under a header line that names the columns, in any order.
+
+`judgments.tsv` of an export has a line for each judgment ever given.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from converters.errors import ConversionError
+from converters.lines import decode, iter_lines
+from converters.overrides import CANNOT, human_rating, is_scale
+from converters.records import HumanRating
+from trecexam.errors import TrecexamError
+
+#: The columns, and what they are called in overrides.tsv.
+COLUMNS = {
+    "query_id": "query_id",
+    "doc_id": "doc_id",
+    "item_id": "item_id",
+    "assessor": "who",
+    "rating": "rating",
+    "seconds": "seconds",
+    "time": "when",
+    "note": "note",
+    "why": "why",
+    "kind": "kind",
+    "passage_sha256": "passage_sha256",
+    "item_sha256": "item_sha256",
+    "scale": "scale",
+}
+REQUIRED = ("query_id", "doc_id", "assessor", "rating")
+#: The reason for judgments without one in the table.
+IMPORTED = "imported"
+#: The scales that ratings are on. A judgment that notes its own scale has that, as 0..3, in place of TRACK.
+TRACK, GRADER = "track", "grader"
+
+
+class TableRow(NamedTuple):
+    """A line of the table.
+
+    `own_scale`: it is a judgment of a whole passage on the track's own scale, that of [judging] or of the
+    official judgments; None where the table does not say.
+    """
+
+    rating: HumanRating
+    own_scale: bool | None
+
+
+def judgment_table(rows: Iterable[TableRow]) -> bytes:
+    """The table as text: a header line, then these lines in order."""
+    lines = ["\t".join(COLUMNS)]
+    for row, own_scale in rows:
+        values = {**row._asdict(), "rating": CANNOT if row.cannot else row.rating}
+        values["scale"] = row.scale or ("" if own_scale is None else TRACK if own_scale else GRADER)
+        texts = ("" if values[name] is None else str(values[name]) for name in COLUMNS.values())
+        lines.append("\t".join(texts))
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def read_judgment_table(
+    path: str | os.PathLike[str], refuse: Callable[[ConversionError], None]
+) -> Iterator[tuple[int, TableRow]]:
+    """The accepted lines with their numbers, in file order. Blank lines are skipped.
+
+    Args:
+        refuse: called with the reason for each line that cannot.
+
+    Raises:
+        ConversionError: the header line is missing or lacks a column, so that no line can be read.
+    """
+    for number, row in _lines(path, REQUIRED, COLUMNS):
+        try:
+            yield number, _row(path, number, row)
+        except ConversionError as error:
+            refuse(error)
+
+
+def _row(path: str | os.PathLike[str], number: int, values: Mapping[str, str]) -> TableRow:
+    if "\t" in values:
+        raise ConversionError(path, number, "has more columns than the header line")
+    fields = {COLUMNS[name]: value for name, value in values.items() if name in COLUMNS}
+    scale = fields.get("scale", "")
+    if scale in ("", TRACK, GRADER):
+        fields.pop("scale", "")
+    elif not is_scale(scale):
+        raise ConversionError(path, number, f"the scale is not {TRACK}, {GRADER} or empty: '{scale[:40]}'")
+    if not fields.get("who"):
+        raise ConversionError(path, number, "no assessor")
+    fields["why"] = fields.get("why") or IMPORTED
+    rating = human_rating(path, number, [*fields], [*fields.values()])
+    return TableRow(rating, None if not scale else scale != GRADER)
+
+
+def read_columns(path: Path, columns: Sequence[str]) -> list[tuple[int, tuple[str, ...]]]:
+    """Read these columns of a table, such as that of `judge-next`: (line number, values), in order.
+
+    Raises:
+        TrecexamError: with the line: it cannot be read, or lacks a value.
+    """
+    rows = []
+    try:
+        for number, row in _lines(path, columns, columns):
+            values = tuple(row.get(name, "") for name in columns)
+            if not all(values) or "\t" in row:
+                raise ConversionError(path, number, f"needs {', '.join(columns)}, separated by tabs")
+            rows.append((number, values))
+    except ConversionError as error:
+        raise TrecexamError(error.reason, path=path, line=error.line) from None
+    return rows
+
+
+def _lines(
+    path: str | os.PathLike[str], needed: Sequence[str], known: Iterable[str]
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the lines under the header line, as column -> value, with numbers; blank lines are skipped.
+
+    Values beyond those that the header line names have the column "\t".
+    """
+    header: list[str] = []
+    for number, raw in iter_lines(path):
+        values = [value.strip() for value in decode(path, number, raw).split("\t")]
+        if not any(values):
+            continue
+        if header:
+            names = [*header, *["\t"] * (len(values) - len(header))]
+            yield number, dict(zip(names, values, strict=False))
+            continue
+        header = values
+        missing = [name for name in needed if name not in header]
+        twice = [name for name in header if name and header.count(name) > 1]
+        if missing or twice:
+            wrong = f"lacks {', '.join(missing)}" if missing else f"names '{twice[0]}' twice"
+            columns = f"columns, separated by tabs: {' '.join(known)}"
+            raise ConversionError(path, number, f"the header line {wrong}; {columns}")
+    if not header:
+        raise ConversionError(path, None, f"is empty: its first line names the columns, {' '.join(needed)}")
