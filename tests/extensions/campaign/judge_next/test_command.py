@@ -254,3 +254,10 @@ def test_a_terminal_lists_passages_that_could_change_the_ranking_and_with_top_so
         assert sum(line.lstrip()[:1].isdigit() for line in out.splitlines()) == n_rows
     others = found.candidates - found.could_change
     assert f"--top N lists the first N of all, the other {others} in the order of retrieval" in err
+
+
+def test_passages_have_their_text_where_the_grader_goes_by_ids(tmp_path: Path) -> None:
+    assert run(["demo", str(tmp_path / "demo"), "--rag"]) == 0
+    with trecexam.open_track(tmp_path / "demo") as track:
+        (row,) = track["umbrela"].judge_next(top=1).rows
+    assert row.text.count(" ") > 20

@@ -214,7 +214,7 @@ def _of_query(
             int((ranks == alike[doc]).any(axis=1).sum()),
             None if now[doc] < 0 else int(now[doc]),
             track.query_texts.get(query_id, ""),
-            sheet.texts[doc] or "",
+            track.texts.get(q.doc_ids[doc], ""),
             order=(-round(float(change[doc]), TIE_DECIMALS), turn, number),
             expected_change=float(change[doc]) if metric is not None else None,
             p_change=float(p_change[doc]) if metric is not None else None,
