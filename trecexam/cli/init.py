@@ -116,7 +116,9 @@ def init(track: Path, folder: Path | None, **options: Any) -> None:
     files = sources.look(track)
     recorded = next((each.format for each in files if each.role == "recorded"), None)
     if folder is not None:
-        for line in described([each for each in files if each.path.is_relative_to(folder)], folder):
+        below = [each for each in files if each.path.is_relative_to(folder)]
+        inside = [each for each in below if ".." not in each.path.relative_to(folder).parts]
+        for line in described(inside, folder):
             _say(line)
         if not sources.rag and any(each.format == "responses" and each.role for each in files):
             _say("note: these are responses: --rag adds graders of nuggets, support and more")

@@ -45,7 +45,7 @@ _MOST_TOKENS = 16
 _EDGE = r"(?:<\|[a-z_]{1,40}\|>|</?s>|<(?:end_of_turn|eos|pad)>|<\uff5c[^<>\s]{1,40}\uff5c>|\[/?INST\])"
 _HEAD = re.compile(rf"(?:[\s{_INVISIBLE}]|{_EDGE})*+", re.I)
 _TAIL = re.compile(rf"{_EDGE}\Z", re.I)
-_FENCED = re.compile(r"```\w*\s*([^`]*?)\s*```")
+_FENCED = re.compile(r"```\w*\s*((?:(?!```).)*?)\s*```", re.DOTALL)
 
 
 class WrittenText(NamedTuple):

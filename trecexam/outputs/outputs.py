@@ -113,13 +113,16 @@ class Outputs:
                     self.put(name, make(track))
             if stop():
                 return False
-            for feature in features() if complete else ():
-                if feature.updated is not None and feature.applies(track):
-                    changed, notes = feature.updated(track)
-                    self.changed += changed
-                    self.notes += notes
             doing(f"out/{PAGE}")
             self._finish(track, rejected, usage, complete=complete)
+        # All files fit the manifest now, whatever becomes of what features do at an update.
+        for feature in features() if complete else ():
+            if feature.updated is not None and feature.applies(track):
+                changed, notes = feature.updated(track)
+                self.notes += notes
+                if changed:
+                    self.changed += changed
+                    self._finish(track, rejected, usage, complete=complete)
         return True
 
     def _finish(

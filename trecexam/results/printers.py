@@ -115,7 +115,11 @@ def _left_out(shown: View, fields: Sequence[Column]) -> list[str]:
     """Return the headings of columns that are not shown, and what is not shown behind values."""
     chosen = {column.name: column for column in fields}
     unseen = {column.name: column for column in shown.rest if column.name not in chosen}
-    missing = [each.heading for each in unseen.values() if each.of == each.name or each.of not in unseen]
+    missing = [
+        each.heading if each.of == each.name else printable(each.name)
+        for each in unseen.values()
+        if each.of == each.name or each.of not in unseen
+    ]
     for each in shown.rest:
         if each.name in chosen and each.spread and not chosen[each.name].spread:
             missing.append("standard errors" if each.legend.startswith("±") else "intervals")

@@ -15,6 +15,7 @@ from worker_thread import live_track
 
 import trecexam
 from trecexam.extensions.page import urls
+from trecexam.extensions.page.gather import query_counts
 from trecexam.extensions.page.live import LiveTrack
 
 
@@ -130,13 +131,17 @@ def test_writers_never_wait_for_readers(track: Path, client: TestClient) -> None
         db.close()
 
 
-def test_a_dead_reader_process_is_reported_and_pages_still_work(track: Path) -> None:
+def test_a_reader_process_that_dies_is_started_again(track: Path) -> None:
     with LiveTrack(track) as live:
         assert live.wait_for(lambda one: one.view is not None)
-        live._link._process.kill()  # type: ignore[attr-defined]
+        first = live._link._process  # type: ignore[attr-defined]
+        first.kill()
         assert live.wait_for(lambda one: bool(one.trouble))
-        assert "start `trecexam serve` again" in live.trouble
+        assert "is started again" in live.trouble
         assert live.view is not None
+        assert live.wait_for(lambda one: one.trouble == "" and one.version > 1)
+        assert live.call("rubric", query_counts)["q1"].passages == 12
+        assert live._link._process is not first  # type: ignore[attr-defined]
 
 
 def test_progress_is_shown_while_a_grader_works(tmp_path: Path) -> None:

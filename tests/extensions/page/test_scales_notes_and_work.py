@@ -52,6 +52,20 @@ def test_so_does_the_page_to_judge_which_leaves_out_what_is_judged_officially(tr
     assert f"0 of {n_pooled - 2} passages rated" in page
 
 
+def test_what_a_person_judged_stays_hers_when_the_track_is_read_again(track: Path) -> None:
+    (track / "qrels.txt").write_text("q1 0 q1-d00 3\nq2 0 q2-d00 0\n")
+    with client_of(track) as client:
+        client.post("/who", data={"who": "Ann", "csrf": csrf_of(client)})
+        address = client.get("/assess").headers["location"]
+        before_cannot = client.get(address).text.partition('id="cannot"')[0]
+        form = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', before_cannot))
+        assert client.post("/assess", data={**form, "item-1": "2"}).status_code == 303
+        client.app.state.live.reload()  # type: ignore[attr-defined]
+        page = client.get(address).text
+    assert "1 of" in page
+    assert 'class="r2 now"' in page
+
+
 @pytest.mark.parametrize(
     ("best", "words"),
     [(1, ["not relevant", "relevant"]), (2, ["not relevant", "relevant", "highly relevant"])],

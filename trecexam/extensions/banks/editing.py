@@ -148,10 +148,16 @@ class _Bank:
             )
         return ids
 
-    def file_for(self, kind: str) -> Path:
-        """Return the last file with items of a kind; else the last file."""
-        fitting = [path for path, file in self.files.items() if any(item.kind == kind for item in file.items)]
-        return (fitting or [*self.files])[-1]
+    def file_for(self, query_id: str, kind: str) -> Path:
+        """Return the last file with items of a query and kind, else of the kind, else of the query."""
+
+        def fits(path: Path) -> tuple[bool, bool, bool]:
+            items = self.files[path].items
+            of_query = [item for item in items if item.query_id == query_id]
+            both = any(item.kind == kind for item in of_query)
+            return both, any(item.kind == kind for item in items), bool(of_query)
+
+        return max(reversed(self.files), key=fits)
 
     def edits(self, query_id: str) -> dict[str, list[dict[str, Any]]]:
         """Return item_id -> its recorded changes, of the items of a query."""
@@ -209,7 +215,10 @@ class _Bank:
             reason = f"item '{new.item_id}' cannot be changed by itself: edit the file by hand "
             raise ConversionError(path, None, reason + '(`"retired": true` takes its line out)')
         if b"".join(row_line(line.row) for line in file.lines) != file.content:
-            names = (path.with_name(f"{path.name}.orig{number or ''}") for number in count())
+            # Where the bank is named by a pattern, a file beside it could be read as a part of it.
+            is_read = self.folder.takes_as_bank(path.with_name(f"{path.name}.orig"))
+            place = self.folder.shared_state if is_read else path.parent
+            names = (place / f"{path.name}.orig{number or ''}" for number in count())
             kept = next(name for name in names if not name.exists())
             files.replace(kept, file.content, mode=path.stat().st_mode & 0o777)
         # A link stays a link.
@@ -259,7 +268,7 @@ class BankEditing(Group):
             ids = (made_id(query_id, text) + f"-{number}" * (number > 1) for number in count(1))
             item_id = next(each for each in ids if each not in taken)
             item = Item(query_id, item_id, text, kind, importance=importance)
-            return bank.add(bank.file_for(kind), item, note)
+            return bank.add(bank.file_for(item.query_id, kind), item, note)
 
     def edit_item(
         self, item_id: str, text: str, *, who: str, seen: str | None = None, why: str = ""

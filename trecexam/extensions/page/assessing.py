@@ -245,7 +245,7 @@ def desk_queries(track: GradedTrack) -> dict[str, DeskQuery]:
             _by_retrieved(state),
             asked_items(judging, track.judging_scale, state.items),
             None if track.asked.citing is None else _citing(state),
-            frozenset(state.judgments),
+            frozenset(track.inputs.judged.get(query_id, ())),
             {key: row.who for key, row in state.human.items()},
         )
     return queries

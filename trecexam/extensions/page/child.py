@@ -32,14 +32,22 @@ class Process:
         nice: how much others go before it, 0..19.
     """
 
+    _ours: Connection
+
     def __init__(self, work: Work, root: Path, *, nice: int = 0) -> None:
         self._name = work.__module__, work.__qualname__
         self._root = root
         self._nice = nice
         self._ending = False
+        self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts the work; once."""
+        """Starts the work, unless it was stopped."""
+        if self._ending:
+            return
+        if self._process is not None:
+            self._ours.close()
+            self._process.wait(LEAVING)
         self._ours, theirs = multiprocessing.Pipe()
         code = (
             f"import sys; sys.path[:] = {sys.path!r}\n"
@@ -58,8 +66,9 @@ class Process:
     def stop(self) -> None:
         """Stops the work; `receive` returns None from then on."""
         self._ending = True
-        self._process.kill()
-        self._process.wait(LEAVING)
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(LEAVING)
 
     def send(self, message: Any) -> None:
         """Sends a message; it is lost if the worker ended."""

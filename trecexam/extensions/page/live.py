@@ -30,6 +30,8 @@ PACE_SECONDS = 300.0
 PATIENCE, LEAVING = 60.0, 5.0
 #: Who clicks goes before what is read in the background.
 NICE = 5
+#: Seconds until a reader that ended is started again.
+RESTART = 1.0
 #: Queries that are kept for who looks at them again.
 KEPT = 100
 
@@ -178,8 +180,8 @@ class LiveTrack:
             try:
                 message = self._link.receive()
             except EOFError:
-                self._set_trouble("the process that reads the track ended: start `trecexam serve` again")
-                return
+                self._restart()
+                continue
             if message is None:
                 return
             if isinstance(message, Returned):
@@ -197,6 +199,21 @@ class LiveTrack:
                 with self._changed:
                     self._take(message)
                     self._changed.notify_all()
+
+    def _restart(self) -> None:
+        """Start the reader again after it ended by itself; who waits for it is told at once."""
+        reason = "the process that reads the track ended, and is started again"
+        self._set_trouble(reason)
+        ended = pickle.dumps(TrecexamError(f"{reason}: try again in a moment", path=self.root))
+        with self._lock:
+            looks, self._looking, self._wanted = (self._looking, self._wanted), None, None
+            for number, answer in list(self._waiting.items()):
+                answer.put(Returned(number, ended, True))
+        for look in looks:
+            if look is not None:
+                look.set()
+        time.sleep(RESTART)
+        self._link.start()
 
     def _take(self, message: Loaded | Trouble | Work) -> None:
         if isinstance(message, Loaded):

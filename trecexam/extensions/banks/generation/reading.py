@@ -12,6 +12,7 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from io import StringIO
 from itertools import islice, pairwise
@@ -84,7 +85,11 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
 
 
 def python_list(text: str) -> list[str] | None:
-    """Return a list of texts as Python writes it; None for anything else."""
+    """Return a list of texts as JSON or Python writes it; None for anything else."""
+    with suppress(ValueError, RecursionError):
+        listed = json.loads(text)
+        if isinstance(listed, list) and all(isinstance(each, str) for each in listed):
+            return listed
     try:
         with warnings.catch_warnings():
             # Of escapes that Python does not know.

@@ -222,7 +222,11 @@ def _judged(request: Request, desk: Desk) -> Response:
         return _conflict(request, _desk(request), task, wishes)
     if new:
         live_of(request).reload(wait=0)
-    return _gone_on(request, desk, task, new, judgments.get(""))
+    try:
+        return _gone_on(request, desk, task, new, judgments.get(""))
+    except TrecexamError as error:
+        # What is written is confirmed, whatever can be shown now.
+        return go(request, urls.assess(), f"Saved. {error}")
 
 
 def _not_taken(request: Request, desk: Desk, task: Task, wishes: Wishes, error: TrecexamError) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from trecexam.graders.replies import Unread, fence_removed, unwrapped, whole_text
+from trecexam.graders.replies import Unread, fence_removed, json_value, unwrapped, whole_text
 
 #: Characters of a question, at most.
 LONGEST = 1000
@@ -24,7 +24,10 @@ def read_question(answer: str, *, cut: bool = False) -> str | Unread:
     text = whole_text(answer, cut=cut)
     if isinstance(text, Unread):
         return text
-    text = unwrapped(fence_removed(text))
+    value = json_value(text)
+    text = value if isinstance(value, str) else unwrapped(fence_removed(text))
+    if not text.strip():
+        return Unread("empty answer")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].endswith(":") and not any(mark in lines[0] for mark in _MARKS):
         del lines[0]
