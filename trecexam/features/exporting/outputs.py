@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from converters.trec_qrels import qrels_lines
+from trecexam.errors import TrecexamError
 from trecexam.feature import Feature
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.probable_ratings import probable_ratings
@@ -27,7 +28,11 @@ def label_lines(track: GradedTrack) -> bytes:
     for q in track.ratings():
         label = labels(q, scores.label, scores.min_rating, scores.min_answers)
         doc_ids = sorted(label)
-        parts.append(qrels_lines(q.query_id, "0", doc_ids, map(label.__getitem__, doc_ids)))
+        try:
+            parts.append(qrels_lines(q.query_id, "0", doc_ids, map(label.__getitem__, doc_ids)))
+        except ValueError as error:
+            hint = "rename it in queries, bank and runs; no text is graded again"
+            raise TrecexamError(f"{error}; {hint}", path=track.folder.root) from None
     return b"".join(parts)
 
 
