@@ -382,6 +382,22 @@ def test_an_unreadable_bank_is_not_changed(tmp_path: Path, line: str, reason: st
     assert (root / BANK).read_bytes() == before
 
 
+def _alike(item: Item, other: Item) -> bool:
+    """Return whether two items of a query differ in their ids alone."""
+    return (item.query_id, item.kind, item.text) == (other.query_id, other.kind, other.text)
+
+
+def test_of_two_items_of_one_text_one_can_be_taken_back(tmp_path: Path) -> None:
+    row = {"query_id": "q1", "question": "Who?"}
+    root = track_of(tmp_path / "track", row | {"question_id": "a"}, row | {"question_id": "b"})
+    with trecexam.open_track(root) as track:
+        for item_id in "ab":
+            track.bank.retire_item(item_id, who="Ann")
+        assert not track.bank.retire_item("a", who="Ann", retired=False).item.retired
+        with pytest.raises(TrecexamError, match=r"has this item already, 'a'$"):
+            track.bank.retire_item("b", who="Ann", retired=False)
+
+
 TEXTS = st.text("ab\u00fc\"'{\\ ", min_size=1, max_size=12).filter(lambda text: text.strip() != "")
 
 
@@ -426,6 +442,10 @@ def test_any_sequence_of_edits_is_stored_and_changes_nothing_else(
                 track.bank.edit_item(item.item_id, text, who="Ann")
                 model = [one._replace(text=text) if one == item else one for one in model]
             elif what == "retire":
+                if item.retired and any(_alike(item, one) and not one.retired for one in model):
+                    with pytest.raises(TrecexamError, match="has this item already"):
+                        track.bank.retire_item(item.item_id, who="Ann", retired=False)
+                    continue
                 track.bank.retire_item(item.item_id, who="Ann", retired=not item.retired)
                 model = [one._replace(retired=not item.retired) if one == item else one for one in model]
             else:

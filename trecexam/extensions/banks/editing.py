@@ -116,13 +116,18 @@ class _Bank:
             raise ItemConflictError(f"item '{item_id[:80]}' {reason}", item, path=path)
         return path, item
 
-    def refuse_twice(self, new: Item) -> None:
+    def refuse_twice(self, new: Item, *, ignore_retired: bool = False) -> None:
         """Refuse an item whose text its query has already.
+
+        Args:
+            ignore_retired: only an item that is not retired counts.
 
         Raises:
             TrecexamError: the query has the item, perhaps a retired one.
         """
         for item in self.items:
+            if ignore_retired and item.retired:
+                continue
             same = (item.query_id, item.kind, item.text) == (new.query_id, new.kind, new.text)
             if same and item.item_id != new.item_id:
                 how = ", retired: take it back instead" if item.retired else ""
@@ -313,7 +318,7 @@ class BankEditing(Group):
             if item.retired == retired:
                 return bank.edited(path, item, item)
             if not retired:
-                bank.refuse_twice(item)
+                bank.refuse_twice(item, ignore_retired=True)
             return bank.change(path, item, item._replace(retired=retired), {**note, "retired": retired})
 
     def edits(self, query_id: str) -> dict[str, list[dict[str, Any]]]:
