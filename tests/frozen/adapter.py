@@ -79,6 +79,8 @@ _FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(e[-+]?\d+)?(?![\w.])")
 _OF_MANIFEST_OPEN = frozenset({"config", "inputs", "outputs", "versions", "environments"})
 _PROGRESS = re.compile(r"\[\d\d:\d\d:\d\d\] ")
 _SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
+#: The day in the file that lies beside qrels and says how they were made.
+_DAY_OF_QRELS = re.compile(r'("made_by".*?"date": )"\d{4}-\d\d-\d\d"', re.S)
 _SCRUBBED = (
     (re.compile(r"http://127\.0\.0\.1:\d+"), "SERVER"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?"), "WHEN"),
@@ -266,7 +268,7 @@ def _of_file(path: Path, root: Path) -> Any:
         return "there"
     text = path.read_text(encoding="utf-8")
     if path.suffix in {".json", ".jsonl"}:
-        text = _SHA256.sub("SHA256", text)
+        text = _DAY_OF_QRELS.sub(r'\1"DAY"', _SHA256.sub("SHA256", text))
         rows = (
             [json.loads(text)] if path.suffix == ".json" else [json.loads(line) for line in text.splitlines()]
         )
