@@ -19,18 +19,18 @@ from trecexam.graders import available
 from trecexam.graders.base import Answer, Cell, Grader, UngradedError
 
 
-class WorkerAnswer(NamedTuple):
-    """An answer and its environment, see `Grader`."""
+class WorkerAnswers(NamedTuple):
+    """A worker's answers to a list of cells.
 
-    answer: Answer
+    Attributes:
+        answers: None for cells without one.
+        environment: of the answers, see `Grader`.
+        unanswered: why cells may get an answer later; "" where that is not so.
+    """
+
+    answers: list[Answer | None]
     environment: Mapping[str, str] | None
-
-
-@dataclass(frozen=True)
-class UnansweredCell:
-    """Replaces an answer that the grader may give later."""
-
-    reason: str
+    unanswered: str = ""
 
 
 @dataclass
@@ -39,18 +39,16 @@ class GraderWorker:
 
     grader: Grader
 
-    def grade(self, cells: Sequence[Cell]) -> list[WorkerAnswer | UnansweredCell | None]:
-        """An answer for each cell; None if the grader has none."""
-        answers: dict[Cell, WorkerAnswer] = {}
-        rest: UnansweredCell | None = None
+    def grade(self, cells: Sequence[Cell]) -> WorkerAnswers:
+        """Return the answers to these cells."""
+        answers: dict[Cell, Answer] = {}
+        unanswered = ""
         try:
             for batch in self.grader.grade(cells):
-                # One of all answers: pickled together, it goes over the wire once.
-                made_on = self.grader.environment
-                answers.update((cell, WorkerAnswer(answer, made_on)) for cell, answer in batch)
+                answers.update(batch)
         except UngradedError as error:
-            rest = UnansweredCell(str(error))
-        return [answers.get(cell, rest) for cell in cells]
+            unanswered = str(error)
+        return WorkerAnswers([answers.get(cell) for cell in cells], self.grader.environment, unanswered)
 
 
 @dataclass(frozen=True)
@@ -125,30 +123,28 @@ class ClusterGrader(Grader):
         return self._grader.model_to_load
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        """Yields answers as they arrive; lists may be empty, so that the caller is not blocked."""
+        """Yield answers as they arrive; lists may be empty, so that the caller is not blocked."""
         recipe = recipe_of(self._grader, self._settings, self._root)
-        pool: Pool[Cell, WorkerAnswer | UnansweredCell | None] = Pool(self._cluster, recipe, "grade")
-        unanswered: list[str] = []
+        pool: Pool[Cell] = Pool(self._cluster, recipe, "grade")
+        unanswered = ""
         # A passage's cells stay together: a model reads what they begin with once.
         passages = (
             list(group) for _, group in itertools.groupby(cells, lambda cell: (cell.query_id, cell.text))
         )
-        for results in pool.run(passages):
-            batch: list[tuple[Cell, Answer]] = []
-            # What comes together is of one worker.
-            self._environment = None
-            for cell, result in results:
-                if isinstance(result, Lost):
-                    reason = f"ended each of the {result.deaths} workers that graded only this"
-                    batch.append((cell, Answer(None, "error", reason)))
-                elif isinstance(result, UnansweredCell):
-                    unanswered.append(result.reason)
-                elif result is not None:
-                    batch.append((cell, result.answer))
-                    self._environment = result.environment
-            yield batch
+        for batch, result in pool.run(passages):
+            if isinstance(result, Lost):
+                self._environment = None
+                reason = f"ended each of the {result.deaths} workers that graded only this"
+                yield [(cell, Answer(None, "error", reason)) for cell in batch]
+            elif result is None:
+                yield []
+            else:
+                self._environment = result.environment
+                unanswered = result.unanswered or unanswered
+                answers = zip(batch, result.answers, strict=True)
+                yield [(cell, answer) for cell, answer in answers if answer is not None]
         if unanswered:
-            raise UngradedError(unanswered[-1])
+            raise UngradedError(unanswered)
 
 
 def recipe_of(grader: Grader, settings: GraderSection, root: Path) -> GraderRecipe:

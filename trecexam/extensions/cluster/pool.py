@@ -19,24 +19,13 @@ from typing import IO, Any, Generic, TypeVar
 
 from trecexam.errors import GraderError
 from trecexam.extensions.cluster import missing_for_cluster
-from trecexam.extensions.cluster.messages import (
-    Batch,
-    Close,
-    Connected,
-    Done,
-    DriverDone,
-    Ended,
-    GivenUp,
-    Room,
-    Start,
-)
+from trecexam.extensions.cluster.messages import Batch, Died, Done, Ended, Start, Window
 from trecexam.extensions.cluster.settings import RaySection
 from trecexam.graders.base import UngradedError
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
 
-#: Seconds between lists of results, which may be empty.
+#: Seconds between results, which may be none.
 BEAT = 0.25
 #: Seconds that it may take to join the cluster, and to leave it.
 JOINING, LEAVING = 30.0, 5.0
@@ -44,27 +33,88 @@ JOINING, LEAVING = 30.0, 5.0
 FIRST, MOST = 64, 8192
 #: The maximum growth factor of batch sizes.
 GROWTH = 4
-
-
-class RemoteError(Exception):
-    """The cause of an error, as text from a worker or the driver."""
+#: Workers that a batch of several items may end before it is cut in two, and that a single item may end.
+MOST_DEATHS, MOST_ALONE = 2, 3
 
 
 @dataclass(frozen=True)
 class Lost:
-    """Replaces the result of an item that ended several workers that processed only it."""
+    """Replaces the result of a batch of one item that ended several workers."""
 
     deaths: int
 
 
-class Pool(Generic[Item, Result]):
+class Batches(Generic[Item]):
+    """Batches to send and sent batches; made lazily, since a track can have millions.
+
+    Each new batch takes a worker about `seconds`, as measured times say.
+    """
+
+    def __init__(self, groups: Iterable[Sequence[Item]], seconds: float) -> None:
+        self._seconds = seconds
+        self._size = FIRST
+        self._new = self._packed(groups)
+        self._number = 0
+        #: Batches of workers that ended, with the number of these workers.
+        self._again: list[tuple[list[Item], int]] = []
+        self._sent: dict[int, tuple[list[Item], int]] = {}
+
+    def __len__(self) -> int:
+        """The number of batches that are sent and not finished."""
+        return len(self._sent)
+
+    def _packed(self, groups: Iterable[Sequence[Item]]) -> Iterator[tuple[list[Item], int]]:
+        """Yield batches of whole groups; each ends with the group that fills it."""
+        batch: list[Item] = []
+        for group in groups:
+            batch += group
+            if len(batch) >= self._size:
+                yield batch, 0
+                batch = []
+        if batch:
+            yield batch, 0
+
+    def next(self) -> Batch | None:
+        """Return the next batch to send; None after the last one."""
+        batch = self._again.pop() if self._again else next(self._new, None)
+        if batch is None:
+            return None
+        self._number += 1
+        self._sent[self._number] = batch
+        return Batch(self._number, pickle.dumps(batch[0]))
+
+    def done(self, message: Done) -> tuple[list[Item], Any]:
+        """Return the items of a batch and their results."""
+        items, _ = self._sent.pop(message.number)
+        # The rest, or half a batch, is slow for its size, and says nothing of a whole batch.
+        if 2 * len(items) >= self._size:
+            ideal = len(items) / max(message.seconds, 1e-9) * self._seconds
+            self._size = max(1, int(min(ideal, MOST, GROWTH * len(items))))
+        return items, pickle.loads(message.results)
+
+    def died(self, message: Died) -> tuple[list[Item], Lost] | None:
+        """Have a batch sent again, in halves if it ended several workers; return an item that is given up."""
+        items, deaths = self._sent.pop(message.number)
+        deaths += 1
+        if len(items) == 1 and deaths >= MOST_ALONE:
+            return items, Lost(deaths)
+        if len(items) == 1 or deaths < MOST_DEATHS:
+            self._again.append((items, deaths))
+        else:
+            # One more death in either half cuts that half again.
+            half = len(items) // 2
+            self._again += [(items[half:], MOST_DEATHS - 1), (items[:half], MOST_DEATHS - 1)]
+        return None
+
+
+class Pool(Generic[Item]):
     """Workers on a cluster, all of the same kind.
 
     Args:
         cluster: where it is, and what a worker gets.
         recipe: makes the object that does the work, in each worker; it is pickled, so what it is made of
             must be importable there.
-        method: the name of the object's method: a list of items -> a list of as many results.
+        method: the name of the object's method, which takes a list of items.
     """
 
     def __init__(self, cluster: RaySection, recipe: Callable[[], object], method: str) -> None:
@@ -72,13 +122,17 @@ class Pool(Generic[Item, Result]):
         self.recipe = recipe
         self.method = method
 
-    def run(self, groups: Iterable[Sequence[Item]]) -> Iterator[list[tuple[Item, Result | Lost]]]:
-        """Yields lists of results as they arrive, in any order; an empty one if `BEAT` seconds bring none.
+    def run(self, groups: Iterable[Sequence[Item]]) -> Iterator[tuple[list[Item], Any]]:
+        """Yield items with what the method returned for them, in any order.
 
         Workers are hired when it starts and dismissed when it ends, however it ends.
 
         Args:
             groups: items of a group go to a worker together, as long as none ends of them.
+
+        Yields:
+            A batch and its results; a batch of one item and `Lost`, if the item ended several workers; or no
+            items and None, if `BEAT` seconds brought nothing.
 
         Raises:
             UngradedError: the cluster is not there, or is lost; what is not done can be done later.
@@ -87,117 +141,36 @@ class Pool(Generic[Item, Result]):
         missing = missing_for_cluster()
         if missing:
             raise GraderError(f"`address` in [ray] is set, but a cluster cannot be used here: {missing}")
-        address = self.cluster.address
+        cluster, address = self.cluster, self.cluster.address
         assert address is not None
-        sizes = _Sizes(self.cluster.batch_seconds)
-        batches: _Batches[Item, Result] = _Batches(packed(groups, sizes.items))
+        batches, window = Batches(groups, cluster.batch_seconds), 0
+        joined_by = time.monotonic() + JOINING
         with _driver(address) as link:
-            link.send(self._start(address))
-            joined_by: float | None = time.monotonic() + JOINING
+            link.send(Start(cluster, pickle.dumps(self.recipe), self.method))
             while True:
-                message = link.receive(BEAT)
-                if isinstance(message, DriverDone):
-                    return
+                message, result = link.receive(BEAT), None
                 if isinstance(message, Ended):
                     raise _error(address, message)
-                if isinstance(message, Connected):
-                    joined_by = None
-                elif isinstance(message, Room):
-                    batches.send(link, message.batches)
+                if isinstance(message, Window):
+                    window = message.batches
                 elif isinstance(message, Done):
-                    sizes.learn(len(message.places), message.seconds)
-                    yield batches.results(message)
-                elif isinstance(message, GivenUp):
-                    yield batches.given_up(message)
-                elif joined_by is not None and time.monotonic() > joined_by:
+                    result = batches.done(message)
+                elif isinstance(message, Died):
+                    result = batches.died(message)
+                elif not window and time.monotonic() > joined_by:
                     raise UngradedError(f"no Ray cluster answered at '{address}' within {JOINING:g} s")
-                else:
-                    yield []
-
-    def _start(self, address: str) -> Start:
-        cluster = self.cluster
-        return Start(
-            address,
-            pickle.dumps(self.recipe),
-            self.method,
-            cluster.workers,
-            cluster.gpus_per_worker,
-            cluster.cpus_per_worker,
-            cluster.wait,
-        )
-
-
-def packed(groups: Iterable[Sequence[Item]], size: Callable[[], int]) -> Iterator[list[Item]]:
-    """Batches of whole groups, in order; each ends with the group that brings it to `size` items or more."""
-    batch: list[Item] = []
-    for group in groups:
-        batch += group
-        if len(batch) >= size():
-            yield batch
-            batch = []
-    if batch:
-        yield batch
-
-
-class _Batches(Generic[Item, Result]):
-    """Batches to send and sent batches; made lazily, since a track can have millions."""
-
-    def __init__(self, batches: Iterable[list[Item]]) -> None:
-        self._unsent = enumerate(batches)
-        self._sent: dict[int, list[Item]] = {}
-        self._left: dict[int, int] = {}
-
-    def send(self, link: _Link, count: int) -> None:
-        """Sends up to this many batches, and `Close` after the last one."""
-        for _ in range(count):
-            number, batch = next(self._unsent, (-1, None))
-            if batch is None:
-                link.send(Close())
-                return
-            self._sent[number], self._left[number] = batch, len(batch)
-            link.send(Batch(number, len(batch), pickle.dumps(batch)))
-
-    def results(self, message: Done) -> list[tuple[Item, Result | Lost]]:
-        """The finished items with their results."""
-        items = self._sent[message.number]
-        results = pickle.loads(message.results)
-        self._forget(message.number, len(message.places))
-        return [(items[at], result) for at, result in zip(message.places, results, strict=True)]
-
-    def given_up(self, message: GivenUp) -> list[tuple[Item, Result | Lost]]:
-        """The item that is given up."""
-        item = self._sent[message.number][message.place]
-        self._forget(message.number, 1)
-        return [(item, Lost(message.deaths))]
-
-    def _forget(self, number: int, items: int) -> None:
-        self._left[number] -= items
-        if not self._left[number]:
-            del self._sent[number], self._left[number]
-
-
-class _Sizes:
-    """Chooses batch sizes that take a worker about `seconds`, from measured times."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._items = FIRST
-
-    def items(self) -> int:
-        return self._items
-
-    def learn(self, items: int, seconds: float) -> None:
-        # The rest, or a cut batch, is slow for its size, and says nothing of a whole batch.
-        if 2 * items >= self._items:
-            ideal = items / max(seconds, 1e-9) * self._seconds
-            self._items = max(1, int(min(ideal, MOST, GROWTH * items)))
+                while len(batches) < window and (batch := batches.next()):
+                    link.send(batch)
+                yield result or ([], None)
+                if window and not len(batches):
+                    return
 
 
 def _error(address: str, ended: Ended) -> GraderError:
     kind = UngradedError if ended.again else GraderError
     error = kind(f"Ray cluster '{address}': {ended.reason}")
     if ended.details:
-        error.__cause__ = RemoteError(ended.details)
+        error.__cause__ = RuntimeError(ended.details)
     return error
 
 
@@ -209,30 +182,29 @@ class _Link:
         self._connection = connection
         self._log = log
 
-    def send(self, message: Any) -> None:
+    def send(self, message: Start | Batch) -> None:
         # The last messages of a driver that ended can still be read.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._connection.send(message)
 
     def receive(self, seconds: float) -> Any:
-        """The driver's next message; None after a timeout.
+        """Return the driver's next message; None after a timeout.
 
         Raises:
-            UngradedError: it is gone.
+            UngradedError: the driver is gone.
         """
         try:
             return self._connection.recv() if self._connection.poll(seconds) else None
         except (EOFError, ConnectionResetError):
             self._log.seek(0)
             last_words = self._log.read().decode(errors="replace").strip()
-            raise UngradedError(f"Ray cluster '{self._address}': lost the connection to it") from RemoteError(
-                last_words
-            )
+            ended = Ended("lost the connection to it", again=True, details=last_words)
+            raise _error(self._address, ended) from None
 
 
 @contextlib.contextmanager
 def _driver(address: str) -> Iterator[_Link]:
-    """Starts the driver; at the end it stops the workers, leaves the cluster and exits."""
+    """Start the driver; at the end it stops the workers, leaves the cluster and exits."""
     ours, theirs = multiprocessing.Pipe()
     code = (
         f"import sys; sys.path[:] = {sys.path!r}\n"

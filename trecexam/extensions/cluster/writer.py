@@ -70,11 +70,12 @@ class ClusterWriter:
 
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
         recipe: Callable[[], object] = WriterRecipe(self._settings, dict(self._writer.identity))
-        pool: Pool[str, WrittenText | Unwritten] = Pool(self._cluster, recipe, "complete")
+        pool: Pool[str] = Pool(self._cluster, recipe, "complete")
         with naming(self._section):
-            for results in pool.run([prompt] for prompt in prompts):
-                lost = Unwritten("ended each worker that wrote it")
-                yield [(prompt, lost if isinstance(text, Lost) else text) for prompt, text in results]
+            for batch, texts in pool.run([prompt] for prompt in prompts):
+                if isinstance(texts, Lost):
+                    texts = [Unwritten("ended each worker that wrote it")]
+                yield list(zip(batch, texts or (), strict=True))
 
 
 class RayCluster:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import pickle
 import shutil
 from collections import Counter
@@ -16,15 +17,9 @@ from tiny_models import save_t5
 import trecexam
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.extensions.cluster.grader import (
-    GraderRecipe,
-    GraderWorker,
-    UnansweredCell,
-    WorkerAnswer,
-    recipe_of,
-)
-from trecexam.extensions.cluster.pool import _Sizes, packed
-from trecexam.extensions.cluster.schedule import MOST_ALONE, Piece, Schedule
+from trecexam.extensions.cluster.grader import GraderRecipe, GraderWorker, WorkerAnswers, recipe_of
+from trecexam.extensions.cluster.messages import Batch, Died, Done
+from trecexam.extensions.cluster.pool import FIRST, MOST_ALONE, Batches
 from trecexam.extensions.cluster.settings import RaySection
 from trecexam.graders import create
 from trecexam.graders.base import UngradedError
@@ -33,75 +28,56 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 
-@given(
-    sizes=st.lists(st.integers(1, 20), min_size=1, max_size=6),
-    data=st.data(),
-    workers=st.integers(1, 4),
-)
+@given(groups=st.lists(st.integers(1, 20), min_size=1, max_size=6), data=st.data(), workers=st.integers(1, 4))
 def test_items_that_kill_workers_are_given_up_and_all_others_are_done_once(
-    sizes: list[int], data: st.DataObject, workers: int
+    groups: list[int], data: st.DataObject, workers: int
 ) -> None:
-    items = [(number, place) for number, size in enumerate(sizes) for place in range(size)]
+    items = [(group, place) for group, size in enumerate(groups) for place in range(size)]
     deadly = data.draw(st.sets(st.sampled_from(items), max_size=4))
-    schedule: Schedule[int] = Schedule()
-    for number, size in enumerate(sizes):
-        schedule.add(Piece(number, range(size)))
-    hands: dict[int, list[Piece]] = {worker: [] for worker in range(workers)}
+    batches = Batches([[(group, place) for place in range(size)] for group, size in enumerate(groups)], 10.0)
+    sent: list[Batch] = []
     done: Counter[tuple[int, int]] = Counter()
     given_up: Counter[tuple[int, int]] = Counter()
     deaths = 0
-    while len(schedule):
-        for worker in list(hands):
-            while piece := schedule.take(worker):
-                hands[worker].append(piece)
-        worker = data.draw(st.sampled_from([worker for worker in hands if hands[worker]]))
-        piece = hands[worker].pop(0)
-        if any((piece.number, place) in deadly for place in piece.places):
+    while True:
+        while len(batches) < workers and (batch := batches.next()):
+            sent.append(batch)
+        if not len(batches):
+            break
+        batch = sent.pop(data.draw(st.integers(0, len(sent) - 1)))
+        if deadly & set(pickle.loads(batch.items)):
             deaths += 1
-            lost = schedule.ended(worker, blame=True)
-            if lost is not None:
-                given_up.update((lost.number, place) for place in lost.places)
-            hands[max(hands) + 1] = []
-            del hands[worker]
+            lost = batches.died(Died(batch.number))
+            given_up.update(lost[0] if lost else ())
         else:
-            schedule.done(worker, piece)
-            done.update((piece.number, place) for place in piece.places)
+            result = batches.done(Done(batch.number, pickle.dumps("done"), 1.0))
+            assert result[1] == "done"
+            done.update(result[0])
     assert done == Counter(item for item in items if item not in deadly)
     assert given_up == Counter(deadly)
-    # Two for the whole, one for each halving (20 items: 5), plus the deaths that a single item may cause.
-    assert deaths <= len(deadly) * (2 + 5 + MOST_ALONE)
+    # Two for the whole, one for each halving (120 items: 7), plus the deaths that a single item may cause.
+    assert deaths <= len(deadly) * (2 + 7 + MOST_ALONE)
 
 
-@given(st.lists(st.lists(st.integers(), min_size=1, max_size=5)), st.integers(1, 12))
-def test_groups_are_never_split_and_batches_are_no_longer_than_needed(
-    groups: list[list[int]], size: int
-) -> None:
-    batches = list(packed(groups, lambda: size))
-    assert [item for batch in batches for item in batch] == [item for group in groups for item in group]
-    ends = set()
-    count = 0
-    for group in groups:
-        count += len(group)
-        ends.add(count)
-    count = 0
-    for batch in batches:
-        count += len(batch)
-        assert count in ends
-    assert all(len(batch) >= size for batch in batches[:-1])
-    assert all(len(batch) < size + 5 for batch in batches)
+@given(st.lists(st.lists(st.integers(), min_size=1, max_size=50), min_size=1))
+def test_groups_are_never_split_and_batches_are_no_longer_than_needed(groups: list[list[int]]) -> None:
+    batches = Batches(groups, 10.0)
+    sent = [pickle.loads(batch.items) for batch in iter(batches.next, None)]
+    assert [item for batch in sent for item in batch] == [item for group in groups for item in group]
+    ends = set(itertools.accumulate(map(len, groups)))
+    assert set(itertools.accumulate(map(len, sent))) <= ends
+    assert all(FIRST <= len(batch) < FIRST + 50 for batch in sent[:-1])
 
 
 def test_batches_grow_until_they_take_the_requested_seconds() -> None:
-    sizes = _Sizes(10.0)
+    batches = Batches(([0] for _ in range(3_416)), 10.0)
     seen = []
-    for _ in range(6):
-        seen.append(sizes.items())
-        sizes.learn(sizes.items(), sizes.items() / 100)
-    assert seen == [64, 256, 1000, 1000, 1000, 1000]
-    sizes.learn(3, 3.0)
-    assert sizes.items() == 1000
-    sizes.learn(1000, 100.0)
-    assert sizes.items() == 100
+    while batch := batches.next():
+        seen.append(len(pickle.loads(batch.items)))
+        # The last full one is slow.
+        seconds = seen[-1] / (100 if len(seen) < 5 else 10)
+        batches.done(Done(batch.number, pickle.dumps(None), seconds))
+    assert seen == [64, 256, 1000, 1000, 1000, 96]
 
 
 # What a worker receives and creates; no cluster is needed.
@@ -149,7 +125,7 @@ def test_a_worker_makes_the_same_grader_without_the_track_folder(
     here = {cell: answer for batch in grader.grade(cells) for cell, answer in batch}
     made_on = grader.environment
     assert made_on is not None
-    assert worker.grade(cells) == [WorkerAnswer(here[cell], made_on) for cell in cells]
+    assert worker.grade(cells) == WorkerAnswers([here[cell] for cell in cells], made_on)
     assert not list(tmp_path.iterdir())
 
 
@@ -171,8 +147,8 @@ def test_cells_that_a_worker_cannot_answer_now_are_left_for_later() -> None:
 
     cells = [ask("a passage", f"question {n}?", n) for n in range(5)]
     found = GraderWorker(Half()).grade(cells)
-    assert all(isinstance(each, WorkerAnswer) and each.environment is None for each in found[:3])
-    assert found[3:] == [UnansweredCell("that is all for now")] * 2
+    assert [answer is not None for answer in found.answers] == [True] * 3 + [False] * 2
+    assert found[1:] == (None, "that is all for now")
 
 
 def test_a_graded_track_that_moves_to_a_cluster_grades_nothing_and_does_not_connect(
