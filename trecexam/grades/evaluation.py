@@ -25,7 +25,6 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import official_judgments, official_measures, why_unjudged
 from trecexam.grades.probable_ratings import needing, probable_ratings
 from trecexam.grades.run_grades import partly_graded, pooled_ranks, runs_without_score
-from trecexam.grades.value_cache import Stale, ValueCache
 from trecexam.inputs.measures import check_importance, order_cautions, printed_names
 from trecexam.inputs.official import never_judged, never_judged_note, unjudged_note
 from trecexam.inputs.track_graders import MeasureLike, Measures, listed, names_of, own_measures
@@ -36,6 +35,7 @@ from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.leaderboard import leaderboard as leaderboard_of
 from trecexam.scores.measures import measure, measures_on_qrels
 from trecexam.scores.support import SUPPORT
+from trecexam.scores.value_cache import Stale, ValueCache
 from trecexam.scores.values import MeasureValues
 
 #: Measures that people are shown of those that nobody asked for.

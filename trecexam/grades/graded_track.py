@@ -16,7 +16,6 @@ from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.grades.sheets import Counts, Sheet, count_cells
 from trecexam.grades.stored_grades import StoredGrades
-from trecexam.grades.value_cache import ValueCache
 from trecexam.inputs.inputs import TrackInputs
 from trecexam.inputs.kind import Asked, Kind, MeasureFacts
 from trecexam.inputs.official import OfficialLeaderboard
@@ -24,6 +23,7 @@ from trecexam.inputs.overrides import JudgingScale, Overrides
 from trecexam.inputs.pool import PooledQuery
 from trecexam.results.table import Table
 from trecexam.scores.ratings import QueryRatings
+from trecexam.scores.value_cache import ValueCache
 
 _IDS = ("query_id", "doc_id", "item_id")
 #: The column with the query; the report shows item and passage below the query.

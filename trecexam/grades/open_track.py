@@ -30,7 +30,6 @@ from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.grades.sheets import Sheet
 from trecexam.grades.store import GradeStore
 from trecexam.grades.stored_grades import KeptCodes, StoredGrades, sheets_of, with_new_grades
-from trecexam.grades.value_cache import ValueCache
 from trecexam.inputs.dropped_runs import DroppedRuns
 from trecexam.inputs.inputs import (
     Needs,
@@ -48,6 +47,7 @@ from trecexam.inputs.overrides import Overrides, judging_scale, resolve
 from trecexam.inputs.pool import Texts, TrackPool, cited_pool, track_pool
 from trecexam.inputs.run_columns import RunColumns
 from trecexam.inputs.track_graders import ONLY, declared_kind, folder_of, grader_names, kind_of
+from trecexam.scores.value_cache import ValueCache
 from trecexam.version import __version__
 
 
