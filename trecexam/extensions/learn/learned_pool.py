@@ -25,10 +25,10 @@ from trecexam.features.fill.records import Encoded
 from trecexam.folder import TrackFolder
 from trecexam.graders.embedding import dtype_of
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import no_overlap, track_judgments
+from trecexam.grades.official import track_judgments
 from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.stored_grades import unusable_lines
-from trecexam.inputs.official import Official
+from trecexam.inputs.official import Official, no_overlap
 from trecexam.packages import install
 from trecexam.results.text import plural, shorten_list
 
@@ -123,7 +123,7 @@ def why_nothing(track: GradedTrack, data: LearningData, error: ValueError) -> st
         return str(error)
     why, n_judged = str(error), sum(map(len, official.judged.values()))
     pooled = {query_id: of.doc_ids for query_id, of in track.pool.items()}
-    if n_judged and (unmet := no_overlap(track, official, pooled)) is not None:
+    if n_judged and (unmet := no_overlap(official, pooled, track.config.track.unit)) is not None:
         are = "is" if n_judged == 1 else "are"
         why = f"there {are} {plural(n_judged, 'judgment')}, all outside of the pool: {unmet}"
     return "; ".join([why, *official.warnings()])

@@ -34,11 +34,11 @@ from trecexam.grades.evaluation import (
     why_no_scores,
 )
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import no_overlap, official_judgments, relevance_thresholds, track_judgments
+from trecexam.grades.official import official_judgments, relevance_thresholds, track_judgments
 from trecexam.grades.rejected import rejected_rows
 from trecexam.grades.sheets import MISSING
 from trecexam.inputs.kinds.support import statements_of
-from trecexam.inputs.official import Official
+from trecexam.inputs.official import Official, no_overlap
 from trecexam.results.page.page import Page, Section
 from trecexam.scores.labels import labels
 from trecexam.scores.leaderboard import Leaderboard
@@ -336,7 +336,7 @@ def _official(track: GradedTrack) -> tuple[Official | None, tuple[str, ...]]:
         judgments = track_judgments(track)
     except TrecexamError as error:
         return None, (str(error),)
-    apart = no_overlap(track, judgments, {q.query_id: q.doc_ids for q in track.ratings()})
+    apart = no_overlap(judgments, {q.query_id: q.doc_ids for q in track.ratings()}, track.config.track.unit)
     return judgments, (*judgments.warnings(), *judgments.people_notes, *((apart,) if apart else ()))
 
 

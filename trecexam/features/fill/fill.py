@@ -26,11 +26,11 @@ from trecexam.features.fill.rules import RuleName, ScaleMap, label_confidences
 from trecexam.files.track_lock import track_lock
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress, count_missing, grade, refuse_lost_grades
-from trecexam.grades.official import no_overlap, track_judgments
+from trecexam.grades.official import track_judgments
 from trecexam.grades.open_track import GraderView
 from trecexam.grades.stored_grades import unusable_lines
 from trecexam.inputs.inputs import rejected_notes
-from trecexam.inputs.official import Official, read_official
+from trecexam.inputs.official import Official, no_overlap, read_official
 from trecexam.inputs.protected import refuse_protected
 from trecexam.inputs.sources import (
     LEARNED_IDENTITY,
@@ -69,7 +69,7 @@ def find_holes(
     way, way_notes = _choose_way(track, official, by, mapped=rule is not None)
     pooled = track.ranked_passages()
     notes = [*official.warnings(), *official.people_notes]
-    apart = no_overlap(track, official, pooled)
+    apart = no_overlap(official, pooled, track.config.track.unit)
     if apart is not None:
         if rule is None:
             raise TrecexamError(
