@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from converters.errors import ConversionError
 from trecexam.errors import TrackError, TrecexamError
+from trecexam.features.leaderboard.board import leaderboard
 from trecexam.files.track_lock import track_lock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
-from trecexam.grades.evaluation import leaderboard
 from trecexam.grades.loaded_track import LoadedTrack, has_bank
 from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.selection import Selection

@@ -12,9 +12,9 @@ import pytest
 from support import HashGrader, make_small_track, write_run
 
 import trecexam
+from trecexam.features.leaderboard.board import leaderboard
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Answer, identity_digest
-from trecexam.grades.evaluation import leaderboard
 from trecexam.grades.grading import grade, missing_cells, record
 from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.store import GradeStore

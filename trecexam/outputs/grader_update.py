@@ -15,11 +15,12 @@ from pathlib import Path
 
 from converters.errors import StoppedError
 from converters.lines import stoppable
+from trecexam.features.leaderboard.board import own_leaderboard
 from trecexam.files.stamps import Rejected, fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.grades.cell_order import is_useful
 from trecexam.grades.diagnostics import coverage_notes, left_out_runs, run_grades_notes
-from trecexam.grades.evaluation import official_values, own_leaderboard, rubric_values
+from trecexam.grades.evaluation import official_values, rubric_values
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import (
     Progress,

@@ -21,18 +21,13 @@ from trecexam.extension import extensions, named
 from trecexam.extensions.page.view import QueryView, RunHead, View, ViewSettings
 from trecexam.features.agreement.agreement import own_agreement
 from trecexam.features.holes.holes import HOLES, holes_of_runs, is_among
+from trecexam.features.leaderboard.board import leaderboard, own_leaderboard
 from trecexam.features.leaderboard.differences import own_differences
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import Stamp
 from trecexam.graders.base import identity_digest
 from trecexam.grades.cited import responses_by_query
-from trecexam.grades.evaluation import (
-    leaderboard,
-    official_values,
-    own_leaderboard,
-    values_of_runs,
-    why_no_scores,
-)
+from trecexam.grades.evaluation import official_values, values_of_runs, why_no_scores
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import official_judgments, relevance_thresholds, track_judgments
 from trecexam.grades.rejected import rejected_rows

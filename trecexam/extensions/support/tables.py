@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from converters.records import Response
 from converters.support_labels import LABELS
+from trecexam.features.leaderboard.board import leaderboard
 from trecexam.grades.cited import (
     NO_TEXT,
     CitedStatement,
@@ -15,7 +16,6 @@ from trecexam.grades.cited import (
     count_codes,
     responses_by_query,
 )
-from trecexam.grades.evaluation import leaderboard
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.sheets import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.results.table import Table, Value

@@ -19,7 +19,7 @@ from converters.rag_responses import numbered_responses
 from converters.records import MeasureValue
 from converters.run import Run
 from trecexam.errors import TrecexamError
-from trecexam.grades.evaluation import check_runs, leaderboard, values_of_runs, why_no_scores
+from trecexam.grades.evaluation import board_of, check_runs, values_of_runs, why_no_scores
 from trecexam.grades.graded_track import GradedTrack, graded_by
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.grades.probable_ratings import probable_ratings
@@ -190,7 +190,8 @@ def _leaderboard_values(track: GradedTrack, first: Sequence[str]) -> Iterator[Me
     if why is not None:
         raise TrecexamError(why, path=track.folder.root)
     all_measures = list(dict.fromkeys((*first, *track.measures))) if first else None
-    values, board = values_of_runs(track, all_measures), leaderboard(track, all_measures)
+    values = values_of_runs(track, all_measures)
+    board = board_of(track, values)
     query_ids, unscored = sorted(values.query_ids), runs_without_score(track)
     rows = [row for row in board.rows if row.run not in unscored]
     matrices = [values.matrix(name, [row.run for row in rows], query_ids) for name in board.measures]

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from trecexam.features.leaderboard.board import leaderboard, own_leaderboard, telling_cautions
 from trecexam.files.cache import memoized
-from trecexam.grades.diagnostics import grades_notes, telling_cautions
-from trecexam.grades.evaluation import check_runs, leaderboard, own_leaderboard
+from trecexam.grades.diagnostics import grades_notes
+from trecexam.grades.evaluation import check_runs
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.inputs.track_graders import names_of
