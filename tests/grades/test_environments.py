@@ -86,7 +86,7 @@ def test_a_repeated_answer_counts_for_its_latest_environment(tmp_path: Path) -> 
         store.add(grader, [GradeRow(1, n, 3, "ok", "3") for n in range(2)], CUDA)
         store.add(grader, [GradeRow(1, 9, None, "error", "3")], CUDA)
         assert store.environments(grader) == [(CPU, 3), (CUDA, 3)]
-        store.forget(grader, "error")
+        store.forget(grader, [1 << 32 | 9])
         assert store.environments(grader) == [(CPU, 3), (CUDA, 2)]
         assert store.n_environments() == 2
 

@@ -135,9 +135,6 @@ def grade(
         GraderError: the grader cannot go on; what it graded is stored.
     """
     track, section = with_new_settings(view, track), view.folder.section
-    if track.counts.missing:
-        # Before the first: where the grader fails, grades of this track are old all the same.
-        view.track.n_gradings[identity_digest(view.grader.identity)] += 1
     with naming(section):
         outcome = _run(view, track, progress, stop, only)
     if view.purse == section:
@@ -162,7 +159,7 @@ def with_new_settings(view: GraderView, track: GradedTrack) -> GradedTrack:
     if recall(view.folder.unread_path).get(identity, settings) == settings:
         return track
     track.grades.forget(track.sheets, UNREAD)
-    return view.followed(track, without_codes(track, UNREAD))
+    return view.refreshed(without_codes(track, UNREAD))
 
 
 def _settings(view: GraderView) -> dict[str, str]:
@@ -172,17 +169,18 @@ def _settings(view: GraderView) -> dict[str, str]:
 
 
 def forget_errors(view: GraderView) -> int:
-    """Drop the grader's answers with the status "error", and return their number.
-
-    Where no reply can be read, all replies are dropped, too.
-    """
-    n_replies, digest = 0, identity_digest(view.grader.identity)
-    # Without a bank, there are no cells.
-    with suppress(TrecexamError, ConversionError):
+    """Drop the grader's answers that `_retried` means, and return their number."""
+    try:
         track = view.load()
-        n_replies = track.grades.forget(track.sheets, UNREAD) if none_is_read(track) else 0
-    view.track.n_gradings[digest] += 1
-    return n_replies + view.store.forget(view.store.grader_id(digest), "error")
+    except (TrecexamError, ConversionError):
+        # Without a bank, there are no cells.
+        return 0
+    return track.grades.forget(track.sheets, _retried(track))
+
+
+def _retried(track: GradedTrack) -> tuple[int, ...]:
+    """Return the codes of cells to ask about again: errors, and all replies where none can be read."""
+    return (*UNREAD, ERROR) if none_is_read(track) else (ERROR,)
 
 
 def _run(
@@ -198,12 +196,11 @@ def _run(
     # Others than models answer all: a recording is read to its end.
     is_model, counts = grader.free_text, track.counts
     replies = FirstReplies(counts.ok, counts.unparsed) if is_model else FirstReplies(read=1)
-    view.used = Usage()
+    meter = _meter(view)
     if replies.are_unread or not total:
         return Graded(0, complete=not total)
     graded, complete, why, cut_before = 0, True, "", grader.cut
     missing = useful_cells(track, only) if is_useful(track) else missing_cells(track, only)
-    meter = _meter(view)
     watch = Stopwatch(stop, paid=meter is not None)
     if meter is not None:
         missing = itertools.takewhile(lambda _: not watch.stopped(), missing)
@@ -238,17 +235,17 @@ def usage(view: GraderView) -> dict[str, Any] | None:
     if meter is None:
         return None
     total = view.track.usage(view.grader)
-    return {"this_update": meter.as_json(view.used), "total": meter.as_json(total)}
+    return {"this_update": meter.as_json(meter.used), "total": meter.as_json(total)}
 
 
 def estimate(view: GraderView, track: GradedTrack, *, retry_errors: bool = False) -> Estimate:
     """Return what it would take to grade all cells without a grade; asks nobody.
 
     Args:
-        retry_errors: as if errors were forgotten; where no reply can be read, all replies.
+        retry_errors: as if `forget_errors` had been called.
     """
     if retry_errors:
-        track = without_codes(track, (*UNREAD, ERROR) if none_is_read(track) else (ERROR,))
+        track = without_codes(track, _retried(track))
     if _meter(view) is None:
         return Estimate(track.counts.missing)
     return view.grader.estimate(missing_cells(track))
@@ -284,10 +281,10 @@ def _meter(view: GraderView) -> Meter | None:
 
 
 def _note_usage(view: GraderView, meter: Meter | None) -> None:
-    if meter is not None and meter.used != view.used:
-        used = meter.used
-        view.store.add_usage(_grader_id(view), used.less(view.used), view.purse)
-        view.used = used
+    if meter is not None:
+        used = meter.before.plus(meter.used).less(view.track.usage(view.grader))
+        if used.requests:
+            view.store.add_usage(_grader_id(view), used, view.purse)
 
 
 # Grades that were lost

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -62,9 +62,6 @@ class OpenTrack(Mapping[str, "GraderView"]):
         columns: columns of large runs.
         inputs: needs of graders -> the state of the files, and what was read of them.
         texts: source of passages -> the passages.
-        n_closed: how often the store was closed; a track that was loaded before has lost its answers.
-        n_gradings: digest of a grader's identity -> how often cells were graded here. Several sections may
-            name the same grader.
     """
 
     def __init__(
@@ -88,8 +85,6 @@ class OpenTrack(Mapping[str, "GraderView"]):
         self.columns = RunColumns(folder.shared_state / "runs", write=False)
         self.inputs: dict[Hashable, tuple[object, TrackInputs]] = {}
         self.texts: dict[Path | str | None, Texts] = {}
-        self.n_closed = 0
-        self.n_gradings: Counter[bytes] = Counter()
         names = grader_names(folder)
         if grader is not None and len(names) > 1:
             raise TrackError(
@@ -100,7 +95,7 @@ class OpenTrack(Mapping[str, "GraderView"]):
         self._given = {**({} if grader is None else {names[0]: grader}), **(graders or {})}
         for name in self._given:
             folder_of(folder, name)
-        self._views: dict[str, GraderView | None] = dict.fromkeys(names)
+        self._views: dict[str, tuple[Stamp | None, GraderView] | None] = dict.fromkeys(names)
         self._store: GradeStore | None = None
 
     def __enter__(self) -> OpenTrack:
@@ -110,17 +105,21 @@ class OpenTrack(Mapping[str, "GraderView"]):
         self.close()
 
     def __getitem__(self, name: str) -> GraderView:
-        """Return the view of a grader; a new one where the grader's recording changed.
+        """Return the view of a grader; a new one where the grader's recording changed, which names it.
 
         Raises:
             TrackError: there is no such grader.
             ConfigError: its settings do not go together.
         """
-        view = self._views.get(name)
-        if view is None or not view.is_current():
-            view = GraderView(self, folder_of(self.folder, name), self._given.get(name))
-            self._views[name] = view
-        return view
+        folder, recording = folder_of(self.folder, name), None
+        # An error is raised where the recording is read.
+        with suppress(TrecexamError):
+            path = folder.recorded()
+            recording = None if path is None or name in self._given else stamp(path)
+        known = self._views.get(name)
+        if known is None or known[0] != recording:
+            known = self._views[name] = recording, GraderView(self, folder, self._given.get(name))
+        return known[1]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._views)
@@ -162,7 +161,8 @@ class OpenTrack(Mapping[str, "GraderView"]):
 
     def last_loaded(self) -> Iterator[GradedTrack]:
         """Yield the graded track that each grader's view loaded last; loads none."""
-        return (view.last[1] for view in self._views.values() if view is not None and view.last is not None)
+        views = (known[1] for known in self._views.values() if known is not None)
+        return (view.last[2] for view in views if view.last is not None)
 
     @property
     def store(self) -> GradeStore:
@@ -192,7 +192,6 @@ class OpenTrack(Mapping[str, "GraderView"]):
         if self._store is not None:
             self._store.close()
         self._store = None
-        self.n_closed += 1
 
     def usage(self, grader: Grader) -> Usage:
         """Return what a grader used so far."""
@@ -234,7 +233,7 @@ class GraderView:
         name: the grader's name in the track.
         purse: the settings section whose budget pays.
         is_own: True for the grader of the settings.
-        used: what the last grading used.
+        last: what was loaded last: from which files, the state of its grades, and the track.
     """
 
     def __init__(
@@ -251,27 +250,11 @@ class GraderView:
         self.name = self.folder.grader or ONLY
         self.purse = purse or purse_of(self.folder.whole, self.folder.grader)
         self.is_own = grader is None
-        self.used = Usage()
         self._given = grader
-        self._recording = self._recording_stamp()
         # Before the grader is made: the grader reads this content of the prompt, or a later one.
         self._prompt_digest = _digest(self.folder.prompt())
         self._run_values: Mapping[str, ValueCache] = defaultdict(ValueCache)
-        #: The last loaded track, and what it was loaded from; its sheets, and the state of their grades.
-        self.last: tuple[tuple[object, ...], GradedTrack] | None = None
-        self._sheets: Mapping[str, Sheet] = {}
-        self._grades: tuple[int, int] | None = None
-
-    def is_current(self) -> bool:
-        """Return False where the grader's recording changed: the settings then name another grader."""
-        return not self.is_own or self._recording == self._recording_stamp()
-
-    def _recording_stamp(self) -> Stamp | None:
-        # An error is raised where the recording is read.
-        with suppress(TrecexamError):
-            path = self.folder.recorded()
-            return None if path is None else stamp(path)
-        return None
+        self.last: tuple[object, object, GradedTrack] | None = None
 
     @cached_property
     def grader(self) -> Grader:
@@ -365,9 +348,10 @@ class GraderView:
         self.track.files.forget_missing()
         self._dropped.forget_missing()
 
-    def _grades_state(self) -> tuple[int, int]:
-        """Return another value when the store was closed, or any view graded cells with the same grader."""
-        return self.track.n_closed, self.track.n_gradings[identity_digest(self.grader.identity)]
+    def _grades_state(self) -> object:
+        """Return another value when the store was opened again, or any view changed grades of the grader."""
+        grader_id = self.store.grader_id(identity_digest(self.grader.identity))
+        return self.store, grader_id, self.store.n_changes[grader_id]
 
     def load(
         self,
@@ -391,17 +375,16 @@ class GraderView:
         if bank_needed and bank_files is None:
             self.check_bank()
         stamps = self.stamps(hold, bank_files)
-        state = stamps, depth, bank_files
-        grades = self._grades_state()
-        if self.last is not None and self.last[0] == state and self._grades == grades:
-            return self.last[1]
+        files, sheets = (stamps, depth, bank_files), dict[str, Sheet]()
+        if self.last is not None and self.last[1] == self._grades_state():
+            if self.last[0] == files:
+                return self.last[2]
+            sheets.update(self.last[2].sheets)
         # Before another one is made, so that no two are in memory.
         self.last = None
-        self._sheets, self._grades = self._sheets if self._grades == grades else {}, grades
-        track = self._load(stamps, hold, depth or self.config.track.depth, bank_files)
-        self._sheets = track.sheets
-        if self._grades_state() == grades and self.stamps(hold, bank_files) == stamps:
-            self.last = state, track
+        track = self._load(stamps, hold, depth or self.config.track.depth, bank_files, sheets)
+        is_current = self.stamps(hold, bank_files) == stamps
+        self.last = files if is_current else None, self._grades_state(), track
         return track
 
     def check_bank(self) -> None:
@@ -419,6 +402,7 @@ class GraderView:
         hold: Collection[Path],
         depth: int,
         bank_files: Sequence[Path] | None,
+        before: Mapping[str, Sheet],
     ) -> GradedTrack:
         folder, config, grader, files = self.folder, self.config, self.grader, self.track.files
         check_measures(config, folder.config_path)
@@ -457,7 +441,7 @@ class GraderView:
             pool=pool.queries,
             texts=pool.texts,
             notes=(*inputs.dropped.notes, *pool.notes),
-            sheets=sheets_of(self._sheets, grades, inputs.asked, pool, overrides),
+            sheets=sheets_of(before, grades, inputs.asked, pool, overrides),
             overrides=overrides,
             judgments=judgments,
             judging_scale=scale,
@@ -508,15 +492,9 @@ class GraderView:
     def refreshed(self, track: GradedTrack) -> GradedTrack:
         """Return the track with grades that were stored since for cells without one, or with an error."""
         grades = StoredGrades(self.store, self.grader)
-        return self.followed(
-            track, replace(track, sheets=with_new_grades(track.sheets, grades), grades=grades)
-        )
-
-    def followed(self, track: GradedTrack, fresh: GradedTrack) -> GradedTrack:
-        """Keep `fresh` in place of `track`."""
-        if self.last is not None:
-            self.last = (self.last[0], fresh) if self.last[1] is track else None
-        self._sheets, self._grades = fresh.sheets, self._grades_state()
+        fresh = replace(track, sheets=with_new_grades(track.sheets, grades), grades=grades)
+        is_last = self.last is not None and self.last[2] is track
+        self.last = self.last[0] if self.last is not None and is_last else None, self._grades_state(), fresh
         return fresh
 
     def keep_codes(self, track: GradedTrack) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -175,6 +176,8 @@ class GradeStore:
         self.write = write
         self._patience = patience
         self._is_whole = False
+        #: Grader -> how often its grades were changed by this object.
+        self.n_changes: Counter[int | None] = Counter()
         with self._errors():
             # SQLite waits for ever for who writes into a pipe.
             if path.exists() and not path.is_file():
@@ -379,6 +382,7 @@ class GradeStore:
             (grader_id, *row, None if chances is None else json.dumps(chances), environment_id, cut_at)
             for *row, chances, cut_at in rows
         ]
+        self.n_changes[grader_id] += 1
         with self._transaction():
             self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
@@ -407,16 +411,9 @@ class GradeStore:
             requests, tokens_in, tokens_out = self._db.execute(query, values).fetchone()
             return int(requests or 0), int(tokens_in or 0), int(tokens_out or 0)
 
-    def forget(self, grader_id: int | None, status: str) -> int:
-        """Drop this grader's grades with this status, so that they are sent again; return how many."""
-        with self._transaction():
-            deleted = self._db.execute(
-                "DELETE FROM grade WHERE grader_id = ? AND status = ?", (grader_id, status)
-            )
-            return deleted.rowcount
-
-    def forget_cells(self, grader_id: int | None, keys: Iterable[int]) -> None:
+    def forget(self, grader_id: int | None, keys: Iterable[int]) -> None:
         """Drop this grader's grades with these keys, see `GradeColumns`."""
+        self.n_changes[grader_id] += 1
         with self._transaction():
             self._db.executemany(
                 "DELETE FROM grade WHERE grader_id = ? AND item_id = ? AND passage_id = ?",

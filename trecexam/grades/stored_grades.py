@@ -205,7 +205,7 @@ class StoredGrades:
     def forget(self, sheets: Mapping[str, Sheet], codes: Sequence[int]) -> int:
         """Drop the stored answers of cells with these codes, so that they are sent again; return how many."""
         keys = np.unique(self._chosen_keys(sheets, codes))
-        self.store.forget_cells(self.grader_id, keys[keys >= 0].tolist())
+        self.store.forget(self.grader_id, keys[keys >= 0].tolist())
         return int((keys >= 0).sum())
 
     def _chosen_keys(self, sheets: Mapping[str, Sheet], codes: Sequence[int]) -> NDArray[np.int64]:
