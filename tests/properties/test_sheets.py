@@ -195,10 +195,10 @@ def test_a_partial_sheet_equals_the_whole_sheet_without_the_other_cells(
         )
         assert count_cells([full]) == count_cells([dense])
         for read in (False, True):
-            values = of_grader.distributions(dense, read=read).values
-            same(of_grader.distributions(full, read=read).values, values)
+            values = of_grader.distributions(dense, read=read)
+            same(of_grader.distributions(full, read=read), values)
             same(
-                of_grader.distributions(sparse, read=read).values,
+                of_grader.distributions(sparse, read=read),
                 np.where(outside[..., None], np.nan, values),
             )
         if isinstance(grader, Reading):

@@ -31,23 +31,22 @@ def without_probabilities(track: GradedTrack, measures: Iterable[str | Measure])
     """Yield a note on ratings that are certain, where these measures look at their probabilities."""
     names = needing(track, measures)
     counts = [_read(track, query_id)[1] for query_id in track.bank.query_ids] if names else []
-    certain, unusable, rated = (sum(of) for of in zip(*counts, strict=True)) if counts else (0, 0, 0)
+    certain, rated = (sum(of) for of in zip(*counts, strict=True)) if counts else (0, 0)
     if certain:
-        odd = f" ({unusable:,} have stored numbers that cannot be probabilities)" if unusable else ""
         yield (
-            f"{certain:,} of the grader's {rated:,} ratings have no probabilities{odd}, and count as certain "
-            f"in {', '.join(names)}"
+            f"{certain:,} of the grader's {rated:,} ratings have no probabilities, and count as certain in "
+            f"{', '.join(names)}"
         )
 
 
-def _read(track: GradedTrack, query_id: str) -> tuple[QueryRatings, tuple[int, int, int]]:
-    """Return a query's ratings, and (certain ones, cells with numbers that are none, all) of the grader.
+def _read(track: GradedTrack, query_id: str) -> tuple[QueryRatings, tuple[int, int]]:
+    """Return a query's ratings, and (certain ones, all) of the grader.
 
     The store is read once while the query's cells are the same.
     """
     sheet = track.sheets[query_id]
     if _read not in sheet.memo:
-        stated, unusable = track.grades.distributions(sheet, read=True)
+        stated = track.grades.distributions(sheet, read=True)
         graded = sheet.matrix() >= 0
         stated[~graded] = np.nan
         for doc_id, item_id in sheet.overrides.cells if sheet.overrides else ():
@@ -55,6 +54,6 @@ def _read(track: GradedTrack, query_id: str) -> tuple[QueryRatings, tuple[int, i
             stated[cell], graded[cell] = np.nan, False
         certain = int((graded & np.isnan(stated).any(axis=2)).sum())
         (q,) = track.ratings([query_id])
-        sheet.memo[_read] = with_probabilities(q, stated), (certain, unusable, int(graded.sum()))
-    result: tuple[QueryRatings, tuple[int, int, int]] = sheet.memo[_read]
+        sheet.memo[_read] = with_probabilities(q, stated), (certain, int(graded.sum()))
+    result: tuple[QueryRatings, tuple[int, int]] = sheet.memo[_read]
     return result

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ from trecexam.grades.store import GradeColumns, GradeRow, GradeStore
 from trecexam.inputs.kind import Asked
 from trecexam.inputs.overrides import Overrides
 from trecexam.inputs.pool import TrackPool
-from trecexam.results.text import plural
 from trecexam.scores.expected import usable
 from trecexam.scores.ratings import MAX_RATING
 
@@ -77,25 +76,6 @@ class KeptCodes:
 
     def _source(self, store: Stamp) -> str:
         return hashlib.sha256(json.dumps([self.reader, store]).encode()).hexdigest()
-
-
-class Distributions(NamedTuple):
-    """Probabilities of the ratings of a query's cells.
-
-    Attributes:
-        values: the probabilities of the ratings 0..5, shape (n_docs, n_items, 6), in the order of the sheet;
-            NaN where there are none.
-        unusable: how many cells have numbers stored that can be none, see `usable`; they count as none.
-    """
-
-    values: NDArray[np.float64]
-    unusable: int
-
-
-def unusable_lines(n: int) -> tuple[str, ...]:
-    """Return a line on so many cells with numbers that can be no probabilities; none for 0."""
-    what = "with stored numbers that cannot be probabilities (six numbers of 0 or more, not all 0): ignored"
-    return (f"{plural(n, 'row')} {what}",) if n else ()
 
 
 class StoredGrades:
@@ -237,28 +217,27 @@ class StoredGrades:
                 reasons.setdefault(column, []).append(grade.answer)
             yield from ((sheet.items[column], each[0], len(each)) for column, each in reasons.items())
 
-    def distributions(self, sheet: Sheet, *, read: bool = False) -> Distributions:
-        """Return the stored probabilities of the ratings 0..5 of the query's cells.
+    def distributions(self, sheet: Sheet, *, read: bool = False) -> NDArray[np.float64]:
+        """Return the probabilities of the ratings 0..5, shape (n_docs, n_items, 6); NaN where there are none.
+
+        Stored numbers that cannot be probabilities count as none.
 
         Args:
             read: take those that the grader reads from its stored answers, where it does that.
         """
         if read and self._grader.probabilities is not None:
-            return Distributions(self._read_answers(sheet, self._grader.probabilities, (MAX_RATING + 1,)), 0)
+            return self._read_answers(sheet, self._grader.probabilities, (MAX_RATING + 1,))
         chances = np.full((len(sheet.doc_ids), len(sheet.items), MAX_RATING + 1), np.nan)
-        stored = np.zeros(chances.shape[:2], np.bool_)
         for row, column, grade in self._graded(sheet):
             # A grader of users' own may have stored anything.
             if grade.probabilities is not None:
                 whole = len(grade.probabilities) == MAX_RATING + 1
-                chances[row, column] = grade.probabilities if whole else np.inf
-                stored[row, column] = True
-        good = usable(chances)
-        chances[~good] = np.nan
+                chances[row, column] = grade.probabilities if whole else np.nan
+        chances[~usable(chances)] = np.nan
         total = chances.sum(axis=2, keepdims=True)
         # Rounding is left unchanged.
         np.divide(chances, total, out=chances, where=np.abs(total - 1) > 1e-6)
-        return Distributions(chances, int((stored & ~good).sum()))
+        return chances
 
     def cosines(self, sheet: Sheet) -> NDArray[np.float64] | None:
         """Return the cosines of the query's cells, NaN without one; None where the grader gives none."""

@@ -28,7 +28,6 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress, count_missing, grade, refuse_lost_grades
 from trecexam.grades.official import track_judgments
 from trecexam.grades.open_track import GraderView
-from trecexam.grades.stored_grades import unusable_lines
 from trecexam.inputs.inputs import rejected_notes
 from trecexam.inputs.official import Official, no_overlap, read_official
 from trecexam.inputs.protected import refuse_protected
@@ -355,11 +354,10 @@ def _filled_by_grader(track: GradedTrack, to_fill: HolesToFill, graded: int) -> 
     persons = _overridden(track, automatic)
     machines = dict(_machines(track, to_fill.holes))
     new: list[MergedLine] = []
-    partly = no_text = unusable = 0
+    partly = no_text = 0
     for q in track.ratings(list(to_fill.holes)):
         query_id, of_docs, sheet = q.query_id, automatic[q.query_id], track.sheets[q.query_id]
-        distributions, odd = track.grades.distributions(sheet)
-        unusable += odd
+        distributions = track.grades.distributions(sheet)
         confidences = label_confidences(q, distributions, scores.label, scores.min_rating, scores.min_answers)
         row_of = {doc_id: row for row, doc_id in enumerate(q.doc_ids)}
         for doc_id in to_fill.holes[query_id]:
@@ -379,7 +377,7 @@ def _filled_by_grader(track: GradedTrack, to_fill: HolesToFill, graded: int) -> 
                     *(person or ()),
                 )
             )
-    more = [*notes, *unusable_lines(unusable)]
+    more = [*notes]
     best = max((row.label for row in new), default=0)
     highest = max(row.relevance for row in to_fill.official.rows)
     if rule.rule == "identity" and best > highest and not to_fill.as_unjudged:
