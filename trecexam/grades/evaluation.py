@@ -18,8 +18,9 @@ from trecexam.grades.diagnostics import (
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import official_judgments, official_measures, why_unjudged
 from trecexam.grades.probable_ratings import needing, probable_ratings
-from trecexam.grades.run_grades import partly_graded, pooled_ranks, runs_without_score
+from trecexam.grades.run_grades import partly_graded, runs_without_score
 from trecexam.inputs.measures import check_importance, printed_names
+from trecexam.inputs.pool import pooled_ranks
 from trecexam.inputs.track_graders import Measures, names_of, own_measures
 from trecexam.results.text import shorten_list
 from trecexam.scores.columns.evaluator import Evaluator
@@ -210,7 +211,7 @@ def _values(
 
     def evaluated(part: Stale) -> Iterator[NDArray[np.float64]]:
         evaluator, runs = evaluator_on(part.query_ids), [track.runs[run] for run in part.runs]
-        ranked = pooled_ranks(track, runs, evaluator.judged, evaluator.depth)
+        ranked = pooled_ranks(track.pool, track.depth, track.runs, runs, evaluator.judged, evaluator.depth)
         yield from map(evaluator.values, runs, ranked) if ranked else map(evaluator.values, runs)
         cache.failures.update(evaluator.failures)
 

@@ -26,7 +26,6 @@ from trecexam.features.leaderboard.differences import own_differences
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import Stamp
 from trecexam.graders.base import identity_digest
-from trecexam.grades.cited import responses_by_query
 from trecexam.grades.evaluation import official_values, values_of_runs, why_no_scores
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import official_judgments, relevance_thresholds, track_judgments
@@ -337,8 +336,8 @@ def _official(track: GradedTrack) -> tuple[Official | None, tuple[str, ...]]:
 
 def _around(track: GradedTrack, query_id: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """item_id of a sentence -> its neighbouring sentences, at its first occurrence."""
-    ((_, responses),) = responses_by_query(track, track.responses, [query_id])
-    for run, response in reversed(responses):
+    responses = ((run, each) for run, of_run in track.responses.items() for each in of_run)
+    for run, response in reversed([(run, each) for run, each in responses if each.query_id == query_id]):
         sentences = statements_of(run, response, track.config.grader.citations)
         texts = ["", *(sentence.text for sentence in sentences), ""]
         for number in range(len(sentences), 0, -1):

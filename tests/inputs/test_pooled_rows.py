@@ -9,7 +9,7 @@ import pytest
 from support import HashGrader, write_run
 
 from trecexam.grades.open_track import OpenTrack
-from trecexam.grades.run_grades import pooled_ranks
+from trecexam.inputs.pool import pooled_ranks
 from trecexam.inputs.track_graders import open_folder
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.ranked import rows_at_ranks
@@ -33,7 +33,7 @@ def test_joining_through_the_pool_equals_the_join_of_each_run(root: Path, depth:
         ]
         for judged in judgments:
             runs = list(track.runs.values())[1:]
-            pooled = pooled_ranks(track, runs, judged, depth)
+            pooled = pooled_ranks(track.pool, track.depth, track.runs, runs, judged, depth)
             assert pooled is not None
             for run, through in zip(runs, pooled, strict=True):
                 own = rows_at_ranks(run, judged, depth)
@@ -47,7 +47,8 @@ def test_beyond_the_pool_no_join_through_it_is_made(root: Path) -> None:
         loader = loaders.first
         track = loader.load(depth=2)
         judged, runs = Judged.from_ratings(track.ratings()), list(track.runs.values())
-        assert pooled_ranks(track, runs, judged, 3) is None
-        assert pooled_ranks(track, runs, judged, None) is None
-        assert pooled_ranks(track, runs, judged, 2) is not None
-        assert pooled_ranks(track, runs, Judged.from_qrels([], ["another query"]), 1) is None
+        of_pool = track.pool, track.depth, track.runs, runs
+        assert pooled_ranks(*of_pool, judged, 3) is None
+        assert pooled_ranks(*of_pool, judged, None) is None
+        assert pooled_ranks(*of_pool, judged, 2) is not None
+        assert pooled_ranks(*of_pool, Judged.from_qrels([], ["another query"]), 1) is None
