@@ -20,7 +20,7 @@ from trecexam.grades.official import official_judgments, official_measures, why_
 from trecexam.grades.probable_ratings import needing, probable_ratings
 from trecexam.grades.run_grades import partly_graded, runs_without_score
 from trecexam.inputs.measures import check_importance, printed_names
-from trecexam.inputs.pool import pooled_ranks
+from trecexam.inputs.pooled_ranks import pooled_ranks
 from trecexam.inputs.track_graders import Measures, names_of, own_measures
 from trecexam.results.text import shorten_list
 from trecexam.scores.columns.evaluator import Evaluator

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from converters.arrow import column, numbers, strings
@@ -32,11 +31,6 @@ from trecexam.inputs.dropped_files import judges_answers
 from trecexam.inputs.inputs import Needs, TrackInputs, read_inputs
 from trecexam.inputs.typed_text import differing_in_form, other_forms
 from trecexam.results.text import plural, shorten_list
-from trecexam.scores.columns.judged import Judged
-from trecexam.scores.columns.ranked import Ranked
-
-#: Stands beyond the end of a ranking.
-_NOTHING = -2
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,47 +97,6 @@ def pool_with_ranks(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -
         ranks[np.arange(ranks.shape[1]) < of_query[:, None]] = row[numbers(encoded.indices)]
         pooled[query_id] = PooledQuery(tuple(first_seen[at] for at in by_id), ranks)
     return pooled
-
-
-def pooled_ranks(
-    pool: Mapping[str, PooledQuery],
-    pool_depth: int,
-    names: Iterable[str],
-    runs: Sequence[Run],
-    judged: Judged,
-    depth: int | None,
-) -> list[Ranked] | None:
-    """Return runs' joins with judgments as `rows_at_ranks`, by one join of each query's pool.
-
-    Args:
-        names: all pooled runs.
-        depth: the first ranks that are joined; None for whole rankings.
-
-    Returns:
-        None where the pool is not that deep, or lacks queries.
-    """
-    longest = max((int(np.diff(run.offsets).max(initial=0)) for run in runs), default=0)
-    depth = longest if depth is None else min(depth, longest)
-    if depth > pool_depth or not pool.keys() >= set(judged.query_ids):
-        return None
-    run_index = {run: number for number, run in enumerate(names)}
-    of_runs = [run_index[run.name] for run in runs]
-    rows = np.full((len(runs), len(judged.query_ids), depth), _NOTHING, np.int32)
-    for number, query_id in enumerate(judged.query_ids):
-        pooled = pool[query_id]
-        ranks = pooled.ranks[of_runs, :depth]
-        at = pc.call_function("index_in", [strings(pooled.doc_ids)], judged.lookups[number])
-        row_of = numbers(at).astype(np.int32)
-        # The last one is for rank -1, beyond the end of a ranking.
-        row_of = np.append(np.where(row_of >= 0, row_of + judged.offsets[number], -1), _NOTHING)
-        rows[:, number, : ranks.shape[1]] = row_of[ranks]
-    joins = []
-    for run, of_run in zip(runs, rows, strict=True):
-        has_row = of_run != _NOTHING
-        offsets = np.concatenate(([0], np.cumsum(has_row.sum(axis=1)))).astype(np.int64)
-        retrieved = np.array([run.count(query_id) for query_id in judged.query_ids], np.int64)
-        joins.append(Ranked(offsets, of_run[has_row], retrieved))
-    return joins
 
 
 class Texts:

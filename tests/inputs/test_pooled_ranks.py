@@ -9,7 +9,7 @@ import pytest
 from support import HashGrader, write_run
 
 from trecexam.grades.open_track import OpenTrack
-from trecexam.inputs.pool import pooled_ranks
+from trecexam.inputs.pooled_ranks import pooled_ranks
 from trecexam.inputs.track_graders import open_folder
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.ranked import rows_at_ranks
