@@ -113,7 +113,8 @@ def test_a_grade_in_the_write_ahead_log_of_an_open_store_is_noticed(root: Path) 
         assert store.at_rest() is None
         after = values(root)
         assert after != before
-        assert store.at_rest(settle=True) is not None
+        store.settle()
+        assert store.at_rest() is not None
         assert values(root) == after
     assert after == read_without_cache(root)
 

@@ -253,7 +253,7 @@ def estimate(view: GraderView, track: GradedTrack, *, retry_errors: bool = False
 
 def record(view: GraderView, batch: Sequence[tuple[Cell, Answer]]) -> None:
     """Store a batch of answers in one transaction."""
-    store = view.store
+    store = view.track.store
     items = list(dict.fromkeys(cell.item for cell, _ in batch))
     texts = list(dict.fromkeys(cell.text for cell, _ in batch))
     item_ids = store.add_ids("item", [asked_digest(item) for item in items])
@@ -266,7 +266,7 @@ def record(view: GraderView, batch: Sequence[tuple[Cell, Answer]]) -> None:
 
 def _grader_id(view: GraderView) -> int:
     identity = view.grader.identity
-    return view.store.add_grader(identity_digest(identity), identity_json(identity))
+    return view.track.store.add_grader(identity_digest(identity), identity_json(identity))
 
 
 def _meter(view: GraderView) -> Meter | None:
@@ -284,7 +284,7 @@ def _note_usage(view: GraderView, meter: Meter | None) -> None:
     if meter is not None:
         used = meter.before.plus(meter.used).less(view.track.usage(view.grader))
         if used.requests:
-            view.store.add_usage(_grader_id(view), used, view.purse)
+            view.track.store.add_usage(_grader_id(view), used, view.purse)
 
 
 # Grades that were lost
@@ -299,7 +299,7 @@ def refuse_lost_grades(view: GraderView) -> None:
     view.track.close_lost_store()
     lost = lost_grades(view)
     if lost:
-        how = "gone" if view.store.is_empty() else "an older one"
+        how = "gone" if view.track.store.is_empty() else "an older one"
         raise StoreError(
             f"the store is {how}, and the {lost:,} cells that were graded once would be graded "
             f"again, which costs: put it back, or `trecexam watch {quoted(view.folder.root)} --once "
@@ -314,7 +314,7 @@ def lost_grades(view: GraderView) -> int:
     Of an empty store that is by what is in `out/`, of others by how many it had after the last update.
     """
     folder, grader = view.folder, view.grader
-    if grader.meter is not None and view.store.is_empty():
+    if grader.meter is not None and view.track.store.is_empty():
         manifest = read_object(folder.manifest_path)
         try:
             graded = sum(manifest["counts"][status] for status in ("ok", *CODES))
@@ -331,8 +331,8 @@ def stored_grades(view: GraderView) -> dict[str, int]:
     if view.grader.meter is None:
         return {}
     digest = identity_digest(view.grader.identity)
-    row = view.store.grader_id(digest)
-    return {digest.hex(): 0 if row is None else view.store.count(row)}
+    row = view.track.store.grader_id(digest)
+    return {digest.hex(): 0 if row is None else view.track.store.count(row)}
 
 
 # The time that grading takes

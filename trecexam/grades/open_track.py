@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -29,7 +31,13 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.grades.sheets import Sheet
 from trecexam.grades.store import GradeStore
-from trecexam.grades.stored_grades import KeptCodes, StoredGrades, sheets_of, with_new_grades
+from trecexam.grades.stored_grades import (
+    StoredGrades,
+    read_codes,
+    sheets_of,
+    with_new_grades,
+    write_codes,
+)
 from trecexam.inputs.dropped_runs import DroppedRuns
 from trecexam.inputs.inputs import (
     Needs,
@@ -315,22 +323,16 @@ class GraderView:
         whole = self.needs.whole_answers
         return DroppedRuns(self.folder, self.track.files, self.track.columns, whole_answers=whole)
 
-    @cached_property
-    def _kept_codes(self) -> KeptCodes | None:
-        """Codes as the last update left them; None where they may be read otherwise tomorrow."""
-        grader, config = self.grader, self.folder.config.grader
+    def _codes_key(self) -> str | None:
+        """Return the key of kept codes; None where answers may be read otherwise tomorrow."""
+        grader, config, at_rest = self.grader, self.folder.config.grader, self.track.store.at_rest()
         # Replies are read by code: code of others has no fingerprint.
         is_builtin = self.is_own and is_standard(config.name) and GOLD not in grader.item_kinds
-        if grader.free_text and not is_builtin:
+        if at_rest is None or (grader.free_text and not is_builtin):
             return None
         identity, settings = identity_json(grader.identity), config.model_dump(mode="json")
-        reader = [__version__, reading_fingerprint(), identity, settings, self._prompt_digest]
-        return KeptCodes(self.folder.state / "codes", reader)
-
-    @property
-    def store(self) -> GradeStore:
-        """The grades; read-only until `OpenTrack.open_to_write`."""
-        return self.track.store
+        key = [__version__, reading_fingerprint(), identity, settings, self._prompt_digest, at_rest]
+        return hashlib.sha256(json.dumps(key).encode()).hexdigest()
 
     def stamps(
         self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None
@@ -350,8 +352,8 @@ class GraderView:
 
     def _grades_state(self) -> object:
         """Return another value when the store was opened again, or any view changed grades of the grader."""
-        grader_id = self.store.grader_id(identity_digest(self.grader.identity))
-        return self.store, grader_id, self.store.n_changes[grader_id]
+        grader_id = self.track.store.grader_id(identity_digest(self.grader.identity))
+        return self.track.store, grader_id, self.track.store.n_changes[grader_id]
 
     def load(
         self,
@@ -372,8 +374,8 @@ class GraderView:
         Raises:
             TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
         """
-        if bank_needed and bank_files is None:
-            self.check_bank()
+        if bank_needed and bank_files is None and self.needs.bank:
+            self.folder.bank()
         stamps = self.stamps(hold, bank_files)
         files, sheets = (stamps, depth, bank_files), dict[str, Sheet]()
         if self.last is not None and self.last[1] == self._grades_state():
@@ -386,15 +388,6 @@ class GraderView:
         is_current = self.stamps(hold, bank_files) == stamps
         self.last = files if is_current else None, self._grades_state(), track
         return track
-
-    def check_bank(self) -> None:
-        """Refuse a track without the bank that its grader needs.
-
-        Raises:
-            TrackError: there is none, or a named one is missing.
-        """
-        if self.needs.bank:
-            self.folder.bank()
 
     def _load(
         self,
@@ -427,7 +420,9 @@ class GraderView:
         judgments = Overrides()
         if scale is not None:
             judgments = resolve(judged, name, *of_pool, best, rule, own_scale=scale)
-        grades = StoredGrades(self.store, grader, self._kept_codes)
+        # An opened track has the codes of the sheets before.
+        kept = {} if before else read_codes(folder.state / "codes", self._codes_key())
+        grades = StoredGrades(self.track.store, grader)
         rejected = tuple(sorted((*inputs.rejected, *refused), key=rejected_order))
         uncounted = (*pool.rejected, *overrides.rejected, *judgments.rejected, *pool.no_text)
         return GradedTrack(
@@ -441,7 +436,7 @@ class GraderView:
             pool=pool.queries,
             texts=pool.texts,
             notes=(*inputs.dropped.notes, *pool.notes),
-            sheets=sheets_of(before, grades, inputs.asked, pool, overrides),
+            sheets=sheets_of(before, kept, grades, inputs.asked, pool, overrides),
             overrides=overrides,
             judgments=judgments,
             judging_scale=scale,
@@ -491,7 +486,7 @@ class GraderView:
 
     def refreshed(self, track: GradedTrack) -> GradedTrack:
         """Return the track with grades that were stored since for cells without one, or with an error."""
-        grades = StoredGrades(self.store, self.grader)
+        grades = StoredGrades(self.track.store, self.grader)
         fresh = replace(track, sheets=with_new_grades(track.sheets, grades), grades=grades)
         is_last = self.last is not None and self.last[2] is track
         self.last = self.last[0] if self.last is not None and is_last else None, self._grades_state(), fresh
@@ -499,9 +494,10 @@ class GraderView:
 
     def keep_codes(self, track: GradedTrack) -> None:
         """Keep the codes of a loaded track for the next process, where its store is open to write."""
-        if self._kept_codes is not None and self.store.write:
-            codes_by_token = {sheet.token: sheet.codes for sheet in track.sheets.values()}
-            self._kept_codes.write(self.store.at_rest(settle=True), codes_by_token)
+        if self.track.store.write:
+            self.track.store.settle()
+            codes = {sheet.token: sheet.codes for sheet in track.sheets.values()}
+            write_codes(self.folder.state / "codes", self._codes_key(), codes)
 
 
 def _digest(path: Path | None) -> str | None:

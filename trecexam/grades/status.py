@@ -95,7 +95,7 @@ def _grader_status(loader: GraderView, *, bank_needed: bool = True) -> Status:
         **asdict(track.counts),
         **(usage(loader) or {"total": {}})["total"],
         **_written(loader.folder),
-        "stored_grades": loader.store.count(),
+        "stored_grades": loader.track.store.count(),
         "rated_by": ", ".join(track.override_summary()["who"]) or None,
     }
     if track.config.has_judging or n_judgments:

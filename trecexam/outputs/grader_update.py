@@ -113,7 +113,7 @@ def update_grader(
             seen = _fingerprint(loader, hold)
             last = outputs.last(seen)
             # The manifest says whether the environments of answers are mixed.
-            same = last is not None and last["environments"] == loader.store.n_environments()
+            same = last is not None and last["environments"] == loader.track.store.n_environments()
             if last is not None and same and loader.folder.store_path.exists():
                 rejected = tuple(Rejected(*row) for row in last["rejected"])
                 unchanged = Update(False, 0, last["runs"], Counts(**last["counts"]), rejected, True, ())
@@ -158,7 +158,7 @@ def update_grader(
                 counts=asdict(track.counts),
                 rejected=rejected,
                 n_stored=stored_grades(loader),
-                environments=loader.store.n_environments(),
+                environments=loader.track.store.n_environments(),
             )
         with contextlib.suppress(OSError, AttributeError):
             # What was freed goes back to the system (glibc): a daemon may rest for hours.

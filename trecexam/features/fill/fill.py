@@ -204,7 +204,8 @@ def _choose_way(
 def _bank_lacking(loader: GraderView) -> TrackError | None:
     """Return the error of a track without the bank that its grader needs; None where it has what it needs."""
     try:
-        loader.check_bank()
+        if loader.needs.bank:
+            loader.folder.bank()
     except TrackError as error:
         return TrackError(f"{error.reason}; `--by learned` fills without one", path=error.path)
     return None
