@@ -23,7 +23,6 @@ from trecexam.grades.sheets import (
     NOT_ASKED,
     Sheet,
     count_cells,
-    ungraded_items,
 )
 from trecexam.grades.store import GradeRow, GradeStore
 from trecexam.grades.stored_grades import StoredGrades
@@ -179,7 +178,7 @@ def test_a_partial_sheet_equals_the_whole_sheet_without_the_other_cells(
             rows, columns = sheet.where(sheet.flat() == MISSING)
             assert (sheet.matrix()[rows, columns] == MISSING).all()
             assert len(rows) == (sheet.matrix() == MISSING).sum()
-            assert count_cells([sheet]).missing == sum(count for _, count in ungraded_items([sheet]))
+            assert count_cells([sheet]).missing == ((sheet.flat() == MISSING) & sheet.gradable).sum()
         rated = dense.ratings("zero").ratings
         expected = np.where(outside, MISSING, rated)
         assert np.array_equal(sparse.ratings("zero").ratings, expected)

@@ -65,11 +65,7 @@ class Progress(NamedTuple):
 
 
 def missing_cells(track: GradedTrack, only: Mapping[str, Collection[str]] | None = None) -> Iterator[Cell]:
-    """Yield every cell that has a text and no grade of any kind, passage by passage; equal cells once.
-
-    Args:
-        only: query_id -> the doc_ids whose cells are meant; None for all.
-    """
+    """Yield the cells of `missing_rows`."""
     for row in missing_rows(track, only):
         for column in row.columns:
             yield row.cell(track, column)
@@ -91,24 +87,6 @@ def count_missing(track: GradedTrack, only: Mapping[str, Collection[str]]) -> in
     return sum(len(row.columns) for row in missing_rows(track, only))
 
 
-def with_recorded_answers(track: GradedTrack) -> GradedTrack:
-    """Return the track with what its recording has of cells without a grade, which is stored nowhere."""
-    codes_of: dict[tuple[str, bytes], int] = {}
-    for batch in track.grader.grade(missing_cells(track)):
-        for cell, answer in batch:
-            code = CODES[answer.status] if answer.rating is None else answer.rating
-            codes_of[cell.text, asked_digest(cell.item)] = code
-    sheets = {}
-    for query_id, sheet in track.sheets.items():
-        digests = [asked_digest(item) for item in sheet.items]
-        codes = sheet.flat().copy()
-        cell_indices = np.flatnonzero((codes == MISSING) & sheet.gradable)
-        for cell_index, row, column in zip(cell_indices, *sheet.at(cell_indices), strict=True):
-            codes[cell_index] = codes_of.get((sheet.texts[row] or "", digests[column]), MISSING)
-        sheets[query_id] = replace(sheet, codes=codes.reshape(sheet.codes.shape))
-    return replace(track, sheets=sheets)
-
-
 def grade(
     view: GraderView,
     track: GradedTrack,
@@ -126,10 +104,7 @@ def grade(
         progress: called after each batch.
         stop: asked between batches; when it says True, grading ends after the batch in hand. Requests
             that are on their way to a server get `LAST_ANSWERS` seconds.
-        only: query_id -> the doc_ids whose cells are meant; None for all.
-
-    Returns:
-        The track with its new grades, and what was done.
+        only: as of `missing_rows`.
 
     Raises:
         GraderError: the grader cannot go on; what it graded is stored.

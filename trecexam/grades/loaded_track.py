@@ -33,11 +33,7 @@ class LoadedTrack:
     unable: Mapping[str, TrecexamError | ConversionError]
 
     def __getitem__(self, name: str) -> GradedTrack:
-        """Return the graded track of one grader.
-
-        Raises:
-            TrecexamError, ConversionError: the grader cannot go on, or there is no such grader.
-        """
+        """Return the graded track of one grader, or raise why the grader cannot go on."""
         if name in self.unable:
             raise self.unable[name]
         folder_of(self.folder, name)
@@ -55,11 +51,7 @@ class LoadedTrack:
 
     @property
     def first(self) -> GradedTrack:
-        """The first graded track.
-
-        Raises:
-            TrecexamError, ConversionError: there is none; why the first grader cannot go on.
-        """
+        """The first graded track; where there is none, raises why the first grader cannot go on."""
         if not self.graded_tracks:
             raise next(iter(self.unable.values()))
         return next(iter(self.graded_tracks.values()))
@@ -83,20 +75,12 @@ class LoadedTrack:
         return measures_of_grader
 
     def named(self, measure: str) -> tuple[str, str]:
-        """Return the grader and the measure of `NAME:MEASURE`; without a name see `whose`, else the first.
-
-        Raises:
-            TrackError: there is no such grader.
-        """
+        """Return the grader and the measure of `NAME:MEASURE`; without a name see `whose`, else the first."""
         name, rest = split_measure(self.folder, measure)
         return name or self.whose(measure) or self.first.name, rest
 
     def whose(self, measure: str) -> str | None:
-        """Return the grader of `NAME:MEASURE`; without a name the first with such a column, None for none.
-
-        Raises:
-            TrackError: there is no such grader, or several are named.
-        """
+        """Return the grader of `NAME:MEASURE`; without a name the first with such a column, None for none."""
         name, _ = split_measure(self.folder, measure)
         columns = ((grader, each.columns) for grader, each in self.graded_tracks.items())
         return name or next((grader for grader, names in columns if measure in names), None)

@@ -113,12 +113,7 @@ class OpenTrack(Mapping[str, "GraderView"]):
         self.close()
 
     def __getitem__(self, name: str) -> GraderView:
-        """Return the view of a grader; a new one where the grader's recording changed, which names it.
-
-        Raises:
-            TrackError: there is no such grader.
-            ConfigError: its settings do not go together.
-        """
+        """Return the view of a grader; a new one where the grader's recording changed, which names it."""
         folder, recording = folder_of(self.folder, name), None
         # An error is raised where the recording is read.
         with suppress(TrecexamError):
@@ -180,11 +175,7 @@ class OpenTrack(Mapping[str, "GraderView"]):
         return self._store
 
     def open_to_write(self) -> None:
-        """Open the store for writing; a track that was loaded before must be loaded again.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Open the store for writing; a track that was loaded before must be loaded again."""
         if self._store is None or not self._store.write:
             self.close()
             self._store = GradeStore(self.folder.store_path, write=True)
@@ -213,9 +204,6 @@ class OpenTrack(Mapping[str, "GraderView"]):
         Args:
             cost: gives the price of what graders used that the track does not have any more.
             but: without this grader.
-
-        Raises:
-            StoreError: the store cannot be read.
         """
         graders: dict[bytes, Grader] = {}
         for name in self:
@@ -287,21 +275,13 @@ class GraderView:
 
     @cached_property
     def config(self) -> TrackConfig:
-        """The settings, on the scale of the grader.
-
-        Raises:
-            ConfigError: they do not go with that scale.
-        """
+        """The settings, on the scale of the grader; a ConfigError where they do not go with that scale."""
         folder, grader = self.folder, self.grader
         return folder.config.suited(grader.score_settings, *grader.scale, folder.config_path)
 
     @cached_property
     def kind(self) -> Kind:
-        """The kind of grading.
-
-        Raises:
-            ConfigError: the grader asks about other things than the settings say.
-        """
+        """The kind of grading; a ConfigError where the grader asks about other things than settings say."""
         return kind_of(self.folder, self.grader.item_kinds)
 
     @cached_property

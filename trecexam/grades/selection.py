@@ -31,11 +31,7 @@ class Selection:
     """
 
     def __init__(self, loaders: OpenTrack, grader: str | None = None) -> None:
-        """Select a grader.
-
-        Raises:
-            TrackError, ConfigError: there is no such grader, or settings do not go together.
-        """
+        """Select a grader."""
         self.loaders = loaders
         self.grader = grader
         self.folder = (loaders.first if grader is None else loaders[grader]).folder
@@ -107,23 +103,12 @@ class Selection:
         documents: bool = False,
         bank_needed: bool = True,
     ) -> GradedTrack:
-        """Return the graded track, as it is now, of the grader that `loader` selects.
-
-        Args:
-            applies, documents, bank_needed: as of `loader`.
-
-        Raises:
-            TrecexamError, ConversionError: as `loader`; or the track cannot be read.
-        """
+        """Return the graded track, as it is now, of the grader that `loader` selects."""
         loader = self.loader(applies, documents=documents, bank_needed=bank_needed)
         return loader.load(bank_needed=bank_needed)
 
     def each(self, call: Callable[[GraderView], T]) -> list[T]:
-        """Return what a function returns for each selected grader that can go on.
-
-        Raises:
-            TrecexamError, ConversionError: none can.
-        """
+        """Return what a function returns for each selected grader that can go on; an error if none can."""
         results: list[T] = []
         errors: list[TrecexamError | ConversionError] = []
         for name in self.names:
@@ -167,11 +152,7 @@ class Selection:
         return result if note is None else result.with_notes(note)
 
     def with_grade_notes(self, result: Noted, graded: GradedTrack, *, human: bool = True) -> Noted:
-        """Return a result that is made from grades, with the notes on the grades and on its grader.
-
-        Args:
-            human: also say how many grades are people's.
-        """
+        """Return a result that is made from grades, with the notes on the grades and on its grader."""
         return self.with_grader_note(result.with_notes(*grades_notes(graded, human=human)), graded.name)
 
     def model_lock(self) -> AbstractContextManager[None]:

@@ -46,19 +46,9 @@ def leaderboard(
     official: bool = False,
     runs: Collection[str] | None = None,
 ) -> Leaderboard:
-    """Return means and standard errors per run, best first; on the official judgments with `official`.
+    """Return means and standard errors per run, best first, see `Track.leaderboard`.
 
-    Means are over all queries of the bank (official: of the judgments), as trec_eval -c. Where there is
-    nothing to score (`why_no_scores`), they are NaN.
-
-    Args:
-        measures: None for the track's own.
-        runs: the runs that are shown, None for all. The labels are those of the whole pool.
-
-    Raises:
-        TrecexamError: the track has no official judgments, and they are requested; the bank has no
-            importances, and a measure needs them; or there is no such run.
-        ValueError: a measure cannot be computed.
+    Where there is nothing to score (`why_no_scores`), means are NaN.
     """
     measures = listed(measures)
     if measures is not None and not official:

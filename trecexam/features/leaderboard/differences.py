@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -24,12 +24,11 @@ from trecexam.grades.evaluation import (
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.run_grades import runs_without_score
 from trecexam.inputs.track_graders import Measures, names_of
-from trecexam.results.notes import CHANGES, LOST, METHOD, Note
+from trecexam.results.notes import LOST, METHOD, Note
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import shorten_list
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.scores.measures import measure
 from trecexam.scores.paired_tests import (
     MOST_RUNS,
     Correction,
@@ -275,19 +274,7 @@ def differences(
         here = f"{values.runs[0]} is the only one" if values.runs else "there is none"
         drop = f"drop more into {track.folder.runs}"
         notes.insert(0, Note(f"`compare` needs two runs with scores, and {here}: {drop}", LOST))
-    first = _first_measure_note(track) if by_first and not official else ()
-    return compared.with_notes(*first, *notes)
-
-
-def _first_measure_note(track: GradedTrack) -> Iterator[str]:
-    """Yield a note where the leaderboard of all graders goes by another measure than this one's first."""
-    first, column = (str(measure(names[0])) for names in (track.measures, track.columns))
-    if track.folder.is_one_of_several and first != column:
-        yield Note(
-            f"by {first}, the first measure of [{track.folder.section}]; the leaderboard of all graders goes "
-            f'by {column}: -m "{column}" takes that one',
-            CHANGES,
-        )
+    return compared.with_notes(*notes)
 
 
 def _n_comparisons(n_runs: int, baseline: str | None) -> int:
