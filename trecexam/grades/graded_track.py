@@ -18,7 +18,6 @@ from trecexam.grades.sheets import Counts, Sheet, count_cells
 from trecexam.grades.stored_grades import StoredGrades
 from trecexam.inputs.inputs import TrackInputs
 from trecexam.inputs.kind import Asked, Kind, MeasureFacts
-from trecexam.inputs.official import OfficialLeaderboard
 from trecexam.inputs.overrides import JudgingScale, Overrides
 from trecexam.inputs.pool import PooledQuery
 from trecexam.results.table import Table
@@ -105,11 +104,6 @@ class GradedTrack:
         return self.inputs.official
 
     @property
-    def official_leaderboard(self) -> OfficialLeaderboard | None:
-        """The official leaderboard, None where there is none."""
-        return self.inputs.official_leaderboard
-
-    @property
     def responses(self) -> Mapping[str, tuple[Response, ...]]:
         """Accepted responses of generated runs, by display name."""
         return self.inputs.dropped.responses
@@ -148,17 +142,6 @@ class GradedTrack:
     def n_judged_only(self) -> int:
         """The number of passages that are pooled only because they are judged."""
         return sum(of_query.n_judged_only for of_query in self.pool.values())
-
-    @property
-    def pooled_of_runs_alone(self) -> tuple[str, ...]:
-        """Queries whose pool is of runs alone: all, or with `pool_judged` the unjudged ones.
-
-        There are none where the grader knows passages by id: all known passages are pooled.
-        """
-        if self.grader.known_passages is not None:
-            return ()
-        judged = self.inputs.judged_queries if self.config.track.pool_judged else ()
-        return tuple(query_id for query_id in self.bank.query_ids if query_id not in judged)
 
     def ranked_passages(self) -> dict[str, tuple[str, ...]]:
         """Return query_id -> pooled passages that runs have in their first ranks."""

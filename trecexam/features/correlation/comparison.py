@@ -276,7 +276,7 @@ def _official(
         if not each.of_documents:
             requested = (LEADERBOARD,) if official_measures is None else names_of(official_measures) or ()
             chosen_measures = [official for official in requested if of_leaderboard(official)]
-            if not chosen_measures or each.official_leaderboard is None:
+            if not chosen_measures or each.inputs.official_leaderboard is None:
                 continue
         grader_measures = [column.measure for column in columns if column.grader == name]
         with suppress(NothingToCompareError):

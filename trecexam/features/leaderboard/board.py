@@ -120,8 +120,10 @@ def _official_notes(
 def pool_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterator[str]:
     """Yield a note on measures that depend on the pool, where the pool is of the track's runs alone."""
     names = printed_names(each for each in map(measure, measures) if depends_on_pool(each))
-    alone = track.pooled_of_runs_alone
-    if not names or not alone or not track.runs:
+    judged = track.inputs.judged_queries if track.config.track.pool_judged else ()
+    alone = [query_id for query_id in track.bank.query_ids if query_id not in judged]
+    # A grader that knows passages by id has all of them pooled.
+    if not names or not alone or not track.runs or track.grader.known_passages is not None:
         return
     where = ""
     if track.config.track.pool_judged:

@@ -243,8 +243,7 @@ def differences(
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed {seed!r}: give a whole number, 0 or more")
     names = names_of(measures)
-    by_first = names is None and baseline is None and not pairs
-    if by_first:
+    if names is None and baseline is None and not pairs:
         names = [(official_values(track) if official else rubric_values(track)).measures[0]]
     values = official_values(track, names) if official else rubric_values(track, names)
     why = why_no_scores(track, official=True) if official else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trecexam.features.leaderboard.board import leaderboard, own_leaderboard, telling_cautions
 from trecexam.files.cache import memoized
@@ -12,15 +12,12 @@ from trecexam.grades.diagnostics import grades_notes
 from trecexam.grades.evaluation import check_runs
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
-from trecexam.inputs.track_graders import names_of
+from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.notes import METHOD, Note, each_once, of_grader
 from trecexam.results.table import Table
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores import measures as of_measures
 from trecexam.scores.leaderboard import NO_SCORE, Leaderboard, Row, Scores, best_first, first_column
-
-if TYPE_CHECKING:
-    from trecexam.inputs.track_graders import Measures
 
 
 @dataclass(frozen=True)
