@@ -338,7 +338,6 @@ class GraderView:
     def load(
         self,
         hold: Collection[Path] = (),
-        depth: int | None = None,
         bank_files: Sequence[Path] | None = None,
         *,
         bank_needed: bool = True,
@@ -347,7 +346,6 @@ class GraderView:
 
         Args:
             hold: run files that are being written now.
-            depth: ranks of each run that are pooled; None for the track's.
             bank_files: None for the track's. Only the track's own bank must have what its measures need.
             bank_needed: False gives a track without a bank, too: its queries have no items then.
 
@@ -357,23 +355,19 @@ class GraderView:
         if bank_needed and bank_files is None and self.needs.bank:
             self.folder.bank()
         stamps = self.stamps(hold, bank_files)
-        files, sheets = (stamps, depth, bank_files), dict[str, Sheet]()
+        before: Mapping[str, Sheet] = {}
         if self.last is not None and self.last[1] == self._grades_state():
-            if self.last[0] == files:
+            if self.last[0] == (stamps, bank_files):
                 return self.last[2]
-            sheets.update(self.last[2].sheets)
+            before = self.last[2].sheets
         # Before another one is made, so that no two are in memory.
         self.last = None
-        track = self._load(stamps, hold, depth or self.config.track.depth, bank_files, sheets)
-        is_current = self.stamps(hold, bank_files) == stamps
-        self.last = files if is_current else None, self._grades_state(), track
-        return track
+        return self._load(stamps, hold, bank_files, before)
 
     def _load(
         self,
         stamps: Mapping[Path, Stamp],
         hold: Collection[Path],
-        depth: int,
         bank_files: Sequence[Path] | None,
         before: Mapping[str, Sheet],
     ) -> GradedTrack:
@@ -382,14 +376,9 @@ class GraderView:
         inputs = self._read(stamps, hold, bank_files)
         human, judged, refused = read_people(folder, files)
         digests = input_digests(folder, files, hold, bank_files)
-        now = self.stamps(hold, bank_files)
-        for path in stamps.keys() | now.keys():
-            if stamps.get(path) != now.get(path):
-                # Nobody knows which content was read: the next update reads it again.
-                digests[folder.shown(path)] = f"changed while it was read, {uuid4()}"
         if bank_files is None:
             check_importance(config.measures(), inputs.bank, inputs.bank_files)
-        pool = self._pool(inputs, depth)
+        pool = self._pool(inputs)
         # Otherwise Arrow keeps what the pool was made with, twice what all runs take, for a while.
         pa.default_memory_pool().release_unused()
         of_pool, rule = (inputs.bank, pool.doc_ids, pool.keys), config.judging.rule
@@ -403,16 +392,21 @@ class GraderView:
         # An opened track has the codes of the sheets before.
         kept = {} if before else read_codes(folder.state / "codes", self._codes_key())
         grades = StoredGrades(self.track.store, grader)
+        now = self.stamps(hold, bank_files)
+        for path in stamps.keys() | now.keys():
+            if stamps.get(path) != now.get(path):
+                # Nobody knows which content was read: the next update reads it again.
+                digests[folder.shown(path)] = f"changed while it was read, {uuid4()}"
         rejected = tuple(sorted((*inputs.rejected, *refused), key=rejected_order))
         uncounted = (*pool.rejected, *overrides.rejected, *judgments.rejected, *pool.no_text)
-        return GradedTrack(
+        track = GradedTrack(
             inputs=inputs,
             name=self.name,
             kind=self.kind,
             folder=folder,
             config=config,
             grader=grader,
-            depth=depth,
+            depth=config.track.depth,
             pool=pool.queries,
             texts=pool.texts,
             notes=(*inputs.dropped.notes, *pool.notes),
@@ -426,6 +420,8 @@ class GraderView:
             grades=grades,
             run_values=self._run_values,
         )
+        self.last = (stamps, bank_files) if now == stamps else None, self._grades_state(), track
+        return track
 
     def _read(
         self, stamps: Mapping[Path, Stamp], hold: Collection[Path], bank_files: Sequence[Path] | None
@@ -447,17 +443,17 @@ class GraderView:
             read[key] = files, inputs
         return read[key][1]
 
-    def _pool(self, inputs: TrackInputs, depth: int) -> TrackPool:
+    def _pool(self, inputs: TrackInputs) -> TrackPool:
         """Return the pool of these inputs, as another grader made it where that is the same."""
         track, passages = self.config.track, self.grader.known_passages
         ids = None if passages is None else tuple((query, frozenset(of)) for query, of in passages.items())
-        key = depth, track.pool_judged, track.min_text, ids
+        key = track.depth, track.pool_judged, track.min_text, ids
         if key not in inputs.pools:
             folder = self.folder
             source = folder.passages() or folder.config.track.dataset or folder.recorded()
             texts = self.track.texts.setdefault(source, Texts(folder))
             inputs.pools[key] = (
-                track_pool(self.folder, inputs, self.grader, texts, depth)
+                track_pool(self.folder, inputs, self.grader, texts, track.depth)
                 if inputs.asked.citing is None
                 else cited_pool(self.folder, inputs, self.grader, texts)
             )
