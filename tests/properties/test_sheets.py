@@ -16,14 +16,7 @@ from converters.gold import KIND as GOLD
 from converters.records import Item
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.graders.base import Answer, Cell, Grader, identity_digest, identity_json
-from trecexam.grades.sheets import (
-    CODES,
-    ERROR,
-    MISSING,
-    NOT_ASKED,
-    Sheet,
-    count_cells,
-)
+from trecexam.grades.sheets import CODES, ERROR, MISSING, NOT_ASKED, Sheet, count_cells
 from trecexam.grades.store import GradeRow, GradeStore
 from trecexam.grades.stored_grades import StoredGrades
 from trecexam.inputs.overrides import QueryOverrides

@@ -1,32 +1,35 @@
-"""Notes on a loaded track: what is missing, what makes values too low, and how measures are to be read."""
+"""What is missing in a loaded track, what was rejected, and what makes values too low: notes and rows."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from converters.fields import taken_for_comments
+from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError, quoted
 from trecexam.files.cache import memoized
+from trecexam.files.stamps import Rejected
 from trecexam.graders.replies import unread_line
+from trecexam.grades.cell_order import missing_rows
 from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.grades.official import official_measures, relevance_thresholds
 from trecexam.grades.run_grades import partly_graded, runs_without_score
 from trecexam.grades.sheets import Sheet
-from trecexam.inputs.measures import (
-    counting_note,
-    printed_names,
-    skipping_cautions,
-    with_default_rel,
-)
+from trecexam.inputs.inputs import merge_rejected
+from trecexam.inputs.measures import counting_note, printed_names, skipping_cautions, with_default_rel
 from trecexam.inputs.track_graders import MeasureLike
 from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.terminal import printable
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores.encoder_likeness import MIN_RUNS, agreements_of_runs, runs_like_encoder
 from trecexam.scores.leaderboard import Leaderboard
+from trecexam.scores.measures import measures_on_qrels
 
 #: Why there are no scores yet.
 NO_RUNS = "no runs yet: drop some into the track's folder for runs"
@@ -266,3 +269,68 @@ def judgment_cautions(track: GradedTrack, measures: Sequence[MeasureLike] | None
             "TREC DL"
         )
         yield Note(line, CHANGES)
+
+
+def rejected_rows(track: GradedTrack, ungraded: Iterable[Rejected] = ()) -> tuple[Rejected, ...]:
+    """Return inputs that were rejected, items that cannot be graded, and `ungraded`, see `left_out`."""
+    files = track.folder.bank(optional=True)
+    file = track.folder.shown(files[0]) if len(files) == 1 else "the bank"
+    lines = [(file, taken_for_comments(track.bank.query_ids))]
+    if reason := not_computable(track):
+        lines.append((CONFIG_NAME, f"[scores] official_measures: {reason}"))
+    return (
+        *track.not_taken,
+        *(Rejected(where, None, why, "line") for where, why in lines if why),
+        *ungraded,
+        *(
+            Rejected(file, None, f"item '{item.item_id}' {why} ({cells:,} passages not graded on it)", "cell")
+            for item, why, cells in track.grades.failed_items(track.sheets)
+        ),
+    )
+
+
+def all_rejected(
+    track: LoadedTrack, rejected: Mapping[str, Sequence[Rejected]] = MappingProxyType({})
+) -> tuple[Rejected, ...]:
+    """Return what was rejected of the inputs, and what has no grade, each with file, line and reason.
+
+    Args:
+        rejected: what graders did not take, where that is known; else it is looked up.
+    """
+    if track.is_single:
+        return rejected_rows(track.first, left_out(track.first))
+    rows = {
+        name: rejected[name] if name in rejected else rejected_rows(each, left_out(each))
+        for name, each in track.graded_tracks.items()
+    }
+    return merge_rejected(track.folder, rows)
+
+
+@memoized
+def not_computable(track: GradedTrack) -> str | None:
+    """Why the track's own official measures cannot be computed on its judgments; None where they can."""
+    try:
+        measures_on_qrels(track.config.official_measures(), track.official or ())
+    except ValueError as error:
+        return None if track.official is None else str(error)
+    return None
+
+
+def left_out(track: GradedTrack) -> Iterator[Rejected]:
+    """A row where the grader gave no grade to cells that it was asked about.
+
+    None of qrels: a passage without a label is no fault of theirs, and the notes on all results say so.
+    """
+    counts, folder = track.counts, track.folder
+    if counts.missing and not without_label(track):
+        row = next(missing_rows(track))
+        cell = row.cell(track, int(row.columns[0]))
+        # Where all are, nothing has a score.
+        meaning = ", which count as not relevant" if track.counts.is_graded else ""
+        yield Rejected(
+            folder.shown(folder.recorded() or folder.config_path),
+            None,
+            f"the grader left {counts.missing:,} of {counts.cells:,} cells without a grade{meaning}: query "
+            f"'{cell.query_id}', passage '{cell.doc_id}', item '{cell.item.item_id}' among them",
+            "cell",
+        )

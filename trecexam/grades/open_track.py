@@ -31,13 +31,7 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.grades.sheets import Sheet
 from trecexam.grades.store import GradeStore
-from trecexam.grades.stored_grades import (
-    StoredGrades,
-    read_codes,
-    sheets_of,
-    with_new_grades,
-    write_codes,
-)
+from trecexam.grades.stored_grades import StoredGrades, read_codes, sheets_of, with_new_grades, write_codes
 from trecexam.inputs.dropped_runs import DroppedRuns
 from trecexam.inputs.inputs import (
     Needs,

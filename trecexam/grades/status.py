@@ -14,10 +14,9 @@ from trecexam.folder import TrackFolder
 from trecexam.graders.base import identity_digest
 from trecexam.graders.meter import Usage
 from trecexam.graders.writing.create import used_by_writers
-from trecexam.grades.diagnostics import left_out_runs, unread_answers
+from trecexam.grades.diagnostics import left_out_runs, rejected_rows, unread_answers
 from trecexam.grades.grading import usage
 from trecexam.grades.open_track import GraderView, OpenTrack
-from trecexam.grades.rejected import rejected_rows
 from trecexam.grades.sheets import Counts
 from trecexam.inputs.inputs import lost_in_words
 from trecexam.results.notes import each_once, of_grader

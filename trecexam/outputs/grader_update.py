@@ -19,7 +19,14 @@ from trecexam.features.leaderboard.board import own_leaderboard
 from trecexam.files.stamps import Rejected, fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.grades.cell_order import is_useful
-from trecexam.grades.diagnostics import coverage_notes, left_out_runs, run_grades_notes
+from trecexam.grades.diagnostics import (
+    coverage_notes,
+    left_out,
+    left_out_runs,
+    not_computable,
+    rejected_rows,
+    run_grades_notes,
+)
 from trecexam.grades.evaluation import official_values, rubric_values
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import (
@@ -32,7 +39,6 @@ from trecexam.grades.grading import (
     with_new_settings,
 )
 from trecexam.grades.open_track import GraderView
-from trecexam.grades.rejected import left_out, not_computable, rejected_rows
 from trecexam.grades.sheets import Counts
 from trecexam.inputs.measures import order_cautions, without_vital
 from trecexam.outputs.history import MovedRun

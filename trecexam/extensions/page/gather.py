@@ -26,10 +26,10 @@ from trecexam.features.leaderboard.differences import own_differences
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import Stamp
 from trecexam.graders.base import identity_digest
+from trecexam.grades.diagnostics import rejected_rows
 from trecexam.grades.evaluation import official_values, values_of_runs, why_no_scores
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import official_judgments, relevance_thresholds, track_judgments
-from trecexam.grades.rejected import rejected_rows
 from trecexam.grades.sheets import MISSING
 from trecexam.inputs.kinds.support import statements_of
 from trecexam.inputs.official import Official, no_overlap

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from converters.records import Response
 from converters.support_labels import LABELS
 from trecexam.features.leaderboard.board import leaderboard
-from trecexam.grades.cited import NO_TEXT, CitedStatement, cited_statements
 from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.run_grades import NO_TEXT, CitedStatement, cited_statements
 from trecexam.grades.sheets import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.results.table import Table, Value
 from trecexam.results.text import plural, shorten_list

@@ -13,10 +13,9 @@ from trecexam.grades.diagnostics import (
     left_out_runs,
     run_grades_notes,
 )
-from trecexam.grades.evaluation import board_of, values_of_runs, why_no_scores
+from trecexam.grades.evaluation import board_of, values_of_runs, why_no_scores, without_probabilities
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import official_judgments
-from trecexam.grades.probable_ratings import without_probabilities
 from trecexam.inputs.measures import (
     above_scale,
     order_cautions,

@@ -15,12 +15,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.board import leaderboard
 from trecexam.files.cache import memoized
 from trecexam.grades.diagnostics import without_score_note
-from trecexam.grades.evaluation import (
-    official_values,
-    rubric_values,
-    scored_values,
-    why_no_scores,
-)
+from trecexam.grades.evaluation import official_values, rubric_values, scored_values, why_no_scores
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.run_grades import runs_without_score
 from trecexam.inputs.track_graders import Measures, names_of
@@ -29,14 +24,7 @@ from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import shorten_list
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.scores.paired_tests import (
-    MOST_RUNS,
-    Correction,
-    PairedT,
-    corrected,
-    paired_t,
-    randomisation_p,
-)
+from trecexam.scores.paired_tests import MOST_RUNS, Correction, PairedT, corrected, paired_t, randomisation_p
 from trecexam.scores.values import TIE_DECIMALS
 
 Test = Literal["t", "randomisation"]
