@@ -102,7 +102,8 @@ class Grading(Group):
         Raises:
             TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
         """
-        return measure_time(self._track.loader())
+        loader = self._track.loader()
+        return measure_time(loader, loader.load())
 
     def estimate_banks(self) -> dict[str, Estimate]:
         """Estimate what writing the missing test banks takes, by grader; asks nobody."""

@@ -266,11 +266,7 @@ def _note_usage(view: GraderView, meter: Meter | None) -> None:
 
 
 def refuse_lost_grades(view: GraderView) -> None:
-    """Refuse to grade on a store that has lost grades; call this while the store is unchanged.
-
-    Raises:
-        StoreError: cells that graders that cost had graded have no grade any more.
-    """
+    """Refuse to grade on a store that has lost grades; call this while the store is unchanged."""
     view.track.close_lost_store()
     lost = lost_grades(view)
     if lost:
@@ -313,18 +309,12 @@ def stored_grades(view: GraderView) -> dict[str, int]:
 # The time that grading takes
 
 
-def measure_time(view: GraderView, track: GradedTrack | None = None) -> MeasuredTime | None:
+def measure_time(view: GraderView, track: GradedTrack) -> MeasuredTime | None:
     """Grade up to 85 passages as they come, and extrapolate; None where that could cost or runs elsewhere.
 
     Only graders that come with trecexam, count no tokens and run in this process are timed.
-
-    Args:
-        track: what the view loaded; None to load it.
-
-    Raises:
-        TrecexamError, ConversionError: the track cannot be read, or the grader cannot run.
     """
-    track, grader = track or view.load(), view.grader
+    grader = view.grader
     if isinstance(grader, WritingGrader):
         is_here = grader.writer.is_here
     else:

@@ -50,24 +50,18 @@ def official_judgments(track: GradedTrack) -> Official:
     return official_of(file, track.official, folder.shown(file))
 
 
-def track_judgments(track: GradedTrack, official: Official | None = None) -> Official:
-    """Return the official judgments and, beside them, those of the track's people that count.
-
-    People's judgments of whole passages count as `rule` in [judging] says. Where the official file judges the
-    passage, too, the file's label stays, and a note names the difference.
-
-    Args:
-        official: in place of the track's official judgments.
-    """
-    return _own_judgments(track) if official is None else _with_people(track, official)
-
-
 @memoized
-def _own_judgments(track: GradedTrack) -> Official:
-    return _with_people(track, official_judgments(track))
+def track_judgments(track: GradedTrack) -> Official:
+    """Return the official judgments and, beside them, those of the track's people, see `with_people`."""
+    return with_people(track, official_judgments(track))
 
 
-def _with_people(track: GradedTrack, official: Official) -> Official:
+def with_people(track: GradedTrack, official: Official) -> Official:
+    """Return judgments and, beside them, those of the track's people that count.
+
+    People's judgments of whole passages count as `rule` in [judging] says. Where `official` judges the
+    passage, too, its label stays, and a note names the difference.
+    """
     judgments = people_judgments(track)
     beside = [row for row in judgments if row.doc_id not in official.judged.get(row.query_id, ())]
     notes = tuple(_people_notes(track, official, judgments, beside))

@@ -78,9 +78,6 @@ class OpenTrack(Mapping[str, "GraderView"]):
         Args:
             grader: in place of the only grader that the settings name.
             graders: in place of graders that the settings name, by name.
-
-        Raises:
-            TrackError: the track has no such grader, or has several and `grader` is given.
         """
         self.folder = folder
         self.files = FileCache()
@@ -242,7 +239,10 @@ class GraderView:
         self.is_own = grader is None
         self._given = grader
         # Before the grader is made: the grader reads this content of the prompt, or a later one.
-        self._prompt_digest = _digest(self.folder.prompt())
+        self._prompt_digest: str | None = None
+        with suppress(ConversionError, OSError):
+            prompt = self.folder.prompt()
+            self._prompt_digest = None if prompt is None else sha256_of(prompt)
         self._run_values: Mapping[str, ValueCache] = defaultdict(ValueCache)
         self.last: tuple[object, object, GradedTrack] | None = None
 
@@ -468,10 +468,3 @@ class GraderView:
             self.track.store.settle()
             codes = {sheet.token: sheet.codes for sheet in track.sheets.values()}
             write_codes(self.folder.state / "codes", self._codes_key(), codes)
-
-
-def _digest(path: Path | None) -> str | None:
-    """Return the sha256 (hex) of a file; None where there is no readable one."""
-    with suppress(ConversionError, OSError):
-        return None if path is None else sha256_of(path)
-    return None

@@ -262,7 +262,6 @@ class StoredGrades:
 
         Args:
             human: (query_id, doc_id, item_id) -> the rating of a person that counts.
-            query_ids: only of these queries.
         """
         model, prompt = self.model_and_prompt()
         for query_id, sheet in sheets.items():

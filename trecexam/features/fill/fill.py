@@ -26,7 +26,7 @@ from trecexam.features.fill.rules import RuleName, ScaleMap, label_confidences
 from trecexam.files.track_lock import track_lock
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress, count_missing, grade, refuse_lost_grades
-from trecexam.grades.official import track_judgments
+from trecexam.grades.official import track_judgments, with_people
 from trecexam.grades.open_track import GraderView
 from trecexam.inputs.inputs import rejected_notes
 from trecexam.inputs.official import Official, no_overlap, read_official
@@ -63,7 +63,7 @@ def find_holes(
     _refuse_merged(qrels or loader.folder.qrels())
     given = None if qrels is None else read_official(qrels)
     track = loader.load(bank_needed=False)
-    official = track_judgments(track, given)
+    official = track_judgments(track) if given is None else with_people(track, given)
     given_rule = _given_rule(track, rule, cuts)
     way, way_notes = _choose_way(track, official, by, mapped=rule is not None)
     pooled = track.ranked_passages()
