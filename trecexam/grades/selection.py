@@ -70,9 +70,6 @@ class Selection:
             documents: the question is about documents and official judgments: it applies to graders whose
                 labels are of documents that runs rank, and is refused for a selected one with other labels.
             bank_needed: False for a question about runs, texts and judgments, which needs no bank.
-
-        Raises:
-            TrecexamError: with `documents`, no grader with such labels is selected, or none can go on.
         """
         path = self.folder.config_path
         if not self.is_joint:
@@ -125,9 +122,6 @@ class Selection:
 
         Args:
             official: they are computed on the official judgments, and may be any grader's.
-
-        Raises:
-            TrackError: they are of several graders, or of one that the track does not have.
         """
         names = (names_of(measures) or ()) if self.is_joint else ()
         loaded = self.loaded() if names else None

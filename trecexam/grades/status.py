@@ -136,7 +136,7 @@ def track_status(loaders: OpenTrack, names: Sequence[str]) -> Status:
         raise next(iter(errors.values()))
     written, watched_by = _written(loaders.folder), _watched_by(loaders.folder)
     rows = (*graders.values(), written.get("written", {}))
-    sums = ("graded", *(field.name for field in fields(Counts)), *USAGE)
+    sums = (*(field.name for field in fields(Counts)), *USAGE)
     numbers = {key: [row[key] for row in rows if row.get(key) is not None] for key in sums}
     values = {
         "track": str(loaders.folder.root),
