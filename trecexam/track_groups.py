@@ -75,7 +75,7 @@ class Grading(Group):
         return sum(self._track.each(lost_grades))
 
     def forget_errors(self) -> int:
-        """Drop stored answers that are errors, so that the next update asks again; return their number.
+        """Drop this pool's answers that are errors, so that the next update asks again; return how many.
 
         Also answers without items that were to be in a missing test bank.
 
