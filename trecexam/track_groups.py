@@ -25,8 +25,8 @@ from trecexam.files.track_lock import track_lock
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import MeasuredTime
 from trecexam.grades.diagnostics import all_rejected
+from trecexam.grades.graded_track import has_bank
 from trecexam.grades.grading import Graded, Progress, forget_errors, lost_grades, measure_time
-from trecexam.grades.loaded_track import has_bank
 from trecexam.grades.official import official_judgments
 from trecexam.grades.selection import Selection
 from trecexam.grades.sheets import Counts

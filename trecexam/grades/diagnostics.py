@@ -16,8 +16,7 @@ from trecexam.files.cache import memoized
 from trecexam.files.stamps import Rejected
 from trecexam.graders.replies import unread_line
 from trecexam.grades.cell_order import missing_rows
-from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import GradedTrack, LoadedTrack
 from trecexam.grades.official import official_measures, relevance_thresholds
 from trecexam.grades.run_grades import partly_graded, runs_without_score
 from trecexam.grades.sheets import Sheet

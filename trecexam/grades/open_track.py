@@ -27,8 +27,7 @@ from trecexam.graders import Grader, create, is_standard, reading_fingerprint
 from trecexam.graders.base import identity_digest, identity_json
 from trecexam.graders.meter import Spent, Usage
 from trecexam.graders.writing.base import naming
-from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import GradedTrack, LoadedTrack
 from trecexam.grades.sheets import Sheet
 from trecexam.grades.store import GradeStore
 from trecexam.grades.stored_grades import StoredGrades, read_codes, sheets_of, with_new_grades, write_codes

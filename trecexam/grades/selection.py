@@ -10,8 +10,7 @@ from converters.errors import ConversionError
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.files.track_lock import track_lock
 from trecexam.grades.diagnostics import grades_notes
-from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import GradedTrack, LoadedTrack
 from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.notes import CHANGES, Note

@@ -21,12 +21,12 @@ from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.extensions.page.gather import view_of_track
 from trecexam.extensions.page.view import View
-from trecexam.features.leaderboard.joint import track_leaderboard
+from trecexam.features.leaderboard.board import track_leaderboard
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
 from trecexam.folder import TrackFolder
 from trecexam.grades import grading
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import LoadedTrack
 from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.inputs.track_graders import folder_of, grader_names
 from trecexam.watching.settle import Settler

@@ -22,8 +22,7 @@ from trecexam.features.correlation.paired_scores import (
 )
 from trecexam.grades.diagnostics import grades_notes, nothing_graded, without_score_note
 from trecexam.grades.evaluation import rubric_values, scored_values, why_no_scores
-from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import GradedTrack, LoadedTrack
 from trecexam.grades.official import official_measures as official_measures_of
 from trecexam.grades.official import relevance_thresholds
 from trecexam.grades.run_grades import runs_without_score

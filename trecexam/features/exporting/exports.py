@@ -20,8 +20,7 @@ from converters.records import MeasureValue
 from converters.run import Run
 from trecexam.errors import TrecexamError
 from trecexam.grades.evaluation import board_of, check_runs, probable_ratings, values_of_runs, why_no_scores
-from trecexam.grades.graded_track import GradedTrack, graded_by
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import GradedTrack, LoadedTrack, graded_by
 from trecexam.grades.run_grades import runs_without_score
 from trecexam.inputs.protected import refuse_protected
 from trecexam.inputs.sources import refuse_foreign, write_with_provenance
