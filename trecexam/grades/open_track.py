@@ -104,12 +104,12 @@ class OpenTrack(Mapping[str, "GraderView"]):
 
     def __getitem__(self, name: str) -> GraderView:
         """Return the view of a grader; a new one where the grader's recording changed, which names it."""
-        folder, recording = folder_of(self.folder, name), None
+        known, recording = self._views.get(name), None
+        folder = folder_of(self.folder, name) if known is None else known[1].folder
         # An error is raised where the recording is read.
         with suppress(TrecexamError):
             path = folder.recorded()
             recording = None if path is None or name in self._given else stamp(path)
-        known = self._views.get(name)
         if known is None or known[0] != recording:
             known = self._views[name] = recording, GraderView(self, folder, self._given.get(name))
         return known[1]
