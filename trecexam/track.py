@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from converters.errors import ConversionError
 from trecexam.errors import TrackError, TrecexamError
+from trecexam.features.leaderboard.board import leaderboard, track_leaderboard
 from trecexam.files.track_lock import track_lock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
-from trecexam.grades.evaluation import leaderboard
-from trecexam.grades.loaded_track import LoadedTrack, has_bank
+from trecexam.grades.graded_track import LoadedTrack, has_bank
 from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.selection import Selection
 from trecexam.scores.measures import measure as parsed
@@ -319,8 +319,6 @@ class Track:
                 lambda each: each.of_documents and has_bank(each), bank_needed=False
             )
             return leaderboard(judged, measures, official=True, runs=runs)
-        from trecexam.features.leaderboard.joint import track_leaderboard
-
         return track_leaderboard(self._selected.loaded(), measures, runs=runs)
 
     def _learned_leaderboard(

@@ -24,10 +24,10 @@ from trecexam.files.stamps import Rejected
 from trecexam.files.track_lock import track_lock
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import MeasuredTime
+from trecexam.grades.diagnostics import all_rejected
+from trecexam.grades.graded_track import has_bank
 from trecexam.grades.grading import Graded, Progress, forget_errors, lost_grades, measure_time
-from trecexam.grades.loaded_track import has_bank
 from trecexam.grades.official import official_judgments
-from trecexam.grades.rejected import all_rejected
 from trecexam.grades.selection import Selection
 from trecexam.grades.sheets import Counts
 from trecexam.inputs.kind import Kind
@@ -75,7 +75,7 @@ class Grading(Group):
         return sum(self._track.each(lost_grades))
 
     def forget_errors(self) -> int:
-        """Drop stored answers that are errors, so that the next update asks again; return their number.
+        """Drop this pool's answers that are errors, so that the next update asks again; return how many.
 
         Also answers without items that were to be in a missing test bank.
 
@@ -102,7 +102,8 @@ class Grading(Group):
         Raises:
             TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
         """
-        return measure_time(self._track.loader())
+        loader = self._track.loader()
+        return measure_time(loader, loader.load())
 
     def estimate_banks(self) -> dict[str, Estimate]:
         """Estimate what writing the missing test banks takes, by grader; asks nobody."""

@@ -25,10 +25,10 @@ from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.paired_scores import paired_scores
 from trecexam.folder import TrackFolder
 from trecexam.graders.embedding import CUT_POINTS, SOFT_POINTS, SOFT_WIDTH, probabilities
+from trecexam.grades.evaluation import probable_ratings
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import official_judgments
 from trecexam.grades.open_track import OpenTrack
-from trecexam.grades.probable_ratings import probable_ratings
 from trecexam.scores.columns import Evaluator, Judged
 from trecexam.scores.expected import with_probabilities
 from trecexam.scores.rank_correlation import QueryDraws

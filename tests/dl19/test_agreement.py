@@ -21,7 +21,7 @@ from support import tsv_rows
 import trecexam
 from trecexam.cli.main import run
 from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement
-from trecexam.grades.official import Thresholds
+from trecexam.inputs.thresholds import Thresholds
 from trecexam.scores.kappa import labels_of_both
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import QueryRatings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ import pytest
 from support import HashGrader, make_small_track, write_run
 
 import trecexam
+from trecexam.features.leaderboard.board import leaderboard
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Answer, identity_digest
-from trecexam.grades.evaluation import leaderboard
 from trecexam.grades.grading import grade, missing_cells, record
-from trecexam.grades.open_track import OpenTrack
+from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.grades.store import GradeStore
 
 
@@ -113,7 +114,8 @@ def test_a_grade_in_the_write_ahead_log_of_an_open_store_is_noticed(root: Path) 
         assert store.at_rest() is None
         after = values(root)
         assert after != before
-        assert store.at_rest(settle=True) is not None
+        store.settle()
+        assert store.at_rest() is not None
         assert values(root) == after
     assert after == read_without_cache(root)
 
@@ -155,7 +157,10 @@ def test_grades_added_for_another_pool_are_in_the_next_track(tmp_path: Path) -> 
         loader = loaders.first
         loaders.open_to_write()
         assert loader.load().counts.ok == 0
-        grade(loader, loader.load(depth=9))
+        config = loader.config
+        deeper = config.model_copy(update={"track": config.track.model_copy(update={"depth": 9})})
+        view = GraderView(loaders, replace(loader.folder, config=deeper), HashGrader())
+        grade(view, view.load())
         assert loader.load().counts.missing == 0
 
 

@@ -55,16 +55,6 @@ def track(root: Path) -> Iterator[trecexam.Track]:
         yield opened
 
 
-def test_a_run_without_a_grade_has_no_score_and_no_rank_and_is_named(track: trecexam.Track) -> None:
-    board = track.leaderboard()
-    ranks = dict(zip((row.run for row in board.rows), board.ranks, strict=True))
-    assert board.rows[-1].run == "late"
-    assert ranks.pop("late") is None
-    assert sorted(rank for rank in ranks.values() if rank is not None) == [1, 2, 3, 4, 5]
-    assert all(math.isnan(score.mean) for score in board.rows[-1].scores)
-    assert {UNGRADED, PARTLY, SKIPS} <= set(board.notes)
-
-
 def test_scores_of_the_other_runs_are_those_without_the_late_one(root: Path, track: trecexam.Track) -> None:
     def means(board: Any) -> Mapping[str, list[float]]:
         return {row.run: [score.mean for score in row.scores] for row in board.rows if row.run != "late"}
@@ -116,7 +106,10 @@ def test_a_run_without_a_grade_is_compared_with_none(track: trecexam.Track) -> N
     assert "compared over 3 queries and 5 runs" in correlated.notes
 
 
-def test_history_and_exports_have_no_score_of_it(track: trecexam.Track) -> None:
+def test_ranks_history_and_exports_are_without_it(track: trecexam.Track) -> None:
+    board = track.leaderboard()
+    assert (board.rows[-1].run, board.ranks[-1]) == ("late", None)
+    assert sorted(filter(None, board.ranks)) == [1, 2, 3, 4, 5]
     history = track.folder.out / "history.tsv"
     assert not history.exists() or "\tlate\t" not in history.read_text()
     values = list(track.export.leaderboard_values())
@@ -162,12 +155,3 @@ def test_runs_have_their_scores_once_they_are_graded_and_those_that_skip_queries
     assert None not in board.ranks
     assert not {UNGRADED, PARTLY} & set(board.notes)
     assert "2 runs answer fewer than 3 queries, and the others count as 0: cut 1, short 2" in board.notes
-
-
-def test_complete_runs_have_no_column_queries(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "t", config="[track]\ndepth = 3\n")
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-        board = track.leaderboard()
-    assert "queries" not in board.table.header
-    assert not any("answer" in note or "graded" in note for note in board.notes)

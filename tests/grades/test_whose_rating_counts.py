@@ -131,8 +131,3 @@ def test_the_rules_equal_a_naive_recount(lines: list[HumanRating]) -> None:
     assert counting(lines, "latest") == (list(last.values())[-1] if last else None)
     assert counting(lines, "majority") == min((r for r in votes if votes[r] == most), default=None)
     assert counting(lines, "adjudicated") == (next(iter(votes)) if len(votes) == 1 else None)
-
-
-def test_with_the_default_rule_the_last_line_counts() -> None:
-    lines = [ANN, line("ann", None), BOB]
-    assert states(lines, "latest") == ["replaced", "replaced", "counts"]

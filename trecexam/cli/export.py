@@ -124,7 +124,7 @@ def runs(track: Track, output: Path, metadata: bool) -> None:
 
     Each run's tag is its name on the leaderboard. The order is that of trec_eval.
     """
-    from trecexam.grades.loaded_track import has_bank
+    from trecexam.grades.graded_track import has_bank
     from trecexam.inputs.measures import order_cautions
 
     contents: dict[Path, bytes] = {}
@@ -159,7 +159,7 @@ def responses(track: Track, run: str, output: Path | None) -> None:
 def official(track: Track, output: Path | None) -> None:
     """Write the official judgments of TRACK as qrels for trec_eval."""
     # Imports numpy.
-    from trecexam.grades.loaded_track import has_bank
+    from trecexam.grades.graded_track import has_bank
 
     one = answering(track, has_bank, documents=True, bank_needed=False)
     _write_qrels(one.export.official_qrels(), output)

@@ -42,7 +42,7 @@ class MissingRow(NamedTuple):
 def missing_rows(
     track: GradedTrack, only: Mapping[str, Collection[str]] | None = None
 ) -> Iterator[MissingRow]:
-    """Yield every cell that has a text and no grade of any kind, a passage at a time; equal cells once.
+    """Yield each passage with the cells that have a text and no grade of any kind; equal cells once.
 
     Where texts are graded on some items only, it is cell by cell, in the items' order.
 
@@ -123,11 +123,7 @@ def _words(text: str) -> list[str]:
 
 
 def useful_cells(track: GradedTrack, only: Mapping[str, Collection[str]] | None = None) -> Iterator[Cell]:
-    """Yield the missing cells of a track, the most useful ones first, see `cell_scores`.
-
-    Args:
-        only: query_id -> the doc_ids whose cells are meant; None for all.
-    """
+    """Yield the cells of `missing_rows`, the most useful ones first, see `cell_scores`."""
     rows = list(missing_rows(track, only))
     scores = {query_id: cell_scores(track, sheet) for query_id, sheet in track.sheets.items()}
     # The row of each cell, as an index of `rows`, and its item's column.

@@ -1,42 +1,34 @@
-"""Notes on a loaded track: what is missing, what makes values too low, and how measures are to be read."""
+"""What is missing in a loaded track, what was rejected, and what makes values too low: notes and rows."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from converters.fields import taken_for_comments
+from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError, quoted
 from trecexam.files.cache import memoized
+from trecexam.files.stamps import Rejected
 from trecexam.graders.replies import unread_line
-from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.cell_order import missing_rows
+from trecexam.grades.graded_track import GradedTrack, LoadedTrack
 from trecexam.grades.official import official_measures, relevance_thresholds
-from trecexam.grades.probable_ratings import without_probabilities
 from trecexam.grades.run_grades import partly_graded, runs_without_score
 from trecexam.grades.sheets import Sheet
-from trecexam.inputs.measures import (
-    above_scale,
-    counting_note,
-    order_cautions,
-    printed_names,
-    rating_cautions,
-    skipping_cautions,
-    weighted,
-    with_default_rel,
-    without_vital,
-)
+from trecexam.inputs.inputs import merge_rejected
+from trecexam.inputs.measures import counting_note, printed_names, skipping_cautions, with_default_rel
 from trecexam.inputs.track_graders import MeasureLike
-from trecexam.results.notes import CHANGES, METHOD, STANDING, Note
+from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.terminal import printable
-from trecexam.results.text import number, plural, shorten_list
-from trecexam.scores.columns.measures.cover import ITEM
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores.encoder_likeness import MIN_RUNS, agreements_of_runs, runs_like_encoder
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.scores.measures import COVER, DIVERSITY, depends_on_pool, measure
-from trecexam.scores.support import SUPPORT
-from trecexam.scores.values import TIE_DECIMALS
+from trecexam.scores.measures import measures_on_qrels
 
 #: Why there are no scores yet.
 NO_RUNS = "no runs yet: drop some into the track's folder for runs"
@@ -258,67 +250,6 @@ def coverage_notes(
 # Measures
 
 
-def pool_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterator[str]:
-    """Yield a note on measures that depend on the pool, where the pool is of the track's runs alone."""
-    names = printed_names(each for each in map(measure, measures) if depends_on_pool(each))
-    alone = track.pooled_of_runs_alone
-    if not names or not alone or not track.runs:
-        return
-    where = ""
-    if track.config.track.pool_judged:
-        where = f" for {len(alone):,} of {plural(len(track.bank.query_ids), 'query')}"
-        helps = "`pool_judged` in [track] adds nothing there, for lack of official judgments"
-    elif track.official is None:
-        helps = "report how many runs were pooled, and to which depth"
-    else:
-        helps = "`pool_judged = true` in [track] adds the passages of official judgments"
-    line = (
-        f"values of {', '.join(names)} depend on this pool of {plural(len(track.runs), 'run')}{where}; "
-        f"do not compare them with values from other pools; {helps}"
-    )
-    yield Note(line, STANDING)
-
-
-def depth_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterator[str]:
-    """Yield a note on measures deeper than the pool, but the track's own, where runs have passages there."""
-    track_measures = {*printed_names(map(measure, (*track.measures, *track.columns)))}
-    deeper = [each for each in map(measure, measures) if each.params.get("cutoff", 0) > track.depth]
-    names = [name for name in printed_names(deeper) if name not in track_measures]
-    # Of qrels that are grades all passages that they name are graded.
-    if not names or track.grader.known_passages is not None:
-        return
-    if any(run.count(query) > track.depth for run in track.runs.values() for query in run.query_ids):
-        caution = f"deeper than the pool (depth {track.depth}), outside which nothing is relevant"
-        yield Note(f"{caution}: {', '.join(names)}", CHANGES)
-
-
-def telling_cautions(track: GradedTrack, board: Leaderboard, *, official: bool = False) -> Iterator[str]:
-    """Yield a note where no run has as many ranks as P looks at, or all runs have an equal value.
-
-    Generated responses have no ranks.
-    """
-    measures = [measure(name) for name in board.measures]
-    means = [row.scores[0].mean for row in board.rows if measures and row.scores[0].exists]
-    ranked = [track.runs[row.run] for row in board.rows if row.run not in track.responses]
-    precision = next((each for each in measures if each.NAME == "P"), None)
-    parts, other, n_ranks = [], None, 0
-    if not means:
-        return
-    lengths = (run.count(query) for run in ranked for query in run.query_ids)
-    if precision is not None and ranked and all(length < precision["cutoff"] for length in lengths):
-        n_ranks = max((run.count(query) for run in ranked for query in run.query_ids), default=0)
-        share, other = number(n_ranks / precision["cutoff"]), precision(cutoff=n_ranks) if n_ranks else None
-        parts.append(f"no run has more than {plural(n_ranks, 'rank')}, so {precision} is at most {share}")
-    if len(means) > 1 and len({round(mean, TIE_DECIMALS) for mean in means}) == 1:
-        depth = n_ranks or measures[0].params.get("cutoff", 10)
-        other = measure(f"nDCG@{depth}") if track.of_documents and measures[0].NAME != "nDCG" else None
-        parts.append(f"all {len(means):,} runs have the same {board.measures[0]}")
-    if parts:
-        grader = f"{track.name}:" if track.folder.grader and not official else ""
-        see = "" if other is None else f": ask for {grader}{other}"
-        yield Note(f"{'; '.join(parts)}{see}", CHANGES)
-
-
 def judgment_cautions(track: GradedTrack, measures: Sequence[MeasureLike] | None = None) -> Iterator[str]:
     """Yield a note on official measures (None: the own) that count from 1, if `min_relevant` is not 1."""
     scores = track.config.scores
@@ -339,59 +270,66 @@ def judgment_cautions(track: GradedTrack, measures: Sequence[MeasureLike] | None
         yield Note(line, CHANGES)
 
 
-def _of_settings(track: GradedTrack) -> Iterator[str]:
-    """Yield notes on the track's own measures, where they say little of its runs or ignore weights."""
-    of_items = {str(each) for each in weighted(track.measures) if each["weights"] == ITEM}
-    others = [name for name in track.measures if str(measure(name)) not in of_items]
-    if others and track.bank.n_against:
-        yield (
-            f"{track.bank.n_against:,} of {len(track.bank):,} items have a negative weight, and count "
-            f"against in measures with weights={ITEM!r} alone: for labels and for {', '.join(others)} they "
-            "are like others"
-        )
-    generated, first = track.inputs.dropped.generated.intersection(track.runs), measure(track.measures[0])
-    by_ranks = track.config.scores.measures is None and track.kind.ranks
-    if by_ranks and first.NAME not in COVER | DIVERSITY and 0 < len(generated) < len(track.runs):
-        cover = next(name for name in track.measures if measure(name).NAME in COVER)
-        yield (
-            f"generated responses ({len(generated):,} of {len(track.runs):,} runs) fill few ranks and have "
-            f"little {first} whatever they say: compare them with ranked runs by {cover}"
-        )
-
-
-def first_measure_note(track: GradedTrack) -> Iterator[str]:
-    """Yield a note where the leaderboard of all graders goes by another measure than this one's first."""
-    first, column = (str(measure(names[0])) for names in (track.measures, track.columns))
-    if track.folder.is_one_of_several and first != column:
-        yield Note(
-            f"by {first}, the first measure of [{track.folder.section}]; the leaderboard of all graders goes "
-            f'by {column}: -m "{column}" takes that one',
-            CHANGES,
-        )
-
-
-def board_notes(
-    track: GradedTrack, board: Leaderboard, measures: Sequence[MeasureLike] | None = None
-) -> tuple[str, ...]:
-    """Return the notes on a leaderboard on the grades; `measures` were asked for, None for the own ones."""
-    names = track.measures if measures is None else board.measures
-    of_support = [name for name in board.measures if name in SUPPORT]
-    ranked = [row for row in board.rows if row.run not in track.responses] if of_support else []
-    some = f"{len(ranked):,} of {plural(len(board.rows), 'run')}"
+def rejected_rows(track: GradedTrack, ungraded: Iterable[Rejected] = ()) -> tuple[Rejected, ...]:
+    """Return inputs that were rejected, items that cannot be graded, and `ungraded`, see `left_out`."""
+    files = track.folder.bank(optional=True)
+    file = track.folder.shown(files[0]) if len(files) == 1 else "the bank"
+    lines = [(file, taken_for_comments(track.bank.query_ids))]
+    if reason := not_computable(track):
+        lines.append((CONFIG_NAME, f"[scores] official_measures: {reason}"))
     return (
-        # What makes a value too low comes first: people are shown a few notes.
-        *left_out_runs(track),
-        *run_grades_notes(track),
-        *coverage_notes(track, board, track.bank.query_ids),
-        *order_cautions(track.runs),
-        *encoder_cautions(track),
-        *without_vital(names, track.bank),
-        *(_of_settings(track) if measures is None else ()),
-        *without_probabilities(track, names),
-        *(() if measures is None else depth_cautions(track, names)),
-        *telling_cautions(track, board),
-        *above_scale(board.measures, track.config, track.grader.scale.max_rating),
-        *([f"{some}: no generated responses, so 0 in {', '.join(of_support)}"] if ranked else ()),
-        *rating_cautions(track.config, track.measures if measures is None else measures),
-        *pool_cautions(track, board.measures),
+        *track.not_taken,
+        *(Rejected(where, None, why, "line") for where, why in lines if why),
+        *ungraded,
+        *(
+            Rejected(file, None, f"item '{item.item_id}' {why} ({cells:,} passages not graded on it)", "cell")
+            for item, why, cells in track.grades.failed_items(track.sheets)
+        ),
     )
+
+
+def all_rejected(
+    track: LoadedTrack, rejected: Mapping[str, Sequence[Rejected]] = MappingProxyType({})
+) -> tuple[Rejected, ...]:
+    """Return what was rejected of the inputs, and what has no grade, each with file, line and reason.
+
+    Args:
+        rejected: what graders did not take, where that is known; else it is looked up.
+    """
+    if track.is_single:
+        return rejected_rows(track.first, left_out(track.first))
+    rows = {
+        name: rejected[name] if name in rejected else rejected_rows(each, left_out(each))
+        for name, each in track.graded_tracks.items()
+    }
+    return merge_rejected(track.folder, rows)
+
+
+@memoized
+def not_computable(track: GradedTrack) -> str | None:
+    """Why the track's own official measures cannot be computed on its judgments; None where they can."""
+    try:
+        measures_on_qrels(track.config.official_measures(), track.official or ())
+    except ValueError as error:
+        return None if track.official is None else str(error)
+    return None
+
+
+def left_out(track: GradedTrack) -> Iterator[Rejected]:
+    """A row where the grader gave no grade to cells that it was asked about.
+
+    None of qrels: a passage without a label is no fault of theirs, and the notes on all results say so.
+    """
+    counts, folder = track.counts, track.folder
+    if counts.missing and not without_label(track):
+        row = next(missing_rows(track))
+        cell = row.cell(track, int(row.columns[0]))
+        # Where all are, nothing has a score.
+        meaning = ", which count as not relevant" if track.counts.is_graded else ""
+        yield Rejected(
+            folder.shown(folder.recorded() or folder.config_path),
+            None,
+            f"the grader left {counts.missing:,} of {counts.cells:,} cells without a grade{meaning}: query "
+            f"'{cell.query_id}', passage '{cell.doc_id}', item '{cell.item.item_id}' among them",
+            "cell",
+        )

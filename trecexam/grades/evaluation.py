@@ -10,36 +10,70 @@ from ir_measures import Measure
 from numpy.typing import NDArray
 
 from trecexam.errors import TrecexamError, did_you_mean
-from trecexam.files.cache import memoized
-from trecexam.grades.cited import cited_values
-from trecexam.grades.diagnostics import (
-    board_notes,
-    coverage_notes,
-    judgment_cautions,
-    left_out_runs,
-    nothing_graded,
-    telling_cautions,
-    without_score_note,
-)
+from trecexam.grades.diagnostics import nothing_graded, without_score_note
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import official_judgments, official_measures, why_unjudged
-from trecexam.grades.probable_ratings import needing, probable_ratings
-from trecexam.grades.run_grades import partly_graded, pooled_ranks, runs_without_score
-from trecexam.grades.value_cache import Stale, ValueCache
-from trecexam.inputs.measures import check_importance, order_cautions, printed_names
-from trecexam.inputs.official import never_judged, never_judged_note, unjudged_note
-from trecexam.inputs.track_graders import MeasureLike, Measures, listed, names_of, own_measures
+from trecexam.grades.run_grades import cited_values, partly_graded, runs_without_score
+from trecexam.inputs.measures import check_importance, printed_names
+from trecexam.inputs.pooled_ranks import pooled_ranks
+from trecexam.inputs.track_graders import Measures, names_of, own_measures
 from trecexam.results.text import shorten_list
 from trecexam.scores.columns.evaluator import Evaluator
 from trecexam.scores.columns.judged import Judged
+from trecexam.scores.expected import with_probabilities
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.leaderboard import leaderboard as leaderboard_of
 from trecexam.scores.measures import measure, measures_on_qrels
+from trecexam.scores.ratings import QueryRatings
 from trecexam.scores.support import SUPPORT
+from trecexam.scores.value_cache import Stale, ValueCache
 from trecexam.scores.values import MeasureValues
 
-#: Measures that people are shown of those that nobody asked for.
-SHOWN = 3
+
+def needing(track: GradedTrack, measures: Iterable[str | Measure]) -> list[str]:
+    """Return the measures that look at probabilities of ratings."""
+    kinds = {"ECover", "nDCG"} if track.config.scores.label == "expected" else {"ECover"}
+    return [str(each) for each in map(measure, measures) if each.NAME in kinds]
+
+
+def probable_ratings(track: GradedTrack, query_ids: Sequence[str] | None = None) -> Sequence[QueryRatings]:
+    """Return the ratings of these queries, or of all of the bank, with `QueryRatings.at_least`.
+
+    A cell that a person rated, and one whose grade has no probabilities, is certain.
+    """
+    return [_with_certainty(track, q)[0] for q in (track.bank.query_ids if query_ids is None else query_ids)]
+
+
+def without_probabilities(track: GradedTrack, measures: Iterable[str | Measure]) -> Iterator[str]:
+    """Yield a note on ratings that are certain, where these measures look at their probabilities."""
+    names = needing(track, measures)
+    counts = [_with_certainty(track, query_id)[1] for query_id in track.bank.query_ids] if names else []
+    certain, rated = (sum(of) for of in zip(*counts, strict=True)) if counts else (0, 0)
+    if certain:
+        yield (
+            f"{certain:,} of the grader's {rated:,} ratings have no probabilities, and count as certain in "
+            f"{', '.join(names)}"
+        )
+
+
+def _with_certainty(track: GradedTrack, query_id: str) -> tuple[QueryRatings, tuple[int, int]]:
+    """Return a query's ratings, and (certain ones, all) of the grader.
+
+    The store is read once while the query's cells are the same.
+    """
+    sheet = track.sheets[query_id]
+    if _with_certainty not in sheet.memo:
+        stated = track.grades.distributions(sheet, read=True)
+        graded = sheet.matrix() >= 0
+        stated[~graded] = np.nan
+        for doc_id, item_id in sheet.overrides.cells if sheet.overrides else ():
+            cell = sheet.row_of[doc_id], sheet.column_of[item_id]
+            stated[cell], graded[cell] = np.nan, False
+        certain = int((graded & np.isnan(stated).any(axis=2)).sum())
+        (q,) = track.ratings([query_id])
+        sheet.memo[_with_certainty] = with_probabilities(q, stated), (certain, int(graded.sum()))
+    result: tuple[QueryRatings, tuple[int, int]] = sheet.memo[_with_certainty]
+    return result
 
 
 def rubric_values(
@@ -184,31 +218,12 @@ def why_no_scores(track: GradedTrack, *, official: bool = False) -> str | None:
     return without_score_note(list(track.runs)) if track.runs and unscored.issuperset(track.runs) else None
 
 
-def leaderboard(
-    track: GradedTrack,
-    measures: Measures | None = None,
-    *,
-    official: bool = False,
-    runs: Collection[str] | None = None,
-) -> Leaderboard:
-    """Return means and standard errors per run, best first; on the official judgments with `official`.
-
-    Means are over all queries of the bank (official: of the judgments), as trec_eval -c. Where there is
-    nothing to score (`why_no_scores`), they are NaN.
+def board_of(track: GradedTrack, values: MeasureValues, *, official: bool = False) -> Leaderboard:
+    """Return means and standard errors per run, best first, without notes.
 
     Args:
-        measures: None for the track's own.
-        runs: the runs that are shown, None for all. The labels are those of the whole pool.
-
-    Raises:
-        TrecexamError: the track has no official judgments, and they are requested; the bank has no
-            importances, and a measure needs them; or there is no such run.
-        ValueError: a measure cannot be computed.
+        values: of `values_of_runs`.
     """
-    measures = listed(measures)
-    if measures is not None and not official:
-        measures = own_measures(track.folder, measures)
-    values = values_of_runs(track, measures, official=official, runs=runs)
     answered = {name: [q for q in values.query_ids if q in run] for name, run in track.runs.items()}
     board = leaderboard_of(
         values, values.measures, values.query_ids, answered, average=track.config.scores.average
@@ -216,40 +231,7 @@ def leaderboard(
     files = {name: track.folder.shown(path) for name, path in track.inputs.dropped.run_files.items()}
     partly = {} if official else partly_graded(track)
     rows = tuple(replace(row, file=files[row.run], graded=partly.get(row.run)) for row in board.rows)
-    board = replace(board, rows=rows, _n_shown=SHOWN if measures is None else None)
-    if official:
-        official_notes = _official_notes(track, board, measures)
-        return replace(board, notes=(*values.failure_notes, *official_notes))
-    notes = (*values.failure_notes, *board_notes(track, board, measures))
-    return replace(board, notes=notes, human_ratings=track.override_summary())
-
-
-def _official_notes(
-    track: GradedTrack, board: Leaderboard, measures: Sequence[MeasureLike] | None
-) -> Iterator[str]:
-    """Yield the notes on a leaderboard on the official judgments."""
-    yield from left_out_runs(track)
-    yield from order_cautions(track.runs)
-    why = why_no_scores(track, official=True)
-    if why is not None:
-        yield why
-        return
-    # Few runs have 0 throughout; only the passages of these are looked up.
-    zero = [row.run for row in board.rows if not any(score.mean for score in row.scores)]
-    judged = official_judgments(track).judged
-    unjudged = never_judged({name: track.runs[name] for name in zero}, judged, judged)
-    if unjudged:
-        yield never_judged_note(unjudged, len(board.rows))
-    yield from telling_cautions(track, board, official=True)
-    yield from coverage_notes(track, board, sorted(judged), "judgments")
-    yield from unjudged_note({row.run: track.runs[row.run] for row in board.rows}, judged)
-    yield from judgment_cautions(track, measures)
-
-
-@memoized
-def own_leaderboard(track: GradedTrack) -> Leaderboard:
-    """Return the leaderboard by the track's own measures."""
-    return leaderboard(track)
+    return replace(board, rows=rows)
 
 
 def _values(
@@ -272,7 +254,7 @@ def _values(
 
     def evaluated(part: Stale) -> Iterator[NDArray[np.float64]]:
         evaluator, runs = evaluator_on(part.query_ids), [track.runs[run] for run in part.runs]
-        ranked = pooled_ranks(track, runs, evaluator.judged, evaluator.depth)
+        ranked = pooled_ranks(track.pool, track.depth, track.runs, runs, evaluator.judged, evaluator.depth)
         yield from map(evaluator.values, runs, ranked) if ranked else map(evaluator.values, runs)
         cache.failures.update(evaluator.failures)
 

@@ -7,23 +7,26 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from converters.errors import ConversionError
 from converters.records import Qrel, Response
 from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.config import TrackConfig
+from trecexam.errors import LackingError, TrecexamError, cannot_go_on
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.grades.sheets import Counts, Sheet, count_cells
 from trecexam.grades.stored_grades import StoredGrades
-from trecexam.grades.value_cache import ValueCache
 from trecexam.inputs.inputs import TrackInputs
 from trecexam.inputs.kind import Asked, Kind, MeasureFacts
-from trecexam.inputs.official import OfficialLeaderboard
 from trecexam.inputs.overrides import JudgingScale, Overrides
 from trecexam.inputs.pool import PooledQuery
+from trecexam.inputs.track_graders import Measures, folder_of, names_of, split_measure
+from trecexam.results.notes import LOST, Note
 from trecexam.results.table import Table
 from trecexam.scores.ratings import QueryRatings
+from trecexam.scores.value_cache import ValueCache
 
 _IDS = ("query_id", "doc_id", "item_id")
 #: The column with the query; the report shows item and passage below the query.
@@ -105,11 +108,6 @@ class GradedTrack:
         return self.inputs.official
 
     @property
-    def official_leaderboard(self) -> OfficialLeaderboard | None:
-        """The official leaderboard, None where there is none."""
-        return self.inputs.official_leaderboard
-
-    @property
     def responses(self) -> Mapping[str, tuple[Response, ...]]:
         """Accepted responses of generated runs, by display name."""
         return self.inputs.dropped.responses
@@ -148,17 +146,6 @@ class GradedTrack:
     def n_judged_only(self) -> int:
         """The number of passages that are pooled only because they are judged."""
         return sum(of_query.n_judged_only for of_query in self.pool.values())
-
-    @property
-    def pooled_of_runs_alone(self) -> tuple[str, ...]:
-        """Queries whose pool is of runs alone: all, or with `pool_judged` the unjudged ones.
-
-        There are none where the grader knows passages by id: all known passages are pooled.
-        """
-        if self.grader.known_passages is not None:
-            return ()
-        judged = self.inputs.judged_queries if self.config.track.pool_judged else ()
-        return tuple(query_id for query_id in self.bank.query_ids if query_id not in judged)
 
     def ranked_passages(self) -> dict[str, tuple[str, ...]]:
         """Return query_id -> pooled passages that runs have in their first ranks."""
@@ -223,3 +210,76 @@ def with_texts(track: GradedTrack, table: Table) -> Table:
 
 def _line(name: str, text: str | None) -> str:
     return f"{name}: {text}" if text else name
+
+
+def has_bank(track: GradedTrack) -> bool:
+    """Return True for a track with a bank: graders with one answer first where none is needed."""
+    return len(track.bank) > 0
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedTrack:
+    """The graded tracks of one grader or of several; never changed.
+
+    Attributes:
+        folder: of the track as a whole.
+        graded_tracks: graded tracks by the graders' names, in the order of trecexam.toml; without `unable`.
+        unable: name -> why a grader cannot go on (no bank, no model); the others do.
+    """
+
+    folder: TrackFolder
+    graded_tracks: Mapping[str, GradedTrack]
+    unable: Mapping[str, TrecexamError | ConversionError]
+
+    def __getitem__(self, name: str) -> GradedTrack:
+        """Return the graded track of one grader, or raise why the grader cannot go on."""
+        if name in self.unable:
+            raise self.unable[name]
+        folder_of(self.folder, name)
+        return self.graded_tracks[name]
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Graders that cannot go on, without those that wait for a bank or a model."""
+        return tuple(name for name, error in self.unable.items() if not isinstance(error, LackingError))
+
+    @property
+    def is_single(self) -> bool:
+        """True for one grader: results then have no grader's name."""
+        return len(self.graded_tracks) + len(self.unable) == 1
+
+    @property
+    def first(self) -> GradedTrack:
+        """The first graded track; where there is none, raises why the first grader cannot go on."""
+        if not self.graded_tracks:
+            raise next(iter(self.unable.values()))
+        return next(iter(self.graded_tracks.values()))
+
+    @property
+    def unable_notes(self) -> tuple[Note, ...]:
+        """Why graders cannot go on, one per line."""
+        return tuple(Note(cannot_go_on(name, error), LOST) for name, error in self.unable.items())
+
+    @property
+    def of_documents(self) -> GradedTrack:
+        """The first graded track with labels of documents that runs rank, else the first of all."""
+        return next((each for each in self.graded_tracks.values() if each.of_documents), self.first)
+
+    def by_grader(self, measures: Measures) -> dict[str, list[str]]:
+        """Return the measures of each grader, without its name; see `named`."""
+        measures_of_grader: dict[str, list[str]] = {}
+        for measure in names_of(measures) or ():
+            name, measure_name = self.named(measure)
+            measures_of_grader.setdefault(name, []).append(measure_name)
+        return measures_of_grader
+
+    def named(self, measure: str) -> tuple[str, str]:
+        """Return the grader and the measure of `NAME:MEASURE`; without a name see `whose`, else the first."""
+        name, rest = split_measure(self.folder, measure)
+        return name or self.whose(measure) or self.first.name, rest
+
+    def whose(self, measure: str) -> str | None:
+        """Return the grader of `NAME:MEASURE`; without a name the first with such a column, None for none."""
+        name, _ = split_measure(self.folder, measure)
+        columns = ((grader, each.columns) for grader, each in self.graded_tracks.items())
+        return name or next((grader for grader, names in columns if measure in names), None)

@@ -65,11 +65,7 @@ class Progress(NamedTuple):
 
 
 def missing_cells(track: GradedTrack, only: Mapping[str, Collection[str]] | None = None) -> Iterator[Cell]:
-    """Yield every cell that has a text and no grade of any kind, passage by passage; equal cells once.
-
-    Args:
-        only: query_id -> the doc_ids whose cells are meant; None for all.
-    """
+    """Yield the cells of `missing_rows`."""
     for row in missing_rows(track, only):
         for column in row.columns:
             yield row.cell(track, column)
@@ -91,24 +87,6 @@ def count_missing(track: GradedTrack, only: Mapping[str, Collection[str]]) -> in
     return sum(len(row.columns) for row in missing_rows(track, only))
 
 
-def with_recorded_answers(track: GradedTrack) -> GradedTrack:
-    """Return the track with what its recording has of cells without a grade, which is stored nowhere."""
-    codes_of: dict[tuple[str, bytes], int] = {}
-    for batch in track.grader.grade(missing_cells(track)):
-        for cell, answer in batch:
-            code = CODES[answer.status] if answer.rating is None else answer.rating
-            codes_of[cell.text, asked_digest(cell.item)] = code
-    sheets = {}
-    for query_id, sheet in track.sheets.items():
-        digests = [asked_digest(item) for item in sheet.items]
-        codes = sheet.flat().copy()
-        cell_indices = np.flatnonzero((codes == MISSING) & sheet.gradable)
-        for cell_index, row, column in zip(cell_indices, *sheet.at(cell_indices), strict=True):
-            codes[cell_index] = codes_of.get((sheet.texts[row] or "", digests[column]), MISSING)
-        sheets[query_id] = replace(sheet, codes=codes.reshape(sheet.codes.shape))
-    return replace(track, sheets=sheets)
-
-
 def grade(
     view: GraderView,
     track: GradedTrack,
@@ -126,18 +104,12 @@ def grade(
         progress: called after each batch.
         stop: asked between batches; when it says True, grading ends after the batch in hand. Requests
             that are on their way to a server get `LAST_ANSWERS` seconds.
-        only: query_id -> the doc_ids whose cells are meant; None for all.
-
-    Returns:
-        The track with its new grades, and what was done.
+        only: as of `missing_rows`.
 
     Raises:
         GraderError: the grader cannot go on; what it graded is stored.
     """
     track, section = with_new_settings(view, track), view.folder.section
-    if track.counts.missing:
-        # Before the first: where the grader fails, grades of this track are old all the same.
-        view.track.n_gradings[identity_digest(view.grader.identity)] += 1
     with naming(section):
         outcome = _run(view, track, progress, stop, only)
     if view.purse == section:
@@ -162,7 +134,7 @@ def with_new_settings(view: GraderView, track: GradedTrack) -> GradedTrack:
     if recall(view.folder.unread_path).get(identity, settings) == settings:
         return track
     track.grades.forget(track.sheets, UNREAD)
-    return view.followed(track, without_codes(track, UNREAD))
+    return view.refreshed(without_codes(track, UNREAD))
 
 
 def _settings(view: GraderView) -> dict[str, str]:
@@ -172,17 +144,18 @@ def _settings(view: GraderView) -> dict[str, str]:
 
 
 def forget_errors(view: GraderView) -> int:
-    """Drop the grader's answers with the status "error", and return their number.
-
-    Where no reply can be read, all replies are dropped, too.
-    """
-    n_replies, digest = 0, identity_digest(view.grader.identity)
-    # Without a bank, there are no cells.
-    with suppress(TrecexamError, ConversionError):
+    """Drop the grader's answers that `_retried` means, and return their number."""
+    try:
         track = view.load()
-        n_replies = track.grades.forget(track.sheets, UNREAD) if none_is_read(track) else 0
-    view.track.n_gradings[digest] += 1
-    return n_replies + view.store.forget(view.store.grader_id(digest), "error")
+    except (TrecexamError, ConversionError):
+        # Without a bank, there are no cells.
+        return 0
+    return track.grades.forget(track.sheets, _retried(track))
+
+
+def _retried(track: GradedTrack) -> tuple[int, ...]:
+    """Return the codes of cells to ask about again: errors, and all replies where none can be read."""
+    return (*UNREAD, ERROR) if none_is_read(track) else (ERROR,)
 
 
 def _run(
@@ -198,12 +171,11 @@ def _run(
     # Others than models answer all: a recording is read to its end.
     is_model, counts = grader.free_text, track.counts
     replies = FirstReplies(counts.ok, counts.unparsed) if is_model else FirstReplies(read=1)
-    view.used = Usage()
+    meter = _meter(view)
     if replies.are_unread or not total:
         return Graded(0, complete=not total)
     graded, complete, why, cut_before = 0, True, "", grader.cut
     missing = useful_cells(track, only) if is_useful(track) else missing_cells(track, only)
-    meter = _meter(view)
     watch = Stopwatch(stop, paid=meter is not None)
     if meter is not None:
         missing = itertools.takewhile(lambda _: not watch.stopped(), missing)
@@ -238,17 +210,17 @@ def usage(view: GraderView) -> dict[str, Any] | None:
     if meter is None:
         return None
     total = view.track.usage(view.grader)
-    return {"this_update": meter.as_json(view.used), "total": meter.as_json(total)}
+    return {"this_update": meter.as_json(meter.used), "total": meter.as_json(total)}
 
 
 def estimate(view: GraderView, track: GradedTrack, *, retry_errors: bool = False) -> Estimate:
     """Return what it would take to grade all cells without a grade; asks nobody.
 
     Args:
-        retry_errors: as if errors were forgotten; where no reply can be read, all replies.
+        retry_errors: as if `forget_errors` had been called.
     """
     if retry_errors:
-        track = without_codes(track, (*UNREAD, ERROR) if none_is_read(track) else (ERROR,))
+        track = without_codes(track, _retried(track))
     if _meter(view) is None:
         return Estimate(track.counts.missing)
     return view.grader.estimate(missing_cells(track))
@@ -256,7 +228,7 @@ def estimate(view: GraderView, track: GradedTrack, *, retry_errors: bool = False
 
 def record(view: GraderView, batch: Sequence[tuple[Cell, Answer]]) -> None:
     """Store a batch of answers in one transaction."""
-    store = view.store
+    store = view.track.store
     items = list(dict.fromkeys(cell.item for cell, _ in batch))
     texts = list(dict.fromkeys(cell.text for cell, _ in batch))
     item_ids = store.add_ids("item", [asked_digest(item) for item in items])
@@ -269,7 +241,7 @@ def record(view: GraderView, batch: Sequence[tuple[Cell, Answer]]) -> None:
 
 def _grader_id(view: GraderView) -> int:
     identity = view.grader.identity
-    return view.store.add_grader(identity_digest(identity), identity_json(identity))
+    return view.track.store.add_grader(identity_digest(identity), identity_json(identity))
 
 
 def _meter(view: GraderView) -> Meter | None:
@@ -284,25 +256,21 @@ def _meter(view: GraderView) -> Meter | None:
 
 
 def _note_usage(view: GraderView, meter: Meter | None) -> None:
-    if meter is not None and meter.used != view.used:
-        used = meter.used
-        view.store.add_usage(_grader_id(view), used.less(view.used), view.purse)
-        view.used = used
+    if meter is not None:
+        used = meter.before.plus(meter.used).less(view.track.usage(view.grader))
+        if used.requests:
+            view.track.store.add_usage(_grader_id(view), used, view.purse)
 
 
 # Grades that were lost
 
 
 def refuse_lost_grades(view: GraderView) -> None:
-    """Refuse to grade on a store that has lost grades; call this while the store is unchanged.
-
-    Raises:
-        StoreError: cells that graders that cost had graded have no grade any more.
-    """
+    """Refuse to grade on a store that has lost grades; call this while the store is unchanged."""
     view.track.close_lost_store()
     lost = lost_grades(view)
     if lost:
-        how = "gone" if view.store.is_empty() else "an older one"
+        how = "gone" if view.track.store.is_empty() else "an older one"
         raise StoreError(
             f"the store is {how}, and the {lost:,} cells that were graded once would be graded "
             f"again, which costs: put it back, or `trecexam watch {quoted(view.folder.root)} --once "
@@ -317,7 +285,7 @@ def lost_grades(view: GraderView) -> int:
     Of an empty store that is by what is in `out/`, of others by how many it had after the last update.
     """
     folder, grader = view.folder, view.grader
-    if grader.meter is not None and view.store.is_empty():
+    if grader.meter is not None and view.track.store.is_empty():
         manifest = read_object(folder.manifest_path)
         try:
             graded = sum(manifest["counts"][status] for status in ("ok", *CODES))
@@ -334,25 +302,19 @@ def stored_grades(view: GraderView) -> dict[str, int]:
     if view.grader.meter is None:
         return {}
     digest = identity_digest(view.grader.identity)
-    row = view.store.grader_id(digest)
-    return {digest.hex(): 0 if row is None else view.store.count(row)}
+    row = view.track.store.grader_id(digest)
+    return {digest.hex(): 0 if row is None else view.track.store.count(row)}
 
 
 # The time that grading takes
 
 
-def measure_time(view: GraderView, track: GradedTrack | None = None) -> MeasuredTime | None:
+def measure_time(view: GraderView, track: GradedTrack) -> MeasuredTime | None:
     """Grade up to 85 passages as they come, and extrapolate; None where that could cost or runs elsewhere.
 
     Only graders that come with trecexam, count no tokens and run in this process are timed.
-
-    Args:
-        track: what the view loaded; None to load it.
-
-    Raises:
-        TrecexamError, ConversionError: the track cannot be read, or the grader cannot run.
     """
-    track, grader = track or view.load(), view.grader
+    grader = view.grader
     if isinstance(grader, WritingGrader):
         is_here = grader.writer.is_here
     else:

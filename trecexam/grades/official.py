@@ -3,52 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
-from converters.records import NOT_JUDGED
 from trecexam.errors import TrecexamError
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import located
 from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.inputs.official import Official, PeoplesJudgment, official_of
+from trecexam.inputs.official import Official, PeoplesJudgment, no_overlap, official_of
 from trecexam.inputs.overrides import NOT_POOLED, REFUSED
-from trecexam.inputs.typed_text import differing_in_form
-from trecexam.results.text import plural, shorten_list
-from trecexam.scores.labels import LabelRule
-from trecexam.scores.ratings import MAX_RATING
-
-
-def no_overlap(
-    track: GradedTrack, judgments: Official, pool: Mapping[str, Collection[str]] | None = None
-) -> str | None:
-    """Say why judgments and a pool (None: runs' first ranks) have nothing in common; None where they have."""
-    source, labels = judgments.source, judgments.judged
-    pool = track.ranked_passages() if pool is None else pool
-    if judgments.rows and not labels:
-        return f"{source}: all its labels are {NOT_JUDGED}: pooled, not judged"
-    common = [query_id for query_id in pool if query_id in labels]
-    if not common:
-        why = differing_in_form(labels, pool) or "; are query ids written in another form?"
-        return (
-            f"{source}: none of its {plural(len(labels), 'query')} ({_some(labels)}) is among the track's "
-            f"({_some(pool)}){why}"
-        )
-    pooled = {doc_id for query_id in common for doc_id in pool[query_id]}
-    if not pooled or any(not labels[query_id].keys().isdisjoint(pool[query_id]) for query_id in common):
-        return None
-    judged = sorted(doc_id for query_id in common for doc_id in labels[query_id])
-    why = differing_in_form(judged, pooled) or "; are document ids written in another form?"
-    if not pooled.isdisjoint(judged):
-        why = " of the query that it judges it for; are query ids those of another file?"
-    elif track.config.track.unit == "response":
-        why = ": these are whole responses"
-    return (
-        f"{source}: no passage that it judges ({_some(judged)}) is in the pool ({_some(sorted(pooled))}){why}"
-    )
+from trecexam.inputs.thresholds import Thresholds, thresholds_of
+from trecexam.results.text import plural
 
 
 def why_unjudged(track: GradedTrack) -> str | None:
@@ -57,7 +24,10 @@ def why_unjudged(track: GradedTrack) -> str | None:
     for query_id, labels in judgments.judged.items():
         if any(not labels.keys().isdisjoint(run.ranking(query_id)) for run in track.runs.values()):
             return None
-    return no_overlap(track, judgments) or "no passage that a run has is judged"
+    return (
+        no_overlap(judgments, track.ranked_passages(), track.config.track.unit)
+        or "no passage that a run has is judged"
+    )
 
 
 @memoized
@@ -80,24 +50,18 @@ def official_judgments(track: GradedTrack) -> Official:
     return official_of(file, track.official, folder.shown(file))
 
 
-def track_judgments(track: GradedTrack, official: Official | None = None) -> Official:
-    """Return the official judgments and, beside them, those of the track's people that count.
-
-    People's judgments of whole passages count as `rule` in [judging] says. Where the official file judges the
-    passage, too, the file's label stays, and a note names the difference.
-
-    Args:
-        official: in place of the track's official judgments.
-    """
-    return _own_judgments(track) if official is None else _with_people(track, official)
-
-
 @memoized
-def _own_judgments(track: GradedTrack) -> Official:
-    return _with_people(track, official_judgments(track))
+def track_judgments(track: GradedTrack) -> Official:
+    """Return the official judgments and, beside them, those of the track's people, see `with_people`."""
+    return with_people(track, official_judgments(track))
 
 
-def _with_people(track: GradedTrack, official: Official) -> Official:
+def with_people(track: GradedTrack, official: Official) -> Official:
+    """Return judgments and, beside them, those of the track's people that count.
+
+    People's judgments of whole passages count as `rule` in [judging] says. Where `official` judges the
+    passage, too, its label stays, and a note names the difference.
+    """
     judgments = people_judgments(track)
     beside = [row for row in judgments if row.doc_id not in official.judged.get(row.query_id, ())]
     notes = tuple(_people_notes(track, official, judgments, beside))
@@ -142,12 +106,6 @@ def _people_notes(
     if refused:
         lines = f"{plural(len(refused), 'line')} of judgments.tsv"
         yield f"not counted: {lines}, the first is line {refused[0].line}: {refused[0].reason}"
-    highest = max((row.relevance for row in official.rows), default=0)
-    if judgments and scale.best < highest:
-        yield (
-            f"people judge on {scale}, as {scale.source} says, and {official.source} has labels up to "
-            f"{highest}: both count as one scale"
-        )
 
 
 def people_judgments(track: GradedTrack) -> tuple[PeoplesJudgment, ...]:
@@ -187,45 +145,6 @@ def shown_error(folder: TrackFolder, error: TrecexamError) -> str:
     return located(folder.shown(Path(error.path)), error.line, error.reason)
 
 
-def _some(ids: Collection[str]) -> str:
-    return shorten_list(ids, 2, dots=True) or "none"
-
-
-class Thresholds(NamedTuple):
-    """What makes a passage relevant to the grader and to the judgments.
-
-    Attributes:
-        min_rating, min_answers, rule: as `trecexam.scores.labels.labels` takes them.
-        min_relevant: from this official judgment on, a passage is relevant.
-        max_rating, max_judgment: the best of either scale; None: no judgments.
-        same_scale: labels and judgments are both on 0..`max_rating`.
-        reason: why both sides have one threshold, or each its own.
-    """
-
-    min_rating: int
-    min_answers: int
-    min_relevant: int
-    rule: LabelRule = "max"
-    max_rating: int = MAX_RATING
-    max_judgment: int | None = None
-    same_scale: bool = False
-    reason: str = ""
-
-    def __str__(self) -> str:
-        return ", ".join(f"{name} {value}" for name, value in zip(self._fields, self[:3], strict=False))
-
-    @property
-    def in_words(self) -> str:
-        """The label and the judgment from which on a passage counts as relevant."""
-        if self.rule == "count":
-            label = f"label {self.min_answers} or more (items rated {self.min_rating} or better)"
-        elif self.min_answers > 1:
-            label = f"label {self.min_rating} or more (its {self.min_answers} best ratings are that high)"
-        else:
-            label = f"label {self.min_rating} or more"
-        return f"{label} counts as relevant; judgment {self.min_relevant} or more counts as relevant"
-
-
 def official_measures(track: GradedTrack) -> list[str]:
     """Return the measures on the official judgments: the settings', else nDCG@10, AP and P.
 
@@ -241,51 +160,8 @@ def relevance_thresholds(
     min_relevant: int | None = None,
     min_answers: int | None = None,
 ) -> Thresholds:
-    """Return the thresholds of labels and judgments, equal by default where both are on the same scale.
-
-    The scale of labels is the grader's; that of judgments goes from 0 to the best one of all judgments, of
-    whichever queries, or to min_relevant where that is above it: nobody gave the best one yet.
-    Labels that count items have no scale in common with judgments.
-
-    On the same scale a threshold that is given holds for both sides unless each has one; without any it is
-    the greater of the settings `min_rating` and `min_relevant`. On scales that differ each side has the
-    given one, else its setting.
-
-    Args:
-        min_rating, min_relevant, min_answers: in place of the settings.
-    """
-    scores = track.config.scores
-    max_rating, best = _scales(track)
-    rating, relevant = scores.min_rating, scores.min_relevant
-    max_judgment = None if best is None else max(best, relevant if min_relevant is None else min_relevant)
-    same_scale = scores.label != "count" and max_rating == max_judgment
-    if same_scale:
-        both = max(rating, relevant)
-        rating = both if min_relevant is None else min_relevant
-        relevant = both if min_rating is None else min_rating
-    at = Thresholds(
-        rating if min_rating is None else min_rating,
-        scores.min_answers if min_answers is None else min_answers,
-        relevant if min_relevant is None else min_relevant,
-        scores.label,
-        max_rating,
-        max_judgment,
-        same_scale,
-    )
-    if at.rule == "count":
-        reason = "labels count items, so each side has its own threshold"
-    elif not same_scale:
-        scale = f"labels are on the scale 0..{max_rating} and judgments on 0..{max_judgment}"
-        reason = f"{scale}, so each side has its own threshold"
-    else:
-        is_one = at.min_rating == at.min_relevant
-        meaning = "so both have the same threshold" if is_one else "but two different thresholds were given"
-        reason = f"labels and judgments are both on the scale 0..{max_rating}, {meaning}"
-        if min_rating is None and min_relevant is None:
-            reason += (
-                f", the greater of min_rating {scores.min_rating} and min_relevant {scores.min_relevant}"
-            )
-    return at._replace(reason=reason)
+    """Return the thresholds of labels and judgments, see `thresholds_of`."""
+    return thresholds_of(track.config.scores, *_scales(track), min_rating, min_relevant, min_answers)
 
 
 @memoized

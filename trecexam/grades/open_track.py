@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+import hashlib
+import json
+from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -25,12 +27,10 @@ from trecexam.graders import Grader, create, is_standard, reading_fingerprint
 from trecexam.graders.base import identity_digest, identity_json
 from trecexam.graders.meter import Spent, Usage
 from trecexam.graders.writing.base import naming
-from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import GradedTrack, LoadedTrack
 from trecexam.grades.sheets import Sheet
 from trecexam.grades.store import GradeStore
-from trecexam.grades.stored_grades import KeptCodes, StoredGrades, sheets_of, with_new_grades
-from trecexam.grades.value_cache import ValueCache
+from trecexam.grades.stored_grades import StoredGrades, read_codes, sheets_of, with_new_grades, write_codes
 from trecexam.inputs.dropped_runs import DroppedRuns
 from trecexam.inputs.inputs import (
     Needs,
@@ -48,6 +48,7 @@ from trecexam.inputs.overrides import Overrides, judging_scale, resolve
 from trecexam.inputs.pool import Texts, TrackPool, cited_pool, track_pool
 from trecexam.inputs.run_columns import RunColumns
 from trecexam.inputs.track_graders import ONLY, declared_kind, folder_of, grader_names, kind_of
+from trecexam.scores.value_cache import ValueCache
 from trecexam.version import __version__
 
 
@@ -62,9 +63,6 @@ class OpenTrack(Mapping[str, "GraderView"]):
         columns: columns of large runs.
         inputs: needs of graders -> the state of the files, and what was read of them.
         texts: source of passages -> the passages.
-        n_closed: how often the store was closed; a track that was loaded before has lost its answers.
-        n_gradings: digest of a grader's identity -> how often cells were graded here. Several sections may
-            name the same grader.
     """
 
     def __init__(
@@ -79,17 +77,12 @@ class OpenTrack(Mapping[str, "GraderView"]):
         Args:
             grader: in place of the only grader that the settings name.
             graders: in place of graders that the settings name, by name.
-
-        Raises:
-            TrackError: the track has no such grader, or has several and `grader` is given.
         """
         self.folder = folder
         self.files = FileCache()
         self.columns = RunColumns(folder.shared_state / "runs", write=False)
         self.inputs: dict[Hashable, tuple[object, TrackInputs]] = {}
         self.texts: dict[Path | str | None, Texts] = {}
-        self.n_closed = 0
-        self.n_gradings: Counter[bytes] = Counter()
         names = grader_names(folder)
         if grader is not None and len(names) > 1:
             raise TrackError(
@@ -100,7 +93,7 @@ class OpenTrack(Mapping[str, "GraderView"]):
         self._given = {**({} if grader is None else {names[0]: grader}), **(graders or {})}
         for name in self._given:
             folder_of(folder, name)
-        self._views: dict[str, GraderView | None] = dict.fromkeys(names)
+        self._views: dict[str, tuple[Stamp | None, GraderView] | None] = dict.fromkeys(names)
         self._store: GradeStore | None = None
 
     def __enter__(self) -> OpenTrack:
@@ -110,17 +103,16 @@ class OpenTrack(Mapping[str, "GraderView"]):
         self.close()
 
     def __getitem__(self, name: str) -> GraderView:
-        """Return the view of a grader; a new one where the grader's recording changed.
-
-        Raises:
-            TrackError: there is no such grader.
-            ConfigError: its settings do not go together.
-        """
-        view = self._views.get(name)
-        if view is None or not view.is_current():
-            view = GraderView(self, folder_of(self.folder, name), self._given.get(name))
-            self._views[name] = view
-        return view
+        """Return the view of a grader; a new one where the grader's recording changed, which names it."""
+        known, recording = self._views.get(name), None
+        folder = folder_of(self.folder, name) if known is None else known[1].folder
+        # An error is raised where the recording is read.
+        with suppress(TrecexamError):
+            path = folder.recorded()
+            recording = None if path is None or name in self._given else stamp(path)
+        if known is None or known[0] != recording:
+            known = self._views[name] = recording, GraderView(self, folder, self._given.get(name))
+        return known[1]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._views)
@@ -162,7 +154,8 @@ class OpenTrack(Mapping[str, "GraderView"]):
 
     def last_loaded(self) -> Iterator[GradedTrack]:
         """Yield the graded track that each grader's view loaded last; loads none."""
-        return (view.last[1] for view in self._views.values() if view is not None and view.last is not None)
+        views = (known[1] for known in self._views.values() if known is not None)
+        return (view.last[2] for view in views if view.last is not None)
 
     @property
     def store(self) -> GradeStore:
@@ -172,11 +165,7 @@ class OpenTrack(Mapping[str, "GraderView"]):
         return self._store
 
     def open_to_write(self) -> None:
-        """Open the store for writing; a track that was loaded before must be loaded again.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Open the store for writing; a track that was loaded before must be loaded again."""
         if self._store is None or not self._store.write:
             self.close()
             self._store = GradeStore(self.folder.store_path, write=True)
@@ -192,7 +181,6 @@ class OpenTrack(Mapping[str, "GraderView"]):
         if self._store is not None:
             self._store.close()
         self._store = None
-        self.n_closed += 1
 
     def usage(self, grader: Grader) -> Usage:
         """Return what a grader used so far."""
@@ -206,9 +194,6 @@ class OpenTrack(Mapping[str, "GraderView"]):
         Args:
             cost: gives the price of what graders used that the track does not have any more.
             but: without this grader.
-
-        Raises:
-            StoreError: the store cannot be read.
         """
         graders: dict[bytes, Grader] = {}
         for name in self:
@@ -234,7 +219,7 @@ class GraderView:
         name: the grader's name in the track.
         purse: the settings section whose budget pays.
         is_own: True for the grader of the settings.
-        used: what the last grading used.
+        last: what was loaded last: from which files, the state of its grades, and the track.
     """
 
     def __init__(
@@ -251,27 +236,14 @@ class GraderView:
         self.name = self.folder.grader or ONLY
         self.purse = purse or purse_of(self.folder.whole, self.folder.grader)
         self.is_own = grader is None
-        self.used = Usage()
         self._given = grader
-        self._recording = self._recording_stamp()
         # Before the grader is made: the grader reads this content of the prompt, or a later one.
-        self._prompt_digest = _digest(self.folder.prompt())
+        self._prompt_digest: str | None = None
+        with suppress(ConversionError, OSError):
+            prompt = self.folder.prompt()
+            self._prompt_digest = None if prompt is None else sha256_of(prompt)
         self._run_values: Mapping[str, ValueCache] = defaultdict(ValueCache)
-        #: The last loaded track, and what it was loaded from; its sheets, and the state of their grades.
-        self.last: tuple[tuple[object, ...], GradedTrack] | None = None
-        self._sheets: Mapping[str, Sheet] = {}
-        self._grades: tuple[int, int] | None = None
-
-    def is_current(self) -> bool:
-        """Return False where the grader's recording changed: the settings then name another grader."""
-        return not self.is_own or self._recording == self._recording_stamp()
-
-    def _recording_stamp(self) -> Stamp | None:
-        # An error is raised where the recording is read.
-        with suppress(TrecexamError):
-            path = self.folder.recorded()
-            return None if path is None else stamp(path)
-        return None
+        self.last: tuple[object, object, GradedTrack] | None = None
 
     @cached_property
     def grader(self) -> Grader:
@@ -296,21 +268,13 @@ class GraderView:
 
     @cached_property
     def config(self) -> TrackConfig:
-        """The settings, on the scale of the grader.
-
-        Raises:
-            ConfigError: they do not go with that scale.
-        """
+        """The settings, on the scale of the grader; a ConfigError where they do not go with that scale."""
         folder, grader = self.folder, self.grader
         return folder.config.suited(grader.score_settings, *grader.scale, folder.config_path)
 
     @cached_property
     def kind(self) -> Kind:
-        """The kind of grading.
-
-        Raises:
-            ConfigError: the grader asks about other things than the settings say.
-        """
+        """The kind of grading; a ConfigError where the grader asks about other things than settings say."""
         return kind_of(self.folder, self.grader.item_kinds)
 
     @cached_property
@@ -332,22 +296,16 @@ class GraderView:
         whole = self.needs.whole_answers
         return DroppedRuns(self.folder, self.track.files, self.track.columns, whole_answers=whole)
 
-    @cached_property
-    def _kept_codes(self) -> KeptCodes | None:
-        """Codes as the last update left them; None where they may be read otherwise tomorrow."""
-        grader, config = self.grader, self.folder.config.grader
+    def _codes_key(self) -> str | None:
+        """Return the key of kept codes; None where answers may be read otherwise tomorrow."""
+        grader, config, at_rest = self.grader, self.folder.config.grader, self.track.store.at_rest()
         # Replies are read by code: code of others has no fingerprint.
         is_builtin = self.is_own and is_standard(config.name) and GOLD not in grader.item_kinds
-        if grader.free_text and not is_builtin:
+        if at_rest is None or (grader.free_text and not is_builtin):
             return None
         identity, settings = identity_json(grader.identity), config.model_dump(mode="json")
-        reader = [__version__, reading_fingerprint(), identity, settings, self._prompt_digest]
-        return KeptCodes(self.folder.state / "codes", reader)
-
-    @property
-    def store(self) -> GradeStore:
-        """The grades; read-only until `OpenTrack.open_to_write`."""
-        return self.track.store
+        key = [__version__, reading_fingerprint(), identity, settings, self._prompt_digest, at_rest]
+        return hashlib.sha256(json.dumps(key).encode()).hexdigest()
 
     def stamps(
         self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None
@@ -365,14 +323,14 @@ class GraderView:
         self.track.files.forget_missing()
         self._dropped.forget_missing()
 
-    def _grades_state(self) -> tuple[int, int]:
-        """Return another value when the store was closed, or any view graded cells with the same grader."""
-        return self.track.n_closed, self.track.n_gradings[identity_digest(self.grader.identity)]
+    def _grades_state(self) -> object:
+        """Return another value when the store was opened again, or any view changed grades of the grader."""
+        grader_id = self.track.store.grader_id(identity_digest(self.grader.identity))
+        return self.track.store, grader_id, self.track.store.n_changes[grader_id]
 
     def load(
         self,
         hold: Collection[Path] = (),
-        depth: int | None = None,
         bank_files: Sequence[Path] | None = None,
         *,
         bank_needed: bool = True,
@@ -381,58 +339,39 @@ class GraderView:
 
         Args:
             hold: run files that are being written now.
-            depth: ranks of each run that are pooled; None for the track's.
             bank_files: None for the track's. Only the track's own bank must have what its measures need.
             bank_needed: False gives a track without a bank, too: its queries have no items then.
 
         Raises:
             TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
         """
-        if bank_needed and bank_files is None:
-            self.check_bank()
+        if bank_needed and bank_files is None and self.needs.bank:
+            self.folder.bank()
         stamps = self.stamps(hold, bank_files)
-        state = stamps, depth, bank_files
-        grades = self._grades_state()
-        if self.last is not None and self.last[0] == state and self._grades == grades:
-            return self.last[1]
+        before: Mapping[str, Sheet] = {}
+        if self.last is not None and self.last[1] == self._grades_state():
+            if self.last[0] == (stamps, bank_files):
+                return self.last[2]
+            before = self.last[2].sheets
         # Before another one is made, so that no two are in memory.
         self.last = None
-        self._sheets, self._grades = self._sheets if self._grades == grades else {}, grades
-        track = self._load(stamps, hold, depth or self.config.track.depth, bank_files)
-        self._sheets = track.sheets
-        if self._grades_state() == grades and self.stamps(hold, bank_files) == stamps:
-            self.last = state, track
-        return track
-
-    def check_bank(self) -> None:
-        """Refuse a track without the bank that its grader needs.
-
-        Raises:
-            TrackError: there is none, or a named one is missing.
-        """
-        if self.needs.bank:
-            self.folder.bank()
+        return self._load(stamps, hold, bank_files, before)
 
     def _load(
         self,
         stamps: Mapping[Path, Stamp],
         hold: Collection[Path],
-        depth: int,
         bank_files: Sequence[Path] | None,
+        before: Mapping[str, Sheet],
     ) -> GradedTrack:
         folder, config, grader, files = self.folder, self.config, self.grader, self.track.files
         check_measures(config, folder.config_path)
         inputs = self._read(stamps, hold, bank_files)
         human, judged, refused = read_people(folder, files)
         digests = input_digests(folder, files, hold, bank_files)
-        now = self.stamps(hold, bank_files)
-        for path in stamps.keys() | now.keys():
-            if stamps.get(path) != now.get(path):
-                # Nobody knows which content was read: the next update reads it again.
-                digests[folder.shown(path)] = f"changed while it was read, {uuid4()}"
         if bank_files is None:
             check_importance(config.measures(), inputs.bank, inputs.bank_files)
-        pool = self._pool(inputs, depth)
+        pool = self._pool(inputs)
         # Otherwise Arrow keeps what the pool was made with, twice what all runs take, for a while.
         pa.default_memory_pool().release_unused()
         of_pool, rule = (inputs.bank, pool.doc_ids, pool.keys), config.judging.rule
@@ -443,21 +382,28 @@ class GraderView:
         judgments = Overrides()
         if scale is not None:
             judgments = resolve(judged, name, *of_pool, best, rule, own_scale=scale)
-        grades = StoredGrades(self.store, grader, self._kept_codes)
+        # An opened track has the codes of the sheets before.
+        kept = {} if before else read_codes(folder.state / "codes", self._codes_key())
+        grades = StoredGrades(self.track.store, grader)
+        now = self.stamps(hold, bank_files)
+        for path in stamps.keys() | now.keys():
+            if stamps.get(path) != now.get(path):
+                # Nobody knows which content was read: the next update reads it again.
+                digests[folder.shown(path)] = f"changed while it was read, {uuid4()}"
         rejected = tuple(sorted((*inputs.rejected, *refused), key=rejected_order))
         uncounted = (*pool.rejected, *overrides.rejected, *judgments.rejected, *pool.no_text)
-        return GradedTrack(
+        track = GradedTrack(
             inputs=inputs,
             name=self.name,
             kind=self.kind,
             folder=folder,
             config=config,
             grader=grader,
-            depth=depth,
+            depth=config.track.depth,
             pool=pool.queries,
             texts=pool.texts,
             notes=(*inputs.dropped.notes, *pool.notes),
-            sheets=sheets_of(self._sheets, grades, inputs.asked, pool, overrides),
+            sheets=sheets_of(before, kept, grades, inputs.asked, pool, overrides),
             overrides=overrides,
             judgments=judgments,
             judging_scale=scale,
@@ -467,6 +413,8 @@ class GraderView:
             grades=grades,
             run_values=self._run_values,
         )
+        self.last = (stamps, bank_files) if now == stamps else None, self._grades_state(), track
+        return track
 
     def _read(
         self, stamps: Mapping[Path, Stamp], hold: Collection[Path], bank_files: Sequence[Path] | None
@@ -488,17 +436,17 @@ class GraderView:
             read[key] = files, inputs
         return read[key][1]
 
-    def _pool(self, inputs: TrackInputs, depth: int) -> TrackPool:
+    def _pool(self, inputs: TrackInputs) -> TrackPool:
         """Return the pool of these inputs, as another grader made it where that is the same."""
         track, passages = self.config.track, self.grader.known_passages
         ids = None if passages is None else tuple((query, frozenset(of)) for query, of in passages.items())
-        key = depth, track.pool_judged, track.min_text, ids
+        key = track.depth, track.pool_judged, track.min_text, ids
         if key not in inputs.pools:
             folder = self.folder
             source = folder.passages() or folder.config.track.dataset or folder.recorded()
             texts = self.track.texts.setdefault(source, Texts(folder))
             inputs.pools[key] = (
-                track_pool(self.folder, inputs, self.grader, texts, depth)
+                track_pool(self.folder, inputs, self.grader, texts, track.depth)
                 if inputs.asked.citing is None
                 else cited_pool(self.folder, inputs, self.grader, texts)
             )
@@ -507,27 +455,15 @@ class GraderView:
 
     def refreshed(self, track: GradedTrack) -> GradedTrack:
         """Return the track with grades that were stored since for cells without one, or with an error."""
-        grades = StoredGrades(self.store, self.grader)
-        return self.followed(
-            track, replace(track, sheets=with_new_grades(track.sheets, grades), grades=grades)
-        )
-
-    def followed(self, track: GradedTrack, fresh: GradedTrack) -> GradedTrack:
-        """Keep `fresh` in place of `track`."""
-        if self.last is not None:
-            self.last = (self.last[0], fresh) if self.last[1] is track else None
-        self._sheets, self._grades = fresh.sheets, self._grades_state()
+        grades = StoredGrades(self.track.store, self.grader)
+        fresh = replace(track, sheets=with_new_grades(track.sheets, grades), grades=grades)
+        is_last = self.last is not None and self.last[2] is track
+        self.last = self.last[0] if self.last is not None and is_last else None, self._grades_state(), fresh
         return fresh
 
     def keep_codes(self, track: GradedTrack) -> None:
         """Keep the codes of a loaded track for the next process, where its store is open to write."""
-        if self._kept_codes is not None and self.store.write:
-            codes_by_token = {sheet.token: sheet.codes for sheet in track.sheets.values()}
-            self._kept_codes.write(self.store.at_rest(settle=True), codes_by_token)
-
-
-def _digest(path: Path | None) -> str | None:
-    """Return the sha256 (hex) of a file; None where there is no readable one."""
-    with suppress(ConversionError, OSError):
-        return None if path is None else sha256_of(path)
-    return None
+        if self.track.store.write:
+            self.track.store.settle()
+            codes = {sheet.token: sheet.codes for sheet in track.sheets.values()}
+            write_codes(self.folder.state / "codes", self._codes_key(), codes)

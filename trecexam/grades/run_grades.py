@@ -1,24 +1,97 @@
-"""The runs of a track in its pool: how many of each run's cells have a grade, and where it has judgments."""
+"""What runs have of the grades: how many of their cells, and the labels of what responses cite."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from converters.arrow import numbers, strings
-from converters.run import Run
+from converters.records import HumanRating, Response
 from trecexam.files.cache import memoized
-from trecexam.grades.cited import NO_TEXT, cited_statements, responses_by_query
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.scores.columns.judged import Judged
-from trecexam.scores.columns.ranked import Ranked
+from trecexam.grades.sheets import MISSING, Sheet
+from trecexam.inputs.kinds.support import Statement, statements_of
+from trecexam.scores.support import SUPPORT, WEIGHTS, support_scores
 
-#: Stands beyond the end of a ranking.
-_NOTHING = -2
+#: The code of a citation whose passage has no text.
+NO_TEXT = -5
+
+
+class CitedStatement(NamedTuple):
+    """A sentence with what counts of the passages that it cites.
+
+    Attributes:
+        codes: of its `doc_ids`: 0 none, 1 partial, 2 full support, or a code of `trecexam.grades.sheets`, or
+            NO_TEXT.
+        human: the label of a person that counts there, None where there is none.
+        weights: of its citations that are looked at, as `support_scores` takes them.
+    """
+
+    statement: Statement
+    codes: tuple[int, ...]
+    human: tuple[HumanRating | None, ...]
+    weights: tuple[float, ...]
+
+
+def cited_statements(
+    track: GradedTrack, runs: Collection[str], query_ids: Iterable[str]
+) -> Iterator[tuple[str, Response, list[CitedStatement]]]:
+    """Yield each response of these runs to these queries with its sentences, query by query."""
+    by_query: dict[str, list[tuple[str, Response]]] = {query_id: [] for query_id in query_ids}
+    run_names = frozenset(runs)
+    for run, responses in track.responses.items():
+        for response in responses if run in run_names else ():
+            if response.query_id in by_query:
+                by_query[response.query_id].append((run, response))
+    for query_id, of_query in by_query.items():
+        codes = _codes(track, track.sheets[query_id]) if of_query else {}
+        for run, response in of_query:
+            statements = statements_of(run, response, track.config.grader.citations)
+            yield run, response, [_cited(track, statement, codes) for statement in statements]
+
+
+def _cited(
+    track: GradedTrack, statement: Statement, codes_of: Mapping[tuple[str, str], int]
+) -> CitedStatement:
+    codes, ratings = (
+        tuple(codes_of[statement.text, doc] for doc in statement.doc_ids),
+        track.overrides.ratings,
+    )
+    human: tuple[HumanRating | None, ...] = (None,) * len(codes)
+    if ratings and codes:
+        item_id = statement.item_id
+        human = tuple(ratings.get((statement.query_id, doc, item_id)) for doc in statement.doc_ids)
+    weights = tuple(WEIGHTS[code] if code >= 0 else 0.0 for code in codes)
+    if track.config.grader.citations == "all":
+        weights += (0.0,) * statement.out_of_range
+    elif not weights:
+        weights = (0.0,) * min(1, statement.out_of_range)
+    return CitedStatement(statement, codes, human, weights)
+
+
+def _codes(track: GradedTrack, sheet: Sheet) -> Mapping[tuple[str, str], int]:
+    """Return the code of each text of a sentence and passage, a person's rating in the grader's place."""
+    rows, columns = sheet.at(np.arange(sheet.codes.size))
+    has_text = np.array([doc_id in track.texts for doc_id in sheet.doc_ids], np.bool_)
+    flat = np.where((sheet.flat() == MISSING) & ~has_text[rows], NO_TEXT, sheet.flat())
+    for key, rating in (sheet.overrides.cells if sheet.overrides else {}).items():
+        flat[sheet.place_of(*key)] = rating
+    return {
+        (sheet.items[column].text, sheet.doc_ids[row]): code
+        for row, column, code in zip(rows.tolist(), columns.tolist(), flat.tolist(), strict=True)
+    }
+
+
+def cited_values(track: GradedTrack, runs: Sequence[str], query_ids: Sequence[str]) -> NDArray[np.float64]:
+    """Return the measures of `SUPPORT`, shape (runs, queries, 3); 0 where a run has no response."""
+    row_of, column_of = ({name: at for at, name in enumerate(names)} for names in (runs, query_ids))
+    values = np.zeros((len(runs), len(query_ids), len(SUPPORT)))
+    for run, response, cited in cited_statements(track, runs, query_ids):
+        values[row_of[run], column_of[response.query_id]] = support_scores([each.weights for each in cited])
+    return values
 
 
 @memoized
@@ -26,12 +99,11 @@ def _cells_of_runs(track: GradedTrack) -> NDArray[np.int64]:
     """Count each run's cells, or citations: rated ones, all with a text, and those without; (runs, 3)."""
     total = np.zeros((len(track.runs), 3), np.int64)
     if track.asked.citing is not None:
-        row_of, cited = {run: row for row, run in enumerate(track.runs)}, cited_statements(track)
-        for _, responses in responses_by_query(track, track.runs, track.bank.query_ids):
-            for run, response in responses:
-                codes = np.array([code for each in cited(run, response) for code in each.codes], np.int64)
-                no_text = int((codes == NO_TEXT).sum())
-                total[row_of[run]] += (int((codes >= 0).sum()), len(codes) - no_text, no_text)
+        row_of = {run: row for row, run in enumerate(track.runs)}
+        for run, _, cited in cited_statements(track, track.runs, track.bank.query_ids):
+            codes = [code for each in cited for code in each.codes]
+            no_text = codes.count(NO_TEXT)
+            total[row_of[run]] += (sum(code >= 0 for code in codes), len(codes) - no_text, no_text)
         return total
     for query_id, sheet in track.sheets.items():
         shape = len(sheet.doc_ids), len(sheet.items)
@@ -75,39 +147,3 @@ def partly_graded(track: GradedTrack) -> Mapping[str, tuple[int, int]]:
         return {}
     counts = zip(track.runs, _cells_of_runs(track).tolist(), strict=True)
     return {run: (rated, cells) for run, (rated, cells, _) in counts if rated < cells}
-
-
-def pooled_ranks(
-    track: GradedTrack, runs: Sequence[Run], judged: Judged, depth: int | None
-) -> list[Ranked] | None:
-    """Return these runs' joins with judgments as `rows_at_ranks`, by one join of each query's pool.
-
-    Args:
-        runs: of the track.
-        depth: the first ranks that are joined; None for whole rankings.
-
-    Returns:
-        None where the pool is not that deep, or lacks queries.
-    """
-    longest = max((int(np.diff(run.offsets).max(initial=0)) for run in runs), default=0)
-    depth = longest if depth is None else min(depth, longest)
-    if depth > track.depth or not track.pool.keys() >= set(judged.query_ids):
-        return None
-    run_index = {run: number for number, run in enumerate(track.runs)}
-    of_runs = [run_index[run.name] for run in runs]
-    rows = np.full((len(runs), len(judged.query_ids), depth), _NOTHING, np.int32)
-    for number, query_id in enumerate(judged.query_ids):
-        pooled = track.pool[query_id]
-        ranks = pooled.ranks[of_runs, :depth]
-        at = pc.call_function("index_in", [strings(pooled.doc_ids)], judged.lookups[number])
-        row_of = numbers(at).astype(np.int32)
-        # The last one is for rank -1, beyond the end of a ranking.
-        row_of = np.append(np.where(row_of >= 0, row_of + judged.offsets[number], -1), _NOTHING)
-        rows[:, number, : ranks.shape[1]] = row_of[ranks]
-    joins = []
-    for run, of_run in zip(runs, rows, strict=True):
-        has_row = of_run != _NOTHING
-        offsets = np.concatenate(([0], np.cumsum(has_row.sum(axis=1)))).astype(np.int64)
-        retrieved = np.array([run.count(query_id) for query_id in judged.query_ids], np.int64)
-        joins.append(Ranked(offsets, of_run[has_row], retrieved))
-    return joins

@@ -10,8 +10,7 @@ from converters.errors import ConversionError
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.files.track_lock import track_lock
 from trecexam.grades.diagnostics import grades_notes
-from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import GradedTrack, LoadedTrack
 from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.notes import CHANGES, Note
@@ -31,11 +30,7 @@ class Selection:
     """
 
     def __init__(self, loaders: OpenTrack, grader: str | None = None) -> None:
-        """Select a grader.
-
-        Raises:
-            TrackError, ConfigError: there is no such grader, or settings do not go together.
-        """
+        """Select a grader."""
         self.loaders = loaders
         self.grader = grader
         self.folder = (loaders.first if grader is None else loaders[grader]).folder
@@ -74,9 +69,6 @@ class Selection:
             documents: the question is about documents and official judgments: it applies to graders whose
                 labels are of documents that runs rank, and is refused for a selected one with other labels.
             bank_needed: False for a question about runs, texts and judgments, which needs no bank.
-
-        Raises:
-            TrecexamError: with `documents`, no grader with such labels is selected, or none can go on.
         """
         path = self.folder.config_path
         if not self.is_joint:
@@ -107,23 +99,12 @@ class Selection:
         documents: bool = False,
         bank_needed: bool = True,
     ) -> GradedTrack:
-        """Return the graded track, as it is now, of the grader that `loader` selects.
-
-        Args:
-            applies, documents, bank_needed: as of `loader`.
-
-        Raises:
-            TrecexamError, ConversionError: as `loader`; or the track cannot be read.
-        """
+        """Return the graded track, as it is now, of the grader that `loader` selects."""
         loader = self.loader(applies, documents=documents, bank_needed=bank_needed)
         return loader.load(bank_needed=bank_needed)
 
     def each(self, call: Callable[[GraderView], T]) -> list[T]:
-        """Return what a function returns for each selected grader that can go on.
-
-        Raises:
-            TrecexamError, ConversionError: none can.
-        """
+        """Return what a function returns for each selected grader that can go on; an error if none can."""
         results: list[T] = []
         errors: list[TrecexamError | ConversionError] = []
         for name in self.names:
@@ -140,9 +121,6 @@ class Selection:
 
         Args:
             official: they are computed on the official judgments, and may be any grader's.
-
-        Raises:
-            TrackError: they are of several graders, or of one that the track does not have.
         """
         names = (names_of(measures) or ()) if self.is_joint else ()
         loaded = self.loaded() if names else None
@@ -167,11 +145,7 @@ class Selection:
         return result if note is None else result.with_notes(note)
 
     def with_grade_notes(self, result: Noted, graded: GradedTrack, *, human: bool = True) -> Noted:
-        """Return a result that is made from grades, with the notes on the grades and on its grader.
-
-        Args:
-            human: also say how many grades are people's.
-        """
+        """Return a result that is made from grades, with the notes on the grades and on its grader."""
         return self.with_grader_note(result.with_notes(*grades_notes(graded, human=human)), graded.name)
 
     def model_lock(self) -> AbstractContextManager[None]:

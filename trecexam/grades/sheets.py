@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -220,11 +220,3 @@ def count_cells(sheets: Iterable[Sheet]) -> Counts:
             total["human_passages"] += len(sheet.overrides.passages)
     total["missing"] -= total["no_text_cells"]
     return Counts(**total)
-
-
-def ungraded_items(sheets: Iterable[Sheet]) -> Iterator[tuple[Item, int]]:
-    """Yield each item with cells that could have a grade and have none, and how many."""
-    for sheet in sheets:
-        _, columns = sheet.where((sheet.flat() == MISSING) & sheet.gradable)
-        missing = np.bincount(columns, minlength=len(sheet.items))
-        yield from ((sheet.items[column], int(missing[column])) for column in missing.nonzero()[0])

@@ -14,10 +14,9 @@ from trecexam.folder import TrackFolder
 from trecexam.graders.base import identity_digest
 from trecexam.graders.meter import Usage
 from trecexam.graders.writing.create import used_by_writers
-from trecexam.grades.diagnostics import left_out_runs, unread_answers
+from trecexam.grades.diagnostics import left_out_runs, rejected_rows, unread_answers
 from trecexam.grades.grading import usage
 from trecexam.grades.open_track import GraderView, OpenTrack
-from trecexam.grades.rejected import rejected_rows
 from trecexam.grades.sheets import Counts
 from trecexam.inputs.inputs import lost_in_words
 from trecexam.results.notes import each_once, of_grader
@@ -95,7 +94,7 @@ def _grader_status(loader: GraderView, *, bank_needed: bool = True) -> Status:
         **asdict(track.counts),
         **(usage(loader) or {"total": {}})["total"],
         **_written(loader.folder),
-        "stored_grades": loader.store.count(),
+        "stored_grades": loader.track.store.count(),
         "rated_by": ", ".join(track.override_summary()["who"]) or None,
     }
     if track.config.has_judging or n_judgments:
@@ -137,7 +136,7 @@ def track_status(loaders: OpenTrack, names: Sequence[str]) -> Status:
         raise next(iter(errors.values()))
     written, watched_by = _written(loaders.folder), _watched_by(loaders.folder)
     rows = (*graders.values(), written.get("written", {}))
-    sums = ("graded", *(field.name for field in fields(Counts)), *USAGE)
+    sums = (*(field.name for field in fields(Counts)), *USAGE)
     numbers = {key: [row[key] for row in rows if row.get(key) is not None] for key in sums}
     values = {
         "track": str(loaders.folder.root),

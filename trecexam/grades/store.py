@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -175,6 +176,8 @@ class GradeStore:
         self.write = write
         self._patience = patience
         self._is_whole = False
+        #: Grader -> how often its grades were changed by this object.
+        self.n_changes: Counter[int | None] = Counter()
         with self._errors():
             # SQLite waits for ever for who writes into a pipe.
             if path.exists() and not path.is_file():
@@ -241,18 +244,16 @@ class GradeStore:
         """Return True if the opened file is gone, or another one in its place: what is stored is lost."""
         return (stamp(self.path) or _NO_FILE).inode != self._inode
 
-    def at_rest(self, *, settle: bool = False) -> Stamp | None:
-        """Return the file's stamp, or None while the last grades are in its WAL.
+    def settle(self) -> None:
+        """Move the last grades from the WAL into the file, where nobody reads it right now."""
+        with self._errors():
+            self._db.execute("PRAGMA busy_timeout = 0")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._db.execute(f"PRAGMA busy_timeout = {round(1000 * self._patience)}")
 
-        Args:
-            settle: move them into the file first, where nobody reads it right now.
-        """
+    def at_rest(self) -> Stamp | None:
+        """Return the file's stamp, or None while the last grades are in its WAL."""
         wal = self.path.with_name(f"{self.path.name}-wal")
-        if settle and self.write and (stamp(wal) or _NO_FILE).size:
-            with self._errors():
-                self._db.execute("PRAGMA busy_timeout = 0")
-                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                self._db.execute(f"PRAGMA busy_timeout = {round(1000 * self._patience)}")
         return None if (stamp(wal) or _NO_FILE).size else stamp(self.path)
 
     def check(self) -> None:
@@ -328,11 +329,6 @@ class GradeStore:
         assert grader_id is not None
         return grader_id
 
-    def add_environment(self, details: Mapping[str, str]) -> int:
-        """Return the row of what answers were made on, see `Grader`; made where it is new."""
-        text = json.dumps(details, sort_keys=True, ensure_ascii=False)
-        return self.add_ids("environment", [text], "details")[0]
-
     def ids(self, table: str, keys: Sequence[bytes | str], column: str = "digest") -> list[int | None]:
         """Return the rows of these keys in a table ("item", "passage" ...); None for new ones."""
         query = f"SELECT id FROM {table} WHERE {column} = ?"
@@ -373,12 +369,20 @@ class GradeStore:
     def add(
         self, grader_id: int, rows: Iterable[GradeRow], environment: Mapping[str, str] | None = None
     ) -> None:
-        """Store a batch in one transaction; a cell that has a grade gets the new one."""
-        environment_id = None if environment is None else self.add_environment(environment)
+        """Store a batch in one transaction; a cell that has a grade gets the new one.
+
+        Args:
+            environment: what the answers were made on, see `Grader`.
+        """
+        environment_id = None
+        if environment is not None:
+            text = json.dumps(environment, sort_keys=True, ensure_ascii=False)
+            (environment_id,) = self.add_ids("environment", [text], "details")
         values = [
             (grader_id, *row, None if chances is None else json.dumps(chances), environment_id, cut_at)
             for *row, chances, cut_at in rows
         ]
+        self.n_changes[grader_id] += 1
         with self._transaction():
             self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
@@ -407,16 +411,9 @@ class GradeStore:
             requests, tokens_in, tokens_out = self._db.execute(query, values).fetchone()
             return int(requests or 0), int(tokens_in or 0), int(tokens_out or 0)
 
-    def forget(self, grader_id: int | None, status: str) -> int:
-        """Drop this grader's grades with this status, so that they are sent again; return how many."""
-        with self._transaction():
-            deleted = self._db.execute(
-                "DELETE FROM grade WHERE grader_id = ? AND status = ?", (grader_id, status)
-            )
-            return deleted.rowcount
-
-    def forget_cells(self, grader_id: int | None, keys: Iterable[int]) -> None:
+    def forget(self, grader_id: int | None, keys: Iterable[int]) -> None:
         """Drop this grader's grades with these keys, see `GradeColumns`."""
+        self.n_changes[grader_id] += 1
         with self._transaction():
             self._db.executemany(
                 "DELETE FROM grade WHERE grader_id = ? AND item_id = ? AND passage_id = ?",
@@ -435,23 +432,17 @@ class GradeStore:
 
         Args:
             passage_ids: the first and the last passage.
-            answers: with the raw answers, and the limits that ended them.
+            answers: also read raw answers, and the limits that ended them.
         """
         ids, dtype = sorted(set(item_ids)), np.dtype(_ANSWERS if answers else _NUMBERS)
         names = f"item_id, passage_id, {_CODE}{', coalesce(cut_at, 0), answer' if answers else ''}"
         parts = [np.empty(0, dtype)]
         for start in range(0, len(ids), _ITEMS):
             part = ids[start : start + _ITEMS]
-            # Items that were graded together have neighbouring rows, which are read faster in one go.
-            if part[-1] - part[0] < 2 * len(part):
-                which, values = "item_id BETWEEN ? AND ?", [part[0], part[-1]]
-            else:
-                which, values = f"item_id IN ({', '.join('?' * len(part))})", part
-            query = (
-                f"SELECT {names} FROM grade WHERE grader_id = ? AND {which} AND passage_id BETWEEN ? AND ?"
-            )
+            which = f"item_id IN ({', '.join('?' * len(part))}) AND passage_id BETWEEN ? AND ?"
+            query = f"SELECT {names} FROM grade WHERE grader_id = ? AND {which}"
             with self._reading():
-                rows = self._db.execute(query, (grader_id, *values, *passage_ids))
+                rows = self._db.execute(query, (grader_id, *part, *passage_ids))
                 parts.append(np.fromiter(rows, dtype))
         with self._reading():
             return GradeColumns.parse(np.concatenate(parts))

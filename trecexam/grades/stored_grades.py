@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +20,6 @@ from converters.records import HumanRating, Item
 from trecexam.bank.model import asked_digest, item_digest, passage_digest
 from trecexam.errors import TrecexamError
 from trecexam.files.kept import read_kept, write_kept
-from trecexam.files.stamps import Stamp
 from trecexam.graders import Grader
 from trecexam.graders.base import Answer, identity_digest
 from trecexam.grades.sheets import CODES, ERROR, MISSING, UNPARSED, Sheet
@@ -30,7 +27,6 @@ from trecexam.grades.store import GradeColumns, GradeRow, GradeStore
 from trecexam.inputs.kind import Asked
 from trecexam.inputs.overrides import Overrides
 from trecexam.inputs.pool import TrackPool
-from trecexam.results.text import plural
 from trecexam.scores.expected import usable
 from trecexam.scores.ratings import MAX_RATING
 
@@ -42,68 +38,28 @@ _VERSION = 2
 _CELLS = 65_536
 
 
-@dataclass(frozen=True)
-class KeptCodes:
-    """Codes of a track's cells as the last update left them, read in place of an unchanged store's rows.
+def read_codes(path: Path, key: str | None) -> Mapping[str, Codes]:
+    """Return codes by `Sheet.token` as the last update kept them; {} where store or reader changed since."""
+    content = None if key is None else read_kept(path, _VERSION)
+    kept = {} if content is None else dict(np.load(io.BytesIO(content)))
+    return kept if key in kept else {}
 
-    Attributes:
-        path: the file, which can be removed at any time.
-        reader: JSON-ready; differs where stored answers may be read otherwise.
-    """
 
-    path: Path
-    reader: Any
-
-    def read(self, store: Stamp | None) -> Mapping[str, Codes]:
-        """Return codes by `Sheet.token`; {} where the store or `reader` changed since.
-
-        Args:
-            store: see `GradeStore.at_rest`.
-        """
-        if store is None or (content := read_kept(self.path, _VERSION)) is None:
-            return {}
-        kept = dict(np.load(io.BytesIO(content)))
-        return kept if self._source(store) in kept else {}
-
-    def write(self, store: Stamp | None, codes: Mapping[str, Codes]) -> None:
-        """Keep codes by `Sheet.token`; where this fails, the store is read again."""
-        if store is None or not codes:
-            return
-        arrays: dict[str, Any] = {self._source(store): np.empty(0, np.int8), **codes}
+def write_codes(path: Path, key: str | None, codes: Mapping[str, Codes]) -> None:
+    """Keep codes by `Sheet.token`; where this fails, the store is read again."""
+    if key is not None and codes:
+        arrays: dict[str, Any] = {key: np.empty(0, np.int8), **codes}
         content = io.BytesIO()
         np.savez(content, **arrays)
         with contextlib.suppress(TrecexamError):
-            write_kept(self.path, content.getvalue(), _VERSION)
-
-    def _source(self, store: Stamp) -> str:
-        return hashlib.sha256(json.dumps([self.reader, store]).encode()).hexdigest()
-
-
-class Distributions(NamedTuple):
-    """Probabilities of the ratings of a query's cells.
-
-    Attributes:
-        values: the probabilities of the ratings 0..5, shape (n_docs, n_items, 6), in the order of the sheet;
-            NaN where there are none.
-        unusable: how many cells have numbers stored that can be none, see `usable`; they count as none.
-    """
-
-    values: NDArray[np.float64]
-    unusable: int
-
-
-def unusable_lines(n: int) -> tuple[str, ...]:
-    """Return a line on so many cells with numbers that can be no probabilities; none for 0."""
-    what = "with stored numbers that cannot be probabilities (six numbers of 0 or more, not all 0): ignored"
-    return (f"{plural(n, 'row')} {what}",) if n else ()
+            write_kept(path, content.getvalue(), _VERSION)
 
 
 class StoredGrades:
     """One grader's answers, as stored; a free-text answer means what the prompt's parser reads in it now."""
 
-    def __init__(self, store: GradeStore, grader: Grader, kept_codes: KeptCodes | None = None) -> None:
+    def __init__(self, store: GradeStore, grader: Grader) -> None:
         self.store = store
-        self._kept = kept_codes
         self._grader = grader
         self.identity = grader.identity
         self._read = grader.read if grader.free_text else None
@@ -134,14 +90,10 @@ class StoredGrades:
         }
 
     def codes(self, sheets: Sequence[Sheet]) -> list[Codes]:
-        """Return the stored codes of each sheet's cells; codes that the sheets have do not matter."""
-        kept = self._kept.read(self.store.at_rest()) if self._kept and sheets else {}
-        new = [sheet for sheet in sheets if sheet.token not in kept] if kept else sheets
-        read = iter(self._codes(new))
-        return [kept[sheet.token] if kept and sheet.token in kept else next(read) for sheet in sheets]
+        """Return the stored codes of each sheet's cells; codes that the sheets have do not matter.
 
-    def _codes(self, sheets: Sequence[Sheet]) -> list[Codes]:
-        """Return the codes from the store, which is checked for damage where some are lacking."""
+        The store is checked for damage where some are lacking.
+        """
         keys, codes_by_sheet = self._keys(sheets), list[Codes]()
         blocks = np.cumsum([of_sheet.size for of_sheet in keys]) // _CELLS
         for _, of_block in groupby(zip(blocks, sheets, keys, strict=True), lambda each: each[0]):
@@ -205,7 +157,7 @@ class StoredGrades:
     def forget(self, sheets: Mapping[str, Sheet], codes: Sequence[int]) -> int:
         """Drop the stored answers of cells with these codes, so that they are sent again; return how many."""
         keys = np.unique(self._chosen_keys(sheets, codes))
-        self.store.forget_cells(self.grader_id, keys[keys >= 0].tolist())
+        self.store.forget(self.grader_id, keys[keys >= 0].tolist())
         return int((keys >= 0).sum())
 
     def _chosen_keys(self, sheets: Mapping[str, Sheet], codes: Sequence[int]) -> NDArray[np.int64]:
@@ -237,28 +189,27 @@ class StoredGrades:
                 reasons.setdefault(column, []).append(grade.answer)
             yield from ((sheet.items[column], each[0], len(each)) for column, each in reasons.items())
 
-    def distributions(self, sheet: Sheet, *, read: bool = False) -> Distributions:
-        """Return the stored probabilities of the ratings 0..5 of the query's cells.
+    def distributions(self, sheet: Sheet, *, read: bool = False) -> NDArray[np.float64]:
+        """Return the probabilities of the ratings 0..5, shape (n_docs, n_items, 6); NaN where there are none.
+
+        Stored numbers that cannot be probabilities count as none.
 
         Args:
             read: take those that the grader reads from its stored answers, where it does that.
         """
         if read and self._grader.probabilities is not None:
-            return Distributions(self._read_answers(sheet, self._grader.probabilities, (MAX_RATING + 1,)), 0)
+            return self._read_answers(sheet, self._grader.probabilities, (MAX_RATING + 1,))
         chances = np.full((len(sheet.doc_ids), len(sheet.items), MAX_RATING + 1), np.nan)
-        stored = np.zeros(chances.shape[:2], np.bool_)
         for row, column, grade in self._graded(sheet):
             # A grader of users' own may have stored anything.
             if grade.probabilities is not None:
                 whole = len(grade.probabilities) == MAX_RATING + 1
-                chances[row, column] = grade.probabilities if whole else np.inf
-                stored[row, column] = True
-        good = usable(chances)
-        chances[~good] = np.nan
+                chances[row, column] = grade.probabilities if whole else np.nan
+        chances[~usable(chances)] = np.nan
         total = chances.sum(axis=2, keepdims=True)
         # Rounding is left unchanged.
         np.divide(chances, total, out=chances, where=np.abs(total - 1) > 1e-6)
-        return Distributions(chances, int((stored & ~good).sum()))
+        return chances
 
     def cosines(self, sheet: Sheet) -> NDArray[np.float64] | None:
         """Return the cosines of the query's cells, NaN without one; None where the grader gives none."""
@@ -311,7 +262,6 @@ class StoredGrades:
 
         Args:
             human: (query_id, doc_id, item_id) -> the rating of a person that counts.
-            query_ids: only of these queries.
         """
         model, prompt = self.model_and_prompt()
         for query_id, sheet in sheets.items():
@@ -368,7 +318,12 @@ def _numbers(rows: Iterable[int | None]) -> NDArray[np.int64]:
 
 
 def sheets_of(
-    before: Mapping[str, Sheet], grades: StoredGrades, questions: Asked, pool: TrackPool, overrides: Overrides
+    before: Mapping[str, Sheet],
+    kept: Mapping[str, Codes],
+    grades: StoredGrades,
+    questions: Asked,
+    pool: TrackPool,
+    overrides: Overrides,
 ) -> Mapping[str, Sheet]:
     """Return the cells of every query; grades are looked up where passages, texts or items changed."""
     sheets: dict[str, Sheet] = {}
@@ -385,9 +340,10 @@ def sheets_of(
             codes = np.full((len(texts), len(items)) if cells is None else cells.shape, MISSING, np.int8)
             sheets[query_id] = Sheet(query_id, doc_ids, texts, items, codes, human, cells)
             new.append(sheets[query_id])
-    for sheet, codes in zip(new, grades.codes(new), strict=True):
-        sheets[sheet.query_id] = replace(sheet, codes=codes)
-    return sheets
+    known = {sheet.query_id: kept[sheet.token] for sheet in new if kept and sheet.token in kept}
+    unknown = [sheet for sheet in new if sheet.query_id not in known]
+    known.update(zip((sheet.query_id for sheet in unknown), grades.codes(unknown), strict=True))
+    return sheets | {sheet.query_id: replace(sheet, codes=known[sheet.query_id]) for sheet in new}
 
 
 def _equal(some: NDArray[np.int64] | None, other: NDArray[np.int64] | None) -> bool:

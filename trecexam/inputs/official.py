@@ -14,6 +14,7 @@ from converters.measure_values import ranks_of
 from converters.records import NOT_JUDGED, Qrel, judgment
 from converters.run import Run
 from trecexam.inputs.sources import provenance_notes, written_by
+from trecexam.inputs.typed_text import differing_in_form
 from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.text import plural, shorten_list
 
@@ -179,3 +180,37 @@ def unjudged_note(runs: Mapping[str, Run], judged: Mapping[str, Collection[str]]
         "most measures take them as not relevant; `trecexam holes` counts those of each run"
     )
     return (Note(line, CHANGES),)
+
+
+def no_overlap(judgments: Official, pool: Mapping[str, Collection[str]], unit: str) -> str | None:
+    """Say why judgments and a pool have nothing in common; None where they have.
+
+    Args:
+        unit: of the track.
+    """
+    source, labels = judgments.source, judgments.judged
+    if judgments.rows and not labels:
+        return f"{source}: all its labels are {NOT_JUDGED}: pooled, not judged"
+    common = [query_id for query_id in pool if query_id in labels]
+    if not common:
+        why = differing_in_form(labels, pool) or "; are query ids written in another form?"
+        return (
+            f"{source}: none of its {plural(len(labels), 'query')} ({_some(labels)}) is among the track's "
+            f"({_some(pool)}){why}"
+        )
+    pooled = {doc_id for query_id in common for doc_id in pool[query_id]}
+    if not pooled or any(not labels[query_id].keys().isdisjoint(pool[query_id]) for query_id in common):
+        return None
+    judged = sorted(doc_id for query_id in common for doc_id in labels[query_id])
+    why = differing_in_form(judged, pooled) or "; are document ids written in another form?"
+    if not pooled.isdisjoint(judged):
+        why = " of the query that it judges it for; are query ids those of another file?"
+    elif unit == "response":
+        why = ": these are whole responses"
+    return (
+        f"{source}: no passage that it judges ({_some(judged)}) is in the pool ({_some(sorted(pooled))}){why}"
+    )
+
+
+def _some(ids: Collection[str]) -> str:
+    return shorten_list(ids, 2, dots=True) or "none"

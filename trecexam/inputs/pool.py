@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from converters.arrow import column, numbers, strings
@@ -68,8 +69,6 @@ class PooledQuery:
 
 def pool_with_ranks(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Mapping[str, PooledQuery]:
     """Pool the first `depth` passages of each run; every query of `query_ids` is there."""
-    import pyarrow as pa
-
     queries = list(query_ids)
     query_index = {query_id: number for number, query_id in enumerate(queries)}
     parts, lengths = [], np.zeros((len(runs), len(queries)), np.int64)

@@ -15,11 +15,19 @@ from pathlib import Path
 
 from converters.errors import StoppedError
 from converters.lines import stoppable
+from trecexam.features.leaderboard.board import own_leaderboard
 from trecexam.files.stamps import Rejected, fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.grades.cell_order import is_useful
-from trecexam.grades.diagnostics import coverage_notes, left_out_runs, run_grades_notes
-from trecexam.grades.evaluation import official_values, own_leaderboard, rubric_values
+from trecexam.grades.diagnostics import (
+    coverage_notes,
+    left_out,
+    left_out_runs,
+    not_computable,
+    rejected_rows,
+    run_grades_notes,
+)
+from trecexam.grades.evaluation import official_values, rubric_values
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import (
     Progress,
@@ -31,7 +39,6 @@ from trecexam.grades.grading import (
     with_new_settings,
 )
 from trecexam.grades.open_track import GraderView
-from trecexam.grades.rejected import left_out, not_computable, rejected_rows
 from trecexam.grades.sheets import Counts
 from trecexam.inputs.measures import order_cautions, without_vital
 from trecexam.outputs.history import MovedRun
@@ -112,7 +119,7 @@ def update_grader(
             seen = _fingerprint(loader, hold)
             last = outputs.last(seen)
             # The manifest says whether the environments of answers are mixed.
-            same = last is not None and last["environments"] == loader.store.n_environments()
+            same = last is not None and last["environments"] == loader.track.store.n_environments()
             if last is not None and same and loader.folder.store_path.exists():
                 rejected = tuple(Rejected(*row) for row in last["rejected"])
                 unchanged = Update(False, 0, last["runs"], Counts(**last["counts"]), rejected, True, ())
@@ -157,7 +164,7 @@ def update_grader(
                 counts=asdict(track.counts),
                 rejected=rejected,
                 n_stored=stored_grades(loader),
-                environments=loader.store.n_environments(),
+                environments=loader.track.store.n_environments(),
             )
         with contextlib.suppress(OSError, AttributeError):
             # What was freed goes back to the system (glibc): a daemon may rest for hours.

@@ -15,14 +15,13 @@ from typing import Any
 
 from converters.errors import ConversionError
 from trecexam.errors import LackingError, TrecexamError
-from trecexam.features.leaderboard.joint import track_leaderboard
+from trecexam.features.leaderboard.board import track_leaderboard
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object
 from trecexam.folder import TrackFolder
-from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.diagnostics import all_rejected
+from trecexam.grades.graded_track import GradedTrack, LoadedTrack
 from trecexam.grades.open_track import OpenTrack
-from trecexam.grades.rejected import all_rejected
 from trecexam.inputs.track_graders import usable_folders
 from trecexam.outputs.grader_update import Update
 from trecexam.outputs.history import HISTORY

@@ -16,13 +16,13 @@ from trecexam.features.agreement.agreement import AGREEMENT
 from trecexam.features.correlation.outputs import CORRELATION
 from trecexam.features.exporting.outputs import EXPORTING
 from trecexam.features.holes.holes import HOLES
+from trecexam.features.leaderboard.board import own_leaderboard
 from trecexam.features.leaderboard.outputs import LEADERBOARD
 from trecexam.features.override.overriding import OVERRIDE
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.folder import OF_ALL, TrackFolder
-from trecexam.grades.evaluation import own_leaderboard
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.outputs.history import HISTORY, MovedRun, log_moved_runs
 from trecexam.outputs.report import PAGE, report

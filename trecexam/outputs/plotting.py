@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from trecexam.errors import TrecexamError, did_you_mean, shortened
 from trecexam.feature import Feature
 from trecexam.grades.diagnostics import grades_notes
-from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import GradedTrack, LoadedTrack
 from trecexam.inputs.track_graders import MeasureLike
 from trecexam.outputs.outputs import features
 from trecexam.results.notes import each_once, of_grader

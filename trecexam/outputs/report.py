@@ -8,13 +8,12 @@ from typing import Any
 from trecexam.feature import Feature
 from trecexam.features.correlation.comparison import compare_all
 from trecexam.features.correlation.paired_scores import NothingToCompareError
-from trecexam.features.leaderboard.joint import boards_of
+from trecexam.features.leaderboard.board import boards_of
 from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.files.kept import read_object
 from trecexam.graders.base import identity_digest
 from trecexam.grades.diagnostics import POLICY, unread_answers, without_label
-from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import GradedTrack, LoadedTrack
 from trecexam.inputs.track_graders import usable_folders
 from trecexam.results.notes import each_once, of_grader
 from trecexam.results.page.page import Page

@@ -74,7 +74,7 @@ class _SupportF1(Measure):
     SHORT_DESC = "The harmonic mean of SupportP and SupportR."
 
 
-# They have no provider, since no qrels have sentences and citations: `trecexam.grades.cited` computes them.
+# They have no provider, since no qrels have sentences and citations: `grades.run_grades` computes them.
 ir_measures.measures.registry.update({each.NAME: each() for each in (_SupportP, _SupportR, _SupportF1)})
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from learnable import WordEncoder, make_learnable
 from near import near
-from support import HashGrader
 
 import trecexam
 from trecexam.cli import bars
 from trecexam.cli.main import run
-from trecexam.graders import Answer, Cell
 
 Rows = list[dict[str, str]]
 
@@ -305,28 +303,3 @@ def test_the_learned_leaderboard_of_removed_runs_is_deleted(
     shutil.rmtree(table)
     error_output(capsys, learnable)
     assert not (learnable / "out" / "learned-leaderboard.tsv").exists()
-
-
-@pytest.mark.slow
-def test_invalid_probabilities_are_replaced_by_the_rating_and_reported_once(learnable: Path) -> None:
-    def learned_with(odd: tuple[float, ...] | None) -> tuple[object, list[str]]:
-        class OddGrader(HashGrader):
-            def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-                for batch in super().grade(cells):
-                    yield [
-                        (cell, answer._replace(probabilities=odd if cell.doc_id.endswith("1") else None))
-                        for cell, answer in batch
-                    ]
-
-        shutil.rmtree(learnable / ".trecexam", ignore_errors=True)
-        with trecexam.open_track(learnable, grader=OddGrader()) as track:
-            track.grading.grade()
-            found = track.learn.labels()
-            return found.table, [note for note in found.notes if "probabilities" in note]
-
-    table, notes = learned_with(None)
-    assert notes == []
-    for odd in ((-1.0, 2.0, 0.0, 0.0, 0.0, 0.0), (float("inf"),) * 6):
-        again, (note,) = learned_with(odd)
-        assert again == table
-        assert "cannot be probabilities" in note

@@ -22,8 +22,8 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.extensions.support.tables import SupportTables
 from trecexam.folder import TrackFolder
-from trecexam.grades.cited import cited_values
 from trecexam.grades.open_track import OpenTrack
+from trecexam.grades.run_grades import cited_values
 from trecexam.scores.measures import measure
 from trecexam.scores.support import support_scores
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement
-from trecexam.grades.official import Thresholds
+from trecexam.inputs.thresholds import Thresholds
 from trecexam.scores.kappa import kappa, labels_of_both
 
 #: (query, label, judgment) of a passage.

@@ -20,7 +20,7 @@ from trecexam.folder import TrackFolder
 from trecexam.grades import grading
 from trecexam.grades.diagnostics import grades_notes
 from trecexam.grades.evaluation import values_of_runs
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import LoadedTrack
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.missing_banks import lacks_bank
 from trecexam.outputs.update import update

@@ -29,7 +29,7 @@ from trecexam.extensions.autojudge.nuggets import as_nugget_banks, take_nugget_b
 from trecexam.extensions.autojudge.settings import Endpoint
 from trecexam.files.atomic import make_folder
 from trecexam.files.track_lock import track_lock
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import LoadedTrack
 from trecexam.results.text import shorten_list
 from trecexam.scores.labels import label_qrels
 from trecexam.scores.values import TIE_DECIMALS

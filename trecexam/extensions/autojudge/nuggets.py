@@ -13,7 +13,7 @@ from converters.bank import read_bank, write_bank
 from converters.records import Item
 from trecexam.files.atomic import replace
 from trecexam.folder import TrackFolder
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import LoadedTrack
 from trecexam.scaffold import rag_graders
 
 #: kind of item -> the file of the track that holds such items, by the graders of a RAG track.

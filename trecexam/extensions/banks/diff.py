@@ -19,7 +19,7 @@ from trecexam.grades.diagnostics import human_notes
 from trecexam.grades.evaluation import rubric_values
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.open_track import GraderView
-from trecexam.grades.sheets import ungraded_items
+from trecexam.grades.sheets import MISSING, Sheet
 from trecexam.inputs.inputs import whole_bank
 from trecexam.inputs.measures import without_vital
 from trecexam.inputs.track_graders import Measures, names_of
@@ -338,7 +338,7 @@ def _evaluated(
         len(track.bank),
         track.bank.n_retired,
         counts.cells - counts.no_text_cells,
-        {(item.query_id, item.item_id): cells for item, cells in ungraded_items(track.sheets.values())},
+        {(item.query_id, item.item_id): cells for item, cells in _ungraded_items(track.sheets.values())},
         tuple(str(row) for row in track.rejected if row.file in (*display_names, "the bank")),
         any(_same(path, files[0]) for path in track.folder.bank(optional=True)),
         tuple(without_vital(measures, track.bank)),
@@ -534,3 +534,11 @@ def _summary(diff: BankDiff) -> Iterator[str]:
                 f"{sum(side.ungraded.values()):,} of {side.cells:,} ({spelt}): "
                 f"{hint}run `trecexam watch --once` first, or read the labels of {name} as a lower bound"
             )
+
+
+def _ungraded_items(sheets: Iterable[Sheet]) -> Iterator[tuple[Item, int]]:
+    """Yield each item with cells that could have a grade and have none, and how many."""
+    for sheet in sheets:
+        _, columns = sheet.where((sheet.flat() == MISSING) & sheet.gradable)
+        missing = np.bincount(columns, minlength=len(sheet.items))
+        yield from ((sheet.items[column], int(missing[column])) for column in missing.nonzero()[0])

@@ -13,7 +13,7 @@ from trecexam.extensions.campaign.exporting import (
     import_judgments,
 )
 from trecexam.extensions.campaign.planning import PlannedCampaign, plan_judging
-from trecexam.grades.loaded_track import has_bank
+from trecexam.grades.graded_track import has_bank
 from trecexam.track_groups import Group
 
 

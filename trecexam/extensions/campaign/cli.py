@@ -131,7 +131,7 @@ def export(track: Track, output: Path) -> int:
     Exit status: 0, or 1 if passages wait for a decision between assessors, or lines are not exported.
     """
     # Imports numpy.
-    from trecexam.grades.loaded_track import has_bank
+    from trecexam.grades.graded_track import has_bank
 
     done = answering(track, has_bank, documents=True, bank_needed=False).judging.export(output)
     for row in done.refused:
@@ -164,7 +164,7 @@ def import_(track: Track, table: Path) -> int:
     Exit status: 0, or 1 if a line was rejected.
     """
     # Import numpy.
-    from trecexam.grades.loaded_track import has_bank
+    from trecexam.grades.graded_track import has_bank
     from trecexam.inputs.inputs import rejected_notes
 
     done = answering(track, has_bank, documents=True, bank_needed=False).judging.take_in(table)

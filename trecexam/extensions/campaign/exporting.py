@@ -20,8 +20,8 @@ from trecexam.extensions.campaign.tables import TableRow, judgment_table, read_j
 from trecexam.features.override.overriding import add_rows
 from trecexam.files import atomic
 from trecexam.files.stamps import Rejected
+from trecexam.grades.diagnostics import rejected_rows
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.rejected import rejected_rows
 from trecexam.inputs.inputs import read_overrides_file
 from trecexam.inputs.overrides import UNDECIDED, Overrides, QueryOverrides, resolve
 from trecexam.inputs.protected import refuse_folder

@@ -7,14 +7,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from converters.errors import ConversionError
+from trecexam.bank.model import asked_digest
 from trecexam.config import GraderSection, ScoresSection
 from trecexam.errors import GraderError, TrecexamError
 from trecexam.graders import Grader
 from trecexam.graders.recorded import RecordedGrader, recorded_sources
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.grading import with_recorded_answers
+from trecexam.grades.grading import missing_cells
 from trecexam.grades.open_track import GraderView
+from trecexam.grades.sheets import CODES, MISSING
 from trecexam.inputs.track_graders import folder_of, grader_names
 
 #: The name of one of the track's graders, or a grader.
@@ -67,7 +71,7 @@ def compared_graders(
             track, sheets={q: replace(sheet, overrides=None) for q, sheet in track.sheets.items()}
         )
         if isinstance(track.grader, RecordedGrader):
-            track = with_recorded_answers(track)
+            track = _with_recorded_answers(track)
         items = [item for sheet in track.sheets.values() for item in sheet.items]
         unique, number = name, 1
         while unique in compared:
@@ -154,3 +158,21 @@ def _same_cells(track: GradedTrack, other: GradedTrack) -> bool:
     """Return True where both grade the same items on the same texts."""
     same = (of_query.doc_ids == other.pool[query].doc_ids for query, of_query in track.pool.items())
     return track.bank.items == other.bank.items and all(same)
+
+
+def _with_recorded_answers(track: GradedTrack) -> GradedTrack:
+    """Return the track with what its recording has of cells without a grade, which is stored nowhere."""
+    codes_of: dict[tuple[str, bytes], int] = {}
+    for batch in track.grader.grade(missing_cells(track)):
+        for cell, answer in batch:
+            code = CODES[answer.status] if answer.rating is None else answer.rating
+            codes_of[cell.text, asked_digest(cell.item)] = code
+    sheets = {}
+    for query_id, sheet in track.sheets.items():
+        digests = [asked_digest(item) for item in sheet.items]
+        codes = sheet.flat().copy()
+        cell_indices = np.flatnonzero((codes == MISSING) & sheet.gradable)
+        for cell_index, row, column in zip(cell_indices, *sheet.at(cell_indices), strict=True):
+            codes[cell_index] = codes_of.get((sheet.texts[row] or "", digests[column]), MISSING)
+        sheets[query_id] = replace(sheet, codes=codes.reshape(sheet.codes.shape))
+    return replace(track, sheets=sheets)

@@ -147,7 +147,7 @@ def evaluate(
             if graded.why:
                 notes.append(Note(f"ended early: {graded.why}", LOST))
             if meter := view.grader.meter:
-                notes.append(view.used.line(meter.cost(view.used)))
+                notes.append(meter.used.line(meter.cost(meter.used)))
         outputs = stored_outputs(track, lists.pairs)
     labelled = label_texts(outputs, lists.golds, partial(label_of, metric))
     # People's ratings may be of items other than these gold outputs.

@@ -100,8 +100,8 @@ def _against_official(track: GradedTrack, fitted_exam: ExamFit) -> Iterator[tupl
             for name in (str(measure(text)) for text in official_measures(track)):
                 means = values.matrix(name, None, both).mean(axis=1)
                 sides[name] = dict(zip(values.runs, means.tolist(), strict=True))
-    if track.official_leaderboard is not None:
-        sides |= track.official_leaderboard.sides
+    if track.inputs.official_leaderboard is not None:
+        sides |= track.inputs.official_leaderboard.sides
     for theirs, worth in sides.items():
         runs = [run for run in fitted_exam.exam.examinees if run in worth]
         if len(runs) < 2:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trecexam.grades.evaluation import own_leaderboard
+from trecexam.features.leaderboard.board import own_leaderboard
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.sheets import UNREAD
 from trecexam.results.table import Table

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,20 +26,9 @@ from trecexam.scores.ratings import MAX_RATING
 BACKGROUND = 20
 
 
-class Gathered(NamedTuple):
-    """The queries with pooled passages, in bank order.
-
-    Attributes:
-        unusable: for how many ratings numbers are stored that can be no probabilities.
-    """
-
-    queries: tuple[QueryPassages, ...]
-    unusable: int
-
-
 def gather(
     track: GradedTrack, vectors: TrackVectors, official: Official | None, progress: Encoded | None = None
-) -> Gathered:
+) -> tuple[QueryPassages, ...]:
     """Gathers a track's passages, features and judgments.
 
     Raises:
@@ -67,11 +55,9 @@ def gather(
     nothing = np.zeros(vectors.of(every[:1]).shape[1] if every else 1, np.float32)
     lexical = Lexical({text for text in texts.values() if text})
     with_text = sorted(doc for doc, text in texts.items() if text)
-    queries, unusable = [], 0
+    queries = []
     for query_id, of in pooled.items():
         pooled_ids = set(of.doc_ids)
-        ratings, odd = _ratings(track, query_id)
-        unusable += odd
         judged = {} if official is None else official.judged.get(query_id, {})
         docs = [*of.doc_ids, *_background(query_id, pooled_ids, with_text)]
         n, of_texts = len(of.doc_ids), [texts[doc] for doc in docs]
@@ -82,7 +68,7 @@ def gather(
             rows,
             [len(text) for text in of_texts],
             lexical.scores(asks[query_id], of_texts),
-            np.append(ratings, np.full(len(docs) - n, np.nan)),
+            np.append(_ratings(track, query_id), np.full(len(docs) - n, np.nan)),
             np.array([bool(text) for text in of_texts]),
             n,
         )
@@ -98,16 +84,15 @@ def gather(
                 rows[:n],
             )
         )
-    return Gathered(tuple(queries), unusable)
+    return tuple(queries)
 
 
-def _ratings(track: GradedTrack, query_id: str) -> tuple[Floats, int]:
-    """The grader's mean rating of each pooled passage (NaN without one), and the number of unusable ones."""
+def _ratings(track: GradedTrack, query_id: str) -> Floats:
+    """The grader's mean rating of each pooled passage; NaN without one."""
     sheet = track.sheets[query_id]
     if not sheet.items or sheet.cells is not None:
-        return np.full(len(sheet.doc_ids), np.nan), 0
-    ratings, unusable = cell_ratings(sheet, track.grades, track.config.scores.unparsed)
-    return mean_ratings(ratings), unusable
+        return np.full(len(sheet.doc_ids), np.nan)
+    return mean_ratings(cell_ratings(sheet, track.grades, track.config.scores.unparsed))
 
 
 def _background(query_id: str, pooled: Collection[str], with_text: Sequence[str]) -> list[str]:
@@ -156,18 +141,16 @@ def odd_texts(track: GradedTrack) -> Iterator[str]:
         )
 
 
-def cell_ratings(sheet: Sheet, grades: StoredGrades, unparsed: UnparsedPolicy) -> tuple[Floats, int]:
+def cell_ratings(sheet: Sheet, grades: StoredGrades, unparsed: UnparsedPolicy) -> Floats:
     """The grader's ratings without people's, shape (passages, items); -1 without one.
 
-    Where the grader gave probabilities, it is the expected rating: the sum of rating times probability. For
-    how many something else is stored comes with them, see `Distributions`.
+    Where the grader gave probabilities, it is the expected rating: the sum of rating times probability.
     """
     ratings = sheet.ratings(unparsed, human=False).ratings.astype(np.float64)
     if not grades.has_probabilities:
-        return ratings, 0
-    distributions = grades.distributions(sheet, read=True)
-    expected = distributions.values @ np.arange(MAX_RATING + 1)
-    return np.where((ratings >= 0) & ~np.isnan(expected), expected, ratings), distributions.unusable
+        return ratings
+    expected = grades.distributions(sheet, read=True) @ np.arange(MAX_RATING + 1)
+    return np.where((ratings >= 0) & ~np.isnan(expected), expected, ratings)
 
 
 def mean_ratings(ratings: Floats) -> Floats:

@@ -21,11 +21,12 @@ from trecexam.extensions.learn.learned_board import CERTAIN_DIGITS as MEAN_DIGIT
 from trecexam.extensions.learn.learned_board import LearnedBoard, board_of
 from trecexam.extensions.learn.learned_pool import LearnedPool, fit_pool, gather_data
 from trecexam.extensions.learn.validation import Validation, cross_validate, validation_basis
+from trecexam.features.leaderboard.board import leaderboard
 from trecexam.files.atomic import make_folder, remove, replace_together, sha256
 from trecexam.files.kept import read_object, read_regular
 from trecexam.graders.base import identity_json
 from trecexam.grades.diagnostics import NO_RUNS
-from trecexam.grades.evaluation import check_runs, leaderboard
+from trecexam.grades.evaluation import check_runs
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress
 from trecexam.inputs.official import Official

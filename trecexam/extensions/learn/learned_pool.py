@@ -25,10 +25,9 @@ from trecexam.features.fill.records import Encoded
 from trecexam.folder import TrackFolder
 from trecexam.graders.embedding import dtype_of
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import no_overlap, track_judgments
+from trecexam.grades.official import track_judgments
 from trecexam.grades.open_track import OpenTrack
-from trecexam.grades.stored_grades import unusable_lines
-from trecexam.inputs.official import Official
+from trecexam.inputs.official import Official, no_overlap
 from trecexam.packages import install
 from trecexam.results.text import plural, shorten_list
 
@@ -123,7 +122,7 @@ def why_nothing(track: GradedTrack, data: LearningData, error: ValueError) -> st
         return str(error)
     why, n_judged = str(error), sum(map(len, official.judged.values()))
     pooled = {query_id: of.doc_ids for query_id, of in track.pool.items()}
-    if n_judged and (unmet := no_overlap(track, official, pooled)) is not None:
+    if n_judged and (unmet := no_overlap(official, pooled, track.config.track.unit)) is not None:
         are = "is" if n_judged == 1 else "are"
         why = f"there {are} {plural(n_judged, 'judgment')}, all outside of the pool: {unmet}"
     return "; ".join([why, *official.warnings()])
@@ -159,7 +158,6 @@ def gather_data(
         encoder = track_encoder(track, encoder)
     track_data = gather(track, TrackVectors(track.folder.shared_state, encoder), official, progress)
     other_queries: tuple[QueryPassages, ...] = ()
-    unusable = track_data.unusable
     notes = [
         *([] if official is None else odd_judgments(track, official)),
         *odd_texts(track),
@@ -176,17 +174,16 @@ def gather_data(
             source_data = gather(other, vectors, _official(other, needed=True), progress)
             if other.grader.identity != track.grader.identity:
                 # Ratings of one grader say nothing about those of another.
-                source_data = source_data._replace(queries=tuple(map(_without_ratings, source_data.queries)))
+                source_data = tuple(map(_without_ratings, source_data))
         # A query that both ask may have another id there, and another query the same one.
         name = Path(source).name
-        other_queries = tuple(replace(q, query_id=f"{name}/{q.query_id}") for q in source_data.queries)
-        unusable += source_data.unusable
-        notes += _other_scale(track_data.queries, other_queries, source)
+        other_queries = tuple(replace(q, query_id=f"{name}/{q.query_id}") for q in source_data)
+        notes += _other_scale(track_data, other_queries, source)
     return LearningData(
-        track_data.queries,
+        track_data,
         other_queries,
         official,
-        (*notes, *unusable_lines(unusable)),
+        tuple(notes),
         {"model": getattr(encoder, "name", None), **encoder.identity},
     )
 

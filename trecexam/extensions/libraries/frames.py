@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from trecexam.features.exporting.exports import qrels
+from trecexam.grades.evaluation import probable_ratings
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.probable_ratings import probable_ratings
 from trecexam.results.frames import Library, data_frame, texts
 from trecexam.scores.expected import gains
 from trecexam.scores.labels import LabelRule

@@ -21,24 +21,18 @@ from trecexam.extension import extensions, named
 from trecexam.extensions.page.view import QueryView, RunHead, View, ViewSettings
 from trecexam.features.agreement.agreement import own_agreement
 from trecexam.features.holes.holes import HOLES, holes_of_runs, is_among
+from trecexam.features.leaderboard.board import leaderboard, own_leaderboard
 from trecexam.features.leaderboard.differences import own_differences
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import Stamp
 from trecexam.graders.base import identity_digest
-from trecexam.grades.cited import responses_by_query
-from trecexam.grades.evaluation import (
-    leaderboard,
-    official_values,
-    own_leaderboard,
-    values_of_runs,
-    why_no_scores,
-)
+from trecexam.grades.diagnostics import rejected_rows
+from trecexam.grades.evaluation import official_values, values_of_runs, why_no_scores
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import no_overlap, official_judgments, relevance_thresholds, track_judgments
-from trecexam.grades.rejected import rejected_rows
+from trecexam.grades.official import official_judgments, relevance_thresholds, track_judgments
 from trecexam.grades.sheets import MISSING
 from trecexam.inputs.kinds.support import statements_of
-from trecexam.inputs.official import Official
+from trecexam.inputs.official import Official, no_overlap
 from trecexam.results.page.page import Page, Section
 from trecexam.scores.labels import labels
 from trecexam.scores.leaderboard import Leaderboard
@@ -336,14 +330,14 @@ def _official(track: GradedTrack) -> tuple[Official | None, tuple[str, ...]]:
         judgments = track_judgments(track)
     except TrecexamError as error:
         return None, (str(error),)
-    apart = no_overlap(track, judgments, {q.query_id: q.doc_ids for q in track.ratings()})
+    apart = no_overlap(judgments, {q.query_id: q.doc_ids for q in track.ratings()}, track.config.track.unit)
     return judgments, (*judgments.warnings(), *judgments.people_notes, *((apart,) if apart else ()))
 
 
 def _around(track: GradedTrack, query_id: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """item_id of a sentence -> its neighbouring sentences, at its first occurrence."""
-    ((_, responses),) = responses_by_query(track, track.responses, [query_id])
-    for run, response in reversed(responses):
+    responses = ((run, each) for run, of_run in track.responses.items() for each in of_run)
+    for run, response in reversed([(run, each) for run, each in responses if each.query_id == query_id]):
         sentences = statements_of(run, response, track.config.grader.citations)
         texts = ["", *(sentence.text for sentence in sentences), ""]
         for number in range(len(sentences), 0, -1):

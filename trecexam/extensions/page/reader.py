@@ -21,12 +21,12 @@ from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.extensions.page.gather import view_of_track
 from trecexam.extensions.page.view import View
-from trecexam.features.leaderboard.joint import track_leaderboard
+from trecexam.features.leaderboard.board import track_leaderboard
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
 from trecexam.folder import TrackFolder
 from trecexam.grades import grading
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import LoadedTrack
 from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.inputs.track_graders import folder_of, grader_names
 from trecexam.watching.settle import Settler
@@ -185,7 +185,7 @@ class Reader:
         self._track = track
         seconds = time.monotonic() - began
         self._rest_until = time.monotonic() + REST * seconds
-        self._stored = loader.store.count()
+        self._stored = loader.track.store.count()
         # Before the state, so that no page shows that without how far its grading is.
         self._tell_work(loader)
         self._say(Loaded(pickle.dumps(self._views, protocol=5), seconds))
@@ -232,7 +232,7 @@ class Reader:
             assert self._loaders is not None
             self._loaders.close()
             self._store = current and current.inode
-        return self._store, loader.store.changes()
+        return self._store, loader.track.store.changes()
 
     def _tell_work(self, loader: GraderView) -> None:
         if not self._views:
@@ -242,7 +242,7 @@ class Reader:
         pid = holder(loader.folder.lock_path)
         done = counts.cells - counts.missing - counts.no_text_cells
         if pid is not None and counts.missing and self._store_changes(loader) != self._changes:
-            done += max(0, loader.store.count() - self._stored)
+            done += max(0, loader.track.store.count() - self._stored)
         gradable = counts.cells - counts.no_text_cells
         usage = grading.usage(loader)
         work = Work(min(done, gradable), gradable, pid, None if usage is None else usage["total"])

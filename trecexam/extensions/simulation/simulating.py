@@ -17,9 +17,9 @@ from trecexam.extensions.simulation.arithmetic.simulation import Filler, Simulat
 from trecexam.features.fill.records import LEARNED, Encoded, Labels
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress
-from trecexam.grades.official import no_overlap, official_judgments
+from trecexam.grades.official import official_judgments
 from trecexam.grades.official import official_measures as own_official_measures
-from trecexam.inputs.official import Official
+from trecexam.inputs.official import Official, no_overlap
 from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.result import Tables
@@ -143,7 +143,7 @@ def _constant(label: int, dropped: Mapping[str, Collection[str]]) -> Labels:
 def _notes(track: GradedTrack, simulation: Simulation, official: Official) -> Iterator[str]:
     """Yield what is odd about the judgments, the queries and the runs."""
     yield from official.warnings()
-    apart = no_overlap(track, official)
+    apart = no_overlap(official, track.ranked_passages(), track.config.track.unit)
     if apart:
         yield apart
     other = sum(query_id not in track.bank.items for query_id in simulation.query_ids)

@@ -8,15 +8,9 @@ from typing import NamedTuple
 
 from converters.records import Response
 from converters.support_labels import LABELS
-from trecexam.grades.cited import (
-    NO_TEXT,
-    CitedStatement,
-    cited_statements,
-    count_codes,
-    responses_by_query,
-)
-from trecexam.grades.evaluation import leaderboard
+from trecexam.features.leaderboard.board import leaderboard
 from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.run_grades import NO_TEXT, CitedStatement, cited_statements
 from trecexam.grades.sheets import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.results.table import Table, Value
 from trecexam.results.text import plural, shorten_list
@@ -133,10 +127,7 @@ class SupportTables:
 
     def _statements(self) -> Iterator[tuple[str, Response, list[CitedStatement]]]:
         """Each response with its sentences, query by query."""
-        cited = cited_statements(self.track)
-        for _, query_responses in responses_by_query(self.track, self._responses, self.track.bank.query_ids):
-            for run, response in query_responses:
-                yield run, response, cited(run, response)
+        return cited_statements(self.track, self._responses, self.track.bank.query_ids)
 
     @cached_property
     def _counted(self) -> Mapping[tuple[str, str], _Counted]:
@@ -170,15 +161,15 @@ def _rows(cited: CitedStatement) -> Iterator[tuple[Value, ...]]:
 
 def _count(response: Response, cited: Sequence[CitedStatement]) -> _Counted:
     statements = [each.statement for each in cited]
-    codes = count_codes([code for each in cited for code in each.codes])
+    codes = [code for each in cited for code in each.codes]
     return _Counted(
         len(statements),
         sum(not (each.citations or each.out_of_range) for each in statements),
         sum(each.out_of_range for each in statements),
         sum(each.citations for each in statements),
-        codes["no_text"],
-        codes["ungraded"],
-        codes["unread"],
+        codes.count(NO_TEXT),
+        codes.count(MISSING),
+        sum(NO_TEXT < code <= UNPARSED for code in codes),
         response.n_words,
         int(bool(response.over)),
     )

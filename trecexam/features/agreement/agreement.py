@@ -14,7 +14,9 @@ from trecexam.features.agreement.arithmetic import Agreement, agreement
 from trecexam.files.cache import memoized
 from trecexam.grades.diagnostics import nothing_graded
 from trecexam.grades.graded_track import GradedTrack, with_texts
-from trecexam.grades.official import Thresholds, no_overlap, relevance_thresholds, track_judgments
+from trecexam.grades.official import relevance_thresholds, track_judgments
+from trecexam.inputs.official import no_overlap
+from trecexam.inputs.thresholds import Thresholds
 from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.page.page import Page
 from trecexam.results.result import Result, Tables
@@ -131,7 +133,7 @@ def agreements(
         }
         pairs = labels_of_both(of_grader, judgments)
         if not len(pairs.query):
-            why = no_overlap(track, judged, {q.query_id: q.doc_ids for q in ratings})
+            why = no_overlap(judged, {q.query_id: q.doc_ids for q in ratings}, track.config.track.unit)
             if why:
                 raise NothingInCommonError(why)
             raise NothingInCommonError(_why_none(track, ratings), path=track.folder.root)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.grades.official import Thresholds
+from trecexam.inputs.thresholds import Thresholds
 from trecexam.scores.kappa import Kappa, RatedTwice, kappa, weighted_kappa
 
 Ints = NDArray[np.int64]

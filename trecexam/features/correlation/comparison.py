@@ -22,8 +22,7 @@ from trecexam.features.correlation.paired_scores import (
 )
 from trecexam.grades.diagnostics import grades_notes, nothing_graded, without_score_note
 from trecexam.grades.evaluation import rubric_values, scored_values, why_no_scores
-from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import GradedTrack, LoadedTrack
 from trecexam.grades.official import official_measures as official_measures_of
 from trecexam.grades.official import relevance_thresholds
 from trecexam.grades.run_grades import runs_without_score
@@ -276,7 +275,7 @@ def _official(
         if not each.of_documents:
             requested = (LEADERBOARD,) if official_measures is None else names_of(official_measures) or ()
             chosen_measures = [official for official in requested if of_leaderboard(official)]
-            if not chosen_measures or each.official_leaderboard is None:
+            if not chosen_measures or each.inputs.official_leaderboard is None:
                 continue
         grader_measures = [column.measure for column in columns if column.grader == name]
         with suppress(NothingToCompareError):

@@ -12,9 +12,8 @@ from trecexam.features.correlation.paired_scores import (
 from trecexam.features.correlation.scatter_plot import scatter_of, scatter_plot
 from trecexam.features.correlation.thresholds_plot import thresholds_of
 from trecexam.files.cache import memoized
-from trecexam.grades.diagnostics import NO_RUNS
+from trecexam.grades.diagnostics import NO_RUNS, not_computable
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.rejected import not_computable
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.text import sentence

@@ -156,11 +156,11 @@ def _asked_sides(
     track: GradedTrack, official_measures: Sequence[str] | None
 ) -> dict[str, Mapping[str, float]]:
     """Return the requested measures of the official leaderboard: name -> run -> value."""
-    sides = {} if track.official_leaderboard is None else track.official_leaderboard.sides
+    sides = {} if track.inputs.official_leaderboard is None else track.inputs.official_leaderboard.sides
     if not official_measures:
         return sides
     leaderboard_measures = [name for name in official_measures if of_leaderboard(name)]
-    if leaderboard_measures and track.official_leaderboard is None:
+    if leaderboard_measures and track.inputs.official_leaderboard is None:
         raise TrecexamError(f"no official leaderboard: {HOW_TO_ADD}", path=track.folder.root)
     for name in leaderboard_measures:
         if name != LEADERBOARD and name not in sides:
@@ -325,7 +325,7 @@ def _refused(track: GradedTrack) -> Iterator[TrecexamError]:
         except TrecexamError as error:
             yield error
     file = track.folder.official_leaderboard()
-    if track.official_leaderboard is None and file is not None:
+    if track.inputs.official_leaderboard is None and file is not None:
         for row in track.rejected:
             if row.file == track.folder.shown(file):
                 reason = f"the official leaderboard was rejected: {row.reason}"

@@ -19,10 +19,8 @@ from converters.rag_responses import numbered_responses
 from converters.records import MeasureValue
 from converters.run import Run
 from trecexam.errors import TrecexamError
-from trecexam.grades.evaluation import check_runs, leaderboard, values_of_runs, why_no_scores
-from trecexam.grades.graded_track import GradedTrack, graded_by
-from trecexam.grades.loaded_track import LoadedTrack
-from trecexam.grades.probable_ratings import probable_ratings
+from trecexam.grades.evaluation import board_of, check_runs, probable_ratings, values_of_runs, why_no_scores
+from trecexam.grades.graded_track import GradedTrack, LoadedTrack, graded_by
 from trecexam.grades.run_grades import runs_without_score
 from trecexam.inputs.protected import refuse_protected
 from trecexam.inputs.sources import refuse_foreign, write_with_provenance
@@ -190,7 +188,8 @@ def _leaderboard_values(track: GradedTrack, first: Sequence[str]) -> Iterator[Me
     if why is not None:
         raise TrecexamError(why, path=track.folder.root)
     all_measures = list(dict.fromkeys((*first, *track.measures))) if first else None
-    values, board = values_of_runs(track, all_measures), leaderboard(track, all_measures)
+    values = values_of_runs(track, all_measures)
+    board = board_of(track, values)
     query_ids, unscored = sorted(values.query_ids), runs_without_score(track)
     rows = [row for row in board.rows if row.run not in unscored]
     matrices = [values.matrix(name, [row.run for row in rows], query_ids) for name in board.measures]

@@ -10,8 +10,8 @@ import numpy as np
 from converters.trec_qrels import qrels_lines
 from trecexam.errors import TrecexamError
 from trecexam.feature import Feature
+from trecexam.grades.evaluation import probable_ratings
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.probable_ratings import probable_ratings
 from trecexam.results.result import Tables
 from trecexam.results.table import Table
 from trecexam.scores.expected import gains

@@ -26,11 +26,10 @@ from trecexam.features.fill.rules import RuleName, ScaleMap, label_confidences
 from trecexam.files.track_lock import track_lock
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress, count_missing, grade, refuse_lost_grades
-from trecexam.grades.official import no_overlap, track_judgments
+from trecexam.grades.official import track_judgments, with_people
 from trecexam.grades.open_track import GraderView
-from trecexam.grades.stored_grades import unusable_lines
 from trecexam.inputs.inputs import rejected_notes
-from trecexam.inputs.official import Official, read_official
+from trecexam.inputs.official import Official, no_overlap, read_official
 from trecexam.inputs.protected import refuse_protected
 from trecexam.inputs.sources import (
     LEARNED_IDENTITY,
@@ -64,12 +63,12 @@ def find_holes(
     _refuse_merged(qrels or loader.folder.qrels())
     given = None if qrels is None else read_official(qrels)
     track = loader.load(bank_needed=False)
-    official = track_judgments(track, given)
+    official = track_judgments(track) if given is None else with_people(track, given)
     given_rule = _given_rule(track, rule, cuts)
     way, way_notes = _choose_way(track, official, by, mapped=rule is not None)
     pooled = track.ranked_passages()
     notes = [*official.warnings(), *official.people_notes]
-    apart = no_overlap(track, official, pooled)
+    apart = no_overlap(official, pooled, track.config.track.unit)
     if apart is not None:
         if rule is None:
             raise TrecexamError(
@@ -205,7 +204,8 @@ def _choose_way(
 def _bank_lacking(loader: GraderView) -> TrackError | None:
     """Return the error of a track without the bank that its grader needs; None where it has what it needs."""
     try:
-        loader.check_bank()
+        if loader.needs.bank:
+            loader.folder.bank()
     except TrackError as error:
         return TrackError(f"{error.reason}; `--by learned` fills without one", path=error.path)
     return None
@@ -355,11 +355,10 @@ def _filled_by_grader(track: GradedTrack, to_fill: HolesToFill, graded: int) -> 
     persons = _overridden(track, automatic)
     machines = dict(_machines(track, to_fill.holes))
     new: list[MergedLine] = []
-    partly = no_text = unusable = 0
+    partly = no_text = 0
     for q in track.ratings(list(to_fill.holes)):
         query_id, of_docs, sheet = q.query_id, automatic[q.query_id], track.sheets[q.query_id]
-        distributions, odd = track.grades.distributions(sheet)
-        unusable += odd
+        distributions = track.grades.distributions(sheet)
         confidences = label_confidences(q, distributions, scores.label, scores.min_rating, scores.min_answers)
         row_of = {doc_id: row for row, doc_id in enumerate(q.doc_ids)}
         for doc_id in to_fill.holes[query_id]:
@@ -379,7 +378,7 @@ def _filled_by_grader(track: GradedTrack, to_fill: HolesToFill, graded: int) -> 
                     *(person or ()),
                 )
             )
-    more = [*notes, *unusable_lines(unusable)]
+    more = [*notes]
     best = max((row.label for row in new), default=0)
     highest = max(row.relevance for row in to_fill.official.rows)
     if rule.rule == "identity" and best > highest and not to_fill.as_unjudged:

@@ -16,8 +16,8 @@ from trecexam.feature import Feature
 from trecexam.files.cache import memoized
 from trecexam.grades.diagnostics import NO_RUNS
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import no_overlap, shown_error, track_judgments
-from trecexam.inputs.official import Official, read_official
+from trecexam.grades.official import shown_error, track_judgments, with_people
+from trecexam.inputs.official import Official, no_overlap, read_official
 from trecexam.inputs.pool import pool_with_ranks
 from trecexam.results.page.page import Page
 from trecexam.results.result import Result
@@ -207,12 +207,12 @@ def _judgments(track: GradedTrack, qrels: Path | None) -> tuple[Official | None,
     if not track.runs:
         return None, (f"no runs yet: drop some into {track.folder.runs}",)
     try:
-        judgments = track_judgments(track, None if qrels is None else read_official(qrels))
+        judgments = track_judgments(track) if qrels is None else with_people(track, read_official(qrels))
     except TrecexamError as error:
         reason = shown_error(track.folder, error)
         return None, (f"{reason}; until then only ungraded passages are counted",)
     queries = track.bank.query_ids
-    apart = no_overlap(track, judgments)
+    apart = no_overlap(judgments, track.ranked_passages(), track.config.track.unit)
     notes = [*judgments.warnings(), *judgments.people_notes, *([apart] if apart else [])]
     unknown = sum(query_id not in judgments.judged for query_id in queries)
     if unknown and not apart:

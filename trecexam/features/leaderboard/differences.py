@@ -12,15 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.errors import TrecexamError
+from trecexam.features.leaderboard.board import leaderboard
 from trecexam.files.cache import memoized
-from trecexam.grades.diagnostics import first_measure_note, without_score_note
-from trecexam.grades.evaluation import (
-    leaderboard,
-    official_values,
-    rubric_values,
-    scored_values,
-    why_no_scores,
-)
+from trecexam.grades.diagnostics import without_score_note
+from trecexam.grades.evaluation import official_values, rubric_values, scored_values, why_no_scores
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.run_grades import runs_without_score
 from trecexam.inputs.track_graders import Measures, names_of
@@ -29,14 +24,7 @@ from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import shorten_list
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.scores.paired_tests import (
-    MOST_RUNS,
-    Correction,
-    PairedT,
-    corrected,
-    paired_t,
-    randomisation_p,
-)
+from trecexam.scores.paired_tests import MOST_RUNS, Correction, PairedT, corrected, paired_t, randomisation_p
 from trecexam.scores.values import TIE_DECIMALS
 
 Test = Literal["t", "randomisation"]
@@ -243,8 +231,7 @@ def differences(
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed {seed!r}: give a whole number, 0 or more")
     names = names_of(measures)
-    by_first = names is None and baseline is None and not pairs
-    if by_first:
+    if names is None and baseline is None and not pairs:
         names = [(official_values(track) if official else rubric_values(track)).measures[0]]
     values = official_values(track, names) if official else rubric_values(track, names)
     why = why_no_scores(track, official=True) if official else None
@@ -274,8 +261,7 @@ def differences(
         here = f"{values.runs[0]} is the only one" if values.runs else "there is none"
         drop = f"drop more into {track.folder.runs}"
         notes.insert(0, Note(f"`compare` needs two runs with scores, and {here}: {drop}", LOST))
-    first = first_measure_note(track) if by_first and not official else ()
-    return compared.with_notes(*first, *notes)
+    return compared.with_notes(*notes)
 
 
 def _n_comparisons(n_runs: int, baseline: str | None) -> int:

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from trecexam.feature import Feature
+from trecexam.features.leaderboard.board import own_leaderboard
 from trecexam.features.leaderboard.differences import differences, own_differences
 from trecexam.features.leaderboard.plot import leaderboard_plot, plot_of
 from trecexam.grades.diagnostics import NO_RUNS, unread_answers
-from trecexam.grades.evaluation import own_leaderboard, values_of_runs, why_no_scores
+from trecexam.grades.evaluation import values_of_runs, why_no_scores
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables

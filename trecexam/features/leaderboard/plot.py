@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.errors import TrecexamError
-from trecexam.features.leaderboard.joint import boards_of, track_leaderboard
+from trecexam.features.leaderboard.board import boards_of, track_leaderboard
 from trecexam.grades.diagnostics import NO_RUNS, nothing_graded
 from trecexam.grades.evaluation import why_no_scores
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.graded_track import LoadedTrack
 from trecexam.results.plots.model import Plot, Size
 from trecexam.results.plots.style import NAMED, WIDTH, draw_rows, letters
 from trecexam.results.table import Table, Value

@@ -23,10 +23,9 @@ from trecexam.features.override.added_lines import (
 )
 from trecexam.files.track_lock import exclusive_lock
 from trecexam.folder import TrackFolder
-from trecexam.grades.graded_track import GradedTrack, with_texts
-from trecexam.grades.loaded_track import LoadedTrack
+from trecexam.grades.diagnostics import all_rejected
+from trecexam.grades.graded_track import GradedTrack, LoadedTrack, with_texts
 from trecexam.grades.official import official_judgments
-from trecexam.grades.rejected import all_rejected
 from trecexam.inputs.inputs import rejected_notes
 from trecexam.inputs.kind import ItemSources
 from trecexam.inputs.overrides import (

@@ -21,8 +21,9 @@ from trecexam.features.verification.arithmetic import (
 )
 from trecexam.grades.diagnostics import nothing_graded, resolve_min_rating
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import no_overlap, official_judgments, relevance_thresholds
+from trecexam.grades.official import official_judgments, relevance_thresholds
 from trecexam.grades.sheets import NOT_ASKED
+from trecexam.inputs.official import no_overlap
 from trecexam.inputs.overrides import QueryOverrides
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table, Value
@@ -263,7 +264,7 @@ def _judged_queries(
     official = official_judgments(track)
     chosen = _chosen_queries(track, query_ids, item_ids)
     judged = [(q, official.judged[q.query_id]) for q in chosen if q.query_id in official.judged]
-    reason = no_overlap(track, official, _pooled(track))
+    reason = no_overlap(official, _pooled(track), track.config.track.unit)
     if reason is None and not judged:
         id_list = shorten_list([q.query_id for q in chosen], 3, dots=True)
         reason = f"{official.source}: no official judgments of {id_list}"
@@ -333,7 +334,7 @@ def _unused_note(track: GradedTrack) -> tuple[str, ...]:
     if track.official is None and track.folder.qrels() is None:
         return ()
     try:
-        reason = no_overlap(track, official_judgments(track), _pooled(track))
+        reason = no_overlap(official_judgments(track), _pooled(track), track.config.track.unit)
     except TrecexamError as error:
         reason = str(error)
     return () if reason is None else (f"no judgments shown: {reason}",)

@@ -14,9 +14,9 @@ from ir_measures import Measure
 from trecexam.errors import TrecexamError, did_you_mean, quoted
 from trecexam.extensions.campaign.judge_next.expected_change import expected_change
 from trecexam.extensions.campaign.tables import read_columns
+from trecexam.features.leaderboard.board import leaderboard
 from trecexam.grades.cell_order import retrieved_weights
 from trecexam.grades.diagnostics import nothing_graded
-from trecexam.grades.evaluation import leaderboard
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.track_graders import MeasureLike, own_measures
 from trecexam.results.result import Result

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trecexam.grades.value_cache import Stale, ValueCache
+from trecexam.scores.value_cache import Stale, ValueCache
 from trecexam.scores.values import MeasureValues
 
 Contents = Mapping[str, Hashable]
