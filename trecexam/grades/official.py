@@ -106,6 +106,12 @@ def _people_notes(
     if refused:
         lines = f"{plural(len(refused), 'line')} of judgments.tsv"
         yield f"not counted: {lines}, the first is line {refused[0].line}: {refused[0].reason}"
+    highest = max((row.relevance for row in official.rows), default=0)
+    if judgments and scale.best < highest:
+        yield (
+            f"people judge on {scale}, as {scale.source} says, and {official.source} has labels up to "
+            f"{highest}: both count as one scale"
+        )
 
 
 def people_judgments(track: GradedTrack) -> tuple[PeoplesJudgment, ...]:
