@@ -30,32 +30,31 @@ from trecexam.results.text import plural
 MAX_WORDS = {"question": 30, "nugget": 20}
 #: Kinds whose item is the query itself: not checked for copies of it and for length.
 OF_QUERY = frozenset({"truthfulness", "relevance"})
-#: Patterns before an item, with their descriptions. In the CAR Y3 bank: `['1. How`, `[2] What`, `- Why`.
-_BEFORE = (
-    (
-        "a number before it",
-        r"[\s\[(\"'*]*(?:\[\d{1,3}\]|\(?\d{1,3}[.)]|(?:Q|question|nugget|fact) ?\d{1,3} ?[.):])\s",
-    ),
-    ("a bullet before it", r"\s*[-*•\u2013\u2014·]\s"),
-    ("the beginning of a list", r"\s*\w+\s*=\s*[\[{]"),
-    ("a label before it", r"\s*(?:question|nugget|fact)s?\s*:\s*\S"),
-    (
-        "a reply of the model, not an item",
-        r"\s*(?:sure|certainly|of course)\b\s*[,!.:]|\s*here (?:are|is) .*:\s*$",
-    ),
+#: Patterns of remains of an answer, with their descriptions; the first that is found counts. In the CAR Y3
+#: bank: `['1. How`, `[2] What`, `- Why`.
+_REMAINS = tuple(
+    (what, re.compile(pattern, re.IGNORECASE))
+    for what, pattern in (
+        (
+            "a number before it",
+            r"\A[\s\[(\"'*]*(?:\[\d{1,3}\]|\(?\d{1,3}[.)]|(?:Q|question|nugget|fact) ?\d{1,3} ?[.):])\s",
+        ),
+        ("a bullet before it", r"\A\s*[-*•\u2013\u2014·]\s"),
+        ("the beginning of a list", r"\A\s*\w+\s*=\s*[\[{]"),
+        ("a label before it", r"\A\s*(?:question|nugget|fact)s?\s*:\s*\S"),
+        (
+            "a reply of the model, not an item",
+            r"\A\s*(?:(?:sure|certainly|of course)\b\s*[,!.:]|here (?:are|is) .*:\s*\Z)|\bas an ai\b",
+        ),
+        ("Markdown in it", r"```|\*\*\S.*\*\*"),
+        (
+            "a placeholder of the prompt in it",
+            r"\{(?:query|query_text|query_title|query_subtopic|subtopic|title|text|passage|context)\}",
+        ),
+        ("brackets, quotes or commas of a list around it", r"\A\s*[\[{]\s*[\"'{\[]|[\"']\s*[,\]}]+\s*\Z"),
+    )
 )
-_WITHIN = (
-    ("a reply of the model, not an item", r"\bas an ai\b"),
-    ("Markdown in it", r"```|\*\*\S.*\*\*"),
-    (
-        "a placeholder of the prompt in it",
-        r"\{(?:query|query_text|query_title|query_subtopic|subtopic|title|text|passage|context)\}",
-    ),
-    ("brackets, quotes or commas of a list around it", r"^[\[{]\s*[\"'{\[]|[\"']\s*[,\]}]+$"),
-)
-_COMPILED_BEFORE = tuple((what, re.compile(pattern, re.IGNORECASE)) for what, pattern in _BEFORE)
-_COMPILED_WITHIN = tuple((what, re.compile(pattern, re.IGNORECASE)) for what, pattern in _WITHIN)
-_LIST = _WITHIN[-1][0]
+_LIST = _REMAINS[-1][0]
 
 
 class BankFinding(NamedTuple):
@@ -78,12 +77,10 @@ class Checked(Result):
 
     Attributes:
         problems: in the order of the files and lines; then those of queries.
-        edited: the items that read otherwise than they were generated, which is no problem.
         queries, items, retired: how many there are, the retired items not among the items.
     """
 
     problems: tuple[BankFinding, ...]
-    edited: tuple[BankFinding, ...]
     queries: int
     items: int
     retired: int
@@ -91,17 +88,13 @@ class Checked(Result):
     rejected: tuple[BankFinding, ...] = ()
 
     def _declare(self) -> dict[str, Table]:
-        """`findings`, a row per problem, and `edited`."""
-        return {
-            "findings": Table(BankFinding._fields, self.problems),
-            "edited": Table(BankFinding._fields, self.edited),
-        }
+        """`findings`, a row per problem."""
+        return {"findings": Table(BankFinding._fields, self.problems)}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Counts of queries, items and edited items."""
-        counts = {"queries": self.queries, "items": self.items, "retired": self.retired}
-        return {**counts, "edited_items": len(self.edited)}
+        """Counts of queries and items."""
+        return {"queries": self.queries, "items": self.items, "retired": self.retired}
 
 
 class _Placed(NamedTuple):
@@ -198,31 +191,11 @@ def check_lines(
         for query_id, file in (expected or {}).items()
         if query_id not in queries
     )
-    edited = (
-        placed_item.finding(f"edited; the model wrote: {was}")
-        for placed_item in live
-        if (was := _generated_as(placed_item.item))
-    )
-    checked = Checked(tuple(problems), tuple(edited), len(queries), len(live), len(placed) - len(live))
-    return checked.with_notes(_told(checked))
-
-
-def _told(checked: Checked) -> str:
-    retired_note = f" ({checked.retired:,} more retired)" if checked.retired else ""
-    what = plural(len(checked.problems), "problem") if checked.problems else "nothing to look at"
-    edited = f"; {plural(len(checked.edited), 'item')} edited since generated" if checked.edited else ""
-    return (
-        f"{plural(checked.items, 'item')}{retired_note} of {plural(checked.queries, 'query')}: {what}{edited}"
-    )
-
-
-def _generated_as(item: Item) -> str:
-    """The generated text or importance of an edited item; "" if it was not generated, or not edited."""
-    if item.origin is None or item.origin.text == "":
-        return ""
-    if item.origin.text != item.text:
-        return item.origin.text
-    return "" if item.origin.importance in ("", item.importance) else item.origin.importance
+    retired = len(placed) - len(live)
+    retired_note = f" ({retired:,} more retired)" if retired else ""
+    what = plural(len(problems), "problem") if problems else "nothing to look at"
+    note = f"{plural(len(live), 'item')}{retired_note} of {plural(len(queries), 'query')}: {what}"
+    return Checked(tuple(problems), len(queries), len(live), retired, (note,))
 
 
 def _doubts(item: Item, query_text: str | None) -> Iterator[str]:
@@ -300,11 +273,8 @@ def junk_in(text: str) -> str | None:
         return "contains no words"
     if len(inner.splitlines()) > 1:
         return "several lines in one item"
-    for what, pattern in _COMPILED_BEFORE:
-        if pattern.match(text):
-            return what
-    for what, pattern in _COMPILED_WITHIN:
-        if pattern.search(inner):
+    for what, pattern in _REMAINS:
+        if pattern.search(text):
             return what
     if any(
         (inner.startswith(left) and right not in inner) or (inner.endswith(right) and left not in inner)
