@@ -134,15 +134,15 @@ def test_items_edited_retired_or_added_by_a_person_are_never_overwritten(track: 
     content = path.read_bytes()
     for line in (edited, retired, vital, noted, by_hand):
         assert content.count(line) == 1
-    # Two of the four generated items are now a person's.
+    # Two of the four generated items are now a person's; new ones are at the end.
     assert bank_of(root)["q1"] == [
         "My own words?",
         questions("q1")[1],
-        questions("q1")[2],
-        "New?",
         questions("q1")[3],
         questions("q1")[4],
         "By hand?",
+        questions("q1")[2],
+        "New?",
     ]
     assert bank_of(root)["q2"] == questions("q2")
 

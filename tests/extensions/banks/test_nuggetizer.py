@@ -356,7 +356,7 @@ def test_a_prompt_that_a_writer_passes_over_is_not_sent_for_ever(track: Callable
     root = track("http://127.0.0.1:9/v1")
     with trecexam.open_track(root) as opened:
         made = opened.bank.generate("nuggetizer", query_ids=["q1"], passages=3, writer=Silent())  # type: ignore[arg-type]
-    assert "got no importance: the model wrote nothing" in made.failures[0].reason
+    assert "got no importance: the model wrote nothing" in made.failures[0][1]
     assert {importance for _, importance in bank_of(root)["q1"]} == {""}
 
 

@@ -196,7 +196,8 @@ def bank_diff(
     sides = [_side(track, files) for track, files in zip(tracks, banks, strict=True)]
     means = [_means(track, names) for track in tracks]
     difference = BankDiff(
-        *sides,
+        sides[0],
+        sides[1],
         bank_changes(*(whole_bank(loader.folder, files) for files in banks)),
         tuple(_label_changes(*map(_labels, tracks))),
         tuple(_compared(name, *(side[name] for side in means)) for name in means[0]),

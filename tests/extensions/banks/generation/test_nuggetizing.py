@@ -19,6 +19,7 @@ from trecexam.extensions.banks.generation.nuggetizing import (
     MOST_CREATED,
     NuggetPrompt,
     nuggetize,
+    played,
 )
 from trecexam.extensions.banks.generation.prompts import ItemRequest
 from trecexam.extensions.banks.generation.reading import tidy
@@ -32,9 +33,9 @@ WRITER: Any = SimpleNamespace(plain=str, fitted=lambda render, text: Fitted(rend
 
 def nuggets_of(answer: Answer, passages: Sequence[str] = ("A text.",)) -> Listed:
     """The nuggets of a query if each prompt is answered like this."""
-    return nuggetize(
-        ItemRequest("q", "a query"), passages, lambda prompts: [answer(each) for each in prompts], WRITER
-    )
+    listed = played(nuggetize(ItemRequest("q", "a query"), passages, WRITER), answer)
+    assert isinstance(listed, Listed)
+    return listed
 
 
 def answer_with(list_answer: str, label: str = "okay") -> Answer:
