@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,15 +31,14 @@ from trecexam.scores.measures import measure
 from trecexam.scores.rank_correlation import Ranks, kendall_tau
 from trecexam.scores.values import TIE_DECIMALS
 
-Change = Literal["added", "removed", "edited", "retired", "un-retired", "importance", "renamed"]
+Change = Literal["added", "removed", "edited", "retired", "un-retired", "importance"]
 
 
 class BankChange(NamedTuple):
-    """An item whose text, importance or id differs between the banks.
+    """An item that differs between the banks, known by its id.
 
-    `change` is "edited" where the text, the kind or the answer key is another; "importance" and "renamed"
-    where only the importance (or the weight) or the id is. `old` and `new` are None where the item is not
-    there.
+    `change` is "edited" where the text, the kind or the answer key is another; "importance" where only the
+    importance or the weight is. `old` and `new` are None where the item is not there.
     """
 
     query_id: str
@@ -266,35 +265,27 @@ def _label_changes(
 
 
 def bank_changes(old: Bank, new: Bank) -> tuple[BankChange, ...]:
-    """The differences by query, in the new bank's order; then items that the new bank lacks.
+    """Return the differences by query, in the new bank's order; then items that the new bank lacks.
 
-    An item is the same one where its query and id are, else where its query and text are. What is
-    retired in both, or added or removed as a retired item, makes no difference.
+    What is retired in both, or added or removed as a retired item, makes no difference.
     """
-    query_ids = {*old.items, *old.retired, *new.items, *new.retired}
-    return tuple(change for query_id in sorted(query_ids) for change in _query_changes(query_id, old, new))
-
-
-def _query_changes(query_id: str, old: Bank, new: Bank) -> Iterator[BankChange]:
-    before, after = ([*bank.items.get(query_id, ()), *bank.retired.get(query_id, ())] for bank in (old, new))
-    was_of: dict[int, Item] = {}
-    keys: tuple[Callable[[Item], object], ...] = (lambda item: item.item_id, item_digest)
-    for key in keys:
-        left: dict[object, list[Item]] = {}
-        for was in before:
-            left.setdefault(key(was), []).append(was)
-        for index, item in enumerate(after):
-            if index not in was_of and left.get(key(item)):
-                was_of[index] = left[key(item)].pop(0)
-        before = [was for was in before if not any(was is each for each in was_of.values())]
-    for index, item in enumerate(after):
-        was_here = was_of.get(index)
-        change = _change(was_here, item)
-        if change is not None:
-            yield BankChange(query_id, item.item_id, change, was_here, item)
-    for was in before:
-        if not was.retired:
-            yield BankChange(query_id, was.item_id, "removed", was, None)
+    changes = []
+    for query_id in sorted({*old.items, *old.retired, *new.items, *new.retired}):
+        before, after = (
+            {item.item_id: item for of in (bank.items, bank.retired) for item in of.get(query_id, ())}
+            for bank in (old, new)
+        )
+        for item_id, item in after.items():
+            was = before.pop(item_id, None)
+            change = _change(was, item)
+            if change is not None:
+                changes.append(BankChange(query_id, item_id, change, was, item))
+        changes += (
+            BankChange(query_id, item_id, "removed", was, None)
+            for item_id, was in before.items()
+            if not was.retired
+        )
+    return tuple(changes)
 
 
 def _change(old: Item | None, new: Item) -> Change | None:
@@ -306,9 +297,7 @@ def _change(old: Item | None, new: Item) -> Change | None:
         return None
     if item_digest(old) != item_digest(new):
         return "edited"
-    if (old.importance, old.weight) != (new.importance, new.weight):
-        return "importance"
-    return "renamed" if old.item_id != new.item_id else None
+    return None if (old.importance, old.weight) == (new.importance, new.weight) else "importance"
 
 
 def _compared(name: str, old: Mapping[str, float | None], new: Mapping[str, float | None]) -> MeasureDiff:

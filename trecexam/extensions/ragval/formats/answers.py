@@ -11,9 +11,9 @@ line's id is the text and ` (2)`: no answer is lost, and the n-th of one run goe
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -141,33 +141,19 @@ def write_judged(rows: Iterable[JudgedAnswer], file: BinaryIO) -> None:
         file.write(orjson.dumps(columns) + b"\n")
 
 
-def file_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """The systems' names for files whose lines have none.
-
-    The file's name without .jsonl and .gz; where several files have the same, with as many folders before it
-    as tell them apart; with the endings where only these do.
-    """
-    whole = [Path(path).absolute().parts for path in paths]
-    bare = [(*parts[:-1], _bare(parts[-1])) for parts in whole]
-    names = []
-    for bare_parts, full in zip(bare, whole, strict=True):
-        tails = (bare_parts[-depth:] for depth in range(1, len(bare_parts) + 1))
-        alone = (tail for tail in tails if sum(other[-len(tail) :] == tail for other in bare) == 1)
-        names.append("/".join(next(alone, full[-1:])))
-    return names
-
-
 def _read(
     paths: Sequence[str | os.PathLike[str]], make: Callable[..., _Row], on_error: OnError | None
 ) -> Iterator[_Row]:
-    counted = _Counted()
+    names = [_bare(Path(path).name) for path in paths]
+    first_places: dict[tuple[str, str], str] = {}
+    times = Counter[tuple[str, str]]()
 
     def refused(error: ConversionError) -> None:
         if on_error is None:
             raise error
         on_error(error)
 
-    for path, name in zip([os.fspath(path) for path in paths], file_names(paths), strict=True):
+    for path, name in zip([os.fspath(path) for path in paths], names, strict=True):
         lines = iter_filled(path)
         while True:
             try:
@@ -179,23 +165,34 @@ def _read(
                 refused(ConversionError(path, error.line, error.reason + more))
                 break
             try:
-                row = _object(path, number, line)
+                row = parse_object(path, number, line)
+                if row.get("run_id") is None and names.count(name) > 1:
+                    reason = f"no run_id, and {names.count(name)} files are called {name}: rename them"
+                    raise ConversionError(path, number, reason)
                 run_id = name if row.get("run_id") is None else an_id(path, number, row, ("run_id",))
-                common_fields: dict[str, Any] = {
-                    "line": number,
-                    "by_text": row.get("question_id") is None,
-                    "run_id": run_id,
-                    "question": _optional_text(path, number, row, "question"),
-                    "retrieved": row.get("retrieved"),
-                }
-                question_id = None
-                if row.get("question_id") is not None:
-                    question_id = an_id(path, number, row, ("question_id",))
+                by_text = row.get("question_id") is None
+                question = _optional_text(path, number, row, "question")
+                question_id = question if by_text else an_id(path, number, row, ("question_id",))
                 # Counted last: a line that is refused for something else is no answer.
                 made = make(
-                    path, number, row, question_id=question_id or common_fields["question"], **common_fields
+                    path,
+                    number,
+                    row,
+                    line=number,
+                    by_text=by_text,
+                    run_id=run_id,
+                    question=question,
+                    question_id=question_id,
+                    retrieved=row.get("retrieved"),
                 )
-                occurrence = counted.add(path, number, run_id, question_id, common_fields["question"])
+                place = f"{path}:{number}"
+                if not by_text and (first := first_places.setdefault((run_id, question_id), place)) != place:
+                    raise ConversionError(
+                        path,
+                        number,
+                        f"question '{question_id[:80]}' has two answers of run '{run_id[:80]}'; the first, "
+                        f"at {first}, counts: leave one out, or give each system its own run_id",
+                    )
             except ConversionError as error:
                 refused(error)
                 continue
@@ -205,37 +202,11 @@ def _read(
                     changes[key] = _tokens(path, number, row, key)
                 except ConversionError as error:
                     refused(ConversionError(path, number, f"{error.reason}; the answer counts without it"))
-            if occurrence > 1:
-                changes |= {"question_id": f"{made.question} ({occurrence})", "occurrence": occurrence}
+            times[run_id, question] += by_text
+            occurrence = times[run_id, question]
+            if by_text and question and occurrence > 1:
+                changes |= {"question_id": f"{question} ({occurrence})", "occurrence": occurrence}
             yield replace(made, **changes)
-
-
-class _Counted:
-    """Counts each run's answers per question."""
-
-    def __init__(self) -> None:
-        self._first: dict[tuple[str, str], tuple[str, int]] = {}
-        self._times: dict[tuple[str, str], int] = {}
-
-    def add(self, path: str, number: int, run_id: str, question_id: str | None, question: str) -> int:
-        """The number of this answer among the run's answers to the question.
-
-        Raises:
-            ConversionError: its id stood before.
-        """
-        if question_id is None:
-            times = self._times.get((run_id, question), 0) + 1 if question else 1
-            self._times[run_id, question] = times
-            return times
-        first = self._first.setdefault((run_id, question_id), (path, number))
-        if first != (path, number):
-            raise ConversionError(
-                path,
-                number,
-                f"question '{question_id[:80]}' has two answers of run '{run_id[:80]}'; the first, at "
-                f"{first[0]}:{first[1]}, counts: leave one out, or give each system its own run_id",
-            )
-        return 1
 
 
 def _answer(path: str, number: int, row: dict[str, Any], **of: Any) -> AnswerRow:
@@ -246,22 +217,6 @@ def _answer(path: str, number: int, row: dict[str, Any], **of: Any) -> AnswerRow
         return AnswerRow(answer="", **of)
     text = a_text(path, number, row, ("answer",), "an answer", blank=True)
     return AnswerRow(answer=text, **of)
-
-
-def _object(path: str, number: int, line: bytes) -> dict[str, Any]:
-    try:
-        return parse_object(path, number, line)
-    except ConversionError:
-        import orjson
-
-        # Python's json writes NaN and Infinity, and reads them; it takes longer.
-        with contextlib.suppress(ValueError, TypeError, RecursionError):
-            row = json.loads(line)
-            # It reads half characters, too, which no file can hold.
-            orjson.dumps(row)
-            if isinstance(row, dict):
-                return row
-        raise
 
 
 def _judgment(path: str, number: int, row: dict[str, Any]) -> tuple[str, tuple[float | None, float | None]]:
