@@ -52,12 +52,10 @@ class Labelled(NamedTuple):
     Attributes:
         labels: query_id -> doc_id -> label 0..1; both sorted.
         unlabelled: the documents without one.
-        empty: the number of empty outputs, which are labelled by the metric like others.
     """
 
     labels: Mapping[str, Mapping[str, float]]
     unlabelled: tuple[Unlabelled, ...] = ()
-    empty: int = 0
 
 
 def label_texts(
@@ -74,8 +72,7 @@ def label_texts(
                 continue
             text = Unlabelled(query_id, doc_id, "unparsed", reason)
         unlabelled.append(text)
-    empty = sum(isinstance(text, str) and not text.strip() for text in texts.values())
-    return Labelled(labels, tuple(unlabelled), empty)
+    return Labelled(labels, tuple(unlabelled))
 
 
 def label_provenance(qrels: Iterable[Qrel], query_ids: Collection[str], pairs: Pairs) -> Labelled:

@@ -147,15 +147,13 @@ def _module(name: str, root: Path) -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # What is next to it can be imported by it, and classes in it know where they are.
-    folder, previous_module = str(path.parent.absolute()), sys.modules.get(name)
+    folder = str(path.parent.absolute())
     sys.path.insert(0, folder)
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
     except BaseException:
         sys.modules.pop(name)
-        if previous_module is not None:
-            sys.modules[name] = previous_module
         raise
     finally:
         sys.path.remove(folder)
