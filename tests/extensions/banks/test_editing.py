@@ -302,16 +302,6 @@ def test_an_item_of_every_form_is_edited_retired_and_added_to(tmp_path: Path, ro
     assert "mine" not in row or json.loads((root / BANK).read_text().splitlines()[0])["mine"] == [1]
 
 
-def test_each_of_two_nuggets_with_the_same_text_is_edited_by_itself(tmp_path: Path) -> None:
-    root = track_of(
-        tmp_path / "track", {"qid": "q1", "nuggets": [{"text": "a"}, {"text": "b"}, {"text": "a"}]}
-    )
-    *_, last = read_bank(root / BANK)
-    with trecexam.open_track(root) as track:
-        track.bank.edit_item(last.item_id, "c", who="Ann")
-    assert [item.text for item in read_bank(root / BANK)] == ["a", "b", "c"]
-
-
 def test_the_file_as_it_was_is_kept_once_until_somebody_else_writes_it(tmp_path: Path) -> None:
     root = track_of(
         tmp_path / "track", '{"query_id":"q1","questions":[{"id":"a","text":"Why?","score":1.5}]}'

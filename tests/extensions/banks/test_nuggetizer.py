@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,7 +17,6 @@ pytest.importorskip("json_repair")
 
 from outside import outside
 from scripted_server import Exchange, serving
-from support import ROOT
 
 import trecexam
 from converters.bank import read_bank
@@ -219,34 +213,6 @@ def test_a_step_that_stays_unreadable_keeps_the_previous_list_and_is_reported(
     assert "query q1: passages 11 to 20 changed no nugget: its answer begins 'No." in err
     assert "nuggets 11 to 15 got no importance" in err
     assert "\x1b" not in err
-
-
-def test_a_generation_killed_between_steps_resumes(track: Callable[..., Path]) -> None:
-    def script(exchange: Exchange) -> None:
-        if "Text 20." in exchange.prompt:
-            exchange.hang()
-        else:
-            extending(exchange)
-
-    with serving(script) as server:
-        root = track(server.url)
-        kept = root / ".trecexam" / "generated.jsonl"
-        words = [sys.executable, "-m", "trecexam", "bank", "generate", str(root), "--prompt", "nuggetizer"]
-        process = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)})
-        until = time.monotonic() + 60
-        while not any("Text 20." in prompt for prompt in [*server.seen]) and time.monotonic() < until:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert kept.read_bytes().count(b'"answer"') == 4
-        assert not (root / "bank.nuggets.jsonl").exists()
-        server.script = extending
-        assert generated(root) == 0
-        # Answered prompts are not sent again; pending ones are.
-        assert {server.seen[prompt] for prompt in server.seen if "Text 20." not in prompt} == {1}
-    assert bank_of(root) == dict.fromkeys(
-        QUERIES, kept_by_nuggetizer([fact(f"{n:02}") for n in range(N_PASSAGES)])
-    )
 
 
 def test_when_stopped_after_a_step_finished_queries_are_written(track: Callable[..., Path]) -> None:

@@ -400,14 +400,6 @@ def test_examinees_with_equal_names_and_different_parts_are_kept_apart(tmp_path:
         write_examinees([examinee(made, 0, model="m", retriever="bm25+rm3")], made, tmp_path)
 
 
-def test_an_examinee_whose_answers_differ_from_before_is_reported(tmp_path: Path) -> None:
-    made = [question(0), question(1)]
-    assert write_examinees([examinee(made[:1], 0)], made, tmp_path).notes == ()
-    assert write_examinees([examinee(made, 0)], made, tmp_path).notes == ()
-    (note,) = write_examinees([examinee(made, 2)], made, tmp_path).notes
-    assert note.startswith("m+oracle+0: its answers differ from those before")
-
-
 def test_two_concurrent_processes_lose_no_examinee(tmp_path: Path) -> None:
     made = [question()]
     with exclusive_lock(tmp_path / ".lock"):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from trecexam.extensions.exams.exam_file import LETTERS, ExamQuestion, exam_line, read_exam
+from trecexam.extensions.exams.exam_file import ExamQuestion, exam_line, read_exam
 from trecexam.extensions.exams.questions.words import bloom_levels, question_type
 from trecexam.files.atomic import replace_together
 from trecexam.files.kept import read_object
@@ -33,7 +32,7 @@ class FilteredExam(Result):
         reasons: index of a dropped question -> why it is dropped.
         kinds: of each question, in their order.
         generation: how many answers were asked for and could not be read; empty where nobody noted it.
-        notes: how many questions there were, and are left; what one gets right by guessing.
+        notes: how many questions there were, and are left.
     """
 
     path: Path
@@ -101,14 +100,6 @@ def _told(exam: FilteredExam) -> Iterator[str]:
         bad = sum((facts["badly_parsed"] or {}).values())
         yield f"{plural(facts['generated'], 'question')} generated, {bad:,} badly parsed"
     yield f"{plural(facts['questions'], 'question')}: {facts['dropped']:,} dropped, {facts['kept']:,} kept"
-    kept = [question for question, _ in exam.kept]
-    if kept:
-        letter, accuracy = fixed_answer(kept)
-        yield (
-            f"without knowing anything, {accuracy:.1%} of these can be answered by always choosing "
-            f"{letter}, "
-            f"{longest_answer(kept):.1%} by choosing the longest candidate"
-        )
 
 
 def write_filtered(exam: FilteredExam, folder: Path) -> None:
@@ -174,23 +165,3 @@ class QuestionKind:
     def of(cls, question: ExamQuestion) -> QuestionKind:
         """The kind of a question, from its stem."""
         return cls(bloom_levels(question.question), question_type(question.question))
-
-
-def fixed_answer(questions: Sequence[ExamQuestion]) -> tuple[str, float]:
-    """The most frequent right letter, and the accuracy of always answering it."""
-    counts = Counter(question.letter for question in questions)
-    letter = max(LETTERS, key=lambda each: counts[each])
-    return letter, counts[letter] / len(questions)
-
-
-def longest_answer(questions: Sequence[ExamQuestion]) -> float:
-    """The accuracy of always choosing the longest candidate, in characters; ties at random.
-
-    The released code counts ties as right.
-    """
-    rights = 0.0
-    for question in questions:
-        lengths = [len(choice) for choice in question.choices]
-        if lengths[question.correct] == max(lengths):
-            rights += 1 / lengths.count(max(lengths))
-    return rights / len(questions)

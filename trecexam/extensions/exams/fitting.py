@@ -8,11 +8,12 @@ from pathlib import Path
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams import tables
+from trecexam.extensions.exams.irt.exam import Exam
 from trecexam.extensions.exams.irt.fitting import fit
 from trecexam.extensions.exams.irt.improvement import improve
 from trecexam.extensions.exams.irt.settings import Settings
 from trecexam.extensions.exams.plots import exam_plots, steps_plot
-from trecexam.extensions.exams.responses import ExamResponses, from_file
+from trecexam.extensions.exams.responses import from_file
 from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.files.atomic import replace_all
 from trecexam.inputs.protected import refuse_folder
@@ -78,23 +79,22 @@ def improve_exam(
     )
 
 
-def fitted(responses: ExamResponses, settings: Settings) -> ExamFit:
+def fitted(exam: Exam, settings: Settings) -> ExamFit:
     """The exam's fit.
 
     Raises:
         TrecexamError: a model cannot be fitted to it.
     """
-    exam = responses.exam
     try:
         result = fit(exam.values, settings, exam.components)
     except ValueError as error:
-        raise TrecexamError(str(error), path=responses.source) from None
+        raise TrecexamError(str(error), path=exam.source) from None
     exam_fit = ExamFit(exam, result)
     return replace(exam_fit, notes=tuple(told(exam_fit)))
 
 
 def improved(
-    responses: ExamResponses,
+    exam: Exam,
     settings: Settings,
     *,
     steps: int,
@@ -106,13 +106,12 @@ def improved(
     Raises:
         TrecexamError: a model cannot be fitted to it, or an argument is impossible.
     """
-    exam = responses.exam
     try:
         improvement = improve(
             exam.values, settings, exam.components, steps=steps, drop=drop, progress=progress
         )
     except ValueError as error:
-        raise TrecexamError(str(error), path=responses.source) from None
+        raise TrecexamError(str(error), path=exam.source) from None
     fits = tuple(
         ExamFit(
             replace(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,19 +33,7 @@ if TYPE_CHECKING:
     from trecexam.grades.graded_track import GradedTrack
 
 
-@dataclass(frozen=True)
-class ExamResponses:
-    """An exam ready to be fitted.
-
-    Attributes:
-        source: where it comes from, as people know it.
-    """
-
-    source: str
-    exam: Exam
-
-
-def from_file(path: Path, components: Path | None = None, groups: Path | None = None) -> ExamResponses:
+def from_file(path: Path, components: Path | None = None, groups: Path | None = None) -> Exam:
     """Reads an exam from a matrix file or a folder of response files.
 
     Raises:
@@ -61,7 +49,7 @@ def from_track(
     groups: Path | None = None,
     *,
     min_rating: int | None = None,
-) -> ExamResponses:
+) -> Exam:
     """A loaded track's runs as examinees, and its items as questions.
 
     A run has an item right where one of its first passages is rated min_rating or better on it, as Cover has
@@ -96,9 +84,9 @@ def from_track(
             names.append(name)
             texts[name], queries[name] = item.text, q.query_id
     matrix = ResponseMatrix(tuple(runs), tuple(names), np.concatenate(blocks, axis=1), texts)
-    exam = usable_responses(str(root), matrix, components, groups, queries).exam
+    exam = usable_responses(str(root), matrix, components, groups, queries)
     notes = (*_unanswered(runs, n_unanswered), *exam.notes)
-    return ExamResponses(str(root), replace(exam, notes=notes))
+    return replace(exam, notes=notes)
 
 
 def _unanswered(runs: Sequence[str], n_unanswered: NDArray[np.int64]) -> Iterator[str]:
@@ -144,7 +132,7 @@ def usable_responses(
     components: Path | None,
     groups: Path | None,
     queries: Mapping[str, str] | None = None,
-) -> ExamResponses:
+) -> Exam:
     """The part of a matrix that can be fitted, with its tables.
 
     Raises:
@@ -174,8 +162,7 @@ def usable_responses(
     notes += _remarks(values, examinees, items)
     made_of = _components(components, examinees, notes, source)
     members = _groups(groups, items, notes)
-    exam = Exam(examinees, items, values, made_of, matrix.texts, members, queries or {}, tuple(notes))
-    return ExamResponses(source, exam)
+    return Exam(source, examinees, items, values, made_of, matrix.texts, members, queries or {}, tuple(notes))
 
 
 def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Sequence[str]) -> list[str]:
@@ -195,15 +182,6 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
             names = shorten_list(same, 3)
             line = f"examinees that got {what} right, so that their ability has no finite estimate: {names}"
             remarks.append(Note(line, CHANGES))
-    alike: dict[bytes, list[str]] = {}
-    for name, row in zip(examinees, np.nan_to_num(values, nan=2.0).astype(np.int8), strict=True):
-        alike.setdefault(row.tobytes(), []).append(name)
-    twins = [names for names in alike.values() if len(names) > 1]
-    if twins:
-        remarks.append(
-            f"{sum(map(len, twins)):,} examinees responded to everything as another did, such as "
-            f"{shorten_list(twins[0], 2)}; each counts, but a copy of a system adds no information"
-        )
     return remarks
 
 

@@ -115,6 +115,6 @@ def test_rounding_at_a_bound_does_not_change_the_order() -> None:
 def test_an_interval_covers_95_percent() -> None:
     values = np.array([[1, 0, 1, 1], [0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 1, 1.0]])
     found = fit(values, Settings.of("1pl", priors=True))
-    exam = FittedExam(Exam(tuple("abcd"), tuple("wxyz"), values), found)
+    exam = FittedExam(Exam("m", tuple("abcd"), tuple("wxyz"), values), found)
     theta, se = found.theta[0], found.se_theta[0]
     assert exam.interval(0) == pytest.approx((theta - 1.95996 * se, theta + 1.95996 * se), abs=1e-4)

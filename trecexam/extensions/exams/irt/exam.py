@@ -21,6 +21,7 @@ class Exam:
     """The responses to fit: each examinee and each item has a response.
 
     Attributes:
+        source: where the responses come from, as people know it.
         values: 1, 0, NaN; shape (n_examinees, n_items).
         texts: item -> its text, where it is known.
         groups: grouping -> group -> the places of its items.
@@ -28,6 +29,7 @@ class Exam:
         notes: what was left out and what else one must know of the responses, one per line.
     """
 
+    source: str
     examinees: tuple[str, ...]
     items: tuple[str, ...]
     values: Floats
