@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 from converters.errors import ConversionError
@@ -132,29 +132,6 @@ def question_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[
         )
 
 
-def question_row(items: Sequence[Item]) -> dict[str, Any]:
-    """The JSON line of these two items.
-
-    Raises:
-        ValueError: they are no question with its block.
-    """
-    item = items[0]
-    ours = [item._replace(item_id=f"{item.query_id}/{kind}", kind=kind) for kind in KINDS]
-    plain = item._replace(facet_id=None, choices=(), importance="", query_text="") == item
-    if sorted(items) != sorted(ours) or not plain or len(item.gold_answers) != 1:
-        raise ValueError(
-            f"the items of {item.query_id!r} are not a question with its block: it needs one item of the "
-            f"kind truthfulness and one of the kind relevance, with the same text and content"
-        )
-    return {
-        "question_id": item.query_id,
-        "question": item.text,
-        "content": item.gold_answers[0],
-        **({"retired": True} if item.retired else {}),
-        **({"origin": item.origin.row} if item.origin else {}),
-    }
-
-
 def block_id_of(path: Path, number: int, row: Mapping[str, Any]) -> str:
     """The id of the block on a line, its white space percent-encoded, or one made of its content.
 
@@ -191,6 +168,5 @@ FORMAT = Format(
         noun="question",
         whole=True,
         kinds=KINDS,
-        row=question_row,
     ),
 )
