@@ -86,7 +86,7 @@ def test_fit_writes_the_documented_files_and_columns(
     assert {path.stem for path in (out / "plots").iterdir()} == names
     for said in ("2 of 180 responses are missing", "everyone got right", "component 'lang'"):
         assert said in shown.err
-    assert "1 more note: --json has all" in shown.err
+    assert "2 more notes: --json has all" in shown.err
     assert shown.out.startswith("rank\texaminee\ttheta\ttheta.low\ttheta.high\taccuracy\n")
     thetas = [float(line.split("\t")[2]) for line in shown.out.splitlines()[1:]]
     assert thetas == sorted(thetas, reverse=True)

@@ -78,7 +78,7 @@ def told(fitted: ExamFit) -> Iterator[str]:
         f"log-likelihood {f.log_likelihood:.2f} after {plural(f.iterations, 'iteration')}; RMSE "
         f"{f.errors.model:.3f}, of the examinees' means {f.errors.baseline:.3f}"
     )
-    yield Note(fit, METHOD)
+    yield from (Note(line, METHOD) for line in (fit, tables.information_line(fitted)))
     taus = [
         f"{correlation.kendall_tau.value:.3f} with {theirs}"
         for ours, theirs, correlation in fitted.official

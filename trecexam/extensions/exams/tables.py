@@ -181,6 +181,19 @@ def information_json(fitted: FittedExam) -> Mapping[str, float]:
     return {"theta": at, "test": exact, "test.compat": compat}
 
 
+def information_line(fitted: FittedExam) -> str:
+    """A note on the error of the 2PL form of the information."""
+    information = information_json(fitted)
+    line = f"information at the mean ability {information['theta']:.2f}: {information['test']:.2f}"
+    if not fitted.fit.c.any():
+        return line + " (without guessing, the released a^2 p (1 - p) is the same)"
+    more = information["test.compat"] / information["test"] - 1 if information["test"] else math.inf
+    return (
+        line + f"; the released a^2 p (1 - p), which ignores guessing, has {information['test.compat']:.2f} "
+        f"({more:+.0%})"
+    )
+
+
 def steps_table(improvement: Improvement, items: tuple[str, ...], folders: list[str]) -> Table:
     """A row per step of an improvement; the first is the whole exam."""
     rows: list[tuple[Value, ...]] = []
