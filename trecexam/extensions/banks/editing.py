@@ -45,13 +45,11 @@ class Edited:
 
     Attributes:
         item: the current item.
-        before: as it was; None where it is new.
         file: the bank's file that has it.
         written: False where it was so already.
     """
 
     item: Item
-    before: Item | None
     file: Path
     written: bool
 
@@ -140,25 +138,10 @@ class _Bank:
             hint = did_you_mean(query_id, query_ids, before="; ")
             raise TrecexamError(f"no query '{query_id}' in the track{hint}", path=self.folder.root)
 
-    def ids_in_files(self, query_id: str) -> dict[str, None]:
-        """Return the query ids of a query's items in the files: its id, and query/facet with `facets`."""
-        ids = {query_id: None}
-        if self.folder.config.track.facets:
-            ids.update(
-                (item.query_id, None) for item in self.items if item_by_query(item).query_id == query_id
-            )
-        return ids
-
-    def file_for(self, query_id: str, kind: str) -> Path:
-        """Return the last file with items of a query and kind, else of the kind, else of the query."""
-
-        def fits(path: Path) -> tuple[bool, bool, bool]:
-            items = self.files[path].items
-            of_query = [item for item in items if item.query_id == query_id]
-            both = any(item.kind == kind for item in of_query)
-            return both, any(item.kind == kind for item in items), bool(of_query)
-
-        return max(reversed(self.files), key=fits)
+    def file_for(self, kind: str) -> Path:
+        """Return the last file with items of a kind, else the last file."""
+        of_kind = [path for path, file in self.files.items() if any(item.kind == kind for item in file.items)]
+        return (of_kind or [*self.files])[-1]
 
     def change(self, path: Path, old: Item, new: Item, note: Mapping[str, Any]) -> Edited:
         """Write an item in place of another."""
@@ -176,7 +159,7 @@ class _Bank:
         _note(row, note)
         rows = [line.row for line in lines]
         rows[at] = row
-        return self._write(path, rows, new, old)
+        return self._write(path, rows, new)
 
     def add(self, path: Path, new: Item, note: Mapping[str, Any]) -> Edited:
         """Write a new item, on a line after the last one of its query."""
@@ -186,9 +169,9 @@ class _Bank:
         row = item_row(new, "")
         _note(row, {**note, "added": True})
         rows.insert(max(of_query, default=len(lines)), row)
-        return self._write(path, rows, new, None)
+        return self._write(path, rows, new)
 
-    def _write(self, path: Path, rows: list[dict[str, Any]], new: Item, old: Item | None) -> Edited:
+    def _write(self, path: Path, rows: list[dict[str, Any]], new: Item) -> Edited:
         """Write a file, if it then has the new item, and all others as they were.
 
         Raises:
@@ -214,7 +197,7 @@ class _Bank:
             files.replace(kept, file.content, mode=path.stat().st_mode & 0o777)
         # A link stays a link.
         files.replace(Path(os.path.realpath(path)), b"".join(map(row_line, rows)))
-        return Edited(new, old, path, written=True)
+        return Edited(new, path, written=True)
 
 
 class BankEditing(Group):
@@ -255,7 +238,7 @@ class BankEditing(Group):
             ids = (made_id(query_id, text) + f"-{number}" * (number > 1) for number in count(1))
             item_id = next(each for each in ids if each not in taken)
             item = Item(query_id, item_id, text, kind, importance=importance)
-            return bank.add(bank.file_for(item.query_id, kind), item, note)
+            return bank.add(bank.file_for(kind), item, note)
 
     def edit_item(
         self, item_id: str, text: str, *, who: str, seen: str | None = None, why: str = ""
@@ -274,7 +257,7 @@ class BankEditing(Group):
         with self._bank() as bank:
             path, item = bank.find(item_id, seen)
             if item.text == text:
-                return Edited(item, item, path, written=False)
+                return Edited(item, path, written=False)
             new = item._replace(text=text)
             if not item.retired:
                 bank.refuse_twice(new)
@@ -295,7 +278,7 @@ class BankEditing(Group):
         with self._bank() as bank:
             path, item = bank.find(item_id, seen)
             if item.retired == retired:
-                return Edited(item, item, path, written=False)
+                return Edited(item, path, written=False)
             if not retired:
                 bank.refuse_twice(item, ignore_retired=True)
             return bank.change(path, item, item._replace(retired=retired), {**note, "retired": retired})
@@ -318,8 +301,11 @@ def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
         TrecexamError: the bank cannot be read, or neither it nor the track's queries know the query.
     """
     bank = _Bank(folder)
-    ids = bank.ids_in_files(query_id)
-    if all(item.query_id not in ids for item in bank.items):
+    facets = folder.config.track.facets
+    ids = {
+        item.item_id for item in bank.items if (item_by_query(item) if facets else item).query_id == query_id
+    }
+    if not ids:
         bank.check_query(query_id)
     edits = {
         line.parsed.items[0].item_id: tuple(edit for edit in line.row[EDITS] if isinstance(edit, dict))
@@ -341,7 +327,7 @@ def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
         )
         for path, file in bank.files.items()
         for item in file.items
-        if item.query_id in ids
+        if item.item_id in ids
     )
 
 
