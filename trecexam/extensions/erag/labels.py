@@ -14,8 +14,7 @@ from converters.errors import ConversionError
 from converters.fields import an_id
 from converters.lines import iter_filled, parse_object
 from converters.records import Qrel
-from trecexam.extensions.erag.metrics import Label
-from trecexam.graders.replies import RAISE_LIMIT
+from trecexam.graders.replies import RAISE_LIMIT, Unread
 
 if TYPE_CHECKING:
     from trecexam.grades.graded_track import GradedTrack
@@ -59,18 +58,18 @@ class Labelled(NamedTuple):
 
 
 def label_texts(
-    texts: LabelTexts, golds: Mapping[str, Gold], label: Callable[[str, Gold], Label]
+    texts: LabelTexts, golds: Mapping[str, Gold], label: Callable[[str, Gold], float | Unread]
 ) -> Labelled:
     """Label each text by its query's gold outputs."""
     labels: dict[str, dict[str, float]] = {}
     unlabelled = []
     for (query_id, doc_id), text in texts.items():
         if isinstance(text, str):
-            value, reason = label(text, golds[query_id])
-            if value is not None:
+            value = label(text, golds[query_id])
+            if not isinstance(value, Unread):
                 labels.setdefault(query_id, {})[doc_id] = value
                 continue
-            text = Unlabelled(query_id, doc_id, "unparsed", reason)
+            text = Unlabelled(query_id, doc_id, "unparsed", value.reason)
         unlabelled.append(text)
     return Labelled(labels, tuple(unlabelled))
 
