@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from converters import ConversionError
 from trecexam.extensions.ragval.formats.answers import (
-    JudgedAnswer,
+    AnswerRow,
     read_answers,
     read_judged,
     write_judged,
@@ -29,7 +29,7 @@ def put(tmp_path: Path, *rows: Any, name: str = "sys.jsonl") -> Path:
     return path
 
 
-def judged(*paths: Path) -> tuple[list[JudgedAnswer], list[tuple[str, int | None, str]]]:
+def judged(*paths: Path) -> tuple[list[AnswerRow], list[tuple[str, int | None, str]]]:
     """The rows that are read, and (file, line, reason) of those that are skipped."""
     errors: list[ConversionError] = []
     rows = list(read_judged(paths, errors.append))
@@ -39,7 +39,7 @@ def judged(*paths: Path) -> tuple[list[JudgedAnswer], list[tuple[str, int | None
 def test_a_line_gives_its_fields_and_the_file_gives_the_run_name(tmp_path: Path) -> None:
     path = put(tmp_path, {**GOOD, "question": "why?", "retrieved": ["d1"], "n_input_tokens": 7})
     ((row,), errors) = judged(path)
-    assert row == JudgedAnswer("b1", "so it is", "sys", "why?", ["d1"], 7, None, 1, 4.5, 5.0, "ok")
+    assert row == AnswerRow("b1", "so it is", "sys", "why?", ["d1"], 7, None, 1, 4.5, 5.0, "ok")
     assert errors == []
 
 
@@ -187,7 +187,7 @@ scores = st.floats(1, 5) | st.integers(1, 5).map(float)
 
 
 @st.composite
-def rows_of_runs(draw: Callable[..., Any]) -> list[JudgedAnswer]:
+def rows_of_runs(draw: Callable[..., Any]) -> list[AnswerRow]:
     keys = draw(st.lists(st.tuples(names, names), max_size=4, unique=True))
     found = []
     for run_id, question_id in keys:
@@ -195,13 +195,13 @@ def rows_of_runs(draw: Callable[..., Any]) -> list[JudgedAnswer]:
         both = (draw(scores), draw(scores)) if status == "ok" else (None, None)
         about = (draw(st.text(max_size=9).filter(str.isprintable)), draw(names), draw(tokens), draw(tokens))
         found.append(
-            JudgedAnswer(question_id, about[0], run_id, about[1], None, about[2], about[3], 1, *both, status)
+            AnswerRow(question_id, about[0], run_id, about[1], None, about[2], about[3], 1, *both, status)
         )
     return found
 
 
 @given(rows_of_runs())
-def test_written_answers_are_read_back(tmp_path: Path, rows: list[JudgedAnswer]) -> None:
+def test_written_answers_are_read_back(tmp_path: Path, rows: list[AnswerRow]) -> None:
     file = io.BytesIO()
     write_judged(rows, file)
     (tmp_path / "f.jsonl").write_bytes(file.getvalue() or b"\n")

@@ -18,7 +18,7 @@ from scipy import stats
 from support import ROOT
 
 from trecexam.cli.main import run
-from trecexam.extensions.ragval.formats.answers import JudgedAnswer
+from trecexam.extensions.ragval.formats.answers import AnswerRow
 from trecexam.extensions.ragval.reporting import SCORES, RagvalReport, ragval_report, report_of
 from trecexam.features.leaderboard.differences import MeasureDifferences
 from trecexam.scores.leaderboard import interval
@@ -30,15 +30,15 @@ def answer(
     t: float | None,
     r: float | None,
     tokens: tuple[int | None, int | None] = (None, None),
-) -> JudgedAnswer:
-    return JudgedAnswer(
+) -> AnswerRow:
+    return AnswerRow(
         question, "", run, n_input_tokens=tokens[0], n_output_tokens=tokens[1], truthfulness=t, relevance=r,
         status="unparsed" if t is None else "ok",
     )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[JudgedAnswer]:
+def rows() -> list[AnswerRow]:
     """Four systems on thirty questions, each with some missing."""
     chance = random.Random(3)
     found = []
@@ -54,7 +54,7 @@ def rows() -> list[JudgedAnswer]:
     return found
 
 
-def scored(rows: list[JudgedAnswer], run: str, name: str) -> dict[str, float]:
+def scored(rows: list[AnswerRow], run: str, name: str) -> dict[str, float]:
     return {
         row.question_id: {"truthfulness": row.truthfulness, "relevance": row.relevance}.get(
             name, row.truthfulness + row.relevance
@@ -69,7 +69,7 @@ def of_score(report: RagvalReport, name: str) -> MeasureDifferences:
     return next(each for each in report.compared.measures if each.measure == name)
 
 
-def test_means_and_standard_errors_are_over_answers_with_scores(rows: list[JudgedAnswer]) -> None:
+def test_means_and_standard_errors_are_over_answers_with_scores(rows: list[AnswerRow]) -> None:
     report = report_of(rows)
     assert [one.run for one in report.board.rows] == ["a", "b", "c", "d"]
     for one, shown in zip(report.board.rows, report.table, strict=True):
@@ -82,7 +82,7 @@ def test_means_and_standard_errors_are_over_answers_with_scores(rows: list[Judge
             assert score.stderr == pytest.approx(stats.sem(values))
 
 
-def test_tokens_are_summed_and_answers_without_them_are_counted(rows: list[JudgedAnswer]) -> None:
+def test_tokens_are_summed_and_answers_without_them_are_counted(rows: list[AnswerRow]) -> None:
     report = report_of(rows)
     for shown in report.table:
         mine = [row for row in rows if row.run_id == shown["run_id"]]
@@ -95,7 +95,7 @@ def test_tokens_are_summed_and_answers_without_them_are_counted(rows: list[Judge
     assert bare["n_input_tokens"] is None
 
 
-def test_pairs_are_compared_on_common_questions_by_paired_t_test_and_holm(rows: list[JudgedAnswer]) -> None:
+def test_pairs_are_compared_on_common_questions_by_paired_t_test_and_holm(rows: list[AnswerRow]) -> None:
     report = report_of(rows)
     for name in SCORES:
         sides = {run: scored(rows, run, name) for run in "abcd"}
@@ -114,7 +114,7 @@ def test_pairs_are_compared_on_common_questions_by_paired_t_test_and_holm(rows: 
             assert of.p_corrected[number] == pytest.approx(highest)
 
 
-def test_a_system_without_scores_is_last_and_has_no_mean(rows: list[JudgedAnswer]) -> None:
+def test_a_system_without_scores_is_last_and_has_no_mean(rows: list[AnswerRow]) -> None:
     report = report_of([answer("0", "q1", None, None), *rows])
     *_, last = report.table
     assert (last["run_id"], last["n"], last["unparsed"]) == ("0", 1, 1)

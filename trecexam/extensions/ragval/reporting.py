@@ -16,7 +16,7 @@ import numpy as np
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
-from trecexam.extensions.ragval.formats.answers import JudgedAnswer, read_judged
+from trecexam.extensions.ragval.formats.answers import AnswerRow, read_judged
 from trecexam.features.leaderboard.differences import ALPHA, Differences, compare
 from trecexam.files.stamps import Rejected
 from trecexam.inputs.inputs import rejected_notes
@@ -47,7 +47,7 @@ class RagvalReport(Result):
         rejected: lines of the files that were rejected.
     """
 
-    answers: Mapping[str, Sequence[JudgedAnswer]]
+    answers: Mapping[str, Sequence[AnswerRow]]
     board: Leaderboard
     compared: Differences | None
     n_compared: int
@@ -115,13 +115,13 @@ def ragval_report(*paths: Path | str) -> RagvalReport:
     return replace(report, rejected=lines, notes=(*rejected_notes(lines), *report.notes))
 
 
-def report_of(rows: Iterable[JudgedAnswer]) -> RagvalReport:
+def report_of(rows: Iterable[AnswerRow]) -> RagvalReport:
     """The report on judged answers.
 
     Raises:
         NoAnswersError: there are none, or none has scores, a question or its id.
     """
-    answers: dict[str, list[JudgedAnswer]] = {}
+    answers: dict[str, list[AnswerRow]] = {}
     for row in rows:
         answers.setdefault(row.run_id, []).append(row)
     if not answers:
@@ -149,7 +149,7 @@ def report_of(rows: Iterable[JudgedAnswer]) -> RagvalReport:
     return report.with_notes(*_remarks(report))
 
 
-def scores_of(answers: Mapping[str, Sequence[JudgedAnswer]]) -> MeasureValues:
+def scores_of(answers: Mapping[str, Sequence[AnswerRow]]) -> MeasureValues:
     """Return each system's sum, truthfulness and relevance of each question; NaN without a score."""
     keyed = {
         # An answer to an unknown question is the only one to it.
@@ -167,7 +167,7 @@ def scores_of(answers: Mapping[str, Sequence[JudgedAnswer]]) -> MeasureValues:
     return MeasureValues(tuple(runs), tuple(questions), ("sum", "truthfulness", "relevance"), array)
 
 
-def _retrieved(rows: Iterable[JudgedAnswer]) -> tuple[int | None, float | None]:
+def _retrieved(rows: Iterable[AnswerRow]) -> tuple[int | None, float | None]:
     """Return how many answers retrieved anything, and the mean number of blocks; None where none says it."""
     # A number below 0 is none of blocks.
     said = [

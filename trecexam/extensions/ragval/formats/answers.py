@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
 from converters.fields import a_text, an_id
@@ -38,15 +38,18 @@ _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 @dataclass(frozen=True)
 class AnswerRow:
-    """A system's answer to a question.
+    """A system's answer to a question, with its judgment where there is one.
 
     Attributes:
         question_id: "" where the line has neither an id nor the question's text.
+        answer: "" where the line has none.
         run_id: the system.
         question: its text; "" where the line has none.
         retrieved: the line's text.
         n_input_tokens, n_output_tokens: None where nobody counted.
         occurrence: 2 for the run's second line with the same question's text and no id, and so on.
+        truthfulness, relevance: 1..5, 5 is best; both None unless `status` is "ok".
+        status: "ok", or "unparsed", "refused", "error": there are no scores.
         by_text: whether the line has no id, so that the question goes by its text.
         line: where it is in its file; 0 where it comes from none.
     """
@@ -59,26 +62,11 @@ class AnswerRow:
     n_input_tokens: int | None = None
     n_output_tokens: int | None = None
     occurrence: int = 1
-    by_text: bool = field(default=False, compare=False, kw_only=True)
-    line: int = field(default=0, compare=False, kw_only=True)
-
-
-@dataclass(frozen=True)
-class JudgedAnswer(AnswerRow):
-    """An answer with its judgment.
-
-    Attributes:
-        answer: "" where the line has none.
-        truthfulness, relevance: 1..5, 5 is best; both None unless `status` is "ok".
-        status: "ok", or "unparsed", "refused", "error": there are no scores.
-    """
-
     truthfulness: float | None = None
     relevance: float | None = None
     status: str = "unparsed"
-
-
-_Row = TypeVar("_Row", bound=AnswerRow)
+    by_text: bool = field(default=False, compare=False, kw_only=True)
+    line: int = field(default=0, compare=False, kw_only=True)
 
 
 def read_answers(
@@ -94,12 +82,21 @@ def read_answers(
             whichever file; the first answer stays. Of a token count that is none it is told, too, but the
             answer stays, without the count.
     """
-    return _read(paths, _answer, on_error)
+
+    def answered(path: str, number: int, row: dict[str, Any]) -> dict[str, Any]:
+        if row.get("question_id") is None and not row.get("question"):
+            raise ConversionError(path, number, 'it has no "question_id"')
+        if "answer" in row and row["answer"] is None:
+            # The system gave none.
+            return {"answer": ""}
+        return {"answer": a_text(path, number, row, ("answer",), "an answer", blank=True)}
+
+    return _read(paths, answered, on_error)
 
 
 def read_judged(
     paths: Sequence[str | os.PathLike[str]], on_error: OnError | None = None
-) -> Iterator[JudgedAnswer]:
+) -> Iterator[AnswerRow]:
     """The judged answers in these files, in their order.
 
     A line without scores, with one score only, or whose status says that there are none, is of an answer that
@@ -113,26 +110,23 @@ def read_judged(
         ConversionError: as `read_answers`; or a score is not a number from 1 to 5.
     """
 
-    def judged(path: str, number: int, row: dict[str, Any], **of: Any) -> JudgedAnswer:
+    def judged(path: str, number: int, row: dict[str, Any]) -> dict[str, Any]:
+        answer = {"answer": _optional_text(path, number, row, "answer")}
+        if row.get("status") in FAILED:
+            return {**answer, "status": row["status"]}
         try:
-            status, scores = _judgment(path, number, row)
+            scores = {key: _score(path, number, row, key) for key in ("truthfulness", "relevance")}
         except ConversionError as error:
             if on_error is None:
                 raise
             on_error(ConversionError(path, number, f"{error.reason}; the answer counts as unparsed"))
-            status, scores = "unparsed", (None, None)
-        return JudgedAnswer(
-            answer=_optional_text(path, number, row, "answer"),
-            truthfulness=scores[0],
-            relevance=scores[1],
-            status=status,
-            **of,
-        )
+            return answer
+        return answer if None in scores.values() else {**answer, **scores, "status": "ok"}
 
     return _read(paths, judged, on_error)
 
 
-def write_judged(rows: Iterable[JudgedAnswer], file: BinaryIO) -> None:
+def write_judged(rows: Iterable[AnswerRow], file: BinaryIO) -> None:
     """Writes an answer per line, for `read_judged`."""
     import orjson
 
@@ -142,8 +136,10 @@ def write_judged(rows: Iterable[JudgedAnswer], file: BinaryIO) -> None:
 
 
 def _read(
-    paths: Sequence[str | os.PathLike[str]], make: Callable[..., _Row], on_error: OnError | None
-) -> Iterator[_Row]:
+    paths: Sequence[str | os.PathLike[str]],
+    own_fields: Callable[[str, int, dict[str, Any]], dict[str, Any]],
+    on_error: OnError | None,
+) -> Iterator[AnswerRow]:
     names = [_bare(Path(path).name) for path in paths]
     first_places: dict[tuple[str, str], str] = {}
     times = Counter[tuple[str, str]]()
@@ -174,16 +170,14 @@ def _read(
                 question = _optional_text(path, number, row, "question")
                 question_id = question if by_text else an_id(path, number, row, ("question_id",))
                 # Counted last: a line that is refused for something else is no answer.
-                made = make(
-                    path,
-                    number,
-                    row,
-                    line=number,
-                    by_text=by_text,
+                made = AnswerRow(
+                    question_id=question_id,
                     run_id=run_id,
                     question=question,
-                    question_id=question_id,
                     retrieved=row.get("retrieved"),
+                    by_text=by_text,
+                    line=number,
+                    **own_fields(path, number, row),
                 )
                 place = f"{path}:{number}"
                 if not by_text and (first := first_places.setdefault((run_id, question_id), place)) != place:
@@ -207,26 +201,6 @@ def _read(
             if by_text and question and occurrence > 1:
                 changes |= {"question_id": f"{question} ({occurrence})", "occurrence": occurrence}
             yield replace(made, **changes)
-
-
-def _answer(path: str, number: int, row: dict[str, Any], **of: Any) -> AnswerRow:
-    if not of["question_id"]:
-        raise ConversionError(path, number, 'it has no "question_id"')
-    if "answer" in row and row["answer"] is None:
-        # The system gave none.
-        return AnswerRow(answer="", **of)
-    text = a_text(path, number, row, ("answer",), "an answer", blank=True)
-    return AnswerRow(answer=text, **of)
-
-
-def _judgment(path: str, number: int, row: dict[str, Any]) -> tuple[str, tuple[float | None, float | None]]:
-    status = row.get("status")
-    if status in FAILED:
-        return str(status), (None, None)
-    scores = tuple(_score(path, number, row, key) for key in ("truthfulness", "relevance"))
-    if None in scores:
-        return "unparsed", (None, None)
-    return "ok", (scores[0], scores[1])
 
 
 def _score(path: str, number: int, row: dict[str, Any], key: str) -> float | None:
