@@ -17,11 +17,10 @@ from converters.bank_lines import BankLine, scan_bank
 from converters.ir_dataset import dataset_queries
 from converters.lines import open_bytes
 from converters.records import Item
-from trecexam.bank.model import QUERY, STATEMENT, copies, folded, lines_by_query
+from trecexam.bank.model import copies, folded, lines_by_query
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import sniffed
 from trecexam.folder import TrackFolder
-from trecexam.inputs.track_graders import declared_kind
 from trecexam.results.result import Result
 from trecexam.results.table import Table
 from trecexam.results.text import plural
@@ -106,13 +105,6 @@ def check_files(paths: Sequence[Path]) -> Checked:
         if form not in (None, "bank"):
             raise TrecexamError(f"this is not a test bank but {form}; see `trecexam formats`", path=path)
     return check_lines(_lines([(str(path), path) for path in paths]))
-
-
-def asks_a_bank(folder: TrackFolder) -> bool:
-    """Return True where the grader uses items of an existing bank, not queries or sentences of responses."""
-    kind = declared_kind(folder)
-    asks_items = kind is None or kind.item_kinds.isdisjoint({QUERY, STATEMENT})
-    return asks_items and bool(folder.bank(optional=True))
 
 
 def check_track(folder: TrackFolder) -> Checked:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from converters.records import Item, Origin
 from trecexam.errors import GraderError
-from trecexam.extensions.banks.generation.generate import Listed, items_of, known_texts
+from trecexam.extensions.banks.generation.generate import Listed, items_of
 from trecexam.extensions.banks.generation.prompts import ItemRequest, load_prompt, published
 from trecexam.extensions.banks.lines import item_row, merged, row_line
 
@@ -22,7 +22,7 @@ PROMPT = published()["questions"]
 def test_copies_duplicates_empty_and_surplus_items_are_skipped_and_counted() -> None:
     ten = [f"Question {word}?" for word in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]]
     texts = ["Cost of nuclear power?", *ten, "question  A", "?!", " ", "An eleventh one?"]
-    items, dropped = items_of(WANTED, Listed(texts), PROMPT, ORIGIN, known_texts(()))
+    items, dropped = items_of(WANTED, Listed(texts), PROMPT, ORIGIN, set())
     assert [item.text for item in items] == ten
     assert dropped == {"empty": 2, "copies of the query": 1, "duplicates": 1, "more than asked for": 1}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, repeat
@@ -118,7 +118,7 @@ def write_items(
     Raises:
         TrecexamError: somebody else changed the file meanwhile, or it cannot be written.
     """
-    known = {query_id: known_texts(items) for query_id, items in plan.kept.items()}
+    known = {query_id: {*texts} for query_id, texts in plan.known.items()}
     new: dict[ItemRequest, list[Item]] = {}
     failures = [*result.unwritten]
     dropped: Counter[str] = Counter()
@@ -154,16 +154,6 @@ def write_items(
     )
 
 
-def known_texts(items: Iterable[Item]) -> set[tuple[str, ...]]:
-    """Return the folded texts of a query's items, former ones too: an edited item is not to come again."""
-    return {
-        folded(text)
-        for item in items
-        for text in (item.text, item.origin.text if item.origin else "")
-        if text.strip()
-    }
-
-
 def items_of(
     request: ItemRequest,
     listed: Listed,
@@ -175,7 +165,7 @@ def items_of(
 
     Args:
         origin: of all of them, without the text.
-        texts_of_query: texts that the query has already (`known_texts`); those of the new items are added.
+        texts_of_query: folded texts that the query has already; those of the new items are added.
     """
     items: list[Item] = []
     dropped: Counter[str] = Counter()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from converters.bank_lines import BankLine, scan_bank
 from converters.errors import ConversionError
 from converters.lines import decode, iter_filled, open_input
 from converters.records import Item
+from trecexam.bank.model import folded
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
 from trecexam.extensions.banks.lines import replaceable
@@ -28,7 +29,8 @@ class BankPlan:
     Attributes:
         requests: in the order of the queries.
         output: the file that items go to; `content` is what it holds now.
-        kept: query_id -> items that stay, of all files of the bank.
+        known: query_id -> folded texts of the items that stay, of all files of the bank, former texts too: an
+            edited item is not to come again.
         replaced_lines: (query_id, facet_id) -> numbers of lines of `output`, from 1, that a model wrote and
             nobody edited; they give way to new ones, if there are.
         whole: nothing is written before every query is through.
@@ -38,7 +40,7 @@ class BankPlan:
     requests: tuple[ItemRequest, ...]
     output: Path
     content: bytes
-    kept: Mapping[str, Sequence[Item]]
+    known: Mapping[str, set[tuple[str, ...]]]
     replaced_lines: Mapping[tuple[str, str | None], Sequence[int]]
     whole: bool = False
     asks_again: str = ""
@@ -84,7 +86,13 @@ def plan_bank(
             for item in kept.get(request.query_id, ())
         )
     )
-    return BankPlan(tuple(lacking), target, content, kept, replaced)
+    known = {query_id: _texts(items) for query_id, items in kept.items()}
+    return BankPlan(tuple(lacking), target, content, known, replaced)
+
+
+def _texts(items: Iterable[Item]) -> set[tuple[str, ...]]:
+    both = ((item.text, item.origin.text if item.origin else "") for item in items)
+    return {folded(text) for texts in both for text in texts if text.strip()}
 
 
 def _queries(folder: TrackFolder, query_ids: Collection[str]) -> dict[str, str]:
