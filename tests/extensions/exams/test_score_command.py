@@ -316,17 +316,6 @@ def test_invalid_requests_are_a_one_line_error(
     assert reason in capsys.readouterr().err
 
 
-def test_prompts_equal_the_published_ones() -> None:
-    made = question(0, "Why?", ["w", "x", "y", "z"], 2)
-    tail = "Candidates:\nA) w\nB) x\nC) y\nD) z\n\n###Assistant: Correct answer"
-    assert prompt(made) == f"###Human: Question: Why?\n\n{tail}"
-    assert prompt(made, "P.") == f"###Human: Question: Why?\n\nContext:P.\n\n{tail}"
-    assert (
-        prompt(made, "P.", "retrieved") == f"###Human: Question: Why?\n\nRetrieved Documents:\nP.\n\n{tail}"
-    )
-    assert prompt(made, examples=[made]) == f"{prompt(made)} C) y\n\n{prompt(made)}"
-
-
 def test_prompts_equal_the_published_reference_file() -> None:
     published = outside("prompts/mcq-answering").read_text().splitlines()
     told = {line.partition(":")[0]: line.partition(":")[2].strip().replace("\\n", "\n") for line in published}

@@ -99,18 +99,6 @@ def test_an_edited_file_is_left_unchanged(tmp_path: Path, capsys: pytest.Capture
     assert [path.name for path in (root / "runs").iterdir()] == ["oracle.jsonl"]
 
 
-def test_a_stopped_run_resumes(tmp_path: Path) -> None:
-    with serving(script) as server:
-        root = make(tmp_path / "track", server.url)
-        with trecexam.open_track(root) as track:
-            made = track.ragval.answer(stop=lambda: len(server.bodies) >= 1)
-            assert made.why == "stopped"
-            made = track.ragval.answer()
-        assert made.complete
-        assert len(server.bodies) == 6
-    assert len(lines(root / "runs" / "oracle.jsonl")) == 3
-
-
 def test_a_question_without_an_answer_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def refusing(exchange: Exchange) -> None:
         if "k2" in exchange.prompt:
