@@ -62,7 +62,8 @@ def discriminations(track: GradedTrack, min_rating: int | None = None) -> Mappin
     except TrecexamError:
         # All runs alike, or a single item: then none is known, which an empty column says.
         return {}
-    of_items = fitting.discriminations(exam.values, default_settings()).tolist()
+    a = fitting.fit(exam.values, default_settings()).a
+    of_items = np.where(fitting.constant(exam.values), math.nan, a).tolist()
     by_item = {
         name: round(a, CERTAIN_DIGITS)
         for name, a in zip(exam.items, of_items, strict=True)

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from trecexam.extensions.exams.irt.estimation.likelihood import Responses, log_likelihood
 from trecexam.extensions.exams.irt.estimation.objective import Objective
-from trecexam.extensions.exams.irt.fitting import Fit, discriminations, fit
+from trecexam.extensions.exams.irt.fitting import Fit, fit
 from trecexam.extensions.exams.irt.settings import Settings
 
 
@@ -129,14 +129,6 @@ def test_constant_items_and_perfect_examinees_give_nan_only_in_standard_errors(
             assert np.isfinite(part).all()
         assert np.isnan(found.se_b[:2]).all()
         assert np.isnan(found.se_a[:2]).all()
-
-
-def test_discriminations_alone_equal_those_of_the_fit_bit_for_bit(simulate) -> None:  # type: ignore[no-untyped-def]
-    values, settings = simulate("2pl", 20, 12, 4).responses, Settings.of("2pl", priors=True)
-    values[:, 3], values[2, 5] = 1, np.nan
-    alone = discriminations(values, settings)
-    assert np.isnan(alone).tolist() == [place == 3 for place in range(12)]
-    assert np.delete(alone, 3) == pytest.approx(np.delete(fit(values, settings).a, 3), abs=1e-4)
 
 
 @pytest.mark.parametrize(

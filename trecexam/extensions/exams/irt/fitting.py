@@ -150,20 +150,6 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
     )
 
 
-def discriminations(responses: ArrayLike, settings: Settings) -> Floats:
-    """The discriminations of `fit`, in a third of the time; NaN for items of `constant`.
-
-    Raises:
-        ValueError: as `fit`.
-    """
-    from threadpoolctl import threadpool_limits
-
-    values = check(responses)
-    with threadpool_limits(1, user_api="blas"):
-        a = optimum(Objective(Responses(values), settings, None)).point.a
-    return np.where(constant(values), np.nan, a)
-
-
 def check(responses: ArrayLike) -> Floats:
     """The matrix as floats, if a model can be fitted to it.
 
