@@ -95,11 +95,7 @@ class Checked(Result):
 
 
 def check_files(paths: Sequence[Path]) -> Checked:
-    """Checks these files together, as one bank.
-
-    Raises:
-        TrecexamError, ConversionError: one cannot be read, or is not a bank.
-    """
+    """Checks these files together, as one bank."""
     for path in paths:
         form = sniffed(path)
         if form not in (None, "bank"):

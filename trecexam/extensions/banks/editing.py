@@ -115,9 +115,6 @@ class _Bank:
 
         Args:
             ignore_retired: only an item that is not retired counts.
-
-        Raises:
-            TrecexamError: the query has the item, perhaps a retired one.
         """
         for item in self.items:
             if ignore_retired and item.retired:
@@ -128,11 +125,7 @@ class _Bank:
                 raise TrecexamError(f"query '{new.query_id}' has this item already, '{item.item_id}'{how}")
 
     def check_query(self, query_id: str) -> None:
-        """Refuse a query that is neither in the bank nor in the track's queries.
-
-        Raises:
-            TrecexamError: there is no such query.
-        """
+        """Refuse a query that is neither in the bank nor in the track's queries."""
         query_ids = {item.query_id for item in self.items} | set(query_texts(self.folder))
         if query_id not in query_ids:
             hint = did_you_mean(query_id, query_ids, before="; ")
@@ -172,11 +165,7 @@ class _Bank:
         return self._write(path, rows, new)
 
     def _write(self, path: Path, rows: list[dict[str, Any]], new: Item) -> Edited:
-        """Write a file, if it then has the new item, and all others as they were.
-
-        Raises:
-            ConversionError: it would not.
-        """
+        """Write a file, if it then has the new item, and all others as they were."""
         file, found = self.files[path], list[Item]()
         if packed_as(file.content):
             raise TrecexamError("is compressed, and could not be edited: unpack it", path=path)
@@ -295,11 +284,7 @@ class BankEditing(Group):
 
 
 def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
-    """The items of a query in file order, read from the bank's files again, including retired ones.
-
-    Raises:
-        TrecexamError: the bank cannot be read, or neither it nor the track's queries know the query.
-    """
+    """The items of a query in file order, read from the bank's files again, including retired ones."""
     bank = _Bank(folder)
     facets = folder.config.track.facets
     ids = {

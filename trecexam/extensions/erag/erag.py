@@ -114,11 +114,7 @@ def evaluate(
     progress: Callable[[grading.Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Evaluation:
-    """Evaluate the runs; a model is asked only if labels are made from outputs and no file has them.
-
-    Raises:
-        TrecexamError, ConversionError: with the reason.
-    """
+    """Evaluate the runs; a model is asked only if labels are made from outputs and no file has them."""
     if request.labels != OUTPUTS or request.outputs is not None:
         return _without_model(request)
     # The metric before any model: code may be refused.

@@ -110,11 +110,7 @@ class Evaluation(Result):
         return any(row.status != "missing" for row in self.labelled.unlabelled)
 
     def write(self, folder: Path) -> None:
-        """Write the files, and remove files of an earlier evaluation that do not apply.
-
-        Raises:
-            TrecexamError: they cannot be written.
-        """
+        """Write the files, and remove files of an earlier evaluation that do not apply."""
         contents = {f"{name}.tsv": to_tsv(table).encode() for name, table in self.tables.items()}
         del contents["runs.tsv"]
         buffer = io.BytesIO()

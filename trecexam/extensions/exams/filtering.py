@@ -103,11 +103,7 @@ def _told(exam: FilteredExam) -> Iterator[str]:
 
 
 def write_filtered(exam: FilteredExam, folder: Path) -> None:
-    """Writes kept.jsonl, dropped.jsonl, groups.tsv and queries.tsv, all of them or none.
-
-    Raises:
-        TrecexamError: they cannot be written.
-    """
+    """Writes kept.jsonl, dropped.jsonl, groups.tsv and queries.tsv, all of them or none."""
     kept_lines, dropped_lines = bytearray(), bytearray()
     for question_index, (question, kind) in enumerate(zip(exam.questions, exam.kinds, strict=True)):
         row = {**question.row(), "bloom": list(kind.bloom), "question_type": kind.question_type}

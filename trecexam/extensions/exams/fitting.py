@@ -80,11 +80,7 @@ def improve_exam(
 
 
 def fitted(exam: Exam, settings: Settings) -> ExamFit:
-    """The exam's fit.
-
-    Raises:
-        TrecexamError: a model cannot be fitted to it.
-    """
+    """The exam's fit."""
     try:
         result = fit(exam.values, settings, exam.components)
     except ValueError as error:
@@ -101,11 +97,7 @@ def improved(
     drop: float,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImprovedExam:
-    """Improves the exam; arguments as in `trecexam.extensions.exams.irt.improvement.improve`.
-
-    Raises:
-        TrecexamError: a model cannot be fitted to it, or an argument is impossible.
-    """
+    """Improves the exam; arguments as in `trecexam.extensions.exams.irt.improvement.improve`."""
     try:
         improvement = improve(
             exam.values, settings, exam.components, steps=steps, drop=drop, progress=progress
@@ -140,9 +132,6 @@ def write_fit(exam: ExamFit, out: Path) -> list[str]:
 
     Returns:
         Why a plot could not be drawn, one per line.
-
-    Raises:
-        TrecexamError: a file cannot be written.
     """
     contents, why = _fit_files(exam)
     replace_all(out, contents, _OF_FIT)

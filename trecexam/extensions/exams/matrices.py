@@ -43,10 +43,6 @@ def write_examinees(
     """Adds examinees to matrix.tsv, components.tsv and answers.jsonl.
 
     Several processes may do so at once.
-
-    Raises:
-        TrecexamError: the folder has responses to another exam, or by examinees of other components, or the
-            files cannot be read or written.
     """
     with exclusive_lock(folder / ".lock"):
         return _write(examinees, questions, folder)

@@ -34,12 +34,7 @@ if TYPE_CHECKING:
 
 
 def from_file(path: Path, components: Path | None = None, groups: Path | None = None) -> Exam:
-    """Reads an exam from a matrix file or a folder of response files.
-
-    Raises:
-        ConversionError: a file cannot be read; with its line.
-        TrecexamError: the tables do not fit the matrix, or nothing is left to be fitted.
-    """
+    """Reads an exam from a matrix file or a folder of response files."""
     return usable_responses(str(path), read_matrix(path), components, groups)
 
 
@@ -58,9 +53,6 @@ def from_track(
 
     Args:
         min_rating: in place of the track's.
-
-    Raises:
-        TrecexamError: nothing is graded, or nothing is left to be fitted.
     """
     root = track.folder.root
     threshold = resolve_min_rating(track, min_rating)
@@ -133,11 +125,7 @@ def usable_responses(
     groups: Path | None,
     queries: Mapping[str, str] | None = None,
 ) -> Exam:
-    """The part of a matrix that can be fitted, with its tables.
-
-    Raises:
-        TrecexamError, ConversionError: as `from_file`.
-    """
+    """The part of a matrix that can be fitted, with its tables."""
     notes = []
     responded = ~np.isnan(matrix.values)
     rows: NDArray[np.bool_] = np.asarray(responded.any(axis=1), np.bool_)

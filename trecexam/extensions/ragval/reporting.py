@@ -116,11 +116,7 @@ def ragval_report(*paths: Path | str) -> RagvalReport:
 
 
 def report_of(rows: Iterable[AnswerRow]) -> RagvalReport:
-    """The report on judged answers.
-
-    Raises:
-        NoAnswersError: there are none, or none has scores, a question or its id.
-    """
+    """The report on judged answers."""
     answers: dict[str, list[AnswerRow]] = {}
     for row in rows:
         answers.setdefault(row.run_id, []).append(row)

@@ -113,11 +113,7 @@ def write_items(
     result: AskingResult[Any],
     n_cut: int = 0,
 ) -> Generated:
-    """Write the new items to the file, and return the result.
-
-    Raises:
-        TrecexamError: somebody else changed the file meanwhile, or it cannot be written.
-    """
+    """Write the new items to the file, and return the result."""
     known = {query_id: {*texts} for query_id, texts in plan.known.items()}
     new: dict[ItemRequest, list[Item]] = {}
     failures = [*result.unwritten]

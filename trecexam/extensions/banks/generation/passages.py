@@ -24,10 +24,6 @@ def nugget_passages(
     Relevant passages come in the order of their labels (the highest first), then of their best rank in any
     run, then of their ids; top-ranked ones by rank and id. Of a query that no run ranks passages for they are
     those that responses cite. What responses say is no source, nor are passages without a text.
-
-    Raises:
-        ConversionError: an input that the settings name cannot be read.
-        TrackError: runs or judgments name passages, and the track has none.
     """
     if not query_ids:
         return {}

@@ -54,13 +54,7 @@ def plan_bank(
     target: Path,
     again: bool = False,
 ) -> BankPlan:
-    """Plan requests for queries without an item of the prompt's kind; with `again` for all queries.
-
-    Raises:
-        ConversionError: a file of the bank, the queries or the sub-topics cannot be read.
-        TrecexamError: there are no queries, one that is named is unknown, the output would not be a file of
-            the bank, or the prompt needs sub-topics.
-    """
+    """Plan requests for queries without an item of the prompt's kind; with `again` for all queries."""
     content = read_target(folder, target)
     requests = tuple(_requests(folder, prompt, _queries(folder, query_ids)))
     keys = {(request.query_id, request.facet_id) for request in requests} if again else set()
@@ -137,10 +131,6 @@ def read_subtopics(path: Path) -> Iterator[ItemRequest]:
 
     A line is `query_id<TAB>subtopic`, or has an id, `query_id<TAB>facet_id<TAB>subtopic`; without one, the
     sub-topic is its id. A header line with these names is skipped.
-
-    Raises:
-        ConversionError: with the line: another number of columns, an empty one, the same id twice, or an
-            empty file.
     """
     seen: dict[tuple[str, str], int] = {}
     for number, line in iter_filled(path):

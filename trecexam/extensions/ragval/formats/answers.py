@@ -76,11 +76,6 @@ def read_answers(
 
     Args:
         on_error: takes the error of a line that is left out; None raises it.
-
-    Raises:
-        ConversionError: with the line: no JSON, no answer, or a question that the run has answered before, in
-            whichever file; the first answer stays. Of a token count that is none it is told, too, but the
-            answer stays, without the count.
     """
 
     def answered(path: str, number: int, row: dict[str, Any]) -> dict[str, Any]:
@@ -105,9 +100,6 @@ def read_judged(
 
     Args:
         on_error: as in `read_answers`.
-
-    Raises:
-        ConversionError: as `read_answers`; or a score is not a number from 1 to 5.
     """
 
     def judged(path: str, number: int, row: dict[str, Any]) -> dict[str, Any]:

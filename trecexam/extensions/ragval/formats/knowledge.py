@@ -49,10 +49,6 @@ def read_blocks(path: Path, on_error: Callable[[ConversionError], None] | None =
 
     Args:
         on_error: takes the error of a line that is left out; None raises it.
-
-    Raises:
-        ConversionError: with the line: bad JSON, no content, an id that is none, or that another content has.
-            Without one: there is no block, or the file cannot be read.
     """
     first: dict[str, Block] = {}
     for number, line in iter_filled(path):
@@ -96,11 +92,7 @@ def has_question(row: Mapping[str, Any]) -> bool:
 
 
 def question_of(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, str]:
-    """The id of a question, and its text.
-
-    Raises:
-        ConversionError: the id is none, or has white space in it, or the question or the content is no text.
-    """
+    """The id of a question, and its text."""
     text = a_text(path, number, row, ("question",), "the question", blank=True)
     content = a_text(path, number, row, ("content",), "the block of the question")
     if row.get("question_id") is None:
@@ -114,11 +106,7 @@ def question_of(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, s
 
 
 def question_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
-    """The two items of a question.
-
-    Raises:
-        ConversionError: as `question_of`; or "retired" is no flag, or "origin" none.
-    """
+    """The two items of a question."""
     question_id, text = question_of(path, number, row)
     for kind in KINDS:
         yield Item(
@@ -133,11 +121,7 @@ def question_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[
 
 
 def block_id_of(path: Path, number: int, row: Mapping[str, Any]) -> str:
-    """The id of the block on a line, its white space percent-encoded, or one made of its content.
-
-    Raises:
-        ConversionError: it is none, or the line has no content.
-    """
+    """The id of the block on a line, its white space percent-encoded, or one made of its content."""
     if all(row.get(key) is None for key in ID_KEYS):
         return made_id("block", a_text(path, number, row, CONTENT_KEYS, "the block"))
     return _SPACE.sub(_escaped, an_id(path, number, row, ID_KEYS))
