@@ -40,11 +40,6 @@ class ExamQuestion:
     topic: str = ""
     rest: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def letter(self) -> str:
-        """The letter of the right candidate."""
-        return LETTERS[self.correct]
-
     def row(self) -> dict[str, Any]:
         """The question as a JSON object."""
         return {
