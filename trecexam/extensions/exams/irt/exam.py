@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trecexam.extensions.exams.irt.components import Components
-from trecexam.extensions.exams.irt.estimation.marginal import Z_95
 from trecexam.extensions.exams.irt.fitting import Fit
 from trecexam.extensions.exams.irt.model import Floats
-from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,26 +42,6 @@ class FittedExam:
 
     exam: Exam
     fit: Fit
-
-    @cached_property
-    def order(self) -> NDArray[np.intp]:
-        """The indices of the examinees, best first; ties by name."""
-        names = self.exam.examinees
-        return np.array(
-            sorted(
-                range(len(names)),
-                key=lambda examinee_index: (
-                    -round(float(self.fit.theta[examinee_index]), CERTAIN_DIGITS),
-                    names[examinee_index],
-                ),
-            ),
-            np.intp,
-        )
-
-    def interval(self, examinee_index: int) -> tuple[float, float]:
-        """The 95% interval of an examinee's ability; NaN without a standard error."""
-        half = Z_95 * float(self.fit.se_theta[examinee_index])
-        return float(self.fit.theta[examinee_index]) - half, float(self.fit.theta[examinee_index]) + half
 
 
 def rest_correlations(values: Floats) -> Floats:
