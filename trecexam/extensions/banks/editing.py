@@ -255,7 +255,7 @@ class BankEditing(Group):
     def retire_item(
         self, item_id: str, *, who: str, retired: bool = True, seen: str | None = None, why: str = ""
     ) -> Edited:
-        """Retires an item, or (`retired` False) back into it; its grades are kept.
+        """Retires an item, or takes it back with `retired=False`; its grades are kept.
 
         Args:
             seen: as in `edit_item`.

@@ -190,13 +190,7 @@ def _components(
         notes.append(
             f"examinees with components but without responses, and left out: {shorten_list(unused_examinees)}"
         )
-    split = Components.of(table.names, [table.rows[name] for name in examinees])
-    if len(split.constant) == len(split.names):
-        raise TrecexamError(
-            "every component has the same level for all examinees: no effect can be estimated",
-            path=path,
-        )
-    return split
+    return Components.of(table.names, [table.rows[name] for name in examinees])
 
 
 def _groups(path: Path | None, items: Sequence[str], notes: list[str]) -> dict[str, dict[str, list[int]]]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from converters.bank_lines import BankLine, scan_bank
+from converters.bank_lines import scan_bank
 from converters.errors import ConversionError
-from converters.lines import decode, iter_filled, open_input
+from converters.lines import decode, iter_filled
 from converters.records import Item
 from trecexam.bank.model import folded
 from trecexam.errors import TrackError, TrecexamError
@@ -62,7 +61,10 @@ def plan_bank(
     kept: dict[str, list[Item]] = {}
     replaced: dict[tuple[str, str | None], list[int]] = {}
     for path in {*folder.bank(optional=True), target}:
-        for line in _lines(path):
+        # A file may be missing or empty.
+        for line in scan_bank(path) if path.exists() and path.stat().st_size else ():
+            if line.error is not None:
+                raise line.error
             number = line.number or 0
             in_target = path == target and 0 < number <= len(written)
             item = replaceable(line, written[number - 1], prompt.kind) if in_target else None
@@ -98,17 +100,6 @@ def _queries(folder: TrackFolder, query_ids: Collection[str]) -> dict[str, str]:
     if unknown:
         raise TrecexamError(f"the track has no query '{unknown[0]}'", path=folder.root)
     return {query_id: text for query_id, text in texts.items() if not query_ids or query_id in query_ids}
-
-
-def _lines(path: Path) -> Iterator[BankLine]:
-    """Yield the lines of a file of the bank, which may be missing or empty."""
-    with suppress(OSError), open_input(path) as file:
-        if not file.read().strip():
-            return
-    for line in scan_bank(path) if path.exists() else ():
-        if line.error is not None:
-            raise line.error
-        yield line
 
 
 def _requests(folder: TrackFolder, prompt: ItemPrompt, texts: Mapping[str, str]) -> Iterator[ItemRequest]:
