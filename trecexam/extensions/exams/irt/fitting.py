@@ -117,8 +117,7 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
             "over the items would take minutes or does not converge"
         )
     else:
-        design = np.eye(len(theta)) if objective.design is None else objective.design
-        se_theta = np.where(np.isnan(se.theta), np.nan, posterior.errors_of(theta, design))
+        se_theta = np.where(np.isnan(se.theta), np.nan, posterior.errors_of(theta, objective.design))
     parts, mean, se_mean = (
         _levels(components, point, se, posterior, notes) if components else ((), np.nan, np.nan)
     )
