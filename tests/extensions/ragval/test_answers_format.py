@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +13,9 @@ from hypothesis import strategies as st
 from converters import ConversionError
 from trecexam.extensions.ragval.formats.answers import (
     AnswerRow,
+    judged_lines,
     read_answers,
     read_judged,
-    write_judged,
 )
 
 GOOD = {"question_id": "b1", "answer": "so it is", "truthfulness": 4.5, "relevance": 5}
@@ -202,9 +201,7 @@ def rows_of_runs(draw: Callable[..., Any]) -> list[AnswerRow]:
 
 @given(rows_of_runs())
 def test_written_answers_are_read_back(tmp_path: Path, rows: list[AnswerRow]) -> None:
-    file = io.BytesIO()
-    write_judged(rows, file)
-    (tmp_path / "f.jsonl").write_bytes(file.getvalue() or b"\n")
+    (tmp_path / "f.jsonl").write_bytes(judged_lines(rows) or b"\n")
     found, errors = judged(tmp_path / "f.jsonl")
     assert found == rows
     assert len(errors) == (not rows)

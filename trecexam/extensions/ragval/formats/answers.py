@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from converters.errors import ConversionError
 from converters.fields import a_text, an_id
@@ -118,13 +118,12 @@ def read_judged(
     return _read(paths, judged, on_error)
 
 
-def write_judged(rows: Iterable[AnswerRow], file: BinaryIO) -> None:
-    """Writes an answer per line, for `read_judged`."""
+def judged_lines(rows: Iterable[AnswerRow]) -> bytes:
+    """Return a line for each answer, for `read_judged`."""
     import orjson
 
-    for row in rows:
-        columns = {key: value for key, value in asdict(row).items() if key not in _NOT_WRITTEN}
-        file.write(orjson.dumps(columns) + b"\n")
+    kept = ({key: value for key, value in asdict(row).items() if key not in _NOT_WRITTEN} for row in rows)
+    return b"".join(orjson.dumps(row) + b"\n" for row in kept)
 
 
 def _read(

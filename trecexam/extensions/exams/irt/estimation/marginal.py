@@ -79,9 +79,9 @@ class _Marginal:
 
     def __init__(self, objective: Objective, nodes: _Nodes) -> None:
         self.design, self.nodes = objective.design, nodes
-        right, responded = objective.responses.right, objective.responses.given
+        right = objective.responses.right
         self.right = right.astype(np.float64)
-        self.wrong = (~right if responded is None else ~right & responded).astype(np.float64)
+        self.wrong = (~right & objective.responses.given).astype(np.float64)
         self.prior = objective.settings.priors.get("theta", PRIORS["theta"])
 
     def _at(self, theta: Floats) -> tuple[float, Floats, Floats, Floats, Floats, Floats]:

@@ -36,9 +36,8 @@ class Objective:
         self.design = np.eye(n_examinees) if design is None else design
         self.n_abilities = self.design.shape[1]
         self.free = tuple(name for name in "abc" if settings.bounds[name][0] < settings.bounds[name][1])
-        n_given = responses.right.size if responses.given is None else int(responses.given.sum())
         # As steep as what the responses say of one examinee: neither slack nor stiff.
-        self.weight = n_given / 10
+        self.weight = int(responses.given.sum()) / 10
 
     def start(self) -> Floats:
         """The start vector."""
