@@ -142,28 +142,22 @@ def read_bank_queries(path: Path) -> Iterator[Query]:
 def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
     """Writes a line per query, in order of first appearance, and another for its gold outputs.
 
-    Items of a kind that a format declares are in its lines, and nothing else is written of them.
-
     Raises:
-        ValueError: an item has an invalid importance, or items of one line are mixed with others.
+        ValueError: an item has an invalid importance, or a kind that is not written.
     """
     import orjson
 
+    read_alone = {kind for form in declared_forms() for kind in form.kinds}
     by_query: dict[str, list[Item]] = {}
     for item in items:
+        if item.kind in read_alone:
+            raise ValueError(f"an item of the kind {item.kind} is not written: copy the file it is in")
         if item.importance not in IMPORTANCES:
             raise ValueError(
                 f"the importance of item {item.item_id!r} is neither vital nor okay: {item.importance!r}"
             )
         by_query.setdefault(item.query_id, []).append(item)
     for query_id, group in by_query.items():
-        for form in declared_forms():
-            declared = [item for item in group if item.kind in form.kinds]
-            if declared and form.row is not None:
-                file.write(orjson.dumps(form.row(declared)) + b"\n")
-                group = [item for item in group if item.kind not in form.kinds]
-        if not group:
-            continue
         rows = [
             {
                 f"{item.kind}_id": item.item_id,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -53,8 +53,7 @@ class LineForm:
         forgiving: what is wrong with a line leaves out that line, and the others are read.
         noun: what an item is called in the error on duplicates; "" if duplicates are allowed.
         whole: the items of a line are judged together, and none is edited alone.
-        kinds: those of its items, where a bank that is written has such lines for them.
-        row: items of these kinds, of one query -> the line.
+        kinds: those of its items that no other form has; they are read alone, and not written.
     """
 
     claims: Callable[[Mapping[str, Any]], bool]
@@ -64,7 +63,6 @@ class LineForm:
     noun: str = ""
     whole: bool = False
     kinds: tuple[str, ...] = ()
-    row: Callable[[Sequence[Item]], dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True)

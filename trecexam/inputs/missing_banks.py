@@ -80,7 +80,7 @@ def write_missing_banks(
             if made.why and stop():
                 break
             target = folder.shown(made.output)
-            failures = [f"query {failure.request}: {failure.reason}" for failure in made.failures]
+            failures = [f"query {request}: {reason}" for request, reason in made.failures]
             if made.why:
                 reason = (
                     f"{target} is not written yet: {made.why}; what was answered is kept, and `trecexam "

@@ -25,7 +25,6 @@ def test_each_kind_of_item_difference_has_a_name() -> None:
     assert changes([A, B], [A, retired]) == [("q1/b", "retired")]
     assert changes([A, retired], [A, B]) == [("q1/b", "un-retired")]
     assert changes([A, B], [A, B._replace(importance="vital")]) == [("q1/b", "importance")]
-    assert changes([A, B], [A, B._replace(item_id="new")]) == [("new", "renamed")]
     assert changes([A, B, C], [C, A, B]) == []
 
 

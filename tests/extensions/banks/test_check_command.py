@@ -46,27 +46,6 @@ def test_several_files_are_checked_as_one_bank(tmp_path: Path, capsys: Capture) 
     assert f"first on {one}:1" in capsys.readouterr().out
 
 
-def test_edited_items_are_listed_in_a_separate_table_and_are_not_problems(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    bank = tmp_path / "b.jsonl"
-    rows = [
-        {"question": "is?", "origin": {"text": "was?"}},
-        {"nugget": "a fact", "importance": "okay", "origin": {"text": "a fact", "importance": "vital"}},
-    ]
-    bank.write_text("".join(json.dumps({"query_id": "q1", **row}) + "\n" for row in rows))
-    assert run(["bank", "check", str(bank)]) == 0
-    out, err = capsys.readouterr()
-    assert len(out.splitlines()) == 1
-    assert err == "2 items of 1 query: nothing to look at; 2 items edited since generated\n"
-    assert run(["bank", "check", str(bank), "--json"]) == 0
-    edited = json.loads(capsys.readouterr().out)["edited"]
-    assert [(row["problem"], row["text"]) for row in edited] == [
-        ("edited; the model wrote: was?", "is?"),
-        ("edited; the model wrote: vital", "a fact"),
-    ]
-
-
 def test_in_a_track_queries_without_items_or_text_are_found_too(tmp_path: Path, capsys: Capture) -> None:
     root = make_small_track(tmp_path / "track")
     assert run(["bank", "check", str(root)]) == 0

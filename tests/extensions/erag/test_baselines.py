@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from erag_track import GOLD, RUNS, SAYS, answer, erag_track, jsonl, outputs_file
+from erag_track import GOLD, RUNS, SAYS, answer, erag_track, jsonl
 from hypothesis import given
 from hypothesis import strategies as st
 from scripted_server import serving
@@ -117,27 +117,6 @@ def test_without_qrels_provenance_uses_the_gold_outputs_of_kilt(track: Path, cap
     capsys.readouterr()
     assert erag(track, "--labels", "provenance") == 2
     assert "no provenance: put qrels.txt into the track, or give a KILT file" in capsys.readouterr().err
-
-
-def test_a_run_with_equal_scores_gives_a_warning_on_the_order_of_ties(track: Path, capsys: Capture) -> None:
-    outputs = ["--outputs", str(outputs_file(track / "o.jsonl"))]
-    assert erag(track, *outputs) == 0
-    assert "rule for ties" not in capsys.readouterr().err
-    for name, scores in (("tied", "3 3 3"), ("partly", "3 3 2")):
-        lines = [
-            f"q2 Q0 {doc} {n} {score} {name}"
-            for n, (doc, score) in enumerate(zip(("d3", "d4", "d6"), scores.split(), strict=True))
-        ]
-        (track / "runs" / f"{name}.run").write_text("\n".join(["q1 Q0 d1 1 9 " + name, *lines]) + "\n")
-    assert erag(track, *outputs, "-m", "RR") == 0
-    said = capsys.readouterr()
-    (line,) = (line for line in said.err.splitlines() if "rule for ties" in line)
-    assert line.startswith(
-        "run 'tied': all scores of a query are the same, so trec_eval's rule for ties orders its documents"
-    )
-    assert "by docid descending" in line
-    # d6 and d4 come before d3, the only correct one.
-    assert f"tied\t2\t{(1 + 1 / 3 + 0) / 3:.6f}" in said.out
 
 
 # Items of the kind `gold` in other features: checks, diffs, pages, exports.

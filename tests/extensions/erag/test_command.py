@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 
 import pytest
-from erag_track import GOLD, RUNS, erag_track, jsonl, outputs_file
+from erag_track import GOLD, erag_track, jsonl, outputs_file
 
 import trecexam
 from trecexam.cli.main import run
@@ -59,7 +59,6 @@ def test_labels_scores_and_qrels_are_written(track: Path, capsys: Capture) -> No
     columns = [name for each in ("P@2", "Success@5", "AP", "nDCG@5") for name in (each, f"{each}.stderr")]
     assert out.splitlines()[0].split("\t") == ["run", "queries", *columns]
     assert [line.split("\t")[0] for line in out.splitlines()[1:]] == ["one", "two"]
-    assert "1 empty output, scored by the metric like others" in err
     assert "6 labels by em (0 or 1), 3 queries" in err
     assert sorted(path.name for path in got.iterdir()) == ["labels.qrels", "labels.tsv", "scores.tsv"]
 
@@ -185,7 +184,6 @@ def test_end_to_end_scores_are_correlated_per_query(track: Path, capsys: Capture
         ["two", "AP", "2", "", ""],
         ["two", "Success@1", "2", "", ""],
     ]
-    assert "two: no correlation: the end-to-end score is 1 for every query" in capsys.readouterr().err
     scores.write_text(
         "\n".join([*lines, "one\tq1\t2", "x\tq1\t1", "one\tq9\t1", "one\tq3\tnan", "one"]) + "\n"
     )
@@ -201,7 +199,7 @@ def test_json_and_python_give_the_same(track: Path, capsys: Capture) -> None:
         found = opened.erag.score(
             track / "gold.jsonl", "em", measures=["RR"], outputs=track / "outputs.jsonl"
         )
-    assert {row["run"]: row["RR"] for row in said["runs"]} == {name: found.mean(name, "RR") for name in RUNS}
+    assert [(row["run"], row["RR"]) for row in said["runs"]] == [(row["run"], row["RR"]) for row in found]
 
 
 @pytest.mark.parametrize(

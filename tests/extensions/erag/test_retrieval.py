@@ -102,12 +102,12 @@ def test_correlation_over_queries_uses_queries_with_both_scores() -> None:
     assert found.spearman_rho == pytest.approx(over / under)
 
 
-def test_an_undefined_correlation_is_empty_with_a_reason() -> None:
-    for ours, theirs, reason in (
-        ({"q1": 0.5, "q2": 0.5}, {"q1": 1.0, "q2": 2.0}, "AP is 0.5 for every query"),
-        ({"q1": 0.5, "q2": 0.6}, {"q1": 1.0, "q2": 1.0}, "the end-to-end score is 1 for every query"),
-        ({"q1": 0.5}, {"q1": 1.0}, "fewer than two queries have both scores"),
-        ({"q1": 0.5}, {}, "fewer than two queries have both scores"),
+def test_an_undefined_correlation_is_empty() -> None:
+    for ours, theirs in (
+        ({"q1": 0.5, "q2": 0.5}, {"q1": 1.0, "q2": 2.0}),
+        ({"q1": 0.5, "q2": 0.6}, {"q1": 1.0, "q2": 1.0}),
+        ({"q1": 0.5}, {"q1": 1.0}),
+        ({"q1": 0.5}, {}),
     ):
         found = correlation(ours, theirs)
-        assert (found.kendall_tau, found.spearman_rho, found.reason) == (None, None, reason)
+        assert (found.kendall_tau, found.spearman_rho) == (None, None)

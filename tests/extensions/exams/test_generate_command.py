@@ -12,7 +12,7 @@ from exams import CHOICES, STEM
 
 pytest.importorskip("httpx2")
 
-from scripted_server import KEY, Exchange, serving
+from scripted_server import Exchange, serving
 
 import trecexam
 from trecexam.cli.main import run
@@ -161,32 +161,6 @@ def test_an_edited_exam_is_left_unchanged(
         assert generate(root, "-o", str(root / "other.jsonl")) == 0
         assert (root / "other.generation.json").exists()
         assert len(server.bodies) == 3
-
-
-def test_an_unreachable_server_leaves_no_empty_exam(
-    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = track("http://127.0.0.1:9/v1", retries=0)
-    assert generate(root) != 0
-    assert not (root / "exam.jsonl").exists()
-    assert KEY not in capsys.readouterr().err
-
-
-def test_a_stopped_generation_resumes(track: Callable[..., Path]) -> None:
-    with serving(answer_with_question) as server:
-        root = track(server.url, concurrency=1)
-        with trecexam.open_track(root) as opened:
-            made = opened.exam.generate("pumps", stop=lambda: len(server.bodies) >= 1)
-        assert made.why == "stopped"
-        assert not made.complete
-        asked_first = len(server.bodies)
-        assert asked_first < 3
-        with trecexam.open_track(root) as opened:
-            made = opened.exam.generate("pumps")
-        assert len(server.bodies) == 3
-    assert made.complete
-    assert made.reused == asked_first
-    assert [question.doc_id for question in made.questions] == ["d1", "d2"]
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_each_of_many_groups_has_a_distinct_line_style(values: np.ndarray) -> No
     settings = Settings.of("1pl")
     groups = {"topic": {f"_t{n}": [n, n + 10] for n in range(10)}}
     names = tuple(map(str, range(25))), tuple(map(str, range(40)))
-    plot = groups_plot(FittedExam(Exam(*names, values, groups=groups), fit(values, settings)), "topic")
+    plot = groups_plot(FittedExam(Exam("m", *names, values, groups=groups), fit(values, settings)), "topic")
     axes = drawn(plot).axes[0]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [f"_t{n} (2)" for n in range(10)]
     curves = [line for line in axes.get_lines() if line.get_marker() == "None"]

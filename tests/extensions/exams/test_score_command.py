@@ -316,17 +316,6 @@ def test_invalid_requests_are_a_one_line_error(
     assert reason in capsys.readouterr().err
 
 
-def test_prompts_equal_the_published_ones() -> None:
-    made = question(0, "Why?", ["w", "x", "y", "z"], 2)
-    tail = "Candidates:\nA) w\nB) x\nC) y\nD) z\n\n###Assistant: Correct answer"
-    assert prompt(made) == f"###Human: Question: Why?\n\n{tail}"
-    assert prompt(made, "P.") == f"###Human: Question: Why?\n\nContext:P.\n\n{tail}"
-    assert (
-        prompt(made, "P.", "retrieved") == f"###Human: Question: Why?\n\nRetrieved Documents:\nP.\n\n{tail}"
-    )
-    assert prompt(made, examples=[made]) == f"{prompt(made)} C) y\n\n{prompt(made)}"
-
-
 def test_prompts_equal_the_published_reference_file() -> None:
     published = outside("prompts/mcq-answering").read_text().splitlines()
     told = {line.partition(":")[0]: line.partition(":")[2].strip().replace("\\n", "\n") for line in published}
@@ -398,14 +387,6 @@ def test_examinees_with_equal_names_and_different_parts_are_kept_apart(tmp_path:
     write_examinees([examinee(made, 0, model="m+bm25", retriever="rm3")], made, tmp_path)
     with pytest.raises(TrecexamError, match=r"another examinee called 'm\+bm25\+rm3\+0'"):
         write_examinees([examinee(made, 0, model="m", retriever="bm25+rm3")], made, tmp_path)
-
-
-def test_an_examinee_whose_answers_differ_from_before_is_reported(tmp_path: Path) -> None:
-    made = [question(0), question(1)]
-    assert write_examinees([examinee(made[:1], 0)], made, tmp_path).notes == ()
-    assert write_examinees([examinee(made, 0)], made, tmp_path).notes == ()
-    (note,) = write_examinees([examinee(made, 2)], made, tmp_path).notes
-    assert note.startswith("m+oracle+0: its answers differ from those before")
 
 
 def test_two_concurrent_processes_lose_no_examinee(tmp_path: Path) -> None:

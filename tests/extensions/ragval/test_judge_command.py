@@ -168,25 +168,6 @@ def test_answers_without_ids_are_matched_by_the_text_of_their_question(tmp_path:
     ]
 
 
-def test_judging_stops_at_a_budget_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(judging) as server:
-        root = make_track(
-            tmp_path / "track", server.url, budget_tokens=1200, max_new_tokens=200, concurrency=1
-        )
-        write_lines(root / "runs" / "a.jsonl", [answer(key, 4, 4) for key in ("k1", "k2", "k3")])
-        settings = (root / "trecexam.toml").read_text()
-        (root / "trecexam.toml").write_text(settings.replace("1200", "450"))
-        assert run(["watch", str(root), "--once"]) == 1
-        asked = len(server.bodies)
-        assert asked < 3
-        assert "`budget_tokens` = 450" in capsys.readouterr().err
-        assert json.loads((root / "out/ragval/judging.json").read_bytes())["not_judged_yet"] == 3 - asked
-        (root / "trecexam.toml").write_text(settings.replace("1200", "90000"))
-        assert run(["watch", str(root), "--once"]) == 0
-        assert len(server.bodies) == 3
-    assert table(root)[0][:3] == ["a", "3", "0"]
-
-
 def test_a_rating_by_a_person_replaces_that_of_the_judge(tmp_path: Path) -> None:
     with serving(judging) as server:
         root = make_track(tmp_path / "track", server.url)

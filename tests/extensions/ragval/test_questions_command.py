@@ -160,19 +160,6 @@ def test_lines_of_judged_answers_can_be_used_as_blocks(tmp_path: Path) -> None:
     assert row["question_id"] == f"{row['block_id']}/1"
 
 
-def test_a_stopped_run_resumes(tmp_path: Path) -> None:
-    with serving(answer_with_question) as server:
-        root = track(tmp_path / "track", server.url, concurrency=1)
-        with trecexam.open_track(root) as opened:
-            made = opened.ragval.write_questions(per_block=2, stop=lambda: len(server.bodies) >= 1)
-            assert made.why == "stopped"
-            assert len(server.bodies) < 6
-            made = opened.ragval.write_questions(per_block=2)
-        assert made.complete
-        assert len(server.bodies) == 6
-    assert len(lines(root / "bank.questions.jsonl")) == 4
-
-
 def test_a_budget_covers_all_seeds_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(answer_with_question) as server:
         settings = {"budget_tokens": 230, "max_new_tokens": 100, "concurrency": 1}

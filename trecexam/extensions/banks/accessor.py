@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from trecexam.extensions.banks.checks import Checked, asks_a_bank, check_track
+from trecexam.extensions.banks.checks import Checked, check_track
 from trecexam.extensions.banks.diff import BankDiff, bank_diff
 from trecexam.extensions.banks.editing import BankEditing
 from trecexam.extensions.banks.generation.calls import bank_job
@@ -99,8 +99,7 @@ class BankAccessor(BankEditing):
         """
         folder = self._track.folder
         if self._track.is_joint:
-            # A grader's files may be there that cannot grade.
-            folder = next(filter(asks_a_bank, usable_folders(folder).values()), folder)
+            folder = next((each for each in self._folders() if each.bank(optional=True)), folder)
         return self._track.with_grader_note(check_track(folder), str(folder.grader))
 
     def diff(self, old: Path | str, new: Path | str, measures: Measures | None = None) -> BankDiff:

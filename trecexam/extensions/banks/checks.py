@@ -17,45 +17,41 @@ from converters.bank_lines import BankLine, scan_bank
 from converters.ir_dataset import dataset_queries
 from converters.lines import open_bytes
 from converters.records import Item
-from trecexam.bank.model import QUERY, STATEMENT, copies, folded, lines_by_query
+from trecexam.bank.model import copies, folded, lines_by_query
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import sniffed
 from trecexam.folder import TrackFolder
-from trecexam.inputs.track_graders import declared_kind
 from trecexam.results.result import Result
 from trecexam.results.table import Table
 from trecexam.results.text import plural
 
 #: Maximum words of an item. The longest of dl19's 210 questions has 21, of TREC RAG 2025's nuggets 19.
 MAX_WORDS = {"question": 30, "nugget": 20}
-#: Kinds whose item is the query itself: not checked for copies of it and for length.
-OF_QUERY = frozenset({"truthfulness", "relevance"})
-#: Patterns before an item, with their descriptions. In the CAR Y3 bank: `['1. How`, `[2] What`, `- Why`.
-_BEFORE = (
-    (
-        "a number before it",
-        r"[\s\[(\"'*]*(?:\[\d{1,3}\]|\(?\d{1,3}[.)]|(?:Q|question|nugget|fact) ?\d{1,3} ?[.):])\s",
-    ),
-    ("a bullet before it", r"\s*[-*•\u2013\u2014·]\s"),
-    ("the beginning of a list", r"\s*\w+\s*=\s*[\[{]"),
-    ("a label before it", r"\s*(?:question|nugget|fact)s?\s*:\s*\S"),
-    (
-        "a reply of the model, not an item",
-        r"\s*(?:sure|certainly|of course)\b\s*[,!.:]|\s*here (?:are|is) .*:\s*$",
-    ),
+#: Patterns of remains of an answer, with their descriptions; the first that is found counts. In the CAR Y3
+#: bank: `['1. How`, `[2] What`, `- Why`.
+_REMAINS = tuple(
+    (what, re.compile(pattern, re.IGNORECASE))
+    for what, pattern in (
+        (
+            "a number before it",
+            r"\A[\s\[(\"'*]*(?:\[\d{1,3}\]|\(?\d{1,3}[.)]|(?:Q|question|nugget|fact) ?\d{1,3} ?[.):])\s",
+        ),
+        ("a bullet before it", r"\A\s*[-*•\u2013\u2014·]\s"),
+        ("the beginning of a list", r"\A\s*\w+\s*=\s*[\[{]"),
+        ("a label before it", r"\A\s*(?:question|nugget|fact)s?\s*:\s*\S"),
+        (
+            "a reply of the model, not an item",
+            r"\A\s*(?:(?:sure|certainly|of course)\b\s*[,!.:]|here (?:are|is) .*:\s*\Z)|\bas an ai\b",
+        ),
+        ("Markdown in it", r"```|\*\*\S.*\*\*"),
+        (
+            "a placeholder of the prompt in it",
+            r"\{(?:query|query_text|query_title|query_subtopic|subtopic|title|text|passage|context)\}",
+        ),
+        ("brackets, quotes or commas of a list around it", r"\A\s*[\[{]\s*[\"'{\[]|[\"']\s*[,\]}]+\s*\Z"),
+    )
 )
-_WITHIN = (
-    ("a reply of the model, not an item", r"\bas an ai\b"),
-    ("Markdown in it", r"```|\*\*\S.*\*\*"),
-    (
-        "a placeholder of the prompt in it",
-        r"\{(?:query|query_text|query_title|query_subtopic|subtopic|title|text|passage|context)\}",
-    ),
-    ("brackets, quotes or commas of a list around it", r"^[\[{]\s*[\"'{\[]|[\"']\s*[,\]}]+$"),
-)
-_COMPILED_BEFORE = tuple((what, re.compile(pattern, re.IGNORECASE)) for what, pattern in _BEFORE)
-_COMPILED_WITHIN = tuple((what, re.compile(pattern, re.IGNORECASE)) for what, pattern in _WITHIN)
-_LIST = _WITHIN[-1][0]
+_LIST = _REMAINS[-1][0]
 
 
 class BankFinding(NamedTuple):
@@ -78,12 +74,10 @@ class Checked(Result):
 
     Attributes:
         problems: in the order of the files and lines; then those of queries.
-        edited: the items that read otherwise than they were generated, which is no problem.
         queries, items, retired: how many there are, the retired items not among the items.
     """
 
     problems: tuple[BankFinding, ...]
-    edited: tuple[BankFinding, ...]
     queries: int
     items: int
     retired: int
@@ -91,52 +85,22 @@ class Checked(Result):
     rejected: tuple[BankFinding, ...] = ()
 
     def _declare(self) -> dict[str, Table]:
-        """`findings`, a row per problem, and `edited`."""
-        return {
-            "findings": Table(BankFinding._fields, self.problems),
-            "edited": Table(BankFinding._fields, self.edited),
-        }
+        """`findings`, a row per problem."""
+        return {"findings": Table(BankFinding._fields, self.problems)}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Counts of queries, items and edited items."""
-        counts = {"queries": self.queries, "items": self.items, "retired": self.retired}
-        return {**counts, "edited_items": len(self.edited)}
-
-
-class _Placed(NamedTuple):
-    file: str
-    line: int | None
-    item: Item
-
-    def finding(self, problem: str) -> BankFinding:
-        return BankFinding(
-            self.file, self.line, self.item.query_id, self.item.item_id, problem, self.item.text
-        )
-
-    def seen_from(self, other: _Placed) -> str:
-        """Its position, relative to another item's: only the line number within the same file."""
-        return f"line {self.line}" if self.file == other.file else f"{self.file}:{self.line}"
+        """Counts of queries and items."""
+        return {"queries": self.queries, "items": self.items, "retired": self.retired}
 
 
 def check_files(paths: Sequence[Path]) -> Checked:
-    """Checks these files together, as one bank.
-
-    Raises:
-        TrecexamError, ConversionError: one cannot be read, or is not a bank.
-    """
+    """Checks these files together, as one bank."""
     for path in paths:
         form = sniffed(path)
         if form not in (None, "bank"):
             raise TrecexamError(f"this is not a test bank but {form}; see `trecexam formats`", path=path)
     return check_lines(_lines([(str(path), path) for path in paths]))
-
-
-def asks_a_bank(folder: TrackFolder) -> bool:
-    """Return True where the grader uses items of an existing bank, not queries or sentences of responses."""
-    kind = declared_kind(folder)
-    asks_items = kind is None or kind.item_kinds.isdisjoint({QUERY, STATEMENT})
-    return asks_items and bool(folder.bank(optional=True))
 
 
 def check_track(folder: TrackFolder) -> Checked:
@@ -178,51 +142,40 @@ def check_lines(
     # The first text and line of a repeated query count.
     texts = {line.query_id: line.query_text for _, line in reversed(rows) if line.query_text.strip()}
     texts.update(query_texts or {})
-    placed = [_Placed(file, line.number, item) for file, line in rows for item in line.items]
-    live = [placed_item for placed_item in placed if not placed_item.item.retired]
-    problems = [
-        BankFinding(file, line.number, line.query_id, "", line.error.reason, "")
-        for file, line in rows
-        if line.error is not None
-    ]
-    for placed_item in live:
-        doubts = _doubts(placed_item.item, texts.get(placed_item.item.query_id))
-        problems += (placed_item.finding(what) for what in doubts)
-    problems += _twice(placed)
-    line_order = {(file, line.number): index for index, (file, line) in enumerate(rows)}
-    problems.sort(key=lambda finding: line_order[finding.file, finding.line])
-    queries = {line.query_id: (file, line.number) for file, line in reversed(rows) if line.query_id}
-    problems += _queries(dict(reversed(queries.items())), placed, texts if query_texts is not None else None)
+    problems: list[BankFinding] = []
+    earlier = _Earlier()
+    queries: dict[str, BankFinding] = {}
+    live: dict[str, int] = {}
+    n_retired = 0
+    for file, line in rows:
+        place = BankFinding(file, line.number, line.query_id, "", "", "")
+        if line.error is not None:
+            problems.append(place._replace(problem=line.error.reason))
+        if line.query_id:
+            queries.setdefault(line.query_id, place)
+        for item in line.items:
+            n_retired += item.retired
+            live[item.query_id] = live.get(item.query_id, 0) + (not item.retired)
+            doubts = () if item.retired else _doubts(item, texts.get(item.query_id))
+            problems += (
+                BankFinding(file, line.number, item.query_id, item.item_id, problem, item.text)
+                for problem in (*doubts, *earlier.repeats(item, file, line.number))
+            )
+    for query_id, place in queries.items():
+        if not live.get(query_id, 1):
+            problems.append(place._replace(problem="all items of the query are retired"))
+        if query_texts is not None and not texts.get(query_id, "").strip():
+            problems.append(place._replace(problem="the track has no text of this query"))
     problems += (
         BankFinding(file, None, query_id, "", "a query without any items", "")
         for query_id, file in (expected or {}).items()
         if query_id not in queries
     )
-    edited = (
-        placed_item.finding(f"edited; the model wrote: {was}")
-        for placed_item in live
-        if (was := _generated_as(placed_item.item))
-    )
-    checked = Checked(tuple(problems), tuple(edited), len(queries), len(live), len(placed) - len(live))
-    return checked.with_notes(_told(checked))
-
-
-def _told(checked: Checked) -> str:
-    retired_note = f" ({checked.retired:,} more retired)" if checked.retired else ""
-    what = plural(len(checked.problems), "problem") if checked.problems else "nothing to look at"
-    edited = f"; {plural(len(checked.edited), 'item')} edited since generated" if checked.edited else ""
-    return (
-        f"{plural(checked.items, 'item')}{retired_note} of {plural(checked.queries, 'query')}: {what}{edited}"
-    )
-
-
-def _generated_as(item: Item) -> str:
-    """The generated text or importance of an edited item; "" if it was not generated, or not edited."""
-    if item.origin is None or item.origin.text == "":
-        return ""
-    if item.origin.text != item.text:
-        return item.origin.text
-    return "" if item.origin.importance in ("", item.importance) else item.origin.importance
+    n_items = sum(live.values())
+    retired_note = f" ({n_retired:,} more retired)" if n_retired else ""
+    what = plural(len(problems), "problem") if problems else "nothing to look at"
+    note = f"{plural(n_items, 'item')}{retired_note} of {plural(len(queries), 'query')}: {what}"
+    return Checked(tuple(problems), len(queries), n_items, n_retired, (note,))
 
 
 def _doubts(item: Item, query_text: str | None) -> Iterator[str]:
@@ -236,8 +189,6 @@ def _doubts(item: Item, query_text: str | None) -> Iterator[str]:
     junk = junk_in(item.text)
     if junk is not None:
         yield junk
-    if item.kind in OF_QUERY:
-        return
     words, most = len(item.text.split()), MAX_WORDS[item.kind]
     if words > most:
         yield f"{words} words, and {most} are the most a {item.kind} should have"
@@ -245,52 +196,37 @@ def _doubts(item: Item, query_text: str | None) -> Iterator[str]:
         yield "a copy of the query"
 
 
-def _twice(placed: Iterable[_Placed]) -> Iterator[BankFinding]:
-    """Items with the id of an earlier item, or its text within the query. One finding per pair."""
-    ids: dict[str, _Placed] = {}
-    exact: dict[tuple[str, str, str], _Placed] = {}
-    alike: dict[tuple[str, str, tuple[str, ...]], _Placed] = {}
-    for placed_item in placed:
-        item = placed_item.item
+class _Earlier:
+    """The items of a bank up to a line, to find repeated ones; an item is kept with its file and line."""
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[object, ...], tuple[str, int | None, Item]] = {}
+
+    def repeats(self, item: Item, file: str, line: int | None) -> Iterator[str]:
+        """Yield how an item repeats an earlier one: its id, or its text within the query."""
         if not item.text.strip():
-            continue
-        before = ids.setdefault(item.item_id, placed_item)
-        if before is not placed_item:
-            same = (before.item.query_id, before.item.text) == (item.query_id, item.text)
+            return
+        here, key = (file, line, item), (item.query_id, item.kind)
+        before = self._first.setdefault(("id", item.item_id), here)
+        if before is not here:
+            same = (before[2].query_id, before[2].text) == (item.query_id, item.text)
             what = "the same item" if same else f"item id '{item.item_id}'"
-            yield placed_item.finding(f"{what} occurs twice, first on {before.seen_from(placed_item)}")
+            yield f"{what} occurs twice, first on {_place(before, file)}"
             if same:
-                continue
+                return
         if item.retired:
-            continue
-        key = item.query_id, item.kind
-        first = exact.setdefault((*key, item.text), placed_item)
-        near = alike.setdefault((*key, folded(item.text)), placed_item)
-        if first is not placed_item:
-            yield placed_item.finding(
-                f"duplicate of '{first.item.item_id}' on {first.seen_from(placed_item)}"
-            )
-        elif near is not placed_item:
-            where = f"'{near.item.item_id}' on {near.seen_from(placed_item)}"
-            yield placed_item.finding(f"duplicate of {where}, but for case, punctuation or blanks")
+            return
+        first = self._first.setdefault(("exact", *key, item.text), here)
+        near = self._first.setdefault(("alike", *key, folded(item.text)), here)
+        if first is not here:
+            yield f"duplicate of '{first[2].item_id}' on {_place(first, file)}"
+        elif near is not here:
+            where = f"'{near[2].item_id}' on {_place(near, file)}"
+            yield f"duplicate of {where}, but for case, punctuation or blanks"
 
 
-def _queries(
-    lines_by_query: Mapping[str, tuple[str, int | None]],
-    placed: Iterable[_Placed],
-    texts: Mapping[str, str] | None,
-) -> Iterator[BankFinding]:
-    """Queries without a text, and those whose items are all retired."""
-    live: dict[str, bool] = {}
-    for placed_item in placed:
-        live[placed_item.item.query_id] = (
-            live.get(placed_item.item.query_id, False) or not placed_item.item.retired
-        )
-    for query_id, (file, line) in lines_by_query.items():
-        if not live.get(query_id, True):
-            yield BankFinding(file, line, query_id, "", "all items of the query are retired", "")
-        if texts is not None and not texts.get(query_id, "").strip():
-            yield BankFinding(file, line, query_id, "", "the track has no text of this query", "")
+def _place(of: tuple[str, int | None, Item], file: str) -> str:
+    return f"line {of[1]}" if of[0] == file else f"{of[0]}:{of[1]}"
 
 
 def junk_in(text: str) -> str | None:
@@ -300,11 +236,8 @@ def junk_in(text: str) -> str | None:
         return "contains no words"
     if len(inner.splitlines()) > 1:
         return "several lines in one item"
-    for what, pattern in _COMPILED_BEFORE:
-        if pattern.match(text):
-            return what
-    for what, pattern in _COMPILED_WITHIN:
-        if pattern.search(inner):
+    for what, pattern in _REMAINS:
+        if pattern.search(text):
             return what
     if any(
         (inner.startswith(left) and right not in inner) or (inner.endswith(right) and left not in inner)

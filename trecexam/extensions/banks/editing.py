@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -22,7 +22,7 @@ from converters.records import Item
 from converters.unpacking import packed_as
 from trecexam.bank.model import item_by_query
 from trecexam.errors import ItemConflictError, TrecexamError, did_you_mean
-from trecexam.extensions.banks.checks import BankFinding, check_track
+from trecexam.extensions.banks.checks import check_track
 from trecexam.extensions.banks.lines import item_row, row_line
 from trecexam.files import atomic as files
 from trecexam.files.track_lock import exclusive_lock, track_lock
@@ -37,8 +37,6 @@ KINDS = ("question", "nugget")
 EDITS = "edits"
 #: Lists of a line of several items.
 _LISTS = ("questions", "items", "nuggets", "rubrics")
-#: The warning for an edited item with recorded grades, which do not change.
-_RECORDED = "the `recorded` grader matches items by id, so both texts get the same grades"
 
 
 @dataclass(frozen=True)
@@ -47,17 +45,13 @@ class Edited:
 
     Attributes:
         item: the current item.
-        before: as it was; None where it is new.
         file: the bank's file that has it.
         written: False where it was so already.
-        warnings: what `bank check` says of the item now, and of others because of it.
     """
 
     item: Item
-    before: Item | None
     file: Path
     written: bool
-    warnings: tuple[str, ...]
 
 
 class ToEdit(NamedTuple):
@@ -121,9 +115,6 @@ class _Bank:
 
         Args:
             ignore_retired: only an item that is not retired counts.
-
-        Raises:
-            TrecexamError: the query has the item, perhaps a retired one.
         """
         for item in self.items:
             if ignore_retired and item.retired:
@@ -134,45 +125,16 @@ class _Bank:
                 raise TrecexamError(f"query '{new.query_id}' has this item already, '{item.item_id}'{how}")
 
     def check_query(self, query_id: str) -> None:
-        """Refuse a query that is neither in the bank nor in the track's queries.
-
-        Raises:
-            TrecexamError: there is no such query.
-        """
+        """Refuse a query that is neither in the bank nor in the track's queries."""
         query_ids = {item.query_id for item in self.items} | set(query_texts(self.folder))
         if query_id not in query_ids:
             hint = did_you_mean(query_id, query_ids, before="; ")
             raise TrecexamError(f"no query '{query_id}' in the track{hint}", path=self.folder.root)
 
-    def ids_in_files(self, query_id: str) -> dict[str, None]:
-        """Return the query ids of a query's items in the files: its id, and query/facet with `facets`."""
-        ids = {query_id: None}
-        if self.folder.config.track.facets:
-            ids.update(
-                (item.query_id, None) for item in self.items if item_by_query(item).query_id == query_id
-            )
-        return ids
-
-    def file_for(self, query_id: str, kind: str) -> Path:
-        """Return the last file with items of a query and kind, else of the kind, else of the query."""
-
-        def fits(path: Path) -> tuple[bool, bool, bool]:
-            items = self.files[path].items
-            of_query = [item for item in items if item.query_id == query_id]
-            both = any(item.kind == kind for item in of_query)
-            return both, any(item.kind == kind for item in items), bool(of_query)
-
-        return max(reversed(self.files), key=fits)
-
-    def edits(self, query_id: str) -> dict[str, list[dict[str, Any]]]:
-        """Return item_id -> its recorded changes, of the items of a query."""
-        ids = self.ids_in_files(query_id)
-        return {
-            line.parsed.items[0].item_id: [edit for edit in line.row[EDITS] if isinstance(edit, dict)]
-            for file in self.files.values()
-            for line in file.lines
-            if line.parsed.query_id in ids and line.parsed.items and isinstance(line.row.get(EDITS), list)
-        }
+    def file_for(self, kind: str) -> Path:
+        """Return the last file with items of a kind, else the last file."""
+        of_kind = [path for path, file in self.files.items() if any(item.kind == kind for item in file.items)]
+        return (of_kind or [*self.files])[-1]
 
     def change(self, path: Path, old: Item, new: Item, note: Mapping[str, Any]) -> Edited:
         """Write an item in place of another."""
@@ -190,7 +152,7 @@ class _Bank:
         _note(row, note)
         rows = [line.row for line in lines]
         rows[at] = row
-        return self._write(path, rows, new, old)
+        return self._write(path, rows, new)
 
     def add(self, path: Path, new: Item, note: Mapping[str, Any]) -> Edited:
         """Write a new item, on a line after the last one of its query."""
@@ -200,14 +162,10 @@ class _Bank:
         row = item_row(new, "")
         _note(row, {**note, "added": True})
         rows.insert(max(of_query, default=len(lines)), row)
-        return self._write(path, rows, new, None)
+        return self._write(path, rows, new)
 
-    def _write(self, path: Path, rows: list[dict[str, Any]], new: Item, old: Item | None) -> Edited:
-        """Write a file, if it then has the new item, and all others as they were.
-
-        Raises:
-            ConversionError: it would not.
-        """
+    def _write(self, path: Path, rows: list[dict[str, Any]], new: Item) -> Edited:
+        """Write a file, if it then has the new item, and all others as they were."""
         file, found = self.files[path], list[Item]()
         if packed_as(file.content):
             raise TrecexamError("is compressed, and could not be edited: unpack it", path=path)
@@ -228,11 +186,7 @@ class _Bank:
             files.replace(kept, file.content, mode=path.stat().st_mode & 0o777)
         # A link stays a link.
         files.replace(Path(os.path.realpath(path)), b"".join(map(row_line, rows)))
-        return self.edited(path, new, old, written=True)
-
-    def edited(self, path: Path, new: Item, old: Item | None, *, written: bool = False) -> Edited:
-        of_query = item_by_query(new) if self.folder.config.track.facets else new
-        return Edited(new, old, path, written, _warnings(self.folder, of_query))
+        return Edited(new, path, written=True)
 
 
 class BankEditing(Group):
@@ -273,7 +227,7 @@ class BankEditing(Group):
             ids = (made_id(query_id, text) + f"-{number}" * (number > 1) for number in count(1))
             item_id = next(each for each in ids if each not in taken)
             item = Item(query_id, item_id, text, kind, importance=importance)
-            return bank.add(bank.file_for(item.query_id, kind), item, note)
+            return bank.add(bank.file_for(kind), item, note)
 
     def edit_item(
         self, item_id: str, text: str, *, who: str, seen: str | None = None, why: str = ""
@@ -292,19 +246,16 @@ class BankEditing(Group):
         with self._bank() as bank:
             path, item = bank.find(item_id, seen)
             if item.text == text:
-                return bank.edited(path, item, item)
+                return Edited(item, path, written=False)
             new = item._replace(text=text)
             if not item.retired:
                 bank.refuse_twice(new)
-            done = bank.change(path, item, new, {**note, "before": item.text})
-            if bank.folder.config.grader.name == "recorded":
-                return replace(done, warnings=(*done.warnings, _RECORDED))
-            return done
+            return bank.change(path, item, new, {**note, "before": item.text})
 
     def retire_item(
         self, item_id: str, *, who: str, retired: bool = True, seen: str | None = None, why: str = ""
     ) -> Edited:
-        """Retires an item, or (`retired` False) back into it; its grades are kept.
+        """Retires an item, or takes it back with `retired=False`; its grades are kept.
 
         Args:
             seen: as in `edit_item`.
@@ -316,18 +267,10 @@ class BankEditing(Group):
         with self._bank() as bank:
             path, item = bank.find(item_id, seen)
             if item.retired == retired:
-                return bank.edited(path, item, item)
+                return Edited(item, path, written=False)
             if not retired:
                 bank.refuse_twice(item, ignore_retired=True)
             return bank.change(path, item, item._replace(retired=retired), {**note, "retired": retired})
-
-    def edits(self, query_id: str) -> dict[str, list[dict[str, Any]]]:
-        """item_id -> the changes of a query's items, oldest first: who, when, and the text before.
-
-        Raises:
-            TrecexamError, ConversionError: the bank cannot be read.
-        """
-        return _Bank(self._track.folder).edits(query_id)
 
     @contextmanager
     def _bank(self) -> Iterator[_Bank]:
@@ -341,26 +284,35 @@ class BankEditing(Group):
 
 
 def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
-    """The items of a query in file order, read from the bank's files again, including retired ones.
-
-    Raises:
-        TrecexamError: the bank cannot be read, or neither it nor the track's queries know the query.
-    """
+    """The items of a query in file order, read from the bank's files again, including retired ones."""
     bank = _Bank(folder)
-    ids = bank.ids_in_files(query_id)
-    if all(item.query_id not in ids for item in bank.items):
+    facets = folder.config.track.facets
+    ids = {
+        item.item_id for item in bank.items if (item_by_query(item) if facets else item).query_id == query_id
+    }
+    if not ids:
         bank.check_query(query_id)
-    edits, checked = bank.edits(query_id), _findings(folder, query_id)
+    edits = {
+        line.parsed.items[0].item_id: tuple(edit for edit in line.row[EDITS] if isinstance(edit, dict))
+        for file in bank.files.values()
+        for line in file.lines
+        if line.parsed.items and isinstance(line.row.get(EDITS), list)
+    }
+    # Queries that cannot be read show elsewhere.
+    problems = dict[str, list[str]]()
+    with suppress(ConversionError):
+        for finding in check_track(folder).problems:
+            problems.setdefault(finding.item_id, []).append(finding.problem)
     return tuple(
         ToEdit(
             item,
             folder.shown(path),
-            tuple(edits.get(item.item_id, ())),
-            tuple(finding.problem for finding in checked if finding.item_id == item.item_id),
+            edits.get(item.item_id, ()),
+            tuple(problems.get(item.item_id, ())),
         )
         for path, file in bank.files.items()
         for item in file.items
-        if item.query_id in ids
+        if item.item_id in ids
     )
 
 
@@ -394,23 +346,6 @@ def _line(path: Path, number: int, row: dict[str, Any]) -> _Line:
 
 def _items(path: Path, lines: list[_Line]) -> list[Item]:
     return list(distinct_items(path, (line.parsed for line in lines), lambda error: None))
-
-
-def _warnings(folder: TrackFolder, item: Item) -> tuple[str, ...]:
-    """Results of the bank's checks for an item, its query, and items that it affects."""
-    findings = [(finding.item_id, finding.problem) for finding in _findings(folder, item.query_id)]
-    return tuple(
-        problem if item_id in ("", item.item_id) else f"item '{item_id}': {problem}"
-        for item_id, problem in findings
-        if item_id in ("", item.item_id) or f"'{item.item_id}'" in problem
-    )
-
-
-def _findings(folder: TrackFolder, query_id: str) -> list[BankFinding]:
-    """Results of the bank's checks for a query and its items; none where the queries cannot be read."""
-    with suppress(ConversionError):
-        return [finding for finding in check_track(folder).problems if finding.query_id == query_id]
-    return []
 
 
 def _noted(who: str, why: str) -> dict[str, str]:

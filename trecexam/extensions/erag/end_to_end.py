@@ -14,14 +14,16 @@ from trecexam.scores.values import MeasureValues
 
 
 class QueryCorrelation(NamedTuple):
-    """Rank correlation of a run's values with its end-to-end scores; None if undefined, with the `reason`."""
+    """Rank correlation of a run's values with its end-to-end scores.
+
+    `kendall_tau` and `spearman_rho` are None for fewer than two queries, or equal values on a side.
+    """
 
     run: str
     measure: str
     n_queries: int
-    kendall_tau: float | None = None
-    spearman_rho: float | None = None
-    reason: str = ""
+    kendall_tau: float | None
+    spearman_rho: float | None
 
 
 def read_end_to_end(
@@ -84,13 +86,7 @@ def query_correlations(
         theirs = [scores[query_id] for query_id in common]
         for measure in values.measures:
             ours = values.matrix(measure, (run,), common)[0].tolist()
-            undefined = QueryCorrelation(run, measure, len(common))
-            if len(common) < 2:
-                yield undefined._replace(reason="fewer than two queries have both scores")
-            elif len(set(ours)) == 1:
-                yield undefined._replace(reason=f"{measure} is {ours[0]:g} for every query")
-            elif len(set(theirs)) == 1:
-                yield undefined._replace(reason=f"the end-to-end score is {theirs[0]:g} for every query")
-            else:
+            tau = rho = None
+            if len({*ours}) > 1 and len({*theirs}) > 1:
                 tau, rho = (float(of(ours, theirs).statistic) for of in (kendalltau, spearmanr))
-                yield undefined._replace(kendall_tau=tau, spearman_rho=rho)
+            yield QueryCorrelation(run, measure, len(common), tau, rho)

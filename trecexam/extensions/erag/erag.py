@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,6 @@ from ir_measures import Measure
 
 from converters.errors import ConversionError
 from converters.gold import KIND, kilt_provenance
-from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.erag.end_to_end import QueryCorrelation, query_correlations, read_end_to_end
 from trecexam.extensions.erag.evaluation import Evaluation
@@ -99,7 +98,6 @@ class Lists(NamedTuple):
         rejected: gold outputs of queries that the track does not have.
     """
 
-    runs: Mapping[str, Run]
     golds: Mapping[str, tuple[str, ...]]
     ranked: Ranked
     only: Mapping[str, Sequence[str]]
@@ -116,11 +114,7 @@ def evaluate(
     progress: Callable[[grading.Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Evaluation:
-    """Evaluate the runs; a model is asked only if labels are made from outputs and no file has them.
-
-    Raises:
-        TrecexamError, ConversionError: with the reason.
-    """
+    """Evaluate the runs; a model is asked only if labels are made from outputs and no file has them."""
     if request.labels != OUTPUTS or request.outputs is not None:
         return _without_model(request)
     # The metric before any model: code may be refused.
@@ -186,7 +180,7 @@ def _evaluation(
         tuple(rejected),
         complete=complete,
     )
-    notes = (*rejected_notes(rejected), *notes, *_tied_runs(lists), *evaluation.summary_notes())
+    notes = (*rejected_notes(rejected), *notes, *evaluation.summary_notes())
     return replace(evaluation, notes=notes)
 
 
@@ -271,7 +265,6 @@ def _lists(folder: TrackFolder, inputs: TrackInputs, depth: int | None = None) -
     rejected = Rejected(file, None, f"{some}: {shorten_list(unknown, dots=True)}", "line")
     ranked = {name: {q: run.ranking(q, depth) for q in query_ids} for name, run in sorted(runs.items())}
     return Lists(
-        runs,
         {q: items[q][0].gold_answers or (items[q][0].text,) for q in query_ids},
         ranked,
         {q: sorted({doc_id for lists in ranked.values() for doc_id in lists[q]}) for q in query_ids},
@@ -281,15 +274,3 @@ def _lists(folder: TrackFolder, inputs: TrackInputs, depth: int | None = None) -
 
 def _rejected_lines(file: str, errors: Iterable[ConversionError]) -> list[Rejected]:
     return [Rejected(file, error.line, error.reason, error.lost) for error in errors]
-
-
-def _tied_runs(lists: Lists) -> Iterator[str]:
-    """Yield a warning for each run whose scores are all equal in each query with several documents."""
-    for name, run in lists.runs.items():
-        spans = [run.spans[query_id] for query_id in lists.golds if query_id in run.spans]
-        several = [run.scores[start:end] for start, end in spans if end - start > 1]
-        if several and all((scores == scores[0]).all() for scores in several):
-            yield (
-                f"run '{name}': all scores of a query are the same, so trec_eval's rule for ties orders its "
-                f"documents, by docid descending; give each document a score that decreases with its rank"
-            )

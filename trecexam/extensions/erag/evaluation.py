@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,36 +60,20 @@ class Evaluation(Result):
         """True if all labels are 0 or 1."""
         return is_binary(self.labelled.labels)
 
-    @property
-    def values(self) -> Mapping[str, Mapping[str, Mapping[str, float]]]:
-        """run -> query_id -> measure -> value."""
-        names = self.by_query.measures
-        return {
-            run: {
-                query_id: dict(zip(names, row, strict=True))
-                for query_id, row in zip(self.by_query.query_ids, rows, strict=True)
-            }
-            for run, rows in zip(self.by_query.runs, self.by_query.array.tolist(), strict=True)
-        }
-
-    def mean(self, run: str, measure: str) -> float:
-        """The run's mean over all queries; a query that the run skips counts 0."""
-        scores = {row.run: row.scores for row in self.leaderboard.rows}
-        return scores[run][self.leaderboard.measures.index(measure)].mean
-
     def _declare(self) -> dict[str, Table]:
         """`runs`, the leaderboard; the other tables are the files, by name."""
         # Labels are whole numbers in files where all are 0 or 1.
         number = int if self.binary else float
         labels = tuple((query_id, doc_id, number(label)) for query_id, doc_id, label in self._rows())
         by_query = self.by_query
+        means = {row.run: row.scores for row in self.leaderboard.rows}
         scores = tuple(
             (run, measure, query_id, value)
             for run in by_query.runs
-            for measure in by_query.measures
+            for column, measure in enumerate(by_query.measures)
             for query_id, value in zip(
                 (*by_query.query_ids, "all"),
-                (*by_query.matrix(measure, (run,))[0].tolist(), self.mean(run, measure)),
+                (*by_query.matrix(measure, (run,))[0].tolist(), means[run][column].mean),
                 strict=True,
             )
         )
@@ -98,7 +82,7 @@ class Evaluation(Result):
             "labels": Table(("query_id", "doc_id", "label"), labels),
             "scores": Table(("run", "measure", "query_id", "value"), scores),
             "unlabelled": Table(Unlabelled._fields, self.labelled.unlabelled),
-            "correlation": Table(QueryCorrelation._fields[:-1], tuple(row[:-1] for row in self.correlations)),
+            "correlation": Table(QueryCorrelation._fields, self.correlations),
             "rejected": Table(Rejected._fields, self.rejected),
         }
         always = ("runs", "labels", "scores")
@@ -117,7 +101,6 @@ class Evaluation(Result):
             "n_queries": len(self.by_query.query_ids),
             "n_labels": sum(map(len, self.labelled.labels.values())),
             "n_unlabelled": Counter(row.status for row in self.labelled.unlabelled),
-            "empty_outputs": self.labelled.empty,
             "refused_measures": list(self.refused),
         }
 
@@ -127,11 +110,7 @@ class Evaluation(Result):
         return any(row.status != "missing" for row in self.labelled.unlabelled)
 
     def write(self, folder: Path) -> None:
-        """Write the files, and remove files of an earlier evaluation that do not apply.
-
-        Raises:
-            TrecexamError: they cannot be written.
-        """
+        """Write the files, and remove files of an earlier evaluation that do not apply."""
         contents = {f"{name}.tsv": to_tsv(table).encode() for name, table in self.tables.items()}
         del contents["runs.tsv"]
         buffer = io.BytesIO()
@@ -151,8 +130,6 @@ class Evaluation(Result):
                 LOST,
             )
             return
-        if self.labelled.empty:
-            yield f"{plural(self.labelled.empty, 'empty output')}, scored by the metric like others"
         if missing := self.labelled.unlabelled:
             reasons = Counter(row.reason for row in missing)
             reason_counts = "; ".join(f"{count:,}: {reason}" for reason, count in reasons.most_common(3))
@@ -163,8 +140,6 @@ class Evaluation(Result):
                 LOST,
             )
         yield from (*self.refused, *self.by_query.failure_notes)
-        undefined = [(row.run, row.reason) for row in self.correlations if row.reason]
-        yield from (f"{run}: no correlation: {reason}" for run, reason in dict.fromkeys(undefined))
         labels = plural(sum(map(len, self.labelled.labels.values())), "label")
         kind = "0 or 1" if self.binary else "fractions; as whole numbers, 5 x label, in labels.graded.qrels"
         yield f"{labels} by {self.metric} ({kind}), {plural(len(self.by_query.query_ids), 'query')}"

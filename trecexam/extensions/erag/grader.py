@@ -17,11 +17,11 @@ from converters.gold import KIND
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.extensions.erag.metrics import Label, Metric, metric_of, scored
+from trecexam.extensions.erag.metrics import Metric, metric_of, scored
 from trecexam.folder import PROMPT_SUFFIXES
 from trecexam.graders.base import Cell, Factory
 from trecexam.graders.prompts import Reading
-from trecexam.graders.replies import RAISE_LIMIT, read_reply
+from trecexam.graders.replies import RAISE_LIMIT, Unread, read_reply
 from trecexam.graders.writing.base import Fitted, Writer, WritingGrader, missing_for_writing, refuse
 from trecexam.graders.writing.create import grading_writer
 from trecexam.templates import OwnPrompt, TemplateFile, filled, read_own_prompt
@@ -35,12 +35,10 @@ _TEXT = (
 )
 
 
-def label_of(metric: Metric, output: str, gold: tuple[str, ...]) -> Label:
+def label_of(metric: Metric, output: str, gold: tuple[str, ...]) -> float | Unread:
     """Return the metric's value of an output without thoughts."""
     text, ends_early = read_reply(output)
-    if ends_early:
-        return Label(None, RAISE_LIMIT)
-    return scored(metric, text, gold)
+    return Unread(RAISE_LIMIT) if ends_early else scored(metric, text, gold)
 
 
 class _PromptFile(TemplateFile):
@@ -94,8 +92,8 @@ class EragGrader(WritingGrader):
 def _read(metric: Metric, item: Item, text: str, cut: bool = False) -> Reading:
     # What is left of a whole output is no measure of the whole.
     gold = item.gold_answers or (item.text,)
-    label = Label(None, RAISE_LIMIT) if cut else label_of(metric, text, gold)
-    return Reading(None, "unparsed") if label.value is None else Reading(five(label.value), "ok")
+    label = Unread(RAISE_LIMIT) if cut else label_of(metric, text, gold)
+    return Reading(None, "unparsed") if isinstance(label, Unread) else Reading(five(label), "ok")
 
 
 def five(label: float) -> int:

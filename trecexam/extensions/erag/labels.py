@@ -14,8 +14,7 @@ from converters.errors import ConversionError
 from converters.fields import an_id
 from converters.lines import iter_filled, parse_object
 from converters.records import Qrel
-from trecexam.extensions.erag.metrics import Label
-from trecexam.graders.replies import RAISE_LIMIT
+from trecexam.graders.replies import RAISE_LIMIT, Unread
 
 if TYPE_CHECKING:
     from trecexam.grades.graded_track import GradedTrack
@@ -52,30 +51,27 @@ class Labelled(NamedTuple):
     Attributes:
         labels: query_id -> doc_id -> label 0..1; both sorted.
         unlabelled: the documents without one.
-        empty: the number of empty outputs, which are labelled by the metric like others.
     """
 
     labels: Mapping[str, Mapping[str, float]]
     unlabelled: tuple[Unlabelled, ...] = ()
-    empty: int = 0
 
 
 def label_texts(
-    texts: LabelTexts, golds: Mapping[str, Gold], label: Callable[[str, Gold], Label]
+    texts: LabelTexts, golds: Mapping[str, Gold], label: Callable[[str, Gold], float | Unread]
 ) -> Labelled:
     """Label each text by its query's gold outputs."""
     labels: dict[str, dict[str, float]] = {}
     unlabelled = []
     for (query_id, doc_id), text in texts.items():
         if isinstance(text, str):
-            value, reason = label(text, golds[query_id])
-            if value is not None:
+            value = label(text, golds[query_id])
+            if not isinstance(value, Unread):
                 labels.setdefault(query_id, {})[doc_id] = value
                 continue
-            text = Unlabelled(query_id, doc_id, "unparsed", reason)
+            text = Unlabelled(query_id, doc_id, "unparsed", value.reason)
         unlabelled.append(text)
-    empty = sum(isinstance(text, str) and not text.strip() for text in texts.values())
-    return Labelled(labels, tuple(unlabelled), empty)
+    return Labelled(labels, tuple(unlabelled))
 
 
 def label_provenance(qrels: Iterable[Qrel], query_ids: Collection[str], pairs: Pairs) -> Labelled:

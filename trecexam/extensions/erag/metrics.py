@@ -13,10 +13,11 @@ from contextlib import redirect_stdout
 from importlib import import_module
 from numbers import Real
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from trecexam.errors import GraderError
 from trecexam.folder import metric_file
+from trecexam.graders.replies import Unread
 
 #: (output, gold outputs) -> 0..1.
 Metric = Callable[[str, tuple[str, ...]], float]
@@ -26,13 +27,6 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _WORDS = re.compile(r"[^\W_]+")
 #: How far outside 0..1 a score may be by rounding, as cosines in single precision are.
 _ROUNDING = 1e-6
-
-
-class Label(NamedTuple):
-    """A document's label 0..1, or None with the `reason`."""
-
-    value: float | None
-    reason: str = ""
 
 
 def normalised(text: str) -> str:
@@ -147,36 +141,34 @@ def _module(name: str, root: Path) -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # What is next to it can be imported by it, and classes in it know where they are.
-    folder, previous_module = str(path.parent.absolute()), sys.modules.get(name)
+    folder = str(path.parent.absolute())
     sys.path.insert(0, folder)
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
     except BaseException:
         sys.modules.pop(name)
-        if previous_module is not None:
-            sys.modules[name] = previous_module
         raise
     finally:
         sys.path.remove(folder)
     return module
 
 
-def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> Label:
+def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> float | Unread:
     """Return the metric's value, or why it is no number from 0 to 1; prints go to stderr, off the table."""
     try:
         with redirect_stdout(sys.stderr):
             value: Any = metric(output, gold)
     except (Exception, SystemExit) as error:
         # An exception in the user's function must not affect other outputs.
-        return Label(None, f"the metric raised {type(error).__name__}: {error}"[:200])
+        return Unread(f"the metric raised {type(error).__name__}: {error}"[:200])
     try:
         # Numbers of numpy, torch and similar libraries have `item`.
         number = float(value if isinstance(value, Real) else value.item())
     except Exception:
         kind = type(value).__name__
-        return Label(None, f"the metric returned {kind} instead of a number from 0 to 1")
+        return Unread(f"the metric returned {kind} instead of a number from 0 to 1")
     if not -_ROUNDING <= number <= 1 + _ROUNDING:
         score_text = "NaN" if math.isnan(number) else f"{number:g}"
-        return Label(None, f"the metric returned {score_text}, not a number from 0 to 1")
-    return Label(min(max(number, 0.0), 1.0))
+        return Unread(f"the metric returned {score_text}, not a number from 0 to 1")
+    return min(max(number, 0.0), 1.0)

@@ -42,11 +42,7 @@ DEFAULT = ("P@10", "nDCG@10", "Success@10", "R@10", "AP@10", "RR@10")
 
 
 def measures_of(names: Iterable[str]) -> list[Measure]:
-    """Return the measures with these names, in ir_measures' notation; each is there once.
-
-    Raises:
-        TrecexamError: a measure does not exist, or needs items of a test bank; with the reason.
-    """
+    """Return the measures with these names, in ir_measures' notation; each is there once."""
     measures = []
     for name in names:
         try:

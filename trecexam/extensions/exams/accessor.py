@@ -56,10 +56,8 @@ class ExamAccessor(Group):
             TrecexamError, ConversionError: as `fit`.
         """
         graded = self._track.graded(has_examinees)
-        responses = from_track(graded, components)
-        steps_done = improved(
-            responses, settings or default_settings(), steps=steps, drop=drop, progress=progress
-        )
+        exam, settings = from_track(graded, components), settings or default_settings()
+        steps_done = improved(exam, settings, steps=steps, drop=drop, progress=progress)
         return self._track.with_grade_notes(steps_done, graded)
 
     def generate(

@@ -40,9 +40,6 @@ class ChoosingWriter(LocalWriter):
 
         Args:
             render: the context, plain already -> the prompt.
-
-        Raises:
-            NoRoomError: it does not take the prompt without a context either; says how long both are.
         """
         backend = self.backend
         limit = backend.length_limit(max(map(len, tokens_of(backend, continuations))))
@@ -75,11 +72,7 @@ class ChoosingWriter(LocalWriter):
 
 
 def tokens_of(backend: CausalBackend, texts: Sequence[str]) -> list[list[int]]:
-    """The tokens of continuations, after a blank unless a chat template ends the prompt.
-
-    Raises:
-        GraderError: one has no tokens.
-    """
+    """The tokens of continuations, after a blank unless a chat template ends the prompt."""
     continuations = []
     for text in texts:
         spelled = text if backend.tokens.chat else f" {text}"

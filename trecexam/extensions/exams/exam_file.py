@@ -40,11 +40,6 @@ class ExamQuestion:
     topic: str = ""
     rest: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def letter(self) -> str:
-        """The letter of the right candidate."""
-        return LETTERS[self.correct]
-
     def row(self) -> dict[str, Any]:
         """The question as a JSON object."""
         return {
@@ -60,11 +55,7 @@ class ExamQuestion:
 
 
 def read_exam(path: str | os.PathLike[str]) -> Iterator[ExamQuestion]:
-    """Reads the questions of an exam, in order.
-
-    Raises:
-        ConversionError: with the line: what is missing or wrong in it, or a question id that occurs twice.
-    """
+    """Reads the questions of an exam, in order."""
     lines: dict[str, int] = {}
     for number, row in iter_objects(path):
         question = _question(path, number, row)
@@ -137,11 +128,7 @@ class Source(NamedTuple):
 
 
 def read_sources(path: str | os.PathLike[str]) -> Iterator[Source]:
-    """Reads the passages of a corpus with titles and topics, in order.
-
-    Raises:
-        ConversionError: with the line: no id, no text, a title or topic that is not text, an id twice.
-    """
+    """Reads the passages of a corpus with titles and topics, in order."""
     lines: dict[str, int] = {}
     for number, row in iter_objects(path):
         doc_id = _tsv_id(path, number, row, ID_KEYS)

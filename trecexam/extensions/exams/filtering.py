@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from trecexam.extensions.exams.exam_file import LETTERS, ExamQuestion, exam_line, read_exam
+from trecexam.extensions.exams.exam_file import ExamQuestion, exam_line, read_exam
 from trecexam.extensions.exams.questions.words import bloom_levels, question_type
 from trecexam.files.atomic import replace_together
 from trecexam.files.kept import read_object
@@ -31,23 +30,20 @@ class FilteredExam(Result):
     Attributes:
         questions: all, in their order.
         reasons: index of a dropped question -> why it is dropped.
-        kinds: of each question, in their order.
         generation: how many answers were asked for and could not be read; empty where nobody noted it.
-        notes: how many questions there were, and are left; what one gets right by guessing.
+        notes: how many questions there were, and are left.
     """
 
     path: Path
     questions: tuple[ExamQuestion, ...]
     reasons: Mapping[int, str]
-    kinds: tuple[QuestionKind, ...]
     generation: Mapping[str, Any]
     notes: tuple[str, ...] = ()
 
     @property
-    def kept(self) -> list[tuple[ExamQuestion, QuestionKind]]:
-        """The kept questions with their kinds."""
-        both = zip(self.questions, self.kinds, strict=True)
-        return [pair for question_index, pair in enumerate(both) if question_index not in self.reasons]
+    def kept(self) -> list[ExamQuestion]:
+        """The kept questions."""
+        return [each for number, each in enumerate(self.questions) if number not in self.reasons]
 
     def _declare(self) -> dict[str, Table]:
         """`reasons`, a row per dropped question; `groups`, the kept questions by level, type and topic."""
@@ -68,15 +64,15 @@ class FilteredExam(Result):
 
     def groups(self) -> Table:
         """The kept questions by level, type and topic, in the format of `exam fit --groups`."""
-        topics = any(question.topic for question, _ in self.kept)
+        topics = any(question.topic for question in self.kept)
         rows = tuple(
             (
-                question.question_id,
-                "|".join(kind.bloom),
-                kind.question_type,
-                *([question.topic.replace("|", "/")] if topics else []),
+                each.question_id,
+                "|".join(bloom_levels(each.question)),
+                question_type(each.question),
+                *([each.topic.replace("|", "/")] if topics else []),
             )
-            for question, kind in self.kept
+            for each in self.kept
         )
         return Table(("item", "bloom", "question_type", *(["topic"] if topics else [])), rows)
 
@@ -89,9 +85,8 @@ def filter_exam(path: Path | str) -> FilteredExam:
     """
     path = Path(path)
     questions = tuple(read_exam(path))
-    kinds = tuple(QuestionKind.of(question) for question in questions)
     generation = read_object(companion_file(path, GENERATION))
-    exam = FilteredExam(path, questions, not_self_contained(questions), kinds, generation)
+    exam = FilteredExam(path, questions, not_self_contained(questions), generation)
     return replace(exam, notes=tuple(_told(exam)))
 
 
@@ -101,25 +96,14 @@ def _told(exam: FilteredExam) -> Iterator[str]:
         bad = sum((facts["badly_parsed"] or {}).values())
         yield f"{plural(facts['generated'], 'question')} generated, {bad:,} badly parsed"
     yield f"{plural(facts['questions'], 'question')}: {facts['dropped']:,} dropped, {facts['kept']:,} kept"
-    kept = [question for question, _ in exam.kept]
-    if kept:
-        letter, accuracy = fixed_answer(kept)
-        yield (
-            f"without knowing anything, {accuracy:.1%} of these can be answered by always choosing "
-            f"{letter}, "
-            f"{longest_answer(kept):.1%} by choosing the longest candidate"
-        )
 
 
 def write_filtered(exam: FilteredExam, folder: Path) -> None:
-    """Writes kept.jsonl, dropped.jsonl, groups.tsv and queries.tsv, all of them or none.
-
-    Raises:
-        TrecexamError: they cannot be written.
-    """
+    """Writes kept.jsonl, dropped.jsonl, groups.tsv and queries.tsv, all of them or none."""
     kept_lines, dropped_lines = bytearray(), bytearray()
-    for question_index, (question, kind) in enumerate(zip(exam.questions, exam.kinds, strict=True)):
-        row = {**question.row(), "bloom": list(kind.bloom), "question_type": kind.question_type}
+    for question_index, question in enumerate(exam.questions):
+        levels = list(bloom_levels(question.question))
+        row = {**question.row(), "bloom": levels, "question_type": question_type(question.question)}
         if question_index in exam.reasons:
             dropped_lines += exam_line({**row, "reason": exam.reasons[question_index]})
         else:
@@ -135,7 +119,7 @@ def write_filtered(exam: FilteredExam, folder: Path) -> None:
 
 def _queries(exam: FilteredExam) -> str:
     """The kept stems as queries, to make runs for `exam score`."""
-    return "".join(f"{each.question_id}\t{' '.join(each.question.split())}\n" for each, _ in exam.kept)
+    return "".join(f"{each.question_id}\t{' '.join(each.question.split())}\n" for each in exam.kept)
 
 
 def companion_file(exam: Path, ending: str) -> Path:
@@ -161,36 +145,3 @@ def not_self_contained(questions: Sequence[ExamQuestion]) -> dict[int, str]:
         if match:
             reasons[question_index] = f"refers to the text that it was made from: '{match[0]}'"
     return reasons
-
-
-@dataclass(frozen=True)
-class QuestionKind:
-    """A question's Bloom levels (often none) and its type."""
-
-    bloom: tuple[str, ...]
-    question_type: str
-
-    @classmethod
-    def of(cls, question: ExamQuestion) -> QuestionKind:
-        """The kind of a question, from its stem."""
-        return cls(bloom_levels(question.question), question_type(question.question))
-
-
-def fixed_answer(questions: Sequence[ExamQuestion]) -> tuple[str, float]:
-    """The most frequent right letter, and the accuracy of always answering it."""
-    counts = Counter(question.letter for question in questions)
-    letter = max(LETTERS, key=lambda each: counts[each])
-    return letter, counts[letter] / len(questions)
-
-
-def longest_answer(questions: Sequence[ExamQuestion]) -> float:
-    """The accuracy of always choosing the longest candidate, in characters; ties at random.
-
-    The released code counts ties as right.
-    """
-    rights = 0.0
-    for question in questions:
-        lengths = [len(choice) for choice in question.choices]
-        if lengths[question.correct] == max(lengths):
-            rights += 1 / lengths.count(max(lengths))
-    return rights / len(questions)

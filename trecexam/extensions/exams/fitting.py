@@ -8,11 +8,12 @@ from pathlib import Path
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams import tables
+from trecexam.extensions.exams.irt.exam import Exam
 from trecexam.extensions.exams.irt.fitting import fit
 from trecexam.extensions.exams.irt.improvement import improve
 from trecexam.extensions.exams.irt.settings import Settings
 from trecexam.extensions.exams.plots import exam_plots, steps_plot
-from trecexam.extensions.exams.responses import ExamResponses, from_file
+from trecexam.extensions.exams.responses import from_file
 from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.files.atomic import replace_all
 from trecexam.inputs.protected import refuse_folder
@@ -78,41 +79,31 @@ def improve_exam(
     )
 
 
-def fitted(responses: ExamResponses, settings: Settings) -> ExamFit:
-    """The exam's fit.
-
-    Raises:
-        TrecexamError: a model cannot be fitted to it.
-    """
-    exam = responses.exam
+def fitted(exam: Exam, settings: Settings) -> ExamFit:
+    """The exam's fit."""
     try:
         result = fit(exam.values, settings, exam.components)
     except ValueError as error:
-        raise TrecexamError(str(error), path=responses.source) from None
+        raise TrecexamError(str(error), path=exam.source) from None
     exam_fit = ExamFit(exam, result)
     return replace(exam_fit, notes=tuple(told(exam_fit)))
 
 
 def improved(
-    responses: ExamResponses,
+    exam: Exam,
     settings: Settings,
     *,
     steps: int,
     drop: float,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImprovedExam:
-    """Improves the exam; arguments as in `trecexam.extensions.exams.irt.improvement.improve`.
-
-    Raises:
-        TrecexamError: a model cannot be fitted to it, or an argument is impossible.
-    """
-    exam = responses.exam
+    """Improves the exam; arguments as in `trecexam.extensions.exams.irt.improvement.improve`."""
     try:
         improvement = improve(
             exam.values, settings, exam.components, steps=steps, drop=drop, progress=progress
         )
     except ValueError as error:
-        raise TrecexamError(str(error), path=responses.source) from None
+        raise TrecexamError(str(error), path=exam.source) from None
     fits = tuple(
         ExamFit(
             replace(
@@ -141,9 +132,6 @@ def write_fit(exam: ExamFit, out: Path) -> list[str]:
 
     Returns:
         Why a plot could not be drawn, one per line.
-
-    Raises:
-        TrecexamError: a file cannot be written.
     """
     contents, why = _fit_files(exam)
     replace_all(out, contents, _OF_FIT)

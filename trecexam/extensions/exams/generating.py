@@ -125,11 +125,7 @@ def _published() -> str:
 
 
 def _check_ours(exam: Path) -> None:
-    """Raises an error for an edited exam.
-
-    Raises:
-        TrecexamError: it is not as `exam generate` left it.
-    """
+    """Raises an error for an edited exam."""
     if sha256(exam.read_bytes()) != read_object(companion_file(exam, GENERATION)).get("exam_sha256"):
         raise TrecexamError(
             "was edited, or not written by `exam generate`, and was not changed: give another name with -o",

@@ -27,14 +27,10 @@ PARTS = ("model", "retriever", "examples")
 
 @dataclass(frozen=True)
 class Examinees(Result):
-    """All examinees in the folder, with components and accuracy.
-
-    Attributes:
-        notes: which of them were there and had answered a question otherwise.
-    """
+    """All examinees in the folder, with components and accuracy."""
 
     examinees: Table
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def _declare(self) -> dict[str, Table]:
         """A row an examinee."""
@@ -47,10 +43,6 @@ def write_examinees(
     """Adds examinees to matrix.tsv, components.tsv and answers.jsonl.
 
     Several processes may do so at once.
-
-    Raises:
-        TrecexamError: the folder has responses to another exam, or by examinees of other components, or the
-            files cannot be read or written.
     """
     with exclusive_lock(folder / ".lock"):
         return _write(examinees, questions, folder)
@@ -60,19 +52,13 @@ def _write(examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], fol
     new = {examinee.name: examinee for examinee in examinees}
     ids = [question.question_id for question in questions]
     rows = _old(folder, ids)
-    changed = []
     for each in examinees:
         made_of, now = tuple(each.components.values()), list(each.responses(questions).values())
-        was, before = rows.pop(each.name, (made_of, now))
+        was, _ = rows.pop(each.name, (made_of, now))
         if was != made_of:
             raise TrecexamError(
                 f"has another examinee called '{each.name}': write to another folder with -o", path=folder
             )
-        if any(
-            old_response != new_response and None not in (old_response, new_response)
-            for old_response, new_response in zip(before, now, strict=True)
-        ):
-            changed.append(each.name)
         rows[each.name] = made_of, now
     details = [row for row in _rows(folder / "answers.jsonl") if row.get("examinee") not in new]
     correct = {question.question_id: question.correct for question in questions}
@@ -100,8 +86,7 @@ def _write(examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], fol
         ("examinee", *PARTS, "answered", "accuracy"),
         tuple((name, *made_of, *_accuracy(responses)) for name, (made_of, responses) in rows.items()),
     )
-    notes = (f"{name}: its answers differ from those before, and replace them" for name in changed)
-    return Examinees(table, tuple(notes))
+    return Examinees(table)
 
 
 def _accuracy(responses: Sequence[int | None]) -> tuple[int, float | None]:

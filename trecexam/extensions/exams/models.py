@@ -28,9 +28,6 @@ def examinee(settings: GeneratorSection, folder: Path) -> KeepingWriter:
 
     Args:
         folder: where its answers are kept.
-
-    Raises:
-        GraderError: it cannot run here; the message says what to do.
     """
     if settings.name == "openai":
         writer: Writer = create_writer(TrackConfig.model_validate({"generator": settings}), folder)
@@ -51,9 +48,6 @@ def estimate_taking(
     Args:
         settings, folder: as in `examinee`.
         timed: also how long, where the model is in this process: it answers a few questions.
-
-    Raises:
-        GraderError, TrecexamError: as `examinee`; with `timed`, the model cannot be run.
     """
     source = examinee(settings, folder)
     return estimate([exam_prompts(source, setup) for setup in setups], timed=timed)

@@ -51,12 +51,7 @@ class ResponseMatrix:
 
 
 def read_matrix(path: str | os.PathLike[str]) -> ResponseMatrix:
-    """The matrix in a TSV or JSON Lines file, or in a folder of JSON Lines files.
-
-    Raises:
-        ConversionError: with the line: a value that is neither 0, 1 nor empty, a line of another length, an
-            examinee or question twice; or there is no response at all.
-    """
+    """The matrix in a TSV or JSON Lines file, or in a folder of JSON Lines files."""
     path = Path(path)
     if path.is_dir():
         return _folder(path)
@@ -66,21 +61,12 @@ def read_matrix(path: str | os.PathLike[str]) -> ResponseMatrix:
 
 
 def read_components(path: str | os.PathLike[str]) -> LabelTable:
-    """Reads `examinee`, then a column per component: each examinee's levels.
-
-    Raises:
-        ConversionError: with the line: another first column, a line of another length, an examinee twice, an
-            empty level.
-    """
+    """Reads `examinee`, then a column per component: each examinee's levels."""
     return read_labels(path, EXAMINEE, empty="name each component's level, such as 'none'")
 
 
 def read_groups(path: str | os.PathLike[str]) -> LabelTable:
-    """Reads `item`, then a column per grouping: each item's groups, separated by `|`.
-
-    Raises:
-        ConversionError: as `read_components`; a grouping's name has a colon, which sets off its groups.
-    """
+    """Reads `item`, then a column per grouping: each item's groups, separated by `|`."""
     table = read_labels(path, "item", empty=None)
     for name in table.names:
         if ":" in name:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,25 +33,8 @@ if TYPE_CHECKING:
     from trecexam.grades.graded_track import GradedTrack
 
 
-@dataclass(frozen=True)
-class ExamResponses:
-    """An exam ready to be fitted.
-
-    Attributes:
-        source: where it comes from, as people know it.
-    """
-
-    source: str
-    exam: Exam
-
-
-def from_file(path: Path, components: Path | None = None, groups: Path | None = None) -> ExamResponses:
-    """Reads an exam from a matrix file or a folder of response files.
-
-    Raises:
-        ConversionError: a file cannot be read; with its line.
-        TrecexamError: the tables do not fit the matrix, or nothing is left to be fitted.
-    """
+def from_file(path: Path, components: Path | None = None, groups: Path | None = None) -> Exam:
+    """Reads an exam from a matrix file or a folder of response files."""
     return usable_responses(str(path), read_matrix(path), components, groups)
 
 
@@ -61,7 +44,7 @@ def from_track(
     groups: Path | None = None,
     *,
     min_rating: int | None = None,
-) -> ExamResponses:
+) -> Exam:
     """A loaded track's runs as examinees, and its items as questions.
 
     A run has an item right where one of its first passages is rated min_rating or better on it, as Cover has
@@ -70,9 +53,6 @@ def from_track(
 
     Args:
         min_rating: in place of the track's.
-
-    Raises:
-        TrecexamError: nothing is graded, or nothing is left to be fitted.
     """
     root = track.folder.root
     threshold = resolve_min_rating(track, min_rating)
@@ -96,9 +76,9 @@ def from_track(
             names.append(name)
             texts[name], queries[name] = item.text, q.query_id
     matrix = ResponseMatrix(tuple(runs), tuple(names), np.concatenate(blocks, axis=1), texts)
-    exam = usable_responses(str(root), matrix, components, groups, queries).exam
+    exam = usable_responses(str(root), matrix, components, groups, queries)
     notes = (*_unanswered(runs, n_unanswered), *exam.notes)
-    return ExamResponses(str(root), replace(exam, notes=notes))
+    return replace(exam, notes=notes)
 
 
 def _unanswered(runs: Sequence[str], n_unanswered: NDArray[np.int64]) -> Iterator[str]:
@@ -144,12 +124,8 @@ def usable_responses(
     components: Path | None,
     groups: Path | None,
     queries: Mapping[str, str] | None = None,
-) -> ExamResponses:
-    """The part of a matrix that can be fitted, with its tables.
-
-    Raises:
-        TrecexamError, ConversionError: as `from_file`.
-    """
+) -> Exam:
+    """The part of a matrix that can be fitted, with its tables."""
     notes = []
     responded = ~np.isnan(matrix.values)
     rows: NDArray[np.bool_] = np.asarray(responded.any(axis=1), np.bool_)
@@ -174,8 +150,7 @@ def usable_responses(
     notes += _remarks(values, examinees, items)
     made_of = _components(components, examinees, notes, source)
     members = _groups(groups, items, notes)
-    exam = Exam(examinees, items, values, made_of, matrix.texts, members, queries or {}, tuple(notes))
-    return ExamResponses(source, exam)
+    return Exam(source, examinees, items, values, made_of, matrix.texts, members, queries or {}, tuple(notes))
 
 
 def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Sequence[str]) -> list[str]:
@@ -195,15 +170,6 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
             names = shorten_list(same, 3)
             line = f"examinees that got {what} right, so that their ability has no finite estimate: {names}"
             remarks.append(Note(line, CHANGES))
-    alike: dict[bytes, list[str]] = {}
-    for name, row in zip(examinees, np.nan_to_num(values, nan=2.0).astype(np.int8), strict=True):
-        alike.setdefault(row.tobytes(), []).append(name)
-    twins = [names for names in alike.values() if len(names) > 1]
-    if twins:
-        remarks.append(
-            f"{sum(map(len, twins)):,} examinees responded to everything as another did, such as "
-            f"{shorten_list(twins[0], 2)}; each counts, but a copy of a system adds no information"
-        )
     return remarks
 
 
@@ -224,13 +190,7 @@ def _components(
         notes.append(
             f"examinees with components but without responses, and left out: {shorten_list(unused_examinees)}"
         )
-    split = Components.of(table.names, [table.rows[name] for name in examinees])
-    if len(split.constant) == len(split.names):
-        raise TrecexamError(
-            "every component has the same level for all examinees: no effect can be estimated",
-            path=path,
-        )
-    return split
+    return Components.of(table.names, [table.rows[name] for name in examinees])
 
 
 def _groups(path: Path | None, items: Sequence[str], notes: list[str]) -> dict[str, dict[str, list[int]]]:

@@ -45,8 +45,7 @@ def fit_track(
     groups: Path | None = None,
 ) -> ExamFit:
     """Fits an item response model: abilities of runs, difficulty and discrimination of items."""
-    responses = from_track(track, components, groups)
-    exam_fit = fitted(responses, settings or default_settings())
+    exam_fit = fitted(from_track(track, components, groups), settings or default_settings())
     exam_fit = replace(exam_fit, official=tuple(_against_official(track, exam_fit)))
     return replace(exam_fit, notes=(*told(exam_fit), *_never_judged(track, exam_fit)))
 
@@ -59,11 +58,12 @@ def discriminations(track: GradedTrack, min_rating: int | None = None) -> Mappin
     if len(track.runs) < LEAST_RUNS:
         return {}
     try:
-        exam = from_track(track, min_rating=min_rating).exam
+        exam = from_track(track, min_rating=min_rating)
     except TrecexamError:
         # All runs alike, or a single item: then none is known, which an empty column says.
         return {}
-    of_items = fitting.discriminations(exam.values, default_settings()).tolist()
+    a = fitting.fit(exam.values, default_settings()).a
+    of_items = np.where(fitting.constant(exam.values), math.nan, a).tolist()
     by_item = {
         name: round(a, CERTAIN_DIGITS)
         for name, a in zip(exam.items, of_items, strict=True)

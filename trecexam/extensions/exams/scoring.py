@@ -81,9 +81,6 @@ class ExamSetup:
 
         Args:
             plain: as in `prompt`.
-
-        Raises:
-            TrecexamError: there are too few questions for the examples.
         """
         try:
             examples = examples_for(self.questions, self.examples, _SEED)
@@ -146,12 +143,7 @@ class Examinee:
 
 
 def retrievers(named: Sequence[str]) -> list[Retriever]:
-    """The retrievers: closed-book, oracle, or run files, named by their tags (by file if tags repeat).
-
-    Raises:
-        ConversionError: a run cannot be read.
-        TrecexamError: two would have the same name.
-    """
+    """The retrievers: closed-book, oracle, or run files, named by their tags (by file if tags repeat)."""
     runs = {name: read_run(name) for name in named if name not in (CLOSED_BOOK, ORACLE)}
     tags = [run.name for run in runs.values()]
     named_so: dict[str, Retriever] = {}
@@ -176,10 +168,6 @@ def texts_of(
 
     Returns:
         doc_id -> text.
-
-    Raises:
-        ConversionError: the passages cannot be read.
-        TrecexamError: a run shares no question with the exam, or none of its documents has a text.
     """
     texts = {each.doc_id: each.documentation for each in questions}
     ranked = {
@@ -205,11 +193,7 @@ def texts_of(
 
 
 def exam_prompts(source: KeepingWriter, setup: ExamSetup) -> PromptSet[str]:
-    """The prompts by question_id: a local model chooses a continuation, a server writes a letter.
-
-    Raises:
-        TrecexamError: the model here does not take a prompt without its documents.
-    """
+    """The prompts by question_id: a local model chooses a continuation, a server writes a letter."""
     writer = source.writer
     render = setup.renderer(writer.plain)
     prompt_texts: dict[str, Fitted] = {}
@@ -235,9 +219,6 @@ def taking_job(source: KeepingWriter, setup: ExamSetup) -> Job[Examinee]:
     One in this process chooses the candidate "A) text" with the highest log-likelihood divided by its length
     in characters, as the published evaluation does (Gao et al., lm-evaluation-harness, `acc_norm`). What
     others write is read as a letter.
-
-    Raises:
-        TrecexamError: as `exam_prompts`.
     """
     prompts = exam_prompts(source, setup)
     return Job([prompts], partial(_take, prompts, setup))

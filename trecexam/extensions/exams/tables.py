@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from trecexam.extensions.exams.irt.estimation.marginal import Z_95
 from trecexam.extensions.exams.irt.exam import FittedExam, rest_correlations
 from trecexam.extensions.exams.irt.fitting import constant
 from trecexam.extensions.exams.irt.improvement import Improvement, least_discriminating
@@ -64,17 +65,15 @@ def examinees_table(fitted: FittedExam) -> Table:
 
 def abilities_table(fitted: FittedExam) -> Table:
     """The examinees as a leaderboard, best first, with 95% intervals."""
-    rows: list[tuple[Value, ...]] = []
-    thetas = [
-        round(float(fitted.fit.theta[examinee_index]), CERTAIN_DIGITS)
-        for examinee_index in fitted.order.tolist()
+    f, names = fitted.fit, fitted.exam.examinees
+    certain = [round(theta, CERTAIN_DIGITS) for theta in f.theta.tolist()]
+    order = sorted(range(len(names)), key=lambda at: (-certain[at], names[at]))
+    best = sorted(certain, reverse=True)
+    low, high = (f.theta + side * Z_95 * f.se_theta for side in (-1, 1))
+    columns = [column.tolist() for column in (f.theta, low, high, f.accuracy)]
+    rows: list[tuple[Value, ...]] = [
+        (best.index(certain[at]) + 1, names[at], *(column[at] for column in columns)) for at in order
     ]
-    for examinee_index in fitted.order.tolist():
-        theta, accuracy = float(fitted.fit.theta[examinee_index]), float(fitted.fit.accuracy[examinee_index])
-        rank = thetas.index(round(theta, CERTAIN_DIGITS)) + 1
-        rows.append(
-            (rank, fitted.exam.examinees[examinee_index], theta, *fitted.interval(examinee_index), accuracy)
-        )
     header = ("rank", "examinee", "theta", "theta.low", "theta.high", "accuracy")
     return Table(header, tuple(rows), layout=Layout(("rank", "examinee")))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,30 +23,17 @@ Bound = Literal["closed-book", "oracle"]
 BOUNDS: tuple[Bound, ...] = ("closed-book", "oracle")
 
 
-@dataclass(frozen=True)
-class BoundAnswers:
-    """The answers of a bound.
-
-    Attributes:
-        asked: prompts that the model answered now; `reused` those that it had answered before.
-        answers: lines in the file.
-        cut: blocks that were given without their end.
-        unwritten: (question_id, why) of questions that the model wrote nothing to.
-    """
-
-    path: Path
-    asked: int
-    reused: int
-    answers: int
-    cut: int
-    unwritten: tuple[tuple[str, str], ...]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Answers(AskingResult[tuple[Bound, str]]):
-    """Result of answering, in total and by bound; keys are (bound, question_id)."""
+    """Result of answering; keys are (bound, question_id).
 
-    bounds: tuple[BoundAnswers, ...]
+    Attributes:
+        files: path -> how many answers it has.
+        cut: blocks that were given without their end.
+    """
+
+    files: Mapping[Path, int]
+    cut: int
 
 
 def answers_job(folder: TrackFolder) -> Job[Answers]:
@@ -82,7 +70,6 @@ def answers_job(folder: TrackFolder) -> Job[Answers]:
             for item in items
         },
     )
-    before = {*prompts.unanswered()}
 
     def write(result: AskingResult[tuple[Bound, str]]) -> Answers:
         """Write all files; thoughts without an end are no answer."""
@@ -103,20 +90,7 @@ def answers_job(folder: TrackFolder) -> Job[Answers]:
         for bound, content in contents.items():
             replace_together({paths[bound]: content})
             remember(memory, {**recall(memory), bound: sha256(content)})
-        new = before - {*prompts.unanswered()}
-        bounds = []
-        for bound, path in paths.items():
-            of_bound = {prompt for (each, _), prompt in prompts.prompts.items() if each == bound}
-            bounds.append(
-                BoundAnswers(
-                    path,
-                    asked=len(of_bound & new),
-                    reused=len(of_bound - before),
-                    answers=len(lines[bound]),
-                    cut=sum(each == bound for each, _ in prompts.cut),
-                    unwritten=tuple((key[1], why) for key, why in result.unwritten if key[0] == bound),
-                )
-            )
-        return result.made(Answers, bounds=tuple(bounds))
+        files = {path: len(lines[bound]) for bound, path in paths.items()}
+        return result.made(Answers, files=files, cut=len(prompts.cut))
 
     return Job([prompts], write)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
-from trecexam.extensions.ragval.formats.answers import write_judged
+from trecexam.extensions.ragval.formats.answers import judged_lines
 from trecexam.feature import Feature
 from trecexam.files.cache import memoized
 from trecexam.grades.graded_track import GradedTrack
@@ -43,11 +42,8 @@ def _report(track: GradedTrack) -> RagvalReport | None:
 
 
 def _judged(track: GradedTrack) -> bytes | None:
-    answers, buffer = _answers(track), io.BytesIO()
-    if answers is None:
-        return None
-    write_judged(answers.rows, buffer)
-    return buffer.getvalue()
+    answers = _answers(track)
+    return None if answers is None else judged_lines(answers.rows)
 
 
 def _judging(track: GradedTrack) -> bytes | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from trecexam.extensions.ragval.formats.answers import AnswerRow, JudgedAnswer
+from trecexam.extensions.ragval.formats.answers import AnswerRow
 from trecexam.extensions.ragval.grader.reading import Scores, read_scores
 from trecexam.graders.base import Cell
 from trecexam.results.text import plural
@@ -28,7 +28,7 @@ class JudgedAnswers:
         human: how many have a score that a person gave in place of the judge's.
     """
 
-    rows: tuple[JudgedAnswer, ...]
+    rows: tuple[AnswerRow, ...]
     empty: int = 0
     waiting: int = 0
     cut: int = 0
@@ -72,7 +72,7 @@ def judged(track: GradedTrack) -> JudgedAnswers:
     grades: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for grade in track.grade_rows(question_ids):
         grades.setdefault((grade["query_id"], grade["doc_id"]), []).append(grade)
-    judged_answers: list[JudgedAnswer] = []
+    judged_answers: list[AnswerRow] = []
     counted: Counter[str] = Counter()
     prompt = track.grader.prompt
     n_runs_of = Counter(rows[0].run_id for rows in of_runs.values())
@@ -96,7 +96,10 @@ def judged(track: GradedTrack) -> JudgedAnswers:
                 scores, status = None, "unparsed"
                 counted["empty"] += 1
             question = track.query_texts.get(row.question_id, "")
-            judged_answers.append(_judged(row, run_id, question, scores, status))
+            values = {} if scores is None else scores._asdict()
+            judged_answers.append(
+                replace(row, run_id=run_id, question=question, occurrence=1, status=status, **values)
+            )
     return JudgedAnswers(tuple(judged_answers), **counted)
 
 
@@ -114,18 +117,3 @@ def _scores(stored: list[dict[str, Any]]) -> tuple[Scores | None, str, bool]:
     if len(values) < len(Scores._fields):
         return None, "unparsed" if status == "ok" else status, bool(human)
     return Scores(**values), "ok", bool(human)
-
-
-def _judged(row: AnswerRow, run_id: str, question: str, scores: Scores | None, status: str) -> JudgedAnswer:
-    return JudgedAnswer(
-        row.question_id,
-        row.answer,
-        run_id,
-        question,
-        row.retrieved,
-        row.n_input_tokens,
-        row.n_output_tokens,
-        truthfulness=None if scores is None else scores.truthfulness,
-        relevance=None if scores is None else scores.relevance,
-        status=status,
-    )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from converters.records import Item, Origin
 from trecexam.errors import GraderError
-from trecexam.extensions.banks.generation.generate import Listed, items_of, known_texts
+from trecexam.extensions.banks.generation.generate import Listed, items_of
 from trecexam.extensions.banks.generation.prompts import ItemRequest, load_prompt, published
 from trecexam.extensions.banks.lines import item_row, merged, row_line
 
@@ -22,7 +22,7 @@ PROMPT = published()["questions"]
 def test_copies_duplicates_empty_and_surplus_items_are_skipped_and_counted() -> None:
     ten = [f"Question {word}?" for word in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]]
     texts = ["Cost of nuclear power?", *ten, "question  A", "?!", " ", "An eleventh one?"]
-    items, dropped = items_of(WANTED, Listed(texts), PROMPT, ORIGIN, known_texts(()))
+    items, dropped = items_of(WANTED, Listed(texts), PROMPT, ORIGIN, set())
     assert [item.text for item in items] == ten
     assert dropped == {"empty": 2, "copies of the query": 1, "duplicates": 1, "more than asked for": 1}
 
@@ -41,7 +41,7 @@ def test_kept_lines_stay_byte_identical_and_in_order(
     if numbered and numbered[-1] == b"":
         numbered.pop()
     dropped = {number for number in dropped if number <= len(numbered)}
-    found = merged(content, dropped, [(item, "x")], {})
+    found = merged(content, dropped, [(item, "x")])
     kept = [line for number, line in enumerate(numbered, 1) if number not in dropped]
     assert found.split(b"\n")[:-1] == [*kept, row_line(item_row(item, "x")).removesuffix(b"\n")]
 

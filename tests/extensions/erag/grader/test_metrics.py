@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from trecexam.errors import GraderError
 from trecexam.extensions.erag.grader import five
 from trecexam.extensions.erag.metrics import METRICS, metric_of, scored
+from trecexam.graders.replies import Unread
 
 words = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "Cat", "mat."]), max_size=8).map(
     " ".join
@@ -127,7 +128,7 @@ def test_an_invalid_score_is_reported_and_never_used(value: Any, reason: str) ->
         return value
 
     label = scored(metric, "x", ("x",))
-    assert label.value is None
+    assert isinstance(label, Unread)
     assert reason in label.reason
 
 
@@ -141,14 +142,14 @@ def test_an_invalid_score_is_reported_and_never_used(value: Any, reason: str) ->
     ],
 )
 def test_numbers_of_every_type_are_accepted_and_clipped_to_the_bounds(value: Any, label: float) -> None:
-    assert scored(lambda output, gold: value, "x", ("x",)).value == label
+    assert scored(lambda output, gold: value, "x", ("x",)) == label
 
 
 def test_output_printed_by_a_metric_goes_to_stderr(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "talks.py").write_text("print('made')\ndef f(o, g):\n    print('asked')\n    return 1\n")
-    assert scored(metric_of("talks:f", tmp_path), "x", ("x",)).value == 1
+    assert scored(metric_of("talks:f", tmp_path), "x", ("x",)) == 1
     assert capsys.readouterr() == ("", "made\nasked\n")
 
 

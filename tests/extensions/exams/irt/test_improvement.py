@@ -12,6 +12,7 @@ from trecexam.extensions.exams.irt.fitting import fit
 from trecexam.extensions.exams.irt.improvement import improve, least_discriminating, n_dropped
 from trecexam.extensions.exams.irt.model import exam_information, item_information
 from trecexam.extensions.exams.irt.settings import Settings
+from trecexam.extensions.exams.tables import abilities_table
 
 
 @pytest.mark.parametrize(("c", "compat"), [(0.25, False), (0.0, False), (0.0, True)])
@@ -109,12 +110,11 @@ def test_rounding_at_a_bound_does_not_change_the_order() -> None:
     assert least_discriminating(bound, np.zeros(3, bool)).tolist() == [0, 2, 1]
 
 
-# Reasons for which an item is flagged.
-
-
 def test_an_interval_covers_95_percent() -> None:
     values = np.array([[1, 0, 1, 1], [0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 1, 1.0]])
     found = fit(values, Settings.of("1pl", priors=True))
-    exam = FittedExam(Exam(tuple("abcd"), tuple("wxyz"), values), found)
+    exam = FittedExam(Exam("m", tuple("abcd"), tuple("wxyz"), values), found)
+    row = next(row for row in abilities_table(exam) if row["examinee"] == "a")
     theta, se = found.theta[0], found.se_theta[0]
-    assert exam.interval(0) == pytest.approx((theta - 1.95996 * se, theta + 1.95996 * se), abs=1e-4)
+    assert row["theta.low"] == pytest.approx(theta - 1.95996 * se, abs=1e-4)
+    assert row["theta.high"] == pytest.approx(theta + 1.95996 * se, abs=1e-4)

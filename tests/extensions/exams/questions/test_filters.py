@@ -1,4 +1,4 @@
-"""Which questions are removed, and what one gets right without reading."""
+"""Which questions are removed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from outside import outside
 
 from trecexam.extensions.exams.filtering import (
     _PATTERNS,
-    fixed_answer,
-    longest_answer,
     not_self_contained,
     read_patterns,
 )
@@ -49,14 +47,3 @@ def test_a_self_contained_stem_is_kept(stem: str) -> None:
 def test_the_published_patterns_are_included() -> None:
     published = read_patterns(outside("prompts/self-contained.txt"))
     assert read_patterns(_PATTERNS)[: len(published)] == published
-
-
-def test_baselines_are_the_scores_of_guessing_without_reading() -> None:
-    made = [
-        question(0, choices=["a", "bb", "c", "d"], correct=1),
-        question(1, choices=["aa", "bb", "c", "d"], correct=1),
-        question(2, choices=["a", "bb", "c", "dddd"], correct=0),
-        question(3, choices=["a", "bb", "c", "d"], correct=3),
-    ]
-    assert fixed_answer(made) == ("B", 0.5)
-    assert longest_answer(made) == pytest.approx((1 + 0.5) / 4)

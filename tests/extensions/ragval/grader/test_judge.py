@@ -92,26 +92,6 @@ def test_an_answer_without_two_scores_gives_no_rating(say: Callable[[Exchange], 
     assert len(found) == 2
 
 
-def test_a_long_block_is_cut_at_its_end_and_counted() -> None:
-    block = "Heat rises. " * 50 + "The end."
-    with serving(judging) as server:
-        grader = judge(server.url, max_characters=100)
-        graded(grader, [*cells("[1 1]", block), *cells("[2 2]")])
-        prompts = sorted(body["messages"][-1]["content"] for body in server.bodies)
-    assert grader.cut == 1
-    assert "The end." not in prompts[0]
-    assert "Knowledge block: Heat rises. Heat rises." in prompts[0]
-    assert prompts[0].endswith('"truthfulness": score}')
-
-
-def test_slot_names_in_texts_are_not_substituted() -> None:
-    with serving(judging) as server:
-        graded(judge(server.url), cells("[1 1] {block}", "{answer} {question}", "{block}?"))
-        prompt = server.bodies[0]["messages"][-1]["content"]
-    assert "User query: {block}?\n\nChatbot generated answer: [1 1] {block}\n" in prompt
-    assert "Knowledge block: {answer} {question}\n" in prompt
-
-
 def test_without_structured_output_support_the_error_names_the_setting() -> None:
     def script(exchange: Exchange) -> None:
         if "response_format" in exchange.body:

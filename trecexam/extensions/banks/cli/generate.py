@@ -94,8 +94,8 @@ def generate(
 
 
 def _say(made: Generated) -> None:
-    for failure in made.failures:
-        click.echo(printable(f"query {failure.request}: {failure.reason}"), err=True)
+    for request, reason in made.failures:
+        click.echo(printable(f"query {request}: {reason}"), err=True)
     told(made)
     if made.dropped:
         dropped = ", ".join(f"{number:,} {why}" for why, number in made.dropped.items())

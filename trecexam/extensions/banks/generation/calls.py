@@ -50,12 +50,9 @@ def bank_job(
     if passages is not None and passages < 1:
         raise TrecexamError(f"{NUGGETIZER} needs passages: give 1 or more, not {passages}")
     item_prompt = named(prompt, folders[0].root)
-    target = folders[0].root / f"bank.{item_prompt.kind}s.jsonl" if output is None else Path(output)
-    # Several graders may share a file: whose writes it with this prompt.
-    writing = [folder for folder in folders if folder.write_bank == prompt]
-    fitting = [folder for folder in folders if folder.takes_as_bank(target)]
-    folder = next((folder for folder in fitting if folder in writing), (*writing, *fitting, folders[0])[0])
-    if output is None and folder in writing:
+    folder = next((folder for folder in folders if folder.write_bank == prompt), folders[0])
+    target = folder.root / f"bank.{item_prompt.kind}s.jsonl" if output is None else Path(output)
+    if output is None and folder.write_bank == prompt:
         target = folder.bank_to_write() or target
     plan = plan_bank(folder, item_prompt, query_ids=query_ids, target=target, again=again)
     plan = replace(plan, whole=whole, asks_again=_asks_again(folder, prompt))

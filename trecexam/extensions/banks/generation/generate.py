@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, repeat
@@ -26,14 +26,6 @@ from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.inputs.missing_banks import check_unchanged
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A query or sub-topic without items, or with too few, and the reason."""
-
-    request: ItemRequest
-    reason: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class Generated(AskingResult[ItemRequest]):
     """Result of generating a bank.
@@ -43,7 +35,8 @@ class Generated(AskingResult[ItemRequest]):
         queries: those that got new items.
         items: new items; `replaced`: items that gave way to them.
         dropped: why items of answers were left out, and how many.
-        failures: in the order of the queries; `unwritten` is among them.
+        failures: (query or sub-topic, why it has no items or too few), in the order of the queries;
+            `unwritten` is among them.
         n_cut: prompts in which passages had to be cut to fit the model.
     """
 
@@ -53,7 +46,7 @@ class Generated(AskingResult[ItemRequest]):
     items: int
     replaced: int
     dropped: Mapping[str, int]
-    failures: tuple[Failure, ...]
+    failures: tuple[tuple[ItemRequest, str], ...]
     n_cut: int = 0
 
     @property
@@ -66,10 +59,10 @@ class Listed(NamedTuple):
     """The items that a model listed for a request.
 
     `importances` are of the texts, () for none of any; `time` is of the last answer, ISO 8601. `cut`: the
-    list ends early. `problem` says what could not be read; "" for nothing.
+    list ends early. `problem` says which steps could not be read; "" for none.
     """
 
-    texts: Sequence[str] = ()
+    texts: Sequence[str]
     importances: Sequence[str] = ()
     time: str = ""
     cut: bool = False
@@ -90,51 +83,45 @@ def items_job(
     unread = [
         prompts.prompts[reply.key]
         for reply in (read_replies([prompts], read) if again else ())
-        if isinstance(reply.record, Listed) and not reply.record.texts
+        if isinstance(reply.record, Unread)
     ]
     source.forget(unread, in_file=in_file)
 
     def write(result: AskingResult[ItemRequest]) -> Generated:
-        listed = {
-            reply.key: reply.record
-            for reply in read_replies([prompts], read)
-            if not isinstance(reply.record, Unread)
-        }
+        listed = {reply.key: reply.record for reply in read_replies([prompts], read)}
         return write_items(plan, prompt, source.writer, listed, result)
 
     return Job([prompts], write, n_forgotten=len(unread))
 
 
-def _listed(plan: BankPlan, prompt: ItemPrompt, request: ItemRequest, kept: Kept) -> Listed:
+def _listed(plan: BankPlan, prompt: ItemPrompt, request: ItemRequest, kept: Kept) -> Listed | Unread:
     """Read the items in an answer."""
     texts, cut = read_items(kept.text, prompt.kind, cut=kept.cut)
-    problem = ""
-    if not texts:
-        start = " ".join(kept.text.split())[:60]
-        which = f"that begins '{start}'" if start else "that is empty"
-        early = " and ends early: raise `max_new_tokens`" if kept.cut else f"; {plan.asks_again}"
-        problem = f"no items in an answer {which}{early}"
-    return Listed(texts, (), kept.time, cut, problem)
+    if texts:
+        return Listed(texts, (), kept.time, cut)
+    start = " ".join(kept.text.split())[:60]
+    which = f"that begins '{start}'" if start else "that is empty"
+    early = " and ends early: raise `max_new_tokens`" if kept.cut else f"; {plan.asks_again}"
+    return Unread(f"no items in an answer {which}{early}")
 
 
 def write_items(
     plan: BankPlan,
     prompt: ItemPrompt,
     writer: Writer,
-    listed: Mapping[ItemRequest, Listed],
+    listed: Mapping[ItemRequest, Listed | Unread],
     result: AskingResult[Any],
     n_cut: int = 0,
 ) -> Generated:
-    """Write the new items to the file, and return the result.
-
-    Raises:
-        TrecexamError: somebody else changed the file meanwhile, or it cannot be written.
-    """
-    known = {query_id: known_texts(items) for query_id, items in plan.kept.items()}
+    """Write the new items to the file, and return the result."""
+    known = {query_id: {*texts} for query_id, texts in plan.known.items()}
     new: dict[ItemRequest, list[Item]] = {}
-    failures = [Failure(request, reason) for request, reason in result.unwritten]
+    failures = [*result.unwritten]
     dropped: Counter[str] = Counter()
     for request, each in listed.items():
+        if isinstance(each, Unread):
+            failures.append((request, each.reason))
+            continue
         origin = Origin(prompt.name, writer.model, writer.seed, each.time, "")
         texts_of_query = known.setdefault(request.query_id, set())
         items, left_out = items_of(request, each, prompt, origin, texts_of_query)
@@ -142,12 +129,12 @@ def write_items(
         new[request] = items
         problem = each.problem
         if not items:
-            why = left_out_line(left_out) or "empty"
+            why = ", ".join(f"{number:,} {why}" for why, number in left_out.items()) or "empty"
             problem = problem or f"every item of its answer was left out: {why}"
         elif each.cut and (prompt.number is None or len(items) < prompt.number):
             problem = f"its answer ends early, after {len(items)} items: raise `max_new_tokens`"
         if problem:
-            failures.append(Failure(request, problem))
+            failures.append((request, problem))
     order = {request: index for index, request in enumerate(plan.requests)}
     written, replaced = _write(plan, new, early=bool(result.why))
     return result.made(
@@ -158,24 +145,9 @@ def write_items(
         items=sum(map(len, new.values())),
         replaced=replaced,
         dropped=dropped,
-        failures=tuple(sorted(failures, key=lambda failure: order[failure.request])),
+        failures=tuple(sorted(failures, key=lambda failure: order[failure[0]])),
         n_cut=n_cut,
     )
-
-
-def left_out_line(dropped: Mapping[str, int]) -> str:
-    """Return how many items were left out, by why; "" for none."""
-    return ", ".join(f"{number:,} {why}" for why, number in dropped.items())
-
-
-def known_texts(items: Iterable[Item]) -> set[tuple[str, ...]]:
-    """Return the folded texts of a query's items, former ones too: an edited item is not to come again."""
-    return {
-        folded(text)
-        for item in items
-        for text in (item.text, item.origin.text if item.origin else "")
-        if text.strip()
-    }
 
 
 def items_of(
@@ -189,7 +161,7 @@ def items_of(
 
     Args:
         origin: of all of them, without the text.
-        texts_of_query: texts that the query has already (`known_texts`); those of the new items are added.
+        texts_of_query: folded texts that the query has already; those of the new items are added.
     """
     items: list[Item] = []
     dropped: Counter[str] = Counter()
@@ -228,14 +200,13 @@ def _write(plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]], *, early: 
     rows = [(item, request.query_text) for request, items in new.items() for item in items]
     if not rows or (early and plan.whole):
         return False, 0
-    replaced_lines: set[int] = set()
-    places: dict[str, int] = {}
-    for request, items in new.items():
-        replaced = plan.replaced_lines.get((request.query_id, request.facet_id), ())
-        if items and replaced:
-            replaced_lines.update(replaced)
-            places.setdefault(request.query_id, replaced[0])
+    dropped = {
+        number
+        for request, items in new.items()
+        for number in plan.replaced_lines.get((request.query_id, request.facet_id), ())
+        if items
+    }
     check_unchanged(plan.output, plan.content)
     # A link stays a link.
     path = Path(os.path.realpath(plan.output))
-    return replace_file(path, merged(plan.content, replaced_lines, rows, places)), len(replaced_lines)
+    return replace_file(path, merged(plan.content, dropped, rows)), len(dropped)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Literal, NamedTuple
@@ -54,10 +54,17 @@ class NuggetPrompt(NamedTuple):
     once_more: bool = False
 
 
-#: Gives the model's answer to each prompt, or why it has none.
-GetAnswers = Callable[[Sequence[NuggetPrompt]], Sequence[Kept | Unread]]
-#: A stage and its slots' values -> a prompt.
-Render = Callable[[Stage, Mapping[str, str]], str]
+class Answer(NamedTuple):
+    """The nuggets or labels in an answer, or why there are none; and when it came."""
+
+    read: list[str] | Unread
+    time: str = ""
+
+
+#: The steps of a query: each yields its prompts, and takes an answer for each.
+Steps = Generator[Sequence[NuggetPrompt], Sequence[Answer], Listed]
+#: Gives the stored answer to a prompt, or why there will be none; None where it is to be asked.
+GetAnswer = Callable[[NuggetPrompt], Kept | Unread | None]
 
 
 @cache
@@ -67,13 +74,8 @@ def system_of(stage: Stage) -> str:
 
 
 def nuggetize(
-    request: ItemRequest,
-    passages: Sequence[str],
-    answers: GetAnswers,
-    writer: Writer,
-    *,
-    has_system_message: bool = True,
-) -> Listed:
+    request: ItemRequest, passages: Sequence[str], writer: Writer, *, has_system_message: bool = True
+) -> Steps:
     """Return the nuggets of a query, vital ones first: listed from windows of its passages, then labelled.
 
     Args:
@@ -81,68 +83,76 @@ def nuggetize(
         has_system_message: the model is told each stage's system message; else it begins the prompt.
     """
     plain = writer.plain
-    query = plain(request.query_text)
 
-    def render(stage: Stage, values: Mapping[str, str]) -> str:
+    def render(stage: Stage, nuggets: Sequence[str], **values: str) -> str:
+        values |= {"query": plain(request.query_text), "nuggets": str([plain(each) for each in nuggets])}
         text = filled(prompt_text(f"nuggetizer-{stage}"), values, jinja=False, name="nuggetizer")
         return text if has_system_message else f"{system_of(stage)}\n\n{text}"
 
+    def created(context: str) -> str:
+        sizes = {"nuggets_length": str(len(nuggets)), "creator_max_nuggets": str(MOST_CREATED)}
+        return render("creator", nuggets, context=context, **sizes)
+
     nuggets: list[str] = []
+    importances: list[str] = []
     unread: list[str] = []
     time = ""
     for start in range(0, len(passages), WINDOW):
         window = passages[start : start + WINDOW]
-        prompt = _creator_prompt(query, window, [plain(nugget) for nugget in nuggets], render, writer)
-        (listed,), when = _read([prompt], answers)
+        numbered = "\n".join(f"[{number}] {text}" for number, text in enumerate(window, 1))
+        ((listed, when),) = yield [NuggetPrompt("creator", *writer.fitted(created, numbered))]
         time = max(time, when)
         if isinstance(listed, Unread):
             unread.append(f"passages {start + 1} to {start + len(window)} changed no nugget: {listed.reason}")
         else:
             nuggets = listed
     windows = [nuggets[start : start + WINDOW] for start in range(0, len(nuggets), WINDOW)]
-    prompts = []
-    for window in windows:
-        values = {"query": query, "nuggets": str([plain(nugget) for nugget in window])}
-        text = render("scorer", {**values, "num_nuggets": str(len(window))})
-        prompts.append(NuggetPrompt("scorer", text, n_labels=len(window)))
-    labels, when = _read(prompts, answers)
-    importances: list[str] = []
-    for number, (window, of_window) in enumerate(zip(windows, labels, strict=True)):
-        if isinstance(of_window, Unread):
-            first = number * WINDOW + 1
-            unread.append(
-                f"nuggets {first} to {first + len(window) - 1} got no importance: {of_window.reason}"
-            )
-            of_window = [""] * len(window)
-        importances += of_window
+    answers = yield [
+        NuggetPrompt("scorer", render("scorer", of, num_nuggets=str(len(of))), n_labels=len(of))
+        for of in windows
+    ]
+    for window, (labels, when) in zip(windows, answers, strict=True):
+        time = max(time, when)
+        if isinstance(labels, Unread):
+            first = len(importances) + 1
+            reason = f"nuggets {first} to {first + len(window) - 1} got no importance: {labels.reason}"
+            unread.append(reason)
+            labels = [""] * len(window)
+        importances += labels
     order = sorted(range(len(nuggets)), key=lambda at: importances[at] != "vital")
     texts, importances = [nuggets[at] for at in order], [importances[at] for at in order]
-    return Listed(texts, importances, max(time, when), problem="; ".join(unread))
+    return Listed(texts, importances, time, problem="; ".join(unread))
 
 
-def supposed_answer(prompt: NuggetPrompt) -> Kept:
-    """An answer of maximum length, to estimate the following steps."""
-    return Kept(json.dumps(["vital"] * prompt.n_labels or _LONGEST), time="")
+def played(steps: Steps, get: GetAnswer) -> Listed | list[NuggetPrompt]:
+    """Return the nuggets of a query; or the prompts of its current step that are to be asked."""
+    prompts = next(steps)
+    while True:
+        answers = [_answer(prompt, get) for prompt in prompts]
+        waiting = [answer for answer in answers if isinstance(answer, NuggetPrompt)]
+        if waiting:
+            return waiting
+        try:
+            prompts = steps.send([answer for answer in answers if isinstance(answer, Answer)])
+        except StopIteration as end:
+            listed: Listed = end.value
+            return listed
 
 
-def _read(prompts: Sequence[NuggetPrompt], answers: GetAnswers) -> tuple[list[list[str] | Unread], str]:
-    """Read the answers; ask once more where one cannot be read. Also return the time of the last answer."""
-    if not prompts:
-        return [], ""
-    found = list(answers(prompts))
-    results = [read_answer(answer, prompt) for answer, prompt in zip(found, prompts, strict=True)]
-    failed = [
-        at for at, result in enumerate(results) if isinstance(result, Unread) and isinstance(found[at], Kept)
-    ]
-    again = answers([_once_more(prompts[at]) for at in failed]) if failed else ()
-    for at, answer in zip(failed, again, strict=True):
-        found[at], results[at] = answer, read_answer(answer, prompts[at])
-    times = (
-        answer.time
-        for answer, result in zip(found, results, strict=True)
-        if isinstance(answer, Kept) and not isinstance(result, Unread)
-    )
-    return results, max(times, default="")
+def _answer(prompt: NuggetPrompt, get: GetAnswer) -> Answer | NuggetPrompt:
+    """Return the answer to a prompt, asked once more where it cannot be read; or the prompt to ask."""
+    reason = Unread("")
+    for each in (prompt, _once_more(prompt)):
+        stored = get(each)
+        if stored is None:
+            return each
+        if isinstance(stored, Unread):
+            return Answer(stored)
+        read = read_answer(stored, prompt)
+        if not isinstance(read, Unread):
+            return Answer(read, stored.time)
+        reason = read
+    return Answer(reason)
 
 
 def read_answer(answer: Kept | Unread, prompt: NuggetPrompt) -> list[str] | Unread:
@@ -162,21 +172,6 @@ def _once_more(prompt: NuggetPrompt) -> NuggetPrompt:
         once_more=True,
         text=f"{task}\nAn earlier answer to this could not be read. Return nothing but the whole list, in "
         f'one line, in the form ["a", "b", ...], and no " within a or b.\n{asks}',
-    )
-
-
-def _creator_prompt(
-    query: str, window: Sequence[str], nuggets: Sequence[str], render: Render, writer: Writer
-) -> NuggetPrompt:
-    values = {
-        "query": query,
-        "nuggets": str(nuggets),
-        "nuggets_length": str(len(nuggets)),
-        "creator_max_nuggets": str(MOST_CREATED),
-    }
-    numbered = "\n".join(f"[{number}] {text}" for number, text in enumerate(window, 1))
-    return NuggetPrompt(
-        "creator", *writer.fitted(lambda context: render("creator", {**values, "context": context}), numbered)
     )
 
 
@@ -206,13 +201,6 @@ Writers = Mapping[Stage, KeepingWriter]
 Passages = Mapping[str, Sequence[str]]
 
 
-class _WaitingError(Exception):
-    """A step has prompts without an answer."""
-
-    def __init__(self, prompts: Sequence[NuggetPrompt]) -> None:
-        self.prompts = prompts
-
-
 def nuggets_job(
     plan: BankPlan, prompt: ItemPrompt, passages: Passages, writers: Writers, *, again: bool, in_file: bool
 ) -> Job[Generated]:
@@ -223,99 +211,76 @@ def nuggets_job(
         again: the last answers of steps that cannot be read are dropped; `in_file` as of
             `KeepingWriter.forget`.
     """
+    writer = writers["creator"].writer
     failed: dict[str, str] = {}
     seen: dict[str, NuggetPrompt] = {}
 
-    def kept(prompt: NuggetPrompt) -> Kept | Unread | None:
+    def stored(prompt: NuggetPrompt) -> Kept | Unread | None:
         seen[prompt.text] = prompt
-        stored = writers[prompt.stage].get(prompt.text)
-        if stored is None:
+        kept = writers[prompt.stage].get(prompt.text)
+        if kept is None:
             return Unread(failed[prompt.text]) if prompt.text in failed else None
-        return Unread(f"the model {stored.text}") if stored.refused else stored
+        return Unread(f"the model {kept.text}") if kept.refused else kept
 
-    def answers(prompts: Sequence[NuggetPrompt]) -> list[Kept | Unread]:
-        found = [answer for answer in map(kept, prompts) if answer is not None]
-        if len(found) < len(prompts):
-            raise _WaitingError(prompts)
-        return found
-
-    def lists(answers: GetAnswers) -> tuple[dict[ItemRequest, Listed], list[NuggetPrompt]]:
+    def play(get: GetAnswer) -> tuple[dict[ItemRequest, Listed | Unread], list[NuggetPrompt]]:
         """Return the nuggets of the queries that are through, and the prompts of the other ones' steps."""
-        done: dict[ItemRequest, Listed] = {}
+        done: dict[ItemRequest, Listed | Unread] = {}
         waiting: list[NuggetPrompt] = []
+        is_told = writers["creator"] is not writers["scorer"]
         for request in plan.requests:
-            texts = passages[request.query_id]
-            try:
-                if texts:
-                    is_told = writers["creator"] is not writers["scorer"]
-                    writer = writers["creator"].writer
-                    done[request] = nuggetize(request, texts, answers, writer, has_system_message=is_told)
-            except _WaitingError as error:
-                waiting += error.prompts
+            if texts := passages[request.query_id]:
+                result = played(nuggetize(request, texts, writer, has_system_message=is_told), get)
+                if isinstance(result, Listed):
+                    done[request] = result
+                else:
+                    waiting += result
+            else:
+                done[request] = Unread("has no passage with a text: neither a relevant one nor a run's")
         return done, waiting
 
-    n_forgotten = _forget_unread(writers, answers, lists, in_file=in_file) if again else 0
-    waiting = lists(answers)[1]
-    reused = sum(isinstance(kept(prompt), Kept) for prompt in [*seen.values()])
+    waiting = play(stored)[1]
+    unread = []
+    if again:
+        for each in seen.values():
+            kept = stored(each)
+            if each.once_more and isinstance(kept, Kept) and isinstance(read_answer(kept, each), Unread):
+                unread.append(each)
+                writers[each.stage].forget([each.text], in_file=in_file)
+        waiting = play(stored)[1]
+    reused = sum(isinstance(stored(prompt), Kept) for prompt in [*seen.values()])
 
     def further(result: AskingResult[str]) -> Sequence[PromptSet[str]]:
         failed.update(result.unwritten)
-        failed.update((each.text, "the model wrote nothing") for each in waiting if kept(each) is None)
-        waiting[:] = lists(answers)[1]
+        failed.update((each.text, "the model wrote nothing") for each in waiting if stored(each) is None)
+        waiting[:] = play(stored)[1]
         return _prompt_sets(waiting, writers) if waiting else ()
 
     def write(result: AskingResult[str]) -> Generated:
         failed.update(result.unwritten)
-        done = lists(answers)[0]
-        for request in plan.requests:
-            if not passages[request.query_id]:
-                why = "has no passage with a text: neither a relevant one nor a run's"
-                done[request] = Listed(problem=why)
-            elif request in done and done[request].problem:
-                done[request] = done[request]._replace(problem=f"{done[request].problem}; {plan.asks_again}")
+        done = play(stored)[0]
+        for request, listed in done.items():
+            if isinstance(listed, Listed) and listed.problem:
+                done[request] = listed._replace(problem=f"{listed.problem}; {plan.asks_again}")
         n_cut = sum(prompt.cut for prompt in seen.values())
         # Steps without an answer are among the failures.
         result = replace(result, unwritten=(), reused=reused)
-        return write_items(plan, prompt, writers["creator"].writer, done, result, n_cut)
+        return write_items(plan, prompt, writer, done, result, n_cut)
 
     def supposed() -> Sequence[PromptSet[str]]:
-        """Return the prompts of all steps; a missing answer is supposed to be as long as it may be.
-
-        Prompts that are sent once more, since an answer could not be read, are not among them.
-        """
+        """Return the prompts of all steps; a missing answer is supposed to be as long as it may be."""
         every: list[NuggetPrompt] = []
 
-        def answers(prompts: Sequence[NuggetPrompt]) -> list[Kept | Unread]:
-            every.extend(prompts)
-            stored = [(prompt, writers[prompt.stage].get(prompt.text)) for prompt in prompts]
-            return [
-                supposed_answer(prompt) if answer is None or answer.refused else answer
-                for prompt, answer in stored
-            ]
+        def get(prompt: NuggetPrompt) -> Kept:
+            every.append(prompt)
+            kept = writers[prompt.stage].get(prompt.text)
+            if kept is not None and not kept.refused:
+                return kept
+            return Kept(json.dumps(["vital"] * prompt.n_labels or _LONGEST), time="")
 
-        lists(answers)
+        play(get)
         return _prompt_sets(every, writers)
 
-    return Job(_prompt_sets(waiting, writers), write, further, supposed, tries=2, n_forgotten=n_forgotten)
-
-
-def _forget_unread(
-    writers: Writers, answers: GetAnswers, lists: Callable[[GetAnswers], object], *, in_file: bool
-) -> int:
-    """Drop the last answer of each step whose answers cannot be read; return how many."""
-    unread: list[NuggetPrompt] = []
-
-    def noted(prompts: Sequence[NuggetPrompt]) -> Sequence[Kept | Unread]:
-        found = answers(prompts)
-        for prompt, answer in zip(prompts, found, strict=True):
-            if prompt.once_more and isinstance(answer, Kept):
-                unread.extend([prompt] * isinstance(read_answer(answer, prompt), Unread))
-        return found
-
-    lists(noted)
-    for prompt in unread:
-        writers[prompt.stage].forget([prompt.text], in_file=in_file)
-    return len(unread)
+    return Job(_prompt_sets(waiting, writers), write, further, supposed, tries=2, n_forgotten=len(unread))
 
 
 def _prompt_sets(prompts: Sequence[NuggetPrompt], writers: Writers) -> list[PromptSet[str]]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from converters.bank_lines import BankLine, scan_bank
+from converters.bank_lines import scan_bank
 from converters.errors import ConversionError
-from converters.lines import decode, iter_filled, open_input
+from converters.lines import decode, iter_filled
 from converters.records import Item
+from trecexam.bank.model import folded
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
 from trecexam.extensions.banks.lines import replaceable
@@ -28,7 +28,8 @@ class BankPlan:
     Attributes:
         requests: in the order of the queries.
         output: the file that items go to; `content` is what it holds now.
-        kept: query_id -> items that stay, of all files of the bank.
+        known: query_id -> folded texts of the items that stay, of all files of the bank, former texts too: an
+            edited item is not to come again.
         replaced_lines: (query_id, facet_id) -> numbers of lines of `output`, from 1, that a model wrote and
             nobody edited; they give way to new ones, if there are.
         whole: nothing is written before every query is through.
@@ -38,7 +39,7 @@ class BankPlan:
     requests: tuple[ItemRequest, ...]
     output: Path
     content: bytes
-    kept: Mapping[str, Sequence[Item]]
+    known: Mapping[str, set[tuple[str, ...]]]
     replaced_lines: Mapping[tuple[str, str | None], Sequence[int]]
     whole: bool = False
     asks_again: str = ""
@@ -52,13 +53,7 @@ def plan_bank(
     target: Path,
     again: bool = False,
 ) -> BankPlan:
-    """Plan requests for queries without an item of the prompt's kind; with `again` for all queries.
-
-    Raises:
-        ConversionError: a file of the bank, the queries or the sub-topics cannot be read.
-        TrecexamError: there are no queries, one that is named is unknown, the output would not be a file of
-            the bank, or the prompt needs sub-topics.
-    """
+    """Plan requests for queries without an item of the prompt's kind; with `again` for all queries."""
     content = read_target(folder, target)
     requests = tuple(_requests(folder, prompt, _queries(folder, query_ids)))
     keys = {(request.query_id, request.facet_id) for request in requests} if again else set()
@@ -66,7 +61,10 @@ def plan_bank(
     kept: dict[str, list[Item]] = {}
     replaced: dict[tuple[str, str | None], list[int]] = {}
     for path in {*folder.bank(optional=True), target}:
-        for line in _lines(path):
+        # A file may be missing or empty.
+        for line in scan_bank(path) if path.exists() and path.stat().st_size else ():
+            if line.error is not None:
+                raise line.error
             number = line.number or 0
             in_target = path == target and 0 < number <= len(written)
             item = replaceable(line, written[number - 1], prompt.kind) if in_target else None
@@ -84,7 +82,13 @@ def plan_bank(
             for item in kept.get(request.query_id, ())
         )
     )
-    return BankPlan(tuple(lacking), target, content, kept, replaced)
+    known = {query_id: _texts(items) for query_id, items in kept.items()}
+    return BankPlan(tuple(lacking), target, content, known, replaced)
+
+
+def _texts(items: Iterable[Item]) -> set[tuple[str, ...]]:
+    both = ((item.text, item.origin.text if item.origin else "") for item in items)
+    return {folded(text) for texts in both for text in texts if text.strip()}
 
 
 def _queries(folder: TrackFolder, query_ids: Collection[str]) -> dict[str, str]:
@@ -96,17 +100,6 @@ def _queries(folder: TrackFolder, query_ids: Collection[str]) -> dict[str, str]:
     if unknown:
         raise TrecexamError(f"the track has no query '{unknown[0]}'", path=folder.root)
     return {query_id: text for query_id, text in texts.items() if not query_ids or query_id in query_ids}
-
-
-def _lines(path: Path) -> Iterator[BankLine]:
-    """Yield the lines of a file of the bank, which may be missing or empty."""
-    with suppress(OSError), open_input(path) as file:
-        if not file.read().strip():
-            return
-    for line in scan_bank(path) if path.exists() else ():
-        if line.error is not None:
-            raise line.error
-        yield line
 
 
 def _requests(folder: TrackFolder, prompt: ItemPrompt, texts: Mapping[str, str]) -> Iterator[ItemRequest]:
@@ -129,10 +122,6 @@ def read_subtopics(path: Path) -> Iterator[ItemRequest]:
 
     A line is `query_id<TAB>subtopic`, or has an id, `query_id<TAB>facet_id<TAB>subtopic`; without one, the
     sub-topic is its id. A header line with these names is skipped.
-
-    Raises:
-        ConversionError: with the line: another number of columns, an empty one, the same id twice, or an
-            empty file.
     """
     seen: dict[tuple[str, str], int] = {}
     for number, line in iter_filled(path):

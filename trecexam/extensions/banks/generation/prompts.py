@@ -64,9 +64,6 @@ class ItemPrompt:
 
         Args:
             plain: applied to what is filled in, such as the removal of control tokens.
-
-        Raises:
-            GraderError: a Jinja template cannot be filled in with these values.
         """
         query = plain(request.query_text)
         values = {**dict.fromkeys(SLOTS, query), "query_subtopic": plain(request.subtopic)}
@@ -109,11 +106,7 @@ def prompt_text(name: str) -> str:
 
 
 def named(name: str, root: Path) -> ItemPrompt:
-    """The published prompt of that name, or the one in a file of that name, here or in the folder `root`.
-
-    Raises:
-        GraderError: there is none, or the file cannot be used; the message says why.
-    """
+    """The published prompt of that name, or the one in a file of that name, here or in the folder `root`."""
     if Path(name).suffix.lower() in PROMPT_SUFFIXES:
         path = next((path for path in (Path(name), root / name) if path.is_file()), None)
         if path is None:
@@ -123,11 +116,7 @@ def named(name: str, root: Path) -> ItemPrompt:
 
 
 def load_prompt(path: Path) -> ItemPrompt:
-    """A prompt from a `.toml` file or a Jinja template.
-
-    Raises:
-        GraderError: the file cannot be read or used; the message says why.
-    """
+    """A prompt from a `.toml` file or a Jinja template."""
     prompt_source = read_own_prompt(path, ItemPromptFile, SLOTS, {"query": SLOTS[:3]})
     nuggets = re.search(r"[\"']nuggets[\"']", prompt_source.template)
     kind: Kind = prompt_source.file.writes or ("nugget" if nuggets else "question")

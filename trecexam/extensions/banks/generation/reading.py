@@ -62,9 +62,6 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
 
     Args:
         cut: the model is known to have been stopped before its end.
-
-    Raises:
-        ImportError: json_repair is not installed.
     """
     text, cut = read_reply(answer, cut=cut)
     parts = (*(block[1] for block in _FENCE.finditer(text)), fence_removed(text))

@@ -177,11 +177,7 @@ def _is_track(source: Path) -> bool:
 
 
 def _named(out: Path | None) -> Path:
-    """The folder for files of a fit without a track.
-
-    Raises:
-        click.UsageError: it is not said.
-    """
+    """The folder for files of a fit without a track."""
     if out is None:
         raise click.UsageError("give a folder for the files: -o DIR")
     return out

@@ -115,7 +115,6 @@ def scoring(
         for setup in todo:
             took = stage.taking_job(source, setup).ask(work.steps, work.stop)
             examinees = write_examinees([took], questions, output)
-            notes |= dict.fromkeys(examinees.notes)
             for note in took.notes:
                 notes[of_grader(took.name, note)] = None
             if took.why:

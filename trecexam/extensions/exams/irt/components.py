@@ -68,11 +68,7 @@ class Components:
         return tuple(name for name, levels in zip(self.names, self.levels, strict=True) if len(levels) < 2)
 
     def without(self, names: Sequence[str]) -> Components:
-        """The other components.
-
-        Raises:
-            ValueError: no component is left.
-        """
+        """The other components."""
         column_indices = [column_index for column_index, name in enumerate(self.names) if name not in names]
         return Components(
             tuple(self.names[column_index] for column_index in column_indices),

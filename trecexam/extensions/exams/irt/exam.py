@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trecexam.extensions.exams.irt.components import Components
-from trecexam.extensions.exams.irt.estimation.marginal import Z_95
 from trecexam.extensions.exams.irt.fitting import Fit
 from trecexam.extensions.exams.irt.model import Floats
-from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +17,7 @@ class Exam:
     """The responses to fit: each examinee and each item has a response.
 
     Attributes:
+        source: where the responses come from, as people know it.
         values: 1, 0, NaN; shape (n_examinees, n_items).
         texts: item -> its text, where it is known.
         groups: grouping -> group -> the places of its items.
@@ -28,6 +25,7 @@ class Exam:
         notes: what was left out and what else one must know of the responses, one per line.
     """
 
+    source: str
     examinees: tuple[str, ...]
     items: tuple[str, ...]
     values: Floats
@@ -44,26 +42,6 @@ class FittedExam:
 
     exam: Exam
     fit: Fit
-
-    @cached_property
-    def order(self) -> NDArray[np.intp]:
-        """The indices of the examinees, best first; ties by name."""
-        names = self.exam.examinees
-        return np.array(
-            sorted(
-                range(len(names)),
-                key=lambda examinee_index: (
-                    -round(float(self.fit.theta[examinee_index]), CERTAIN_DIGITS),
-                    names[examinee_index],
-                ),
-            ),
-            np.intp,
-        )
-
-    def interval(self, examinee_index: int) -> tuple[float, float]:
-        """The 95% interval of an examinee's ability; NaN without a standard error."""
-        half = Z_95 * float(self.fit.se_theta[examinee_index])
-        return float(self.fit.theta[examinee_index]) - half, float(self.fit.theta[examinee_index]) + half
 
 
 def rest_correlations(values: Floats) -> Floats:

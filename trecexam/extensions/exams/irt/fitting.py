@@ -117,8 +117,7 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
             "over the items would take minutes or does not converge"
         )
     else:
-        design = np.eye(len(theta)) if objective.design is None else objective.design
-        se_theta = np.where(np.isnan(se.theta), np.nan, posterior.errors_of(theta, design))
+        se_theta = np.where(np.isnan(se.theta), np.nan, posterior.errors_of(theta, objective.design))
     parts, mean, se_mean = (
         _levels(components, point, se, posterior, notes) if components else ((), np.nan, np.nan)
     )
@@ -148,20 +147,6 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
         seconds=time.perf_counter() - began,
         notes=tuple(notes),
     )
-
-
-def discriminations(responses: ArrayLike, settings: Settings) -> Floats:
-    """The discriminations of `fit`, in a third of the time; NaN for items of `constant`.
-
-    Raises:
-        ValueError: as `fit`.
-    """
-    from threadpoolctl import threadpool_limits
-
-    values = check(responses)
-    with threadpool_limits(1, user_api="blas"):
-        a = optimum(Objective(Responses(values), settings, None)).point.a
-    return np.where(constant(values), np.nan, a)
 
 
 def check(responses: ArrayLike) -> Floats:

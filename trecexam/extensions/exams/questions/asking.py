@@ -51,11 +51,7 @@ def _asked(question: ExamQuestion, knowledge: str, plain: Callable[[str], str]) 
 def examples_for(
     questions: Sequence[ExamQuestion], number: int, seed: int
 ) -> Callable[[ExamQuestion], tuple[ExamQuestion, ...]]:
-    """The in-context examples of a question: the same for all, drawn with the seed, without itself.
-
-    Raises:
-        ValueError: there are too few questions.
-    """
+    """The in-context examples of a question: the same for all, drawn with the seed, without itself."""
     if number and len(questions) <= number:
         raise ValueError(f"{number} examples need an exam of {number + 1} questions or more")
     drawn = Random(f"{seed}").sample(range(len(questions)), min(number + 1, len(questions))) if number else []

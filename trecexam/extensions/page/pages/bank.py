@@ -59,8 +59,6 @@ def change(request: Request) -> Response:
         live.reload(wait=SOON)
     verb = {"item": "Added", "edit": "Changed"}.get(what, "Retired" if done.item.retired else "Taken back")
     message = f"{verb}: {done.item.text}" if done.written else f"No change: {done.item.text}"
-    if done.warnings:
-        message += f" Check this item: {'; '.join(done.warnings)}."
     return remember(
         go(request, f"{urls.bank(query_id)}#{_anchor(done.item.item_id)}", message), author_of(request)
     )

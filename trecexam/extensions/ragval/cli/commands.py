@@ -15,7 +15,6 @@ from trecexam.results.terminal import printable
 from trecexam.results.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.extensions.ragval.answering import BoundAnswers
     from trecexam.extensions.ragval.questions import Questions
     from trecexam.results.result import Result
     from trecexam.track import Track
@@ -95,17 +94,13 @@ def answering(track: Track, estimate: bool, as_json: bool) -> int:
     if made is None:
         return 0
     told(made)
-    for bound in made.bounds:
-        _say_bound(bound)
-    return exit_status(caught, 0 if made.complete else 1)
-
-
-def _say_bound(made: BoundAnswers) -> None:
-    for question_id, reason in made.unwritten:
+    for (_, question_id), reason in made.unwritten:
         click.echo(printable(f"question {question_id}: {reason}"), err=True)
     if made.cut:
         click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
-    click.echo(f"{plural(made.answers, 'answer')} ({made.asked:,} new): {made.path}", err=True)
+    for path, number in made.files.items():
+        click.echo(f"{plural(number, 'answer')}: {path}", err=True)
+    return exit_status(caught, 0 if made.complete else 1)
 
 
 @click.command(epilog="Example: trecexam ragval report closed-book.jsonl rag.jsonl oracle.jsonl")
@@ -124,8 +119,8 @@ def report(paths: tuple[Path, ...]) -> Result:
     run_id, n_input_tokens, n_output_tokens, retrieved. Without run_id, the file name names the system.
     Answers without scores count as unparsed; means and intervals leave them out, tokens do not.
 
-    --json also has intervals (95%, Student's t), paired t tests (Holm), and places between the bounds: the
-    runs closed-book and oracle.
+    --json also has standard errors, and paired t tests (Holm) over the questions that all systems have
+    scores for.
 
     Exit status: 0; 1 if a line has an error; 2 if no file can be read.
     """

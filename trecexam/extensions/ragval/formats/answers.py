@@ -11,13 +11,13 @@ line's id is the text and ` (2)`: no answer is lost, and the n-th of one run goe
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any
 
 from converters.errors import ConversionError
 from converters.fields import a_text, an_id
@@ -38,15 +38,18 @@ _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 @dataclass(frozen=True)
 class AnswerRow:
-    """A system's answer to a question.
+    """A system's answer to a question, with its judgment where there is one.
 
     Attributes:
         question_id: "" where the line has neither an id nor the question's text.
+        answer: "" where the line has none.
         run_id: the system.
         question: its text; "" where the line has none.
         retrieved: the line's text.
         n_input_tokens, n_output_tokens: None where nobody counted.
         occurrence: 2 for the run's second line with the same question's text and no id, and so on.
+        truthfulness, relevance: 1..5, 5 is best; both None unless `status` is "ok".
+        status: "ok", or "unparsed", "refused", "error": there are no scores.
         by_text: whether the line has no id, so that the question goes by its text.
         line: where it is in its file; 0 where it comes from none.
     """
@@ -59,26 +62,11 @@ class AnswerRow:
     n_input_tokens: int | None = None
     n_output_tokens: int | None = None
     occurrence: int = 1
-    by_text: bool = field(default=False, compare=False, kw_only=True)
-    line: int = field(default=0, compare=False, kw_only=True)
-
-
-@dataclass(frozen=True)
-class JudgedAnswer(AnswerRow):
-    """An answer with its judgment.
-
-    Attributes:
-        answer: "" where the line has none.
-        truthfulness, relevance: 1..5, 5 is best; both None unless `status` is "ok".
-        status: "ok", or "unparsed", "refused", "error": there are no scores.
-    """
-
     truthfulness: float | None = None
     relevance: float | None = None
     status: str = "unparsed"
-
-
-_Row = TypeVar("_Row", bound=AnswerRow)
+    by_text: bool = field(default=False, compare=False, kw_only=True)
+    line: int = field(default=0, compare=False, kw_only=True)
 
 
 def read_answers(
@@ -88,18 +76,22 @@ def read_answers(
 
     Args:
         on_error: takes the error of a line that is left out; None raises it.
-
-    Raises:
-        ConversionError: with the line: no JSON, no answer, or a question that the run has answered before, in
-            whichever file; the first answer stays. Of a token count that is none it is told, too, but the
-            answer stays, without the count.
     """
-    return _read(paths, _answer, on_error)
+
+    def answered(path: str, number: int, row: dict[str, Any]) -> dict[str, Any]:
+        if row.get("question_id") is None and not row.get("question"):
+            raise ConversionError(path, number, 'it has no "question_id"')
+        if "answer" in row and row["answer"] is None:
+            # The system gave none.
+            return {"answer": ""}
+        return {"answer": a_text(path, number, row, ("answer",), "an answer", blank=True)}
+
+    return _read(paths, answered, on_error)
 
 
 def read_judged(
     paths: Sequence[str | os.PathLike[str]], on_error: OnError | None = None
-) -> Iterator[JudgedAnswer]:
+) -> Iterator[AnswerRow]:
     """The judged answers in these files, in their order.
 
     A line without scores, with one score only, or whose status says that there are none, is of an answer that
@@ -108,66 +100,47 @@ def read_judged(
 
     Args:
         on_error: as in `read_answers`.
-
-    Raises:
-        ConversionError: as `read_answers`; or a score is not a number from 1 to 5.
     """
 
-    def judged(path: str, number: int, row: dict[str, Any], **of: Any) -> JudgedAnswer:
+    def judged(path: str, number: int, row: dict[str, Any]) -> dict[str, Any]:
+        answer = {"answer": _optional_text(path, number, row, "answer")}
+        if row.get("status") in FAILED:
+            return {**answer, "status": row["status"]}
         try:
-            status, scores = _judgment(path, number, row)
+            scores = {key: _score(path, number, row, key) for key in ("truthfulness", "relevance")}
         except ConversionError as error:
             if on_error is None:
                 raise
             on_error(ConversionError(path, number, f"{error.reason}; the answer counts as unparsed"))
-            status, scores = "unparsed", (None, None)
-        return JudgedAnswer(
-            answer=_optional_text(path, number, row, "answer"),
-            truthfulness=scores[0],
-            relevance=scores[1],
-            status=status,
-            **of,
-        )
+            return answer
+        return answer if None in scores.values() else {**answer, **scores, "status": "ok"}
 
     return _read(paths, judged, on_error)
 
 
-def write_judged(rows: Iterable[JudgedAnswer], file: BinaryIO) -> None:
-    """Writes an answer per line, for `read_judged`."""
+def judged_lines(rows: Iterable[AnswerRow]) -> bytes:
+    """Return a line for each answer, for `read_judged`."""
     import orjson
 
-    for row in rows:
-        columns = {key: value for key, value in asdict(row).items() if key not in _NOT_WRITTEN}
-        file.write(orjson.dumps(columns) + b"\n")
-
-
-def file_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """The systems' names for files whose lines have none.
-
-    The file's name without .jsonl and .gz; where several files have the same, with as many folders before it
-    as tell them apart; with the endings where only these do.
-    """
-    whole = [Path(path).absolute().parts for path in paths]
-    bare = [(*parts[:-1], _bare(parts[-1])) for parts in whole]
-    names = []
-    for bare_parts, full in zip(bare, whole, strict=True):
-        tails = (bare_parts[-depth:] for depth in range(1, len(bare_parts) + 1))
-        alone = (tail for tail in tails if sum(other[-len(tail) :] == tail for other in bare) == 1)
-        names.append("/".join(next(alone, full[-1:])))
-    return names
+    kept = ({key: value for key, value in asdict(row).items() if key not in _NOT_WRITTEN} for row in rows)
+    return b"".join(orjson.dumps(row) + b"\n" for row in kept)
 
 
 def _read(
-    paths: Sequence[str | os.PathLike[str]], make: Callable[..., _Row], on_error: OnError | None
-) -> Iterator[_Row]:
-    counted = _Counted()
+    paths: Sequence[str | os.PathLike[str]],
+    own_fields: Callable[[str, int, dict[str, Any]], dict[str, Any]],
+    on_error: OnError | None,
+) -> Iterator[AnswerRow]:
+    names = [_bare(Path(path).name) for path in paths]
+    first_places: dict[tuple[str, str], str] = {}
+    times = Counter[tuple[str, str]]()
 
     def refused(error: ConversionError) -> None:
         if on_error is None:
             raise error
         on_error(error)
 
-    for path, name in zip([os.fspath(path) for path in paths], file_names(paths), strict=True):
+    for path, name in zip([os.fspath(path) for path in paths], names, strict=True):
         lines = iter_filled(path)
         while True:
             try:
@@ -179,23 +152,32 @@ def _read(
                 refused(ConversionError(path, error.line, error.reason + more))
                 break
             try:
-                row = _object(path, number, line)
+                row = parse_object(path, number, line)
+                if row.get("run_id") is None and names.count(name) > 1:
+                    reason = f"no run_id, and {names.count(name)} files are called {name}: rename them"
+                    raise ConversionError(path, number, reason)
                 run_id = name if row.get("run_id") is None else an_id(path, number, row, ("run_id",))
-                common_fields: dict[str, Any] = {
-                    "line": number,
-                    "by_text": row.get("question_id") is None,
-                    "run_id": run_id,
-                    "question": _optional_text(path, number, row, "question"),
-                    "retrieved": row.get("retrieved"),
-                }
-                question_id = None
-                if row.get("question_id") is not None:
-                    question_id = an_id(path, number, row, ("question_id",))
+                by_text = row.get("question_id") is None
+                question = _optional_text(path, number, row, "question")
+                question_id = question if by_text else an_id(path, number, row, ("question_id",))
                 # Counted last: a line that is refused for something else is no answer.
-                made = make(
-                    path, number, row, question_id=question_id or common_fields["question"], **common_fields
+                made = AnswerRow(
+                    question_id=question_id,
+                    run_id=run_id,
+                    question=question,
+                    retrieved=row.get("retrieved"),
+                    by_text=by_text,
+                    line=number,
+                    **own_fields(path, number, row),
                 )
-                occurrence = counted.add(path, number, run_id, question_id, common_fields["question"])
+                place = f"{path}:{number}"
+                if not by_text and (first := first_places.setdefault((run_id, question_id), place)) != place:
+                    raise ConversionError(
+                        path,
+                        number,
+                        f"question '{question_id[:80]}' has two answers of run '{run_id[:80]}'; the first, "
+                        f"at {first}, counts: leave one out, or give each system its own run_id",
+                    )
             except ConversionError as error:
                 refused(error)
                 continue
@@ -205,73 +187,11 @@ def _read(
                     changes[key] = _tokens(path, number, row, key)
                 except ConversionError as error:
                     refused(ConversionError(path, number, f"{error.reason}; the answer counts without it"))
-            if occurrence > 1:
-                changes |= {"question_id": f"{made.question} ({occurrence})", "occurrence": occurrence}
+            times[run_id, question] += by_text
+            occurrence = times[run_id, question]
+            if by_text and question and occurrence > 1:
+                changes |= {"question_id": f"{question} ({occurrence})", "occurrence": occurrence}
             yield replace(made, **changes)
-
-
-class _Counted:
-    """Counts each run's answers per question."""
-
-    def __init__(self) -> None:
-        self._first: dict[tuple[str, str], tuple[str, int]] = {}
-        self._times: dict[tuple[str, str], int] = {}
-
-    def add(self, path: str, number: int, run_id: str, question_id: str | None, question: str) -> int:
-        """The number of this answer among the run's answers to the question.
-
-        Raises:
-            ConversionError: its id stood before.
-        """
-        if question_id is None:
-            times = self._times.get((run_id, question), 0) + 1 if question else 1
-            self._times[run_id, question] = times
-            return times
-        first = self._first.setdefault((run_id, question_id), (path, number))
-        if first != (path, number):
-            raise ConversionError(
-                path,
-                number,
-                f"question '{question_id[:80]}' has two answers of run '{run_id[:80]}'; the first, at "
-                f"{first[0]}:{first[1]}, counts: leave one out, or give each system its own run_id",
-            )
-        return 1
-
-
-def _answer(path: str, number: int, row: dict[str, Any], **of: Any) -> AnswerRow:
-    if not of["question_id"]:
-        raise ConversionError(path, number, 'it has no "question_id"')
-    if "answer" in row and row["answer"] is None:
-        # The system gave none.
-        return AnswerRow(answer="", **of)
-    text = a_text(path, number, row, ("answer",), "an answer", blank=True)
-    return AnswerRow(answer=text, **of)
-
-
-def _object(path: str, number: int, line: bytes) -> dict[str, Any]:
-    try:
-        return parse_object(path, number, line)
-    except ConversionError:
-        import orjson
-
-        # Python's json writes NaN and Infinity, and reads them; it takes longer.
-        with contextlib.suppress(ValueError, TypeError, RecursionError):
-            row = json.loads(line)
-            # It reads half characters, too, which no file can hold.
-            orjson.dumps(row)
-            if isinstance(row, dict):
-                return row
-        raise
-
-
-def _judgment(path: str, number: int, row: dict[str, Any]) -> tuple[str, tuple[float | None, float | None]]:
-    status = row.get("status")
-    if status in FAILED:
-        return str(status), (None, None)
-    scores = tuple(_score(path, number, row, key) for key in ("truthfulness", "relevance"))
-    if None in scores:
-        return "unparsed", (None, None)
-    return "ok", (scores[0], scores[1])
 
 
 def _score(path: str, number: int, row: dict[str, Any], key: str) -> float | None:

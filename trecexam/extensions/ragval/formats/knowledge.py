@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 from converters.errors import ConversionError
@@ -49,10 +49,6 @@ def read_blocks(path: Path, on_error: Callable[[ConversionError], None] | None =
 
     Args:
         on_error: takes the error of a line that is left out; None raises it.
-
-    Raises:
-        ConversionError: with the line: bad JSON, no content, an id that is none, or that another content has.
-            Without one: there is no block, or the file cannot be read.
     """
     first: dict[str, Block] = {}
     for number, line in iter_filled(path):
@@ -96,11 +92,7 @@ def has_question(row: Mapping[str, Any]) -> bool:
 
 
 def question_of(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, str]:
-    """The id of a question, and its text.
-
-    Raises:
-        ConversionError: the id is none, or has white space in it, or the question or the content is no text.
-    """
+    """The id of a question, and its text."""
     text = a_text(path, number, row, ("question",), "the question", blank=True)
     content = a_text(path, number, row, ("content",), "the block of the question")
     if row.get("question_id") is None:
@@ -114,11 +106,7 @@ def question_of(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, s
 
 
 def question_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
-    """The two items of a question.
-
-    Raises:
-        ConversionError: as `question_of`; or "retired" is no flag, or "origin" none.
-    """
+    """The two items of a question."""
     question_id, text = question_of(path, number, row)
     for kind in KINDS:
         yield Item(
@@ -132,35 +120,8 @@ def question_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[
         )
 
 
-def question_row(items: Sequence[Item]) -> dict[str, Any]:
-    """The JSON line of these two items.
-
-    Raises:
-        ValueError: they are no question with its block.
-    """
-    item = items[0]
-    ours = [item._replace(item_id=f"{item.query_id}/{kind}", kind=kind) for kind in KINDS]
-    plain = item._replace(facet_id=None, choices=(), importance="", query_text="") == item
-    if sorted(items) != sorted(ours) or not plain or len(item.gold_answers) != 1:
-        raise ValueError(
-            f"the items of {item.query_id!r} are not a question with its block: it needs one item of the "
-            f"kind truthfulness and one of the kind relevance, with the same text and content"
-        )
-    return {
-        "question_id": item.query_id,
-        "question": item.text,
-        "content": item.gold_answers[0],
-        **({"retired": True} if item.retired else {}),
-        **({"origin": item.origin.row} if item.origin else {}),
-    }
-
-
 def block_id_of(path: Path, number: int, row: Mapping[str, Any]) -> str:
-    """The id of the block on a line, its white space percent-encoded, or one made of its content.
-
-    Raises:
-        ConversionError: it is none, or the line has no content.
-    """
+    """The id of the block on a line, its white space percent-encoded, or one made of its content."""
     if all(row.get(key) is None for key in ID_KEYS):
         return made_id("block", a_text(path, number, row, CONTENT_KEYS, "the block"))
     return _SPACE.sub(_escaped, an_id(path, number, row, ID_KEYS))
@@ -191,6 +152,5 @@ FORMAT = Format(
         noun="question",
         whole=True,
         kinds=KINDS,
-        row=question_row,
     ),
 )

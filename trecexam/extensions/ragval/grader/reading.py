@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from trecexam.graders.replies import fence_removed, read_reply
+from trecexam.graders.replies import json_value, read_reply
 
 #: The scores that there are: 1 to 5, halves too.
 PERMITTED = tuple(half / 2 for half in range(2, 11))
@@ -42,7 +41,7 @@ def read_scores(answer: str, *, cut: bool = False) -> Scores | None:
         cut: the answer was cut off: it counts where it is a whole JSON object.
     """
     text = read_reply(answer).text
-    pairs = _json_pairs(fence_removed(text))
+    pairs = _json_pairs(text)
     if cut and not pairs:
         return None
     if {name for name, _ in pairs} != {"relevance", "truthfulness"}:
@@ -55,19 +54,9 @@ def read_scores(answer: str, *, cut: bool = False) -> Scores | None:
 
 def _json_pairs(text: str) -> list[tuple[str, float | None]]:
     """The scores at the top level of a JSON object; empty for other texts."""
-    try:
-        # As pairs: a name that occurs twice must not be lost.
-        pairs = json.loads(text, object_pairs_hook=_Pairs)
-    except (ValueError, RecursionError):
-        return []
-    if not isinstance(pairs, _Pairs):
-        return []
-    names = ((_name(key), value) for key, value in pairs)
-    return [(name, _number(value)) for name, value in names if name in ("relevance", "truthfulness")]
-
-
-class _Pairs(list[tuple[str, Any]]):
-    """A JSON object."""
+    value = json_value(text)
+    pairs = [(_name(key), each) for key, each in value.items()] if isinstance(value, dict) else []
+    return [(name, _number(each)) for name, each in pairs if name in ("relevance", "truthfulness")]
 
 
 def _name(text: str) -> str:
@@ -75,8 +64,8 @@ def _name(text: str) -> str:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, _Pairs):
-        inner = [each for key, each in value if key.strip().lower() in ("score", "rating")]
+    if isinstance(value, dict):
+        inner = [each for key, each in value.items() if key.strip().lower() in ("score", "rating")]
         value = inner[0] if len(inner) == 1 else None
     if isinstance(value, str):
         whole = re.fullmatch(rf"\s*({_NUMBER})(?:\s*/\s*5)?\s*", value)

@@ -49,19 +49,17 @@ class Responses:
 
     Attributes:
         right: where the response is 1; shape (n_examinees, n_items).
-        given: where there is a response; None where all are there.
+        given: where there is a response; of the same shape.
     """
 
     def __init__(self, values: Floats) -> None:
         """Args: values: 0, 1 and NaN."""
-        missing = np.isnan(values)
         self.right: NDArray[np.bool_] = values == 1
-        self.given: NDArray[np.bool_] | None = ~missing if missing.any() else None
+        self.given: NDArray[np.bool_] = ~np.isnan(values)
 
     def kept(self, values: Floats) -> Floats:
         """The values, with 0 where there is no response; in place."""
-        if self.given is not None:
-            values *= self.given
+        values *= self.given
         return values
 
 

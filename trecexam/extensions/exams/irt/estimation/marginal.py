@@ -79,17 +79,10 @@ class _Marginal:
 
     def __init__(self, objective: Objective, nodes: _Nodes) -> None:
         self.design, self.nodes = objective.design, nodes
-        right, responded = objective.responses.right, objective.responses.given
+        right = objective.responses.right
         self.right = right.astype(np.float64)
-        self.wrong = (~right if responded is None else ~right & responded).astype(np.float64)
+        self.wrong = (~right & objective.responses.given).astype(np.float64)
         self.prior = objective.settings.priors.get("theta", PRIORS["theta"])
-
-    def theta(self, ability: Floats) -> Floats:
-        return ability if self.design is None else self.design @ ability
-
-    def _by_abilities(self, by_theta: Floats) -> Floats:
-        slopes: Floats = by_theta if self.design is None else self.design.T @ by_theta
-        return slopes
 
     def _at(self, theta: Floats) -> tuple[float, Floats, Floats, Floats, Floats, Floats]:
         """The value; each item's weights on the nodes, (n_items, n_nodes); s, p and the slopes of ln p and
@@ -111,11 +104,11 @@ class _Marginal:
         return value, weights / sums, at.s, share, a * share * at.q, -a * at.s
 
     def __call__(self, ability: Floats) -> tuple[float, Floats]:
-        theta = self.theta(ability)
+        theta = self.design @ ability
         value, weights, _, _, by_right, by_wrong = self._at(theta)
         slope = ((self.right @ weights) * by_right + (self.wrong @ weights) * by_wrong).sum(axis=1)
         prior = log_prior("theta", self.prior, theta)
-        return -value - float(prior.value.sum()), -self._by_abilities(slope + prior.first)
+        return -value - float(prior.value.sum()), -self.design.T @ (slope + prior.first)
 
     def information(self, ability: Floats) -> Floats:
         """The curvature by the abilities.
@@ -123,7 +116,7 @@ class _Marginal:
         Items get from it what they do not tell themselves: the covariance of the examinees' slopes under
         each item's posterior, as far as the slopes are linear in a, b and c.
         """
-        theta = self.theta(ability)
+        theta = self.design @ ability
         _, weights, s, share, by_right, by_wrong = self._at(theta)
         a, b, c, _ = self.nodes
         of_wrong = -(a**2) * s * (1 - s)
@@ -142,8 +135,8 @@ class _Marginal:
         # An item whose posterior lies on one node is known.
         inverse = np.linalg.pinv(spread, rcond=1e-10, hermitian=True)
         shared = np.einsum("ijx,ixy,iky->jk", slopes, inverse, slopes, optimize=True)
-        block: Floats = np.diag(curved) - shared
-        return block if self.design is None else self.design.T @ block @ self.design
+        block: Floats = self.design.T @ (np.diag(curved) - shared) @ self.design
+        return block
 
 
 def ability_posterior(objective: Objective, point: ParameterPoint) -> AbilityPosterior | None:
@@ -211,7 +204,6 @@ def _anchored(posterior: AbilityPosterior, objective: Objective) -> AbilityPoste
         return posterior
     ability, covariance = posterior
     n = len(ability)
-    design = np.eye(n) if design is None else design
     theta = design @ ability
     # What adds 1 to every examinee's ability.
     lifts = np.asarray(np.linalg.lstsq(design, np.ones(len(theta)), rcond=None)[0], np.float64)

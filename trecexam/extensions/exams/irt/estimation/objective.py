@@ -31,13 +31,13 @@ class Objective:
 
     def __init__(self, responses: Responses, settings: Settings, design: Floats | None) -> None:
         """Args: design: as of `Components.design`; None where each examinee has its own ability."""
-        self.responses, self.settings, self.design = responses, settings, design
+        self.responses, self.settings = responses, settings
         n_examinees, self.n_items = responses.right.shape
-        self.n_abilities = n_examinees if design is None else design.shape[1]
+        self.design = np.eye(n_examinees) if design is None else design
+        self.n_abilities = self.design.shape[1]
         self.free = tuple(name for name in "abc" if settings.bounds[name][0] < settings.bounds[name][1])
-        n_given = responses.right.size if responses.given is None else int(responses.given.sum())
         # As steep as what the responses say of one examinee: neither slack nor stiff.
-        self.weight = n_given / 10
+        self.weight = int(responses.given.sum()) / 10
 
     def start(self) -> Floats:
         """The start vector."""
@@ -59,7 +59,8 @@ class Objective:
 
     def theta(self, point: ParameterPoint) -> Floats:
         """The examinees' abilities."""
-        return point.ability if self.design is None else self.design @ point.ability
+        theta: Floats = self.design @ point.ability
+        return theta
 
     def __call__(self, vector: Floats) -> tuple[float, Floats]:
         """The value and its gradient."""
@@ -75,8 +76,7 @@ class Objective:
         held, pull = anchoring(self.settings.anchor, theta)
         value -= self.weight * held
         by_theta = slopes["theta"] - self.weight * pull
-        abilities = by_theta if self.design is None else self.design.T @ by_theta
-        return -value, -np.concatenate([*(slopes[name] for name in self.free), abilities])
+        return -value, -np.concatenate([*(slopes[name] for name in self.free), self.design.T @ by_theta])
 
     def by_item(self, point: ParameterPoint) -> Floats:
         """The log-likelihood, and the log-priors, of each item at the same abilities; shape (n_items,)."""

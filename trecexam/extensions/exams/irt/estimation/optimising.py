@@ -108,7 +108,7 @@ def _scale(objective: Objective) -> Floats:
     items = np.abs(np.diagonal(curved.items, axis1=1, axis2=2)).mean(axis=0)
     kinds = {"a": items[1], "b": items[1], "c": items[2]}
     of_theta = np.abs(curved.theta)
-    ability = float(np.mean(of_theta if objective.design is None else (objective.design**2).T @ of_theta))
+    ability = float(np.mean((objective.design**2).T @ of_theta))
     parts = [np.full(objective.n_items, kinds[name]) for name in objective.free]
     steep = np.concatenate([*parts, np.full(objective.n_abilities, ability)])
     scale: Floats = np.sqrt(np.maximum(steep, 1e-6))

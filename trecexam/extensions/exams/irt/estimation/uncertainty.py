@@ -53,12 +53,11 @@ def standard_errors(objective: Objective, point: ParameterPoint) -> StandardErro
     if "theta" in settings.priors:
         by_theta = by_theta - log_prior("theta", settings.priors["theta"], theta).second
     fixed = at_bound(objective, point)
-    design = np.eye(len(theta)) if objective.design is None else objective.design
+    design = objective.design
     is_fixed = np.stack([fixed[name] for name in "abc"], axis=1)
     abilities = _abilities(objective, by_theta, theta, design)
     is_fixed |= _undetermined(items, is_fixed)[:, None]
-    cross = np.einsum("jk,jix->kix", design, curved.cross) if objective.design is not None else curved.cross
-    cross = np.where(is_fixed[None], 0.0, cross)
+    cross = np.where(is_fixed[None], 0.0, np.tensordot(design, curved.cross, axes=(0, 0)))
     cross[fixed["theta"]] = 0
     inverse = np.linalg.inv(_without(items, is_fixed))
     tied = np.einsum("kix,ixy->kiy", cross, inverse)
