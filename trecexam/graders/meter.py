@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeVar
 
 from trecexam.config import LanguageModelSection
@@ -15,8 +14,6 @@ from trecexam.results.text import plural
 T = TypeVar("T")
 #: Passages, or prompts, of each part of the sample. The first loads the model; the last one gives the pace.
 _PARTS = (1, 4, 16, 64)
-#: True while work is timed, which neither reads kept vectors nor adds any.
-IS_TIMED: ContextVar[bool] = ContextVar("IS_TIMED", default=False)
 #: Seconds of work after which no further part is begun.
 _ENOUGH = 3.0
 #: Tokens of an answer where a prompt has permitted ones and nothing is known of the model yet.
@@ -156,17 +153,13 @@ def measured(
     rest = iter(sample)
     begun = time.monotonic()
     parts: list[tuple[list[T], float]] = []
-    token = IS_TIMED.set(True)
-    try:
-        for most in _PARTS:
-            part = list(itertools.islice(rest, most))
-            if not part or (parts and time.monotonic() - begun - parts[0][1] > _ENOUGH):
-                break
-            before = time.monotonic()
-            work(part)
-            parts.append((part, time.monotonic() - before))
-    finally:
-        IS_TIMED.reset(token)
+    for most in _PARTS:
+        part = list(itertools.islice(rest, most))
+        if not part or (parts and time.monotonic() - begun - parts[0][1] > _ENOUGH):
+            break
+        before = time.monotonic()
+        work(part)
+        parts.append((part, time.monotonic() - before))
     start, (last, pace) = parts[0][1], parts[-1]
     n_cells = sum(map(cells, last))
     # A single part has the start in its pace.
