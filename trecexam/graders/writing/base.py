@@ -193,8 +193,9 @@ class WritingGrader(Grader):
 
     def _answer(self, cell: Cell, response: WrittenText | Unwritten) -> Answer:
         if isinstance(response, Unwritten):
-            status = "refused" if response.refused else "error"
-            return Answer(None, status, f"was not answered: the model {response.reason}")
+            return Answer(None, "error", f"was not answered: the model {response.reason}")
+        if response.refused:
+            return Answer(None, "refused", response.text)
         rating, status = self.read(cell.item, response.text, response.cut)
         limit = cut_at(response.text, self.writer.new_tokens, cut=response.cut)
         return Answer(rating, status, response.text, cut_at=limit)
