@@ -131,8 +131,7 @@ class RecordedGrader(Grader):
                     "name one with `model` and `prompt` in [grader] of trecexam.toml",
                     path=self.path,
                 )
-            status = "unparsed" if grade.rating is None else "ok"
-            answer = Answer(grade.rating, status, grade.answer, grade.probabilities)
+            answer = Answer.read(grade.rating, grade.answer, grade.probabilities)
             # The first of duplicated grades counts, as it does in the workbench.
             by_doc.setdefault((grade.doc_id, grade.item_id), answer)
             if grade.text:

@@ -123,7 +123,7 @@ class ServerGrader(PromptedGrader):
             listed = prompt.read_list(reply.text, len(call), cut=reply.cut)
             if listed is not None:
                 return [
-                    (cell, Answer(*prompt.read(label, cell.item), with_place(label, position, len(call))))
+                    (cell, Answer.read(prompt.read(label, cell.item), with_place(label, position, len(call))))
                     for position, (cell, label) in enumerate(zip(call, listed, strict=True), 1)
                 ]
             unread = unread._replace(raw=reply.text, cut_at=self._cut_at(reply))
@@ -156,9 +156,9 @@ class ServerGrader(PromptedGrader):
         reply = await exchange.ask(Request(self._text(prompt, cell), _texts(prompt)))
         if not isinstance(reply, WrittenText) or reply.refused:
             return _failed(reply)
-        reading = prompt.read(reply.text, cell.item, self.compat, cut=reply.cut)
+        rating = prompt.read(reply.text, cell.item, self.compat, cut=reply.cut)
         shares = distribution(reply.steps, unwrapped(read_reply(reply.text).text), prompt.answers)
-        return Answer(reading.rating, reading.status, reply.text, shares, self._cut_at(reply))
+        return Answer.read(rating, reply.text, shares, self._cut_at(reply))
 
     def _text(self, prompt: Prompt, *cells: Cell) -> str:
         return self._filled(prompt, cells, shortened(cells[0].text, self._settings.max_characters), plain)
