@@ -19,10 +19,10 @@ from trecexam.extensions.banks.generation.reading import read_items
 from trecexam.extensions.exams.questions.reading import read_choice, read_question
 from trecexam.extensions.ragval.grader.reading import read_scores
 from trecexam.extensions.ragval.knowledge.reading import read_question as read_knowledge_question
-from trecexam.graders.base import MOST_READ, Cell
+from trecexam.graders.base import Cell
 from trecexam.graders.prompts import published
 from trecexam.graders.prompts.parsing import ASSIGNMENTS, read_labels
-from trecexam.graders.replies import read_reply
+from trecexam.graders.replies import MOST_READ, read_reply
 
 ITEM = Item("q", "q/1", "What do cats eat?", "question")
 RATING = published()["QuestionSelfRatedUnanswerablePromptWithChoices"]

@@ -16,8 +16,8 @@ from converters.segment import segments
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders import Cell
+from trecexam.graders.embedding import WINDOW, SupportEmbedding
 from trecexam.graders.recorded import create_support
-from trecexam.graders.support import WINDOW, SupportEmbedding
 
 WORDS = ["heat", "pump", "cold", "sea", "salt", "bee"]
 

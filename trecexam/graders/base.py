@@ -20,8 +20,6 @@ from trecexam.graders.meter import MeasuredTime, Meter
 
 #: Seconds that requests on their way to a server get, where grading is to stop.
 LAST_ANSWERS = 5.0
-#: Characters of an answer that are read, behind the model's thoughts. It is stored whole.
-MOST_READ = 100_000
 ITEM_KINDS = frozenset({"question", "nugget"})
 
 

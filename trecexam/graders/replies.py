@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from trecexam.graders.base import MOST_READ, Answer
+from trecexam.graders.base import Answer
 from trecexam.results.terminal import cut as shortened
 
 #: A token of a text, and the alternatives with their log-probabilities.
@@ -15,9 +15,11 @@ TokenStep = tuple[str, tuple[tuple[str, float], ...]]
 
 #: Replies after which a grader of which none could be read is not asked any more.
 FIRST = 20
+#: Characters of a reply that are read, behind the model's thoughts. It is stored whole.
+MOST_READ = 100_000
 _QUOTED = 60
 #: The remedy for a reply that ends early or inside a thought.
-RAISE_LIMIT = "ends early: raise max_new_tokens"
+RAISE_LIMIT = "ends early: raise `max_new_tokens`"
 
 # Tags of the first group are thoughts wherever they are. Tags of the second are ordinary words, and an
 # opening one counts where it begins the reply or is closed.
@@ -75,7 +77,7 @@ class Unread(NamedTuple):
 
 
 #: Why an answer that was cut off, or is a thought without its end, is not used.
-ENDED_EARLY = Unread("ends early: raise `max_new_tokens`")
+ENDED_EARLY = Unread(RAISE_LIMIT)
 
 
 class ReplyText(NamedTuple):

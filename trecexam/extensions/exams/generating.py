@@ -105,7 +105,7 @@ def exam_job(
             contents[companion_file(exam, GENERATION)] = to_json(noted).encode()
         if replies:
             replace_together(contents)
-        return result.made(GeneratedExam, output=exam, questions=questions, badly_parsed=badly_parsed)
+        return GeneratedExam(**vars(result), output=exam, questions=questions, badly_parsed=badly_parsed)
 
     return Job([prompts], write)
 

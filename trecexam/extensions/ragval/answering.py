@@ -117,6 +117,6 @@ def answers_job(folder: TrackFolder) -> Job[Answers]:
                     unwritten=tuple((key[1], why) for key, why in result.unwritten if key[0] == bound),
                 )
             )
-        return result.made(Answers, bounds=tuple(bounds))
+        return Answers(**vars(result), bounds=tuple(bounds))
 
     return Job([prompts], write)

@@ -139,8 +139,8 @@ def questions_job(
                 end = b"\n" * (bool(content) and not content.endswith(b"\n"))
                 contents[target] = b"".join([content, end, *lines])
             replace_together(contents)
-        return result.made(
-            Questions,
+        return Questions(
+            **vars(result),
             output=target,
             unread_file=unread_file,
             questions=len(lines),

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from trecexam.graders.prompts.answer_key import UNANSWERABLE, says_unanswerable, stemmer
 from trecexam.graders.prompts.stated import (
+    LEAD,
     NO_RATING,
     NUMBER,
     alone,
@@ -48,14 +49,12 @@ _FINAL_SCORE = re.compile(
 _STEP = re.compile(r"(?<![^\W_])(?P<step>[MTO])[\"'*_`]{0,4}\s{0,4}[:=][\s*_\"'`]{0,8}+(?=[-+0-9])")
 _FINAL_LINE = re.compile(r"[\W_]*+final[\s_-]{1,4}score[\"'*_`]{0,4}\s{0,4}(?:is\b|[:=])[\W_]*+", re.I)
 
-_QUOTES = r"\u201c\u201d\u2018\u2019"
-_LEAD = rf"[\s\-\u2013\u2014*_.,:;!?'\"`{_QUOTES}()\[\]{{}}|\u2022#/\\]*+"
 _ANSWER = r"(?:answer|label|response|support|rating|judg(?:e)?ment|verdict|option|choice|classification)"
 # A label of support, and nothing else but what it is called.
 _LABEL = re.compile(
-    rf"{_LEAD}(?:(?:(?:the|my|final)\s++)*+(?:{_ANSWER}(?:\s*+\(?[0-9A-C]\)?)?\s*+(?:is\b|[:=.]))?|[0-9A-Ca-c][.:)])?{_LEAD}"
+    rf"{LEAD}(?:(?:(?:the|my|final)\s++)*+(?:{_ANSWER}(?:\s*+\(?[0-9A-C]\)?)?\s*+(?:is\b|[:=.]))?|[0-9A-Ca-c][.:)])?{LEAD}"
     rf"(?:(?P<kind>full|partial|no)[\s_\-\u2013\u2014]*+support|(?P<adverb>full|partial)(?:y|ly)[\s_-]++supported)"
-    rf"[\s\-\u2013\u2014*_.,;!'\"`{_QUOTES}()\[\]{{}}|]*+",
+    rf"[\s\-\u2013\u2014*_.,;!'\"`\u201c\u201d\u2018\u2019()\[\]{{}}|]*+",
     re.I,
 )
 _SENTENCE_END = re.compile(r"[.!][*_'\"`]*+\s")

@@ -18,7 +18,7 @@ _DASH = r"\-\u2013\u2014"
 # no ratings.
 _MARKS = rf"\s{_DASH}*_.,:;!?'\"`\u201c\u201d\u2018\u2019()\[\]{{}}|"
 # Possessive quantifiers (*+): what was matched is never given back, so that no answer takes long to read.
-_LEAD = rf"[{_MARKS}\u2022#/\\]*+"
+LEAD = rf"[{_MARKS}\u2022#/\\]*+"
 _WORD = rf"(?:{'|'.join(_WORDS)})(?=\s{{0,10}}(?:\Z|\n)|[.,;:!)\]}}*_\"']|\s++out\b|\s{{0,4}}/)"
 _MORE = rf"(?:[0-9]|(?:{'|'.join(_WORDS)})\b)"
 #: A number and all that makes it another one: sign, decimals, the best of its scale, the end of a range.
@@ -43,8 +43,8 @@ _NAME = (
     rf"(?:{_BEFORE}{{0,4}}+(?:self-?)?(?:(?P<name>{_SCORE_NAMES})(?![^\W_])[*_'\"`]*+{_SCALE}[*_'\"`]*+\s*+{_IS}?"
     r"|(?P<answer>answer|\u7b54\u6848|\u7b54\u3048)[*_'\"`]*+\s*+[:=])|(?:the\s++)?final\s++(?P<final>answer|decision|verdict)\s++is\b)"
 )
-_LINE = re.compile(rf"{_LEAD}(?:{_NAME})?+{_LEAD}(?=[0-9])", re.I)
-_WORD_LINE = re.compile(rf"{_LEAD}(?:{_NAME})?+{_LEAD}(?=[a-z])", re.I)
+_LINE = re.compile(rf"{LEAD}(?:{_NAME})?+{LEAD}(?=[0-9])", re.I)
+_WORD_LINE = re.compile(rf"{LEAD}(?:{_NAME})?+{LEAD}(?=[a-z])", re.I)
 #: Behind a number: nothing but punctuation; or what can be no beginning of something longer; or a mark that
 #: sets off its label.
 _END = re.compile(rf"[{_MARKS}]*+")

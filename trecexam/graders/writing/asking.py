@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import takewhile
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -107,10 +107,6 @@ class AskingResult(Generic[Key]):
         """Return True where every prompt was answered; perhaps not every answer can be read."""
         return not self.unwritten and not self.why
 
-    def made(self, kind: Callable[..., Made], **values: Any) -> Made:
-        """Return a job's own result, with these values of its own."""
-        return kind(**{each.name: getattr(self, each.name) for each in fields(AskingResult)}, **values)
-
 
 @dataclass(frozen=True)
 class Job(Generic[Made]):
@@ -141,9 +137,8 @@ class Job(Generic[Made]):
                 what it writes is not kept. Raises a GraderError where it cannot be run.
         """
         estimated = estimate(self.supposed() if self.supposed else self.prompts, timed=timed)
-        names = ("tokens_out_at_most", "cost_at_most", "calls_at_most")
-        most = {name: value for name in names if (value := getattr(estimated, name)) is not None}
-        return estimated._replace(**{name: self.tries * value for name, value in most.items()})
+        most = {name: value for name, value in estimated.columns().items() if name.endswith("_at_most")}
+        return estimated._replace(**{name: value and self.tries * value for name, value in most.items()})
 
     def ask(
         self,

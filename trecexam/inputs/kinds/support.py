@@ -158,7 +158,7 @@ KIND = Kind(
     queries=_queries,
     items=_asked,
     graders={
-        "embedding": "trecexam.graders.support:create",
+        "embedding": "trecexam.graders.embedding:create_support",
         "recorded": "trecexam.graders.recorded:create_support",
     },
     words=LABELS,

@@ -150,8 +150,8 @@ def write_items(
             failures.append(Failure(request, problem))
     order = {request: index for index, request in enumerate(plan.requests)}
     written, replaced = _write(plan, new, early=bool(result.why))
-    return result.made(
-        Generated,
+    return Generated(
+        **vars(result),
         output=plan.output,
         written=written,
         queries=len({request.query_id for request, items in new.items() if items}),
