@@ -17,6 +17,7 @@ from trecexam.graders.prompts.stated import (
     explicit,
     given,
     in_json,
+    marked,
     objects,
     plain_characters,
     rating_of,
@@ -80,10 +81,6 @@ _TEXT_KEYS = frozenset((
     "answer", "label", "support", "supportlabel", "supportlevel", "rating", "verdict", "judgment",
     "judgement", "classification", "result", "response", "finalanswer", "relevant",
 ))  # fmt: skip
-_INNER = re.compile(
-    r"\\boxed\s?\{(?:\\text\s?\{)?(?P<box>[^{}]{1,80})\}|<(?P<name>answer|label|verdict|output)>(?P<inner>[^<>]{1,80})</(?P=name)>",
-    re.I,
-)
 #: The labels of nuggetizer and their ratings, which are those of its assignments (`converters.nuggets`).
 ASSIGNMENTS = (("support", 5), ("partial_support", 3), ("not_support", 0))
 #: Items that one prompt asks about, in nuggetizer.
@@ -216,7 +213,7 @@ def _said(answer: str) -> str:
         if len(texts) == 1 and isinstance(texts[0], str | bool):
             return ("yes" if texts[0] else "no") if isinstance(texts[0], bool) else texts[0]
         return text
-    inner = {(match["box"] or match["inner"]).strip() for match in _INNER.finditer(text)}
+    inner = {*marked(text)}
     text = inner.pop() if len(inner) == 1 else fence_removed(text)
     named = _NAMED.match(text)
     return text[named.end() :] if named else text

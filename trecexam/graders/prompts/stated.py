@@ -206,14 +206,13 @@ def explicit(text: str, max_rating: int, labels: Mapping[int, str]) -> Iterator[
         if rating is not None:
             yield rating, False
     text = "\n".join((*prose, text[start:]))
-    for pattern in (_ELEMENT, _BOX, _FENCE):
-        for match in pattern.finditer(text):
-            inner = _TEX.sub("", match["inner"]).strip("{} \n")
-            rating = alone(inner, max_rating, labels)
-            if rating is None and pattern is not _FENCE and re.match(r"[-+]?[0-9]", inner):
-                rating = NO_RATING
-            if rating is not None:
-                yield rating, False
+    fenced = [match["inner"].strip() for match in _FENCE.finditer(text)]
+    for inner in (*marked(text), *fenced):
+        rating = alone(inner, max_rating, labels)
+        if rating is None and inner not in fenced and re.match(r"[-+]?[0-9]", inner):
+            rating = NO_RATING
+        if rating is not None:
+            yield rating, False
     for match in _STATED.finditer(text):
         if _begins_clause(text, match):
             number = NUMBER.match(text, match.end())
@@ -223,6 +222,12 @@ def explicit(text: str, max_rating: int, labels: Mapping[int, str]) -> Iterator[
         rating = alone(line, max_rating, labels, named=True) if len(line) < _LONGEST_DICT else None
         if rating is not None:
             yield rating, "final" in line.lower()
+
+
+def marked(text: str) -> list[str]:
+    """Return what tags and boxes of an answer hold."""
+    matches = (*_ELEMENT.finditer(text), *_BOX.finditer(text))
+    return [_TEX.sub("", match["inner"]).strip("{} \n") for match in matches]
 
 
 def _begins_clause(text: str, match: re.Match[str]) -> bool:

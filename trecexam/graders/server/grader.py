@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from converters.records import Item
 from trecexam.config import GraderSection
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from trecexam.graders.server.exchange import Exchange
 
 Call = tuple[Cell, ...]
+#: Statuses of what a model wrote, and neither refused nor failed.
+_READ = ("ok", "unparsed")
 Results = list[tuple[Cell, Answer | PassingError]]
 
 
@@ -77,7 +79,7 @@ class ServerGrader(PromptedGrader):
             short, labels = bool(prompt.answers), len(call)
             return limit if most else self.server.meter.expected_out(limit, short=short, labels=labels)
 
-        if _lacks_key(prompt, call):
+        if _lacks_key(prompt, call[0]):
             return Usage()
         usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), out(prompt))
         if prompt.verification is None:
@@ -139,16 +141,16 @@ class ServerGrader(PromptedGrader):
         return results
 
     async def _answered(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | PassingError:
-        if _lacks_key(prompt, (cell,)):
+        if _lacks_key(prompt, cell):
             return Answer(None, "error", f"has no answer key, which prompt {prompt.name} needs")
         result = await self._asked(exchange, prompt, cell)
-        if prompt.verification is None or not _is_read(result):
+        if prompt.verification is None or isinstance(result, PassingError) or result.status not in _READ:
             return result
         if result.cut_at is not None and result.status != "ok":
             return result
         answer_text = unwrapped(read_reply(result.raw).text)
         verdict = await self._asked(exchange, prompt.verification, cell._replace(text=answer_text))
-        if _is_read(verdict):
+        if not isinstance(verdict, PassingError) and verdict.status in _READ:
             verdict = verdict._replace(raw=with_verdict(answer_text, verdict.raw))
         return verdict
 
@@ -176,14 +178,9 @@ def _failed(reply: WrittenText | Unwritten | PassingError) -> Answer | PassingEr
     return Answer(None, "error", f"was rejected by the server, which {reply.reason}")
 
 
-def _is_read(result: Answer | PassingError) -> TypeGuard[Answer]:
-    """Return True where a model wrote something that is read, and did not refuse or fail."""
-    return isinstance(result, Answer) and result.status in {"ok", "unparsed"}
-
-
-def _lacks_key(prompt: Prompt, call: Call) -> bool:
+def _lacks_key(prompt: Prompt, cell: Cell) -> bool:
     """Return True for a cell that is not graded: its item has no answer key and the prompt needs one."""
-    return prompt.group == 1 and prompt.needs_key and not call[0].item.gold_answers
+    return prompt.group == 1 and prompt.needs_key and not cell.item.gold_answers
 
 
 def _texts(prompt: Prompt) -> list[str]:
