@@ -26,8 +26,8 @@ from trecexam.graders.base import (
 )
 from trecexam.graders.meter import MeasuredTime, Meter, Usage, measured
 from trecexam.graders.replies import FIRST, FirstReplies
+from trecexam.graders.writing.asking import AnswerFile
 from trecexam.graders.writing.base import WritingGrader, naming
-from trecexam.graders.writing.kept_answers import AnswerFile
 from trecexam.grades.cell_order import is_useful, missing_rows, useful_cells
 from trecexam.grades.diagnostics import none_is_read, nothing_read
 from trecexam.grades.graded_track import GradedTrack

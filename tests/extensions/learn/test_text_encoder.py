@@ -12,8 +12,7 @@ import pytest
 from learnable import WordEncoder
 
 from trecexam.extensions.learn import encoding
-from trecexam.extensions.learn.encoding import TrackVectors
-from trecexam.extensions.learn.text_encoder import TextEncoder
+from trecexam.extensions.learn.encoding import TextEncoder, TrackVectors
 from trecexam.extensions.local_models.loading import best_dtype
 from trecexam.graders import weights
 from trecexam.graders.embedding import EmbeddingGrader

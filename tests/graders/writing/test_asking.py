@@ -13,9 +13,8 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import Meter, Usage
 from trecexam.graders.replies import Unwritten, WrittenText
-from trecexam.graders.writing.asking import AskingResult, Job, PromptSet
+from trecexam.graders.writing.asking import AnswerFile, AskingResult, Job, KeepingWriter, PromptSet
 from trecexam.graders.writing.base import Fitted
-from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 
 
 class Echo:

@@ -12,7 +12,7 @@ import pytest
 
 from trecexam.errors import TrecexamError
 from trecexam.graders.meter import Usage
-from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter, Kept
+from trecexam.graders.writing.asking import AnswerFile, KeepingWriter, Kept
 
 
 def source_of(

@@ -25,8 +25,8 @@ from trecexam.graders.meter import Meter, Usage, guessed
 from trecexam.graders.replies import Unwritten, WrittenText
 from trecexam.graders.server.model import PassingError, Request, Server, plain, shortened
 from trecexam.graders.weights import model_folder
+from trecexam.graders.writing.asking import AnswerFile, KeepingWriter
 from trecexam.graders.writing.base import Fitted, LocalModelSettings, Writer, naming
-from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 from trecexam.packages import missing_for_servers
 
 if TYPE_CHECKING:
