@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trecexam.errors import TrecexamError, quoted
 from trecexam.files.cache import memoized
-from trecexam.graders.replies import unread_line
+from trecexam.graders.replies import RAISE_LIMIT, unread_line
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import official_measures, relevance_thresholds
 from trecexam.grades.probable_ratings import without_probabilities
@@ -113,7 +113,7 @@ def unread_answers(track: GradedTrack) -> tuple[str, ...]:
         f"or refused one {POLICY[policy]}",
     )
     n_cut = track.grades.n_cut(track.sheets)
-    early = f"{plural(n_cut, 'unparsed answer')} cut off (ends early: raise max_new_tokens in [grader])"
+    early = f"{plural(n_cut, 'unparsed answer')} cut off ({RAISE_LIMIT} in [grader])"
     return (*lines, early) if n_cut else lines
 
 

@@ -11,7 +11,7 @@ import contextlib
 import random
 import re
 import time
-from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import reduce
 from itertools import chain
@@ -192,9 +192,9 @@ class Exchange:
 def asked(
     server: Server,
     probe: Request,
-    calls: Iterable[Sequence[Thing]],
-    most: Callable[[Sequence[Thing]], Usage],
-    ask: Callable[[Exchange, Sequence[Thing]], Coroutine[Any, Any, Results[Thing, Result]]],
+    calls: Iterable[tuple[Thing, ...]],
+    most: Callable[[tuple[Thing, ...]], Usage],
+    ask: Callable[[Exchange, tuple[Thing, ...]], Coroutine[Any, Any, Results[Thing, Result]]],
     what: str,
     *,
     ahead: int = 1,

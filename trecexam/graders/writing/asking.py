@@ -297,7 +297,8 @@ class Job(Generic[Made]):
                 what it writes is not kept. Raises a GraderError where it cannot be run.
         """
         estimated = estimate(self.supposed() if self.supposed else self.prompts, timed=timed)
-        most = {name: value for name, value in estimated.columns().items() if name.endswith("_at_most")}
+        columns: dict[str, Any] = estimated.columns()
+        most = {name: value for name, value in columns.items() if name.endswith("_at_most")}
         return estimated._replace(**{name: value and self.tries * value for name, value in most.items()})
 
     def ask(

@@ -147,7 +147,7 @@ def _local_writer(
     if missing:
         raise GraderError(f"a model cannot be run: {missing}")
     folder = model_folder(settings.model, settings.revision, root, settings.name or "", models.how_to_get)
-    kind = settings.name if settings.name in get_args(LanguageModel) else "causal"
+    kind = settings.name if settings.name in ("causal", "seq2seq") else "causal"
     # Damaged files show when the model is loaded.
     with suppress(OSError, ValueError, AttributeError):
         if kind != settings.name and json.loads((folder / "config.json").read_bytes()).get(
@@ -217,21 +217,24 @@ class ServerWriter(Server):
         from trecexam.graders.server.exchange import asked
 
         calls = ((prompt,) for prompt in prompts)
+        # An answer is on disk before a prompt goes out in its place, see `Job`.
+        batches: Iterator[list[tuple[str, WrittenText | Unwritten]]] = asked(
+            self, _PROBE, calls, self._most, _ask, "prompts", gather=0
+        )
         with naming(self.section):
-            # An answer is on disk before a prompt goes out in its place, see `Job`.
-            yield from asked(self, _PROBE, calls, self._most, _ask, "prompts", gather=0)
+            yield from batches
 
-    def _most(self, call: Sequence[str]) -> Usage:
+    def _most(self, call: tuple[str, ...]) -> Usage:
         return Usage(1, guessed(f"{self.system}{call[0]}"), self.new_tokens)
 
     def estimate(self, prompts: Sequence[str]) -> Estimate:
         tokens_out = self.meter.expected_out(self.new_tokens, short=False)
-        most = (self._most([prompt]) for prompt in prompts)
+        most = (self._most((prompt,)) for prompt in prompts)
         return self.taking((1, each._replace(tokens_out=tokens_out), each) for each in most)
 
 
 async def _ask(
-    exchange: Exchange, call: Sequence[str]
+    exchange: Exchange, call: tuple[str, ...]
 ) -> list[tuple[str, WrittenText | Unwritten | PassingError]]:
     (prompt,) = call
     text = await exchange.ask(Request(prompt))
