@@ -31,6 +31,8 @@ Result = TypeVar("Result")
 #: Of a call: each of its things with its result, or with the failure of a server that may answer later.
 Results = list[tuple[Thing, Result | PassingError]]
 
+#: Tells a server that takes nothing from one that does not take a certain prompt.
+PROBE = Request("What is the capital of France?", ("Paris",))
 #: Seconds of the first pause and of the longest.
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 #: A server that is busy gets so many seconds, whatever `retries` says, and may ask for a pause so long.
@@ -49,11 +51,10 @@ _CONSTRAINT = re.compile(r"response_format|json_schema|structured_outputs|regex"
 
 
 class Exchange:
-    """Requests to a server with this `engine`, see `Client`; a harmless `probe` tests if it takes any."""
+    """Requests to a server with this `engine`, see `Client`."""
 
-    def __init__(self, client: Client, server: Server, probe: Request, engine: str) -> None:
-        self._client, self._server = client, server
-        self._probe, self._engine = probe, engine
+    def __init__(self, client: Client, server: Server, engine: str) -> None:
+        self._client, self._server, self._engine = client, server, engine
         self.at_once = server.settings.concurrency or (MANY if engine else FEW)
         self._places = asyncio.Semaphore(self.at_once)
         self._closed_until = self._free_at = 0.0
@@ -88,7 +89,7 @@ class Exchange:
             if self._last_success is not None and (since is None or self._last_success > since):
                 return
             try:
-                await self._once(self._probe)
+                await self._once(PROBE)
             except (PassingError, RefusedError):
                 # The first reason is the better one: it is of what was wanted.
                 raise GraderError(f"{self._client.base_url} {reason}") from None
@@ -191,7 +192,6 @@ class Exchange:
 
 def asked(
     server: Server,
-    probe: Request,
     calls: Iterable[tuple[Thing, ...]],
     most: Callable[[tuple[Thing, ...]], Usage],
     ask: Callable[[Exchange, tuple[Thing, ...]], Coroutine[Any, Any, Results[Thing, Result]]],
@@ -207,7 +207,6 @@ def asked(
     when the caller stops are cancelled.
 
     Args:
-        probe: as of `Exchange`.
         most: what a call takes at most, by guessed tokens in.
         ask: makes a call.
         what: the things of a call, in messages.
@@ -232,7 +231,7 @@ def asked(
         client = portal.call(Client, str(settings.base_url), secret, settings)
         try:
             asks_engine = settings.concurrency is None or server.structured == "choice"
-            exchange = Exchange(client, server, probe, portal.call(client.engine) if asks_engine else "")
+            exchange = Exchange(client, server, portal.call(client.engine) if asks_engine else "")
             last_yield = time.monotonic()
             while True:
                 while len(running) < ahead * exchange.at_once and not first.are_due:

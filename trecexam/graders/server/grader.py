@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Factory
@@ -67,9 +66,7 @@ class ServerGrader(PromptedGrader):
         from trecexam.graders.server.exchange import asked
 
         calls, first = self._calls(cells), FirstReplies()
-        return asked(
-            self.server, self._probe(), calls, self._most, self._graded, "cells", ahead=2, first=first
-        )
+        return asked(self.server, calls, self._most, self._graded, "cells", ahead=2, first=first)
 
     def _expected(self, call: Call, *, most: bool = False) -> Usage:
         """Return what a call takes if its answer is read at once; with `most`, its largest answer."""
@@ -100,12 +97,6 @@ class ServerGrader(PromptedGrader):
         """Return what it would take to grade these; asks nobody. Tokens in are guessed from the prompts."""
         calls = self._calls(cells)
         return self.server.taking((len(call), self._expected(call), self._most(call)) for call in calls)
-
-    def _probe(self) -> Request:
-        prompt = next(iter(self.prompts.values()))
-        item = Item("q", "q/1", "What is the capital of France?", prompt.asks)
-        text = prompt.text("capital of France", item, "Paris is the capital of France.")
-        return Request(text, _texts(prompt))
 
     async def _graded(self, exchange: Exchange, call: Call) -> Results:
         prompt = self.prompts[call[0].item.kind]

@@ -32,9 +32,6 @@ from trecexam.packages import missing_for_servers
 if TYPE_CHECKING:
     from trecexam.graders.server.exchange import Exchange
 
-#: Tells a server that takes nothing from one that does not take a certain prompt.
-_PROBE = Request("Write one question about the capital of France.")
-
 
 def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
     """Return who writes test banks, and the section of trecexam.toml that says so.
@@ -219,7 +216,7 @@ class ServerWriter(Server):
         calls = ((prompt,) for prompt in prompts)
         # An answer is on disk before a prompt goes out in its place, see `Job`.
         batches: Iterator[list[tuple[str, WrittenText | Unwritten]]] = asked(
-            self, _PROBE, calls, self._most, _ask, "prompts", gather=0
+            self, calls, self._most, _ask, "prompts", gather=0
         )
         with naming(self.section):
             yield from batches
