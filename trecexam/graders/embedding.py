@@ -72,12 +72,7 @@ class EmbeddingGrader(Grader):
         model: str | None = None,
         dtype: str = "float32",
     ) -> None:
-        """Make a grader with the model in `folder`.
-
-        Args:
-            model: what people call it; the folder's name if None.
-            dtype: of the model's numbers: "float32" or "bfloat16".
-        """
+        """Make a grader with the model in `folder`, which people call `model`."""
         self.folder, self.device, self.dtype = folder, device, dtype
         self.cut_points = tuple(cut_points)
         self.model = model or folder.name
@@ -254,11 +249,7 @@ def _check_installed() -> None:
 
 
 def load_model(folder: Path, device: str | None, dtype: str = "float32") -> Any:
-    """Load the sentence-transformers model in a folder, on the best device if `device` is None.
-
-    Raises:
-        GraderError: what it takes is not installed, there is no such device here, or it cannot be loaded.
-    """
+    """Load the sentence-transformers model in a folder, on the best device if `device` is None."""
     _check_installed()
     if device is not None:
         check_device(device)

@@ -112,17 +112,6 @@ def test_a_change_of_settings_that_matter_asks_again(
     assert len(server.bodies) == FIRST + asked
 
 
-def test_another_server_is_asked_about_all_cells(
-    track: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
-) -> None:
-    watched(capsys, track)
-    with serving() as other:
-        (track / "trecexam.toml").write_text(settings(other))
-        assert f"{CELLS} cells graded" in watched(capsys, track, status=0)
-        assert len(other.bodies) == CELLS
-    assert len(server.bodies) == FIRST
-
-
 def test_retry_errors_asks_again(track: Path, server: Scripted, capsys: pytest.CaptureFixture[str]) -> None:
     watched(capsys, track)
     watched(capsys, track, "--retry-errors")

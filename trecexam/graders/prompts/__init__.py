@@ -120,13 +120,6 @@ def with_verdict(answer: str, verdict: str) -> str:
     return json.dumps({"answer": answer, "verification": verdict}, ensure_ascii=False)
 
 
-def verdict_in(text: str) -> str | None:
-    """Return the verdict that `with_verdict` stored; None for other texts."""
-    stored = json_value(text)
-    verdict = stored.get("verification") if isinstance(stored, dict) else None
-    return verdict if isinstance(verdict, str) else None
-
-
 def reader(prompts: Sequence[Prompt], compat: str | None) -> Callable[..., int | None]:
     """Return the reader of answers to prompts, one for each kind of item: (item, answer, cut off) -> rating.
 
@@ -140,8 +133,11 @@ def reader(prompts: Sequence[Prompt], compat: str | None) -> Callable[..., int |
         prompt, item = prompt_of[kind], Item("", "", "", kind, key)
         if prompt.verification is None:
             return prompt.read(text, item, compat, cut=cut)
-        verdict = verdict_in(text)
-        return None if verdict is None else prompt.verification.read(verdict, item, compat, cut=cut)
+        stored = json_value(text)
+        verdict = stored.get("verification") if isinstance(stored, dict) else None
+        if not isinstance(verdict, str):
+            return None
+        return prompt.verification.read(verdict, item, compat, cut=cut)
 
     return lambda item, text, cut=False: rating(item.kind, item.gold_answers, text, cut)
 

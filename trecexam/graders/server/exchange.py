@@ -23,7 +23,7 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, UngradedError
 from trecexam.graders.meter import Usage, guessed
 from trecexam.graders.replies import FirstReplies, Unwritten, WrittenText
-from trecexam.graders.server.client import SGLANG, Client, RefusedError, Secret
+from trecexam.graders.server.client import SGLANG, Client, RefusedError
 from trecexam.graders.server.model import PassingError, Request, Server, tokens, written
 
 Thing = TypeVar("Thing")
@@ -225,10 +225,9 @@ def asked(
     unanswered: list[str] = []
     first = first or FirstReplies(read=1)
     settings = server.settings
-    secret = Secret.from_environment(settings.key_env, settings.headers)
     # A thread with an event loop; at the end all that still runs in it is cancelled.
     with start_blocking_portal() as portal:
-        client = portal.call(Client, str(settings.base_url), secret, settings)
+        client = portal.call(Client, settings)
         try:
             asks_engine = settings.concurrency is None or server.structured == "choice"
             exchange = Exchange(client, server, portal.call(client.engine) if asks_engine else "")

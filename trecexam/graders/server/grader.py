@@ -179,9 +179,6 @@ def _texts(prompt: Prompt) -> list[str]:
 
 
 def _create(settings: GraderSection, root: Path) -> ServerGrader:
-    missing = missing_for_servers()
-    if missing:
-        raise GraderError(f"the `openai` grader cannot run: {missing}")
     if settings.decode is not None:
         raise GraderError(
             "`decode` in [grader] is for models in this process; `structured` holds a server's to the "

@@ -70,9 +70,6 @@ class AnswerFile:
 
     Args:
         purse: whose budget pays for the current prompts: a section of trecexam.toml.
-
-    Raises:
-        TrecexamError: the file cannot be read.
     """
 
     def __init__(self, path: Path, purse: str = "generator") -> None:
@@ -293,8 +290,7 @@ class Job(Generic[Made]):
         """Return what `ask` would take; prompts that were answered before take nothing. Asks nobody.
 
         Args:
-            timed: has a model in this process answer up to 85 of the prompts, to see how long all would take;
-                what it writes is not kept. Raises a GraderError where it cannot be run.
+            timed: has a model in this process answer up to 85 of the prompts, to see how long all would take.
         """
         estimated = estimate(self.supposed() if self.supposed else self.prompts, timed=timed)
         columns: dict[str, Any] = estimated.columns()

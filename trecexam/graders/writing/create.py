@@ -27,7 +27,6 @@ from trecexam.graders.server.model import PassingError, Request, Server, plain, 
 from trecexam.graders.weights import model_folder
 from trecexam.graders.writing.asking import AnswerFile, KeepingWriter
 from trecexam.graders.writing.base import Fitted, LocalModelSettings, Writer, naming
-from trecexam.packages import missing_for_servers
 
 if TYPE_CHECKING:
     from trecexam.graders.server.exchange import Exchange
@@ -77,15 +76,7 @@ def create_writer(config: TrackConfig, root: Path, system: str = "") -> Writer:
 
 
 def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter]:
-    """Return the writers with the file that keeps a track's answers, which is read once.
-
-    Args:
-        writers: those of a track share a purse; none for the one that the settings name.
-
-    Raises:
-        GraderError: none is named, or it cannot run here.
-        TrecexamError: the file cannot be read.
-    """
+    """Return these writers, or the one that the settings name, with the file that keeps a track's answers."""
     chosen = writers or (create_writer(folder.config, folder.root),)
     file = AnswerFile(folder.answers_path, writing_purse(folder))
     return [KeepingWriter(writer, file) for writer in chosen]
@@ -112,14 +103,9 @@ def grading_writer(
 ) -> Writer:
     """Return the model of [grader] as a writer, for graders that read what it writes; loads no model.
 
-    With `base_url` it is behind a server, else in the folder, or under the hub id, that `model` names.
-
     Args:
         system: as in `create_writer`.
         schema: of the JSON object that a server's model must answer with; None where it may write anything.
-
-    Raises:
-        GraderError: none is named, or it cannot run here; the message says what to do.
     """
     if settings.base_url is not None:
         return ServerWriter(settings, "grader", system=system, schema=schema)
@@ -164,11 +150,9 @@ def _local_writer(
         system,
         getattr(settings, "max_length", None),
     )
-    memory = root / ".trecexam" / "weights.json"
-    if elsewhere is None:
-        writer: Writer = models.writer(model, memory, section)
-    else:
-        writer = provided("elsewhere").writer(model, elsewhere, memory, section)
+    given = (model,) if elsewhere is None else (model, elsewhere)
+    maker = models if elsewhere is None else provided("elsewhere")
+    writer: Writer = maker.writer(*given, root / ".trecexam" / "weights.json", section)
     return writer
 
 
@@ -186,8 +170,6 @@ class ServerWriter(Server):
         system: str,
         schema: Mapping[str, Any] | None = None,
     ) -> None:
-        if missing := missing_for_servers():
-            raise GraderError(f"a server cannot be asked: {missing}")
         super().__init__(settings, system=system, schema=schema)
         self.section = section
         self._max_characters = settings.max_characters if isinstance(settings, GraderSection) else None
