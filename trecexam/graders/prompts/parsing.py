@@ -13,6 +13,7 @@ from trecexam.graders.prompts.stated import (
     LEAD,
     NO_RATING,
     NUMBER,
+    agreed,
     alone,
     explicit,
     given,
@@ -117,9 +118,7 @@ def read_rating(
         return _stated(rating)
     lines = [line for line in text.splitlines() if words(line)]
     if _REFUSES.match(text):
-        own_lines = (alone(line, max_rating, scale, named=True) for line in lines[1:])
-        named = {rating for rating in own_lines if rating is not None}
-        return _only(named)
+        return _stated(agreed(alone(line, max_rating, scale, named=True) for line in lines[1:]))
     by_line = [alone(line, max_rating, scale) for line in lines]
     ratings = {rating for rating in by_line if rating is not None}
     named_ratings = [*explicit(text, max_rating, scale)]
@@ -127,13 +126,9 @@ def read_rating(
     if not finals and _RETRACTED.search(text):
         return None
     if named_ratings:
-        if _is_numbered(lines):
-            by_line = []
-        named = finals or {rating for rating, _ in named_ratings}
-        bare = {rating for rating in (*by_line[:1], *by_line[-1:]) if rating is not None}
-        named |= set() if finals else bare
-        return _only(named)
-    if len(lines) > 1 and len(ratings) > 1:
+        bare = [] if _is_numbered(lines) else [*by_line[:1], *by_line[-1:]]
+        return _stated(agreed(finals or [*(rating for rating, _ in named_ratings), *bare]))
+    if len(ratings) > 1:
         return None
     whole = alone(text, max_rating, scale)
     rating = next((each for each in (whole, *by_line[:1], *by_line[-1:]) if each is not None), None)
@@ -154,10 +149,6 @@ def _is_numbered(lines: Sequence[str]) -> bool:
 
 def _stated(rating: int | None) -> int | None:
     return None if rating == NO_RATING else rating
-
-
-def _only(ratings: set[int]) -> int | None:
-    return _stated(ratings.pop()) if len(ratings) == 1 else None
 
 
 def _labelled(text: str, labels: Mapping[int, str]) -> int | None:
@@ -187,7 +178,7 @@ def read_final_score(answer: str, max_rating: int = 3, *, cut: bool = False) -> 
             if match["step"] == "O"
         )
         overall = {rating_of(number, max_rating) for part in parts if (number := NUMBER.match(part))}
-        return _only(overall)
+        return _stated(agreed(overall))
     return read_rating(text, max_rating)
 
 

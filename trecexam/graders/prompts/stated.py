@@ -6,7 +6,7 @@ import ast
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 #: A number that is stated as the rating, and cannot be one: "8/10", "3-4", "-1", "3.5".
@@ -292,14 +292,14 @@ def in_json(value: Any, max_rating: int, labels: Mapping[int, str], depth: int =
     if depth > 4 or value is None:
         return None
     if isinstance(value, list):
-        return _agreed([in_json(each, max_rating, labels, depth + 1) for each in value[:20]])
+        return agreed([in_json(each, max_rating, labels, depth + 1) for each in value[:20]])
     if isinstance(value, dict):
         members = {re.sub(r"[^a-z]", "", str(key).lower()): each for key, each in value.items()}
         if "o" in members and not {"m", "t"} & members.keys() and len(members) > 1:
             del members["o"]
         if depth or len(value) > 1:
             members = {key: each for key, each in members.items() if key in _KEYS}
-        return _agreed([in_json(each, max_rating, labels, depth + 1) for each in members.values()])
+        return agreed([in_json(each, max_rating, labels, depth + 1) for each in members.values()])
     if isinstance(value, str):
         return alone(plain_characters(value), max_rating, labels)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -307,6 +307,7 @@ def in_json(value: Any, max_rating: int, labels: Mapping[int, str], depth: int =
     return int(value) if value in range(max_rating + 1) else NO_RATING
 
 
-def _agreed(ratings: list[int | None]) -> int | None:
+def agreed(ratings: Iterable[int | None]) -> int | None:
+    """Return the only rating of several, `NO_RATING` where they differ; None where there is none."""
     distinct = {rating for rating in ratings if rating is not None}
     return None if not distinct else distinct.pop() if len(distinct) == 1 else NO_RATING
