@@ -131,7 +131,8 @@ class RecordedGrader(Grader):
                     "name one with `model` and `prompt` in [grader] of trecexam.toml",
                     path=self.path,
                 )
-            answer = Answer.read(grade.rating, grade.answer, grade.probabilities)
+            status = "unparsed" if grade.rating is None else "ok"
+            answer = Answer(grade.rating, status, grade.answer, grade.probabilities)
             # The first of duplicated grades counts, as it does in the workbench.
             by_doc.setdefault((grade.doc_id, grade.item_id), answer)
             if grade.text:
