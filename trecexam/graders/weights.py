@@ -66,9 +66,6 @@ def model_folder(model: str, revision: str | None, root: Path, grader: str, how_
     Args:
         model: a folder (absolute or relative to `root`), or a hub id.
         grader, how_to_get: for the message: the grader's name, and what to do without the model.
-
-    Raises:
-        GraderError: it is not here and cannot be fetched.
     """
     for candidate in (root / model, Path(model)):
         if candidate.is_dir():
@@ -135,9 +132,6 @@ def weights_digest(folder: Path, memory: Path | None = None) -> str:
 
     Args:
         memory: a JSON file that keeps the hashes of files by their stamps: a large model takes a minute.
-
-    Raises:
-        GraderError: there are none, or those of the extra `offline` are not the published ones.
     """
     files = sorted(folder.glob("*.safetensors"))
     if not files:

@@ -14,7 +14,7 @@ from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError, quoted
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import Rejected
-from trecexam.graders.replies import unread_line
+from trecexam.graders.replies import RAISE_LIMIT, unread_line
 from trecexam.grades.cell_order import missing_rows
 from trecexam.grades.graded_track import GradedTrack, LoadedTrack
 from trecexam.grades.official import official_measures, relevance_thresholds
@@ -105,7 +105,7 @@ def unread_answers(track: GradedTrack) -> tuple[str, ...]:
         f"or refused one {POLICY[policy]}",
     )
     n_cut = track.grades.n_cut(track.sheets)
-    early = f"{plural(n_cut, 'unparsed answer')} cut off (ends early: raise max_new_tokens in [grader])"
+    early = f"{plural(n_cut, 'unparsed answer')} cut off ({RAISE_LIMIT} in [grader])"
     return (*lines, early) if n_cut else lines
 
 

@@ -24,10 +24,10 @@ from trecexam.graders.base import (
     identity_digest,
     identity_json,
 )
-from trecexam.graders.meter import MeasuredTime, Meter, Usage, measured
+from trecexam.graders.meter import MeasuredTime, Meter, measured
 from trecexam.graders.replies import FIRST, FirstReplies
+from trecexam.graders.writing.asking import AnswerFile
 from trecexam.graders.writing.base import WritingGrader, naming
-from trecexam.graders.writing.kept_answers import AnswerFile
 from trecexam.grades.cell_order import is_useful, missing_rows, useful_cells
 from trecexam.grades.diagnostics import none_is_read, nothing_read
 from trecexam.grades.graded_track import GradedTrack
@@ -248,10 +248,9 @@ def _meter(view: GraderView) -> Meter | None:
     """Return the grader's meter, told what was used before; None where it has none."""
     meter = view.grader.meter
     if meter is not None:
-        meter.before, meter.used = view.track.usage(view.grader), Usage()
         by_writers = AnswerFile(view.folder.answers_path).spent(view.purse)
         by_graders = view.track.spent_by_graders(view.purse, meter.cost, but=view.grader)
-        meter.beside = by_graders.plus(meter.spent(by_writers))
+        meter.begin(view.track.usage(view.grader), by_graders.plus(meter.spent(by_writers)))
     return meter
 
 

@@ -61,82 +61,65 @@ def test_a_jinja_prompt_can_use_conditions_and_its_slots_are_detected(tmp_path: 
     assert prompt.text("", cell.item, cell.text) == "a fact? a {{ passage }}"
 
 
+ONE = "template = '{context} {question}'\n"
+LIST = "template = '{nuggets} {context}'\nparser = 'assignment'\n"
+
+
 @pytest.mark.parametrize(
-    ("name", "text", "message"),
+    ("text", "message"),
     [
-        ("p.toml", "template = 'x\n", r"p\.toml:1: this prompt is not valid TOML"),
-        ("p.toml", "name = 'x'\n", "`template`: is missing; a prompt has template, name"),
-        ("p.toml", "template = '{question} {context}'\ncolour = 1\n", "`colour`: no such setting;"),
-        ("p.toml", "template = '{question} {context}'\nparser = 'maybe'\n", "`parser`: must be 'rating'"),
-        ("p.toml", "template = '{question} {context}'\nmax_rating = 9\n", "`max_rating`"),
-        ("p.toml", "template = '{question}'\n", "no place for the passage"),
-        ("p.toml", "template = '{context}'\n", "asks about nothing"),
-        ("p.toml", "template = '{context} {question}'\nasks = 'query'\n", "asks about nothing"),
-        (
-            "p.toml",
-            "template = '{context} {question}'\nanswers = { yes = 7 }\n",
-            r"'yes' has no rating on the scale 0\.\.5",
-        ),
-        ("p.toml", "template = '{context} {question}'\nmax_rating = 2\nmin_rating = 4\n", "min_rating"),
-        ("p.toml", "template = '{context} {querry}'\n", "unknown slot 'querry'; a prompt has question"),
-        ("p.toml", "template = '{context} {question} {nugget}'\n", "a question and a nugget at once"),
-        ("p.toml", "template = '{{context}} {{question}}'\n", "double braces are Jinja's"),
-        ("p.toml", "template = '{context} {question}'\nanswers = { yes = true }\n", "`answers.yes`"),
-        ("p.jinja", "{{ question }}", "write {{ context }} into it"),
-        (
-            "p.jinja",
-            "{{ question }} {{ context }} {{ lipsum() }}",
-            "cannot be filled in: 'lipsum' is undefined",
-        ),
-        ("p.jinja", "a\n{{ question }", r"p\.jinja:2: this prompt is not valid Jinja"),
-        (
-            "p.jinja",
-            "{{ question }} {{ context }} {{ title }}",
-            "unknown slot 'title'; a prompt has question",
-        ),
-        ("p.jinja", "{% include 'x' %}{{ question }} {{ context }}", "cannot be filled in"),
-        ("p.toml", "template = '{nuggets} {context}'\n", 'a .toml file with `parser = "assignment"`'),
-        ("p.jinja", "{{ nuggets }} {{ context }}", 'a .toml file with `parser = "assignment"`'),
-        (
-            "p.toml",
-            "template = '{nugget} {context}'\nparser = 'assignment'\n",
-            "a list of nuggets needs {nuggets}",
-        ),
-        (
-            "p.toml",
-            "template = '{nugget} {context}'\ngroup = 5\n",
-            "`group`, {num_nuggets} and that parser are for such a list",
-        ),
-        ("p.toml", "template = '{nuggets} {nugget} {context}'\nparser = 'assignment'\n", "take {nugget} out"),
-        (
-            "p.toml",
-            "template = '{nuggets} {context}'\nparser = 'assignment'\nasks = 'query'\n",
-            "take `asks` out",
-        ),
-        ("p.toml", "template = '{nuggets}'\nparser = 'assignment'\n", "no place for the passage"),
-        ("p.toml", "template = '{nuggets} {context}'\nparser = 'assignment'\ngroup = 1\n", "`group`"),
-        (
-            "p.toml",
-            "template = '{nuggets} {context}'\nparser = 'assignment'\nanswers = { 'a, b' = 1 }\n",
-            "'a, b' cannot be told from others in a list",
-        ),
-        (
-            "p.toml",
-            "template = '{nuggets} {context}'\nparser = 'assignment'\nanswers = { Full = 1, full = 0 }\n",
-            "'full' cannot be told from others in a list",
-        ),
-        (
-            "p.toml",
-            "template = '{nuggets} {context}'\nparser = 'assignment'\nanswers = {}\n",
-            "`answers`: a list needs labels",
-        ),
+        ("template = 'x\n", r"p\.toml:1: this prompt is not valid TOML"),
+        ("name = 'x'\n", "`template`: is missing; a prompt has template, name"),
+        (f"{ONE}colour = 1\n", "`colour`: no such setting;"),
+        (f"{ONE}parser = 'maybe'\n", "`parser`: must be 'rating'"),
+        (f"{ONE}max_rating = 9\n", "`max_rating`"),
+        ("template = '{question}'\n", "no place for the passage"),
+        ("template = '{context}'\n", "asks about nothing"),
+        (f"{ONE}asks = 'query'\n", "asks about nothing"),
+        (f"{ONE}answers = {{ yes = 7 }}\n", r"'yes' has no rating on the scale 0\.\.5"),
+        (f"{ONE}max_rating = 2\nmin_rating = 4\n", "min_rating"),
+        ("template = '{context} {querry}'\n", "unknown slot 'querry'; a prompt has question"),
+        ("template = '{context} {question} {nugget}'\n", "a question and a nugget at once"),
+        ("template = '{{context}} {{question}}'\n", "double braces are Jinja's"),
+        (f"{ONE}answers = {{ yes = true }}\n", "`answers.yes`"),
+        ("template = '{nuggets} {context}'\n", 'a .toml file with `parser = "assignment"`'),
+        ("template = '{nugget} {context}'\nparser = 'assignment'\n", "a list of nuggets needs {nuggets}"),
+        (f"{ONE}group = 5\n", "`group`, {num_nuggets} and that parser are for such a list"),
+        ("template = '{nuggets} {nugget} {context}'\nparser = 'assignment'\n", "take {nugget} out"),
+        (f"{LIST}asks = 'query'\n", "take `asks` out"),
+        ("template = '{nuggets}'\nparser = 'assignment'\n", "no place for the passage"),
+        (f"{LIST}group = 1\n", "`group`"),
+        (f"{LIST}answers = {{ 'a, b' = 1 }}\n", "'a, b' cannot be told from others in a list"),
+        (f"{LIST}answers = {{ Full = 1, full = 0 }}\n", "'full' cannot be told from others in a list"),
+        (f"{LIST}answers = {{}}\n", "`answers`: a list needs labels"),
     ],
 )
-def test_an_invalid_prompt_is_a_one_line_error(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_an_invalid_prompt_is_a_one_line_error(tmp_path: Path, text: str, message: str) -> None:
+    check_refused(written(tmp_path / "p.toml", text), message)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{{ question }}", "write {{ context }} into it"),
+        ("{{ question }} {{ context }} {{ lipsum() }}", "cannot be filled in: 'lipsum' is undefined"),
+        ("a\n{{ question }", r"p\.jinja:2: this prompt is not valid Jinja"),
+        ("{{ question }} {{ context }} {{ title }}", "unknown slot 'title'; a prompt has question"),
+        ("{% include 'x' %}{{ question }} {{ context }}", "cannot be filled in"),
+        ("{{ nuggets }} {{ context }}", 'a .toml file with `parser = "assignment"`'),
+        ("{{ question.__class__.__mro__ }} {{ context }}", "cannot be filled in"),
+        ("{% for x in range(10**9) %}a{% endfor %}{{ question }} {{ context }}", "cannot be filled in"),
+    ],
+)
+def test_an_invalid_jinja_prompt_is_a_one_line_error(tmp_path: Path, text: str, message: str) -> None:
+    check_refused(written(tmp_path / "p.jinja", text), message)
+
+
+def check_refused(path: Path, message: str) -> None:
     with pytest.raises(GraderError, match=message) as caught:
-        load_prompt(written(tmp_path / name, text))
+        load_prompt(path)
     assert "\n" not in str(caught.value)
-    assert name in str(caught.value)
+    assert path.name in str(caught.value)
 
 
 def test_versions_may_be_numbers_and_files_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
@@ -149,10 +132,10 @@ def test_permitted_answers_map_to_their_ratings_with_any_parser(tmp_path: Path) 
     text = "template = '{question} {context}'\nanswers = { Good = 5, relevant = 3, No = 2 }\n"
     prompt = load_prompt(written(tmp_path / "p.toml", text))
     for answer, rating in (("Good", 5), ("relevant", 3), ("No", 2)):
-        assert prompt.read(answer, CELL.item).rating == rating
-        assert prompt.read(answer, CELL.item, "workbench").rating == rating
-    assert prompt.read(" good. ", CELL.item).rating == 5
-    assert prompt.read("$4", CELL.item).status == "unparsed"
+        assert prompt.read(answer, CELL.item) == rating
+        assert prompt.read(answer, CELL.item, "workbench") == rating
+    assert prompt.read(" good. ", CELL.item) == 5
+    assert prompt.read("$4", CELL.item) is None
 
 
 def test_a_prompt_with_the_query_and_an_item_needs_the_query_text(tmp_path: Path) -> None:
@@ -180,7 +163,7 @@ def test_a_toml_prompt_can_ask_about_several_nuggets_at_once(tmp_path: Path) -> 
     )
     other = load_prompt(path)
     assert (other.group, other.system, other.max_rating, other.min_rating) == (4, "You label.", 2, 1)
-    read = [other.read(label, items[0]).rating for label in ("in full", "In_Part", "no.", "maybe")]
+    read = [other.read(label, items[0]) for label in ("in full", "In_Part", "no.", "maybe")]
     assert read == [2, 1, 0, None]
     assert other.identity() != prompt.identity()
 
@@ -191,14 +174,3 @@ def test_a_prompt_file_that_is_missing_or_not_text_is_reported(tmp_path: Path) -
     (tmp_path / "p.jinja").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(GraderError, match="cannot be read"):
         load_prompt(tmp_path / "p.jinja")
-
-
-def test_a_jinja_prompt_cannot_access_anything_outside_itself(tmp_path: Path) -> None:
-    path = written(tmp_path / "p.jinja", "{{ question.__class__.__mro__ }} {{ context }}")
-    with pytest.raises(GraderError, match="cannot be filled in"):
-        load_prompt(path)
-    path = written(
-        tmp_path / "q.jinja", "{% for x in range(10**9) %}a{% endfor %}{{ question }} {{ context }}"
-    )
-    with pytest.raises(GraderError, match="cannot be filled in"):
-        load_prompt(path)

@@ -14,30 +14,12 @@ from converters.records import Item
 from trecexam.errors import GraderError
 from trecexam.graders.prompts import named, published
 
-NUGGET_RATING = """\
-Given the context, evaluate the coverage of the specified key fact (nugget). Use this scale:
-- 5: Detailed, clear coverage.
-- 4: Sufficient coverage, minor omissions.
-- 3: Mentioned, some inaccuracies or lacks detail.
-- 2: Briefly mentioned, significant omissions or inaccuracies.
-- 1: Minimally mentioned, largely inaccurate.
-- 0: Not mentioned at all.
-Key Fact: {nugget} Context: {context}"""
-NUGGET_EXTRACTION = (
-    "Extract the passage from the text that best relates to the key fact (nugget), ensuring relevance and "
-    "clarity. Key Fact: {nugget} Context: {context}"
-)
-VERIFICATION = (
-    'For the question "{question}" the correct answer is "{correct_answer}". '
-    'Is "{answer}" an equally correct response to this question? Answer yes or no.'
-)
-PRINTED = {
-    "NuggetSelfRatedPrompt": NUGGET_RATING,
-    "NuggetExtractionPrompt": NUGGET_EXTRACTION,
-    "AnswerVerification": VERIFICATION,
-}
-#: First 40 digits of the sha256 of others, which are compared with the released texts where these are here.
+#: First 40 digits of the sha256, also of texts that only papers print; others are compared with the released
+#: texts where these are here.
 DIGESTS = {
+    "NuggetSelfRatedPrompt": "3d6867af100826e0f37b2b1029cc886fff2584fd",
+    "NuggetExtractionPrompt": "ec21666c77fe2b47f0710d793cc8a4fb9f60f8a9",
+    "AnswerVerification": "b26126a82487e2ff6e4bfb86374190d6b1a63402",
     "QuestionSelfRatedUnanswerablePromptWithChoices": "60bc0484a8684d070b42397b03e16cb4ae36d23c",
     "QuestionCompleteConciseUnanswerablePromptWithChoices": "9fbeedd3aac7dd8845b502858995c2b8a6c4c5c3",
     "QuestionCompleteConcisePromptWithAnswerKey2": "9fbeedd3aac7dd8845b502858995c2b8a6c4c5c3",
@@ -62,11 +44,6 @@ RELEASED = {
 
 def released(file: str) -> str:
     return outside(f"prompts/{file}").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", PRINTED)
-def test_a_prompt_equals_the_printed_one_byte_for_byte(name: str) -> None:
-    assert published()[name].template.encode() == PRINTED[name].encode()
 
 
 @pytest.mark.parametrize("name", DIGESTS)
@@ -138,7 +115,7 @@ def test_slots_are_filled_once_and_texts_are_not_treated_as_templates(name: str)
     text = prompt.text("the query {passage}", cell.item, cell.text)
     assert text.count("passage with {question}, {query} & {{x}} \\1") == 1
     assert "what of {context}?" in text
-    assert prompt.answers == () or prompt.read(prompt.answers[0][0], cell.item).rating == prompt.max_rating
+    assert prompt.answers == () or prompt.read(prompt.answers[0][0], cell.item) == prompt.max_rating
 
 
 @pytest.mark.parametrize("name", sorted(published()))
@@ -146,8 +123,8 @@ def test_each_permitted_answer_is_parsed_as_its_rating(name: str) -> None:
     prompt = published()[name]
     item = Item("q1", "q1/1", "What is it?", prompt.asks)
     for answer, rating in prompt.answers:
-        assert prompt.read(answer, item) == (rating, "ok")
-        assert prompt.read(answer, item, "workbench").rating == rating
+        assert prompt.read(answer, item) == rating
+        assert prompt.read(answer, item, "workbench") == rating
 
 
 def test_an_unknown_prompt_suggests_the_nearest_name(tmp_path: Path) -> None:

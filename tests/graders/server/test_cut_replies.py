@@ -46,7 +46,7 @@ def test_raising_the_limit_asks_again_for_cut_cells_alone(
             assert n_cut > 0
         capsys.readouterr()
         run(["status", str(root)])
-        assert "ends early: raise max_new_tokens" in "".join(capsys.readouterr())
+        assert "ends early: raise `max_new_tokens`" in "".join(capsys.readouterr())
         set_limit(root, 50)
         run(["watch", str(root), "--once"])
         assert len(server.bodies) == first

@@ -130,12 +130,6 @@ def test_a_server_that_rejects_everything_gets_no_more_requests(
     assert len(server.bodies) <= 4
 
 
-def test_an_invalid_address_is_a_one_line_error(make: Make, cells: list[Cell]) -> None:
-    # Obviously invalid addresses are rejected in trecexam.toml.
-    with pytest.raises(GraderError, match=r"base_url|cannot be reached"):
-        graded(make("http://\u200b/v1"), cells)
-
-
 def test_an_unusable_proxy_is_a_one_line_error_without_its_password(
     make: Make, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,18 +9,13 @@ from trecexam.cli.main import run
 from trecexam.config import load_config
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--grader", "openai", "--base-url", f"https://u:{KEY}@host/v1"], "--base-url"),
-    ],
-)
-def test_init_rejects_invalid_settings_and_repeats_no_key(
-    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_init_rejects_an_address_with_a_key_and_does_not_repeat_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    words = ["--grader", "openai", "--base-url", f"https://u:{KEY}@host/v1"]
     assert run(["init", str(tmp_path / "new"), *words]) == 2
     err = capsys.readouterr().err
-    assert message in err
+    assert "--base-url" in err
     assert KEY not in err
     assert not (tmp_path / "new").exists()
 

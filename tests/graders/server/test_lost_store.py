@@ -105,15 +105,6 @@ def test_another_grader_grades_its_own_cells(paid_track: Path, server: Scripted)
     assert len(server.bodies) == 2 * asked
 
 
-def test_the_grading_call_requests_nothing_again_either(paid_track: Path, server: Scripted) -> None:
-    asked = len(server.bodies)
-    lose_store(paid_track)
-    with trecexam.open_track(paid_track) as opened, pytest.raises(StoreError, match=ASK):
-        opened.grading.grade()
-    assert len(server.bodies) == asked
-    assert not (paid_track / ".trecexam" / "grades.sqlite").exists()
-
-
 def test_if_grading_is_free_a_lost_store_is_made_again(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -175,21 +166,3 @@ def test_a_store_lost_while_a_daemon_runs_is_noticed_and_no_grades_are_lost(
         assert any("cannot go on" in line and ASK in line for line in lines)
         assert len(server.bodies) == asked[0]
         assert not (root / ".trecexam" / "grades.sqlite").exists()
-
-
-def test_a_daemon_stores_regraded_cells_if_the_lost_store_cost_nothing(graded: Path) -> None:
-    looks: list[str] = []
-
-    def look_ended(why: str) -> None:
-        looks.append(why)
-        if len(looks) == 1:
-            lose_store(graded)
-            daemon.look()
-        else:
-            daemon.stop()
-
-    daemon = Daemon(graded, poll=True, settle=0, log=lambda line: None, look_ended=look_ended)
-    daemon.run()
-    assert looks == ["", ""]
-    with trecexam.open_track(graded) as opened:
-        assert opened.status()["stored_grades"] == 144

@@ -112,17 +112,6 @@ def test_a_change_of_settings_that_matter_asks_again(
     assert len(server.bodies) == FIRST + asked
 
 
-def test_another_server_is_asked_about_all_cells(
-    track: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
-) -> None:
-    watched(capsys, track)
-    with serving() as other:
-        (track / "trecexam.toml").write_text(settings(other))
-        assert f"{CELLS} cells graded" in watched(capsys, track, status=0)
-        assert len(other.bodies) == CELLS
-    assert len(server.bodies) == FIRST
-
-
 def test_retry_errors_asks_again(track: Path, server: Scripted, capsys: pytest.CaptureFixture[str]) -> None:
     watched(capsys, track)
     watched(capsys, track, "--retry-errors")
@@ -207,8 +196,8 @@ class _Writing(HashGrader):
         super().__init__(batch=8)
         self.status = lambda cell: "unparsed"
 
-    def read(self, item: object, text: str, cut: bool = False) -> tuple[int | None, str]:
-        return None, "unparsed"
+    def read(self, item: object, text: str, cut: bool = False) -> None:
+        return None
 
 
 def test_a_local_model_is_not_asked_on_after_the_batch_of_the_twentieth_reply(tmp_path: Path) -> None:

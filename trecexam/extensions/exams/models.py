@@ -12,10 +12,9 @@ from trecexam.extensions.exams.scoring import ExamSetup, exam_prompts
 from trecexam.extensions.local_models import loading
 from trecexam.graders.base import Estimate
 from trecexam.graders.weights import model_folder
-from trecexam.graders.writing.asking import estimate
+from trecexam.graders.writing.asking import AnswerFile, KeepingWriter, estimate
 from trecexam.graders.writing.base import LocalModelSettings, Writer
 from trecexam.graders.writing.create import create_writer
-from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 
 _HOW_TO_GET = (
     "name a folder with the model, or a hub id where a hub can be reached; one behind a server needs its "

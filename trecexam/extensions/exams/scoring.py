@@ -19,9 +19,8 @@ from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions.asking import ContextKind, candidates, examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice
 from trecexam.extensions.local_models.truncation import NoRoomError
-from trecexam.graders.writing.asking import AskingResult, Job, PromptSet
+from trecexam.graders.writing.asking import AskingResult, Job, KeepingWriter, Kept, PromptSet
 from trecexam.graders.writing.base import Fitted
-from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.results.notes import LOST, Note
 from trecexam.results.text import plural
 

@@ -17,10 +17,9 @@ from threadpoolctl import threadpool_limits
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.learning import Learned, Prediction, fit, predict
 from trecexam.extensions.learn.arithmetic.passages import FEATURES, QueryPassages
-from trecexam.extensions.learn.encoding import Encoder, TrackVectors
+from trecexam.extensions.learn.encoding import Encoder, TextEncoder, TrackVectors
 from trecexam.extensions.learn.gather import gather, odd_judgments, odd_texts
 from trecexam.extensions.learn.settings import LearnSection
-from trecexam.extensions.learn.text_encoder import TextEncoder
 from trecexam.features.fill.records import Encoded
 from trecexam.folder import TrackFolder
 from trecexam.graders.embedding import dtype_of

@@ -28,6 +28,7 @@ from trecexam.graders.replies import Unread
 from trecexam.graders.writing.asking import (
     AskingResult,
     Job,
+    Kept,
     PromptSet,
     Reply,
     read_replies,
@@ -35,7 +36,6 @@ from trecexam.graders.writing.asking import (
 )
 from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.create import create_writer, keeping_writers
-from trecexam.graders.writing.kept_answers import Kept
 from trecexam.inputs.missing_banks import check_unchanged, read_target
 
 #: Where [generator] says nothing else: questions are to differ.

@@ -42,11 +42,7 @@ class PromptFile(TemplateFile):
 
 
 def load_prompt(path: Path) -> Prompt:
-    """Read a prompt from a `.toml` file, or from a Jinja template with a 0..5 scale.
-
-    Raises:
-        GraderError: the file cannot be read or used; the message says why.
-    """
+    """Read a prompt from a `.toml` file, or from a Jinja template with a 0..5 scale."""
     own = read_own_prompt(path, PromptFile, (*SLOTS, *_LIST_SLOTS), {"passage": _PASSAGE})
     file, jinja = own.file, own.jinja
     present = slots(own.template, jinja=jinja)

@@ -6,7 +6,7 @@ import ast
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 #: A number that is stated as the rating, and cannot be one: "8/10", "3-4", "-1", "3.5".
@@ -18,7 +18,7 @@ _DASH = r"\-\u2013\u2014"
 # no ratings.
 _MARKS = rf"\s{_DASH}*_.,:;!?'\"`\u201c\u201d\u2018\u2019()\[\]{{}}|"
 # Possessive quantifiers (*+): what was matched is never given back, so that no answer takes long to read.
-_LEAD = rf"[{_MARKS}\u2022#/\\]*+"
+LEAD = rf"[{_MARKS}\u2022#/\\]*+"
 _WORD = rf"(?:{'|'.join(_WORDS)})(?=\s{{0,10}}(?:\Z|\n)|[.,;:!)\]}}*_\"']|\s++out\b|\s{{0,4}}/)"
 _MORE = rf"(?:[0-9]|(?:{'|'.join(_WORDS)})\b)"
 #: A number and all that makes it another one: sign, decimals, the best of its scale, the end of a range.
@@ -43,8 +43,8 @@ _NAME = (
     rf"(?:{_BEFORE}{{0,4}}+(?:self-?)?(?:(?P<name>{_SCORE_NAMES})(?![^\W_])[*_'\"`]*+{_SCALE}[*_'\"`]*+\s*+{_IS}?"
     r"|(?P<answer>answer|\u7b54\u6848|\u7b54\u3048)[*_'\"`]*+\s*+[:=])|(?:the\s++)?final\s++(?P<final>answer|decision|verdict)\s++is\b)"
 )
-_LINE = re.compile(rf"{_LEAD}(?:{_NAME})?+{_LEAD}(?=[0-9])", re.I)
-_WORD_LINE = re.compile(rf"{_LEAD}(?:{_NAME})?+{_LEAD}(?=[a-z])", re.I)
+_LINE = re.compile(rf"{LEAD}(?:{_NAME})?+{LEAD}(?=[0-9])", re.I)
+_WORD_LINE = re.compile(rf"{LEAD}(?:{_NAME})?+{LEAD}(?=[a-z])", re.I)
 #: Behind a number: nothing but punctuation; or what can be no beginning of something longer; or a mark that
 #: sets off its label.
 _END = re.compile(rf"[{_MARKS}]*+")
@@ -206,14 +206,13 @@ def explicit(text: str, max_rating: int, labels: Mapping[int, str]) -> Iterator[
         if rating is not None:
             yield rating, False
     text = "\n".join((*prose, text[start:]))
-    for pattern in (_ELEMENT, _BOX, _FENCE):
-        for match in pattern.finditer(text):
-            inner = _TEX.sub("", match["inner"]).strip("{} \n")
-            rating = alone(inner, max_rating, labels)
-            if rating is None and pattern is not _FENCE and re.match(r"[-+]?[0-9]", inner):
-                rating = NO_RATING
-            if rating is not None:
-                yield rating, False
+    fenced = [match["inner"].strip() for match in _FENCE.finditer(text)]
+    for inner in (*marked(text), *fenced):
+        rating = alone(inner, max_rating, labels)
+        if rating is None and inner not in fenced and re.match(r"[-+]?[0-9]", inner):
+            rating = NO_RATING
+        if rating is not None:
+            yield rating, False
     for match in _STATED.finditer(text):
         if _begins_clause(text, match):
             number = NUMBER.match(text, match.end())
@@ -223,6 +222,12 @@ def explicit(text: str, max_rating: int, labels: Mapping[int, str]) -> Iterator[
         rating = alone(line, max_rating, labels, named=True) if len(line) < _LONGEST_DICT else None
         if rating is not None:
             yield rating, "final" in line.lower()
+
+
+def marked(text: str) -> list[str]:
+    """Return what tags and boxes of an answer hold."""
+    matches = (*_ELEMENT.finditer(text), *_BOX.finditer(text))
+    return [_TEX.sub("", match["inner"]).strip("{} \n") for match in matches]
 
 
 def _begins_clause(text: str, match: re.Match[str]) -> bool:
@@ -287,14 +292,14 @@ def in_json(value: Any, max_rating: int, labels: Mapping[int, str], depth: int =
     if depth > 4 or value is None:
         return None
     if isinstance(value, list):
-        return _agreed([in_json(each, max_rating, labels, depth + 1) for each in value[:20]])
+        return agreed([in_json(each, max_rating, labels, depth + 1) for each in value[:20]])
     if isinstance(value, dict):
         members = {re.sub(r"[^a-z]", "", str(key).lower()): each for key, each in value.items()}
         if "o" in members and not {"m", "t"} & members.keys() and len(members) > 1:
             del members["o"]
         if depth or len(value) > 1:
             members = {key: each for key, each in members.items() if key in _KEYS}
-        return _agreed([in_json(each, max_rating, labels, depth + 1) for each in members.values()])
+        return agreed([in_json(each, max_rating, labels, depth + 1) for each in members.values()])
     if isinstance(value, str):
         return alone(plain_characters(value), max_rating, labels)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -302,6 +307,7 @@ def in_json(value: Any, max_rating: int, labels: Mapping[int, str], depth: int =
     return int(value) if value in range(max_rating + 1) else NO_RATING
 
 
-def _agreed(ratings: list[int | None]) -> int | None:
+def agreed(ratings: Iterable[int | None]) -> int | None:
+    """Return the only rating of several, `NO_RATING` where they differ; None where there is none."""
     distinct = {rating for rating in ratings if rating is not None}
     return None if not distinct else distinct.pop() if len(distinct) == 1 else NO_RATING

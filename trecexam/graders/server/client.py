@@ -127,26 +127,27 @@ class Client:
     """A server, in one event loop.
 
     Raises:
-        GraderError: the address or the environment's proxies are wrong.
+        GraderError: the address, the environment's proxies or its key are wrong.
     """
 
-    def __init__(self, base_url: str, secret: Secret, settings: LanguageModelSection) -> None:
+    def __init__(self, settings: LanguageModelSection) -> None:
         # At DEBUG these log what a server sends, and that may hold the key.
         for name in ("httpcore2", "httpx2"):
             logging.getLogger(name).setLevel(logging.WARNING)
-        self.base_url, self.secret, self._settings = base_url, secret, settings
+        self.base_url, self._settings = str(settings.base_url), settings
+        self.secret = Secret.from_environment(settings.key_env, settings.headers)
         self._query = settings.query or None
         # The deadline is on the whole answer: a server that sends a byte now and then keeps to any other.
         try:
             self._http = httpx2.AsyncClient(
-                headers={"User-Agent": "trecexam", **secret.headers()},
+                headers={"User-Agent": "trecexam", **self.secret.headers()},
                 timeout=httpx2.Timeout(None, connect=CONNECT),
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
                 follow_redirects=False,
             )
-            httpx2.URL(base_url)
+            httpx2.URL(self.base_url)
         except httpx2.InvalidURL as error:
-            raise GraderError(f"`base_url` {base_url} in [grader] is not an address: {error}") from None
+            raise GraderError(f"`base_url` {self.base_url} in [grader] is not an address: {error}") from None
         except (ImportError, OSError, ValueError) as error:
             # Not the error's text: a proxy's address may hold a password.
             raise GraderError(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
-from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Factory
@@ -18,6 +16,7 @@ from trecexam.graders.prompts.parsing import with_place
 from trecexam.graders.replies import FirstReplies, Unwritten, WrittenText, cut_at, read_reply, unwrapped
 from trecexam.graders.server.model import (
     TRUNCATION,
+    PassingError,
     Request,
     Server,
     distribution,
@@ -30,7 +29,9 @@ if TYPE_CHECKING:
     from trecexam.graders.server.exchange import Exchange
 
 Call = tuple[Cell, ...]
-Results = list[tuple[Cell, Answer | Unwritten]]
+#: Statuses of what a model wrote, and neither refused nor failed.
+_READ = ("ok", "unparsed")
+Results = list[tuple[Cell, Answer | PassingError]]
 
 
 class ServerGrader(PromptedGrader):
@@ -64,24 +65,8 @@ class ServerGrader(PromptedGrader):
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
         from trecexam.graders.server.exchange import asked
 
-        unanswered: list[str] = []
-        first = FirstReplies()
-        batches = asked(
-            self.server,
-            self._probe(),
-            first.counting(self._calls(cells)),
-            self._most,
-            self._graded,
-            ahead=2,
-            waits=lambda: first.are_due,
-        )
-        with closing(batches):
-            for calls in batches:
-                results = [result for _, of_call in calls for result in of_call]
-                first.add(result.status if isinstance(result, Answer) else "" for _, result in results)
-                unanswered += [result.reason for _, result in results if isinstance(result, Unwritten)]
-                yield [(cell, result) for cell, result in results if isinstance(result, Answer)]
-        self.server.refuse_unanswered(unanswered, "cells")
+        calls, first = self._calls(cells), FirstReplies()
+        return asked(self.server, calls, self._most, self._graded, "cells", ahead=2, first=first)
 
     def _expected(self, call: Call, *, most: bool = False) -> Usage:
         """Return what a call takes if its answer is read at once; with `most`, its largest answer."""
@@ -91,7 +76,7 @@ class ServerGrader(PromptedGrader):
             short, labels = bool(prompt.answers), len(call)
             return limit if most else self.server.meter.expected_out(limit, short=short, labels=labels)
 
-        if _lacks_key(prompt, call):
+        if _lacks_key(prompt, call[0]):
             return Usage()
         usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), out(prompt))
         if prompt.verification is None:
@@ -113,12 +98,6 @@ class ServerGrader(PromptedGrader):
         calls = self._calls(cells)
         return self.server.taking((len(call), self._expected(call), self._most(call)) for call in calls)
 
-    def _probe(self) -> Request:
-        prompt = next(iter(self.prompts.values()))
-        item = Item("q", "q/1", "What is the capital of France?", prompt.asks)
-        text = prompt.text("capital of France", item, "Paris is the capital of France.")
-        return Request(text, _texts(prompt))
-
     async def _graded(self, exchange: Exchange, call: Call) -> Results:
         prompt = self.prompts[call[0].item.kind]
         if prompt.group > 1:
@@ -131,13 +110,13 @@ class ServerGrader(PromptedGrader):
         unread = Answer(None, "unparsed", "")
         for attempt in range(tries):
             reply = await exchange.ask(request._replace(again=attempt > 0))
-            if isinstance(reply, Unwritten) or reply.refused:
+            if not isinstance(reply, WrittenText) or reply.refused:
                 result = _failed(reply)
                 return [(cell, result) for cell in call]
             listed = prompt.read_list(reply.text, len(call), cut=reply.cut)
             if listed is not None:
                 return [
-                    (cell, Answer(*prompt.read(label, cell.item), with_place(label, position, len(call))))
+                    (cell, Answer.read(prompt.read(label, cell.item), with_place(label, position, len(call))))
                     for position, (cell, label) in enumerate(zip(call, listed, strict=True), 1)
                 ]
             unread = unread._replace(raw=reply.text, cut_at=self._cut_at(reply))
@@ -145,34 +124,34 @@ class ServerGrader(PromptedGrader):
             return [(call[0], unread)]
         results: Results = []
         for cell in call:
-            if results and isinstance(last := results[-1][1], Unwritten):
+            if results and isinstance(last := results[-1][1], PassingError):
                 # It is down or busy, and was given its time.
                 results.append((cell, last))
             else:
                 results += await self._listed(exchange, prompt, (cell,), tries=1)
         return results
 
-    async def _answered(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | Unwritten:
-        if _lacks_key(prompt, (cell,)):
+    async def _answered(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | PassingError:
+        if _lacks_key(prompt, cell):
             return Answer(None, "error", f"has no answer key, which prompt {prompt.name} needs")
         result = await self._asked(exchange, prompt, cell)
-        if prompt.verification is None or not _is_read(result):
+        if prompt.verification is None or isinstance(result, PassingError) or result.status not in _READ:
             return result
         if result.cut_at is not None and result.status != "ok":
             return result
         answer_text = unwrapped(read_reply(result.raw).text)
         verdict = await self._asked(exchange, prompt.verification, cell._replace(text=answer_text))
-        if _is_read(verdict):
+        if not isinstance(verdict, PassingError) and verdict.status in _READ:
             verdict = verdict._replace(raw=with_verdict(answer_text, verdict.raw))
         return verdict
 
-    async def _asked(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | Unwritten:
+    async def _asked(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | PassingError:
         reply = await exchange.ask(Request(self._text(prompt, cell), _texts(prompt)))
-        if isinstance(reply, Unwritten) or reply.refused:
+        if not isinstance(reply, WrittenText) or reply.refused:
             return _failed(reply)
-        reading = prompt.read(reply.text, cell.item, self.compat, cut=reply.cut)
+        rating = prompt.read(reply.text, cell.item, self.compat, cut=reply.cut)
         shares = distribution(reply.steps, unwrapped(read_reply(reply.text).text), prompt.answers)
-        return Answer(reading.rating, reading.status, reply.text, shares, self._cut_at(reply))
+        return Answer.read(rating, reply.text, shares, self._cut_at(reply))
 
     def _text(self, prompt: Prompt, *cells: Cell) -> str:
         return self._filled(prompt, cells, shortened(cells[0].text, self._settings.max_characters), plain)
@@ -181,25 +160,18 @@ class ServerGrader(PromptedGrader):
         return cut_at(reply.text, self.server.new_tokens, cut=reply.cut)
 
 
-def _failed(reply: WrittenText | Unwritten) -> Answer | Unwritten:
+def _failed(reply: WrittenText | Unwritten | PassingError) -> Answer | PassingError:
     """Return what is stored of a request that a model refused, or that got no answer."""
     if isinstance(reply, WrittenText):
         return Answer(None, "refused", reply.text)
-    if reply.passing:
+    if isinstance(reply, PassingError):
         return reply
-    if reply.refused:
-        return Answer(None, "refused", reply.reason)
     return Answer(None, "error", f"was rejected by the server, which {reply.reason}")
 
 
-def _is_read(result: Answer | Unwritten) -> TypeGuard[Answer]:
-    """Return True where a model wrote something that is read, and did not refuse or fail."""
-    return isinstance(result, Answer) and result.status in {"ok", "unparsed"}
-
-
-def _lacks_key(prompt: Prompt, call: Call) -> bool:
+def _lacks_key(prompt: Prompt, cell: Cell) -> bool:
     """Return True for a cell that is not graded: its item has no answer key and the prompt needs one."""
-    return prompt.group == 1 and prompt.needs_key and not call[0].item.gold_answers
+    return prompt.group == 1 and prompt.needs_key and not cell.item.gold_answers
 
 
 def _texts(prompt: Prompt) -> list[str]:
@@ -207,9 +179,6 @@ def _texts(prompt: Prompt) -> list[str]:
 
 
 def _create(settings: GraderSection, root: Path) -> ServerGrader:
-    missing = missing_for_servers()
-    if missing:
-        raise GraderError(f"the `openai` grader cannot run: {missing}")
     if settings.decode is not None:
         raise GraderError(
             "`decode` in [grader] is for models in this process; `structured` holds a server's to the "

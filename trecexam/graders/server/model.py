@@ -9,9 +9,10 @@ from typing import Any, Literal, NamedTuple
 
 from trecexam.config import GeneratorSection, GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Estimate, UngradedError
+from trecexam.graders.base import Estimate
 from trecexam.graders.meter import Meter, Usage
 from trecexam.graders.replies import TokenStep, WrittenText
+from trecexam.packages import missing_for_servers
 
 #: Alternatives of a token that are requested: the most that OpenAI gives.
 ALTERNATIVES = {"chat": 20, "completions": 5}
@@ -70,8 +71,7 @@ class Server:
         schema: of the JSON object that an answer must be, where `structured` does not say it.
 
     Raises:
-        GraderError: the settings do not say where the server is, or which model of it is meant; or there is
-            a budget and no price.
+        GraderError: a package is missing, or a setting: address, model, or a price beside a budget.
     """
 
     def __init__(
@@ -83,6 +83,8 @@ class Server:
         system: str = "",
         schema: Mapping[str, Any] | None = None,
     ) -> None:
+        if missing := missing_for_servers():
+            raise GraderError(f"a server cannot be asked: {missing}")
         if settings.base_url is None or settings.model is None:
             lacks = "`base_url`" if settings.base_url is None else "`model`"
             raise GraderError(
@@ -159,14 +161,6 @@ class Server:
         tokens = expected.tokens_in, expected.tokens_out, most.tokens_out
         costs = self.meter.cost(expected), self.meter.cost(most)
         return Estimate(cells, *tokens, *costs, None, expected.requests, most.requests)
-
-    def refuse_unanswered(self, reasons: Sequence[str], what: str) -> None:
-        """Raise an UngradedError where there are cells, or prompts, that got no answer for these reasons."""
-        if reasons:
-            raise UngradedError(
-                f"{self.settings.base_url} gave no answer to {len(reasons):,} {what}, which are sent again: "
-                f"it {reasons[-1]}"
-            )
 
 
 def _answer_schema(request: Request) -> dict[str, Any]:

@@ -1,31 +1,185 @@
-"""One pipeline for all that a model writes: plan the prompts, ask, read the replies, write the own file."""
+"""One pipeline for all that a model writes: plan the prompts, ask, read the replies, write the own file.
+
+Every answer is kept, so each prompt is sent once: in a file of lines of JSON that only grows. People may read
+it; it is no bank: what is kept are answers, not items.
+"""
 
 from __future__ import annotations
 
 import datetime
+import hashlib
+import json
+import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import reduce
 from itertools import takewhile
+from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import orjson
+
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import Estimate, Stopwatch, UngradedError
+from trecexam.files.kept import read_regular
+from trecexam.graders.base import Estimate, Stopwatch, UngradedError, identity_digest
 from trecexam.graders.meter import MeasuredTime, Spent, Usage, measured
 from trecexam.graders.replies import Unread, Unwritten, cut_at
 from trecexam.graders.writing.base import Fitted, Writer
-from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 
+#: Bytes of the digest of a line; characters that it adds to the line.
+_CHECK = 8
+_SEAL = len(', "check": ""}') + 2 * _CHECK
+#: Returns what graders used of a purse; it is told what tokens cost where no grader knows.
+SpentByGraders = Callable[[str, Callable[[Usage], float | None]], Spent]
 ShowProgress = Callable[[int, int], None]
 #: True ends asking early, with what there is, see `Stopwatch`.
 Stop = Callable[[], bool]
-#: Gives what graders used of a purse; it is told what tokens cost where no grader knows.
-SpentByGraders = Callable[[str, Callable[[Usage], float | None]], Spent]
 Key = TypeVar("Key")
 Record = TypeVar("Record")
 Made = TypeVar("Made")
+
+
+class Kept(NamedTuple):
+    """An answer: what the model wrote, and when (ISO 8601, UTC).
+
+    `tokens_in` and `tokens_out` are as a server counted them; None where nobody did. `refused`: the text is
+    a refusal. `cut_at` is the most tokens that stopped it; None where nothing did.
+    """
+
+    text: str
+    time: str
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    refused: bool = False
+    cut_at: int | None = None
+
+    @property
+    def cut(self) -> bool:
+        """True where the model was stopped before its end."""
+        return self.cut_at is not None
+
+    @property
+    def refusal(self) -> str:
+        """The words of a refusal, as follow "the model ..."."""
+        return f"refused: {self.text[:200]}"
+
+
+class AnswerFile:
+    """The answers of all writers of a track.
+
+    Args:
+        purse: whose budget pays for the current prompts: a section of trecexam.toml.
+    """
+
+    def __init__(self, path: Path, purse: str = "generator") -> None:
+        self.path = path
+        self.purse = purse
+        self.answers: dict[tuple[str, str], Kept] = {}
+        #: (writer, purse) -> what was used.
+        self._used: dict[tuple[str, str], Usage] = {}
+        try:
+            content = read_regular(path) if path.exists() else b""
+        except OSError as error:
+            raise TrecexamError(f"cannot be read: {error.strerror or error}", path=path) from None
+        # A kill can leave half a line, which the next one must not continue.
+        self._torn = bool(content) and not content.endswith(b"\n")
+        for line in content.split(b"\n"):
+            # A line that was cut by a kill, or is damaged, does not count: its prompt is sent again.
+            if line == _sealed(line[:-_SEAL]):
+                self._take(orjson.loads(line))
+
+    def _take(self, row: Mapping[str, Any]) -> None:
+        if row.get("status") == "forgotten":
+            self.answers.pop((row["writer"], row["prompt_sha256"]), None)
+        elif {"used", "purse"} <= row.keys():
+            key = row["writer"], row["purse"]
+            self._used[key] = self._used.get(key, Usage()).plus(Usage(*row["used"]))
+        elif {"answer", "status"} <= row.keys():
+            tokens_in, tokens_out = row.get("tokens") or (None, None)
+            refused = row["status"] == "refused"
+            stored = Kept(row["answer"], row["time"], tokens_in, tokens_out, refused, row.get("cut_at"))
+            self.answers[row["writer"], row["prompt_sha256"]] = stored
+
+    def used(self, writers: Collection[str] | None = None) -> Usage:
+        """Return what writers ever used; None for all writers."""
+        return _sum(used for (who, _), used in self._used.items() if writers is None or who in writers)
+
+    def spent(self, purse: str, without: Collection[str] = ()) -> Usage:
+        """Return what was paid from a purse, but for these writers."""
+        return _sum(used for (who, paid), used in self._used.items() if paid == purse and who not in without)
+
+    def append(self, rows: Collection[Mapping[str, Any]], *, in_file: bool = True) -> None:
+        """Add rows, and take what they say; `in_file` False: for this process alone."""
+        for row in rows:
+            self._take(row)
+        if not rows or not in_file:
+            return
+        lines = b"".join(_sealed(json.dumps(row, ensure_ascii=False).encode()[:-1]) + b"\n" for row in rows)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab") as file:
+                file.write(b"\n" * self._torn + lines)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise TrecexamError(
+                f"cannot be written: {error.strerror}; what was answered until now is kept", path=self.path
+            ) from None
+        self._torn = False
+
+
+class KeepingWriter:
+    """A writer with the file that keeps its answers, in which each is known by writer and prompt."""
+
+    def __init__(self, writer: Writer, file: AnswerFile) -> None:
+        self.writer = writer
+        self.file = file
+        self.digest = identity_digest(writer.identity).hex()
+        self._counted = Usage()
+
+    def begin(self, sharing: Collection[str], spent_by_graders: SpentByGraders) -> None:
+        """Have the writer's meter count from here; `sharing` are all writers of the same work."""
+        meter, file = self.writer.meter, self.file
+        if meter is not None:
+            others = meter.spent(file.spent(file.purse, sharing))
+            meter.begin(file.used(sharing), others.plus(spent_by_graders(file.purse, meter.cost)))
+            self._counted = Usage()
+
+    def get(self, prompt: str) -> Kept | None:
+        """Return the answer to a prompt; None where there is none, or one cut off at fewer tokens."""
+        stored = self.file.answers.get((self.digest, _digest(prompt)))
+        if stored is not None and stored.cut_at is not None and stored.cut_at < self.writer.new_tokens:
+            return None
+        return stored
+
+    def add(self, answers: Iterable[tuple[str, Kept]]) -> None:
+        """Keep answers, what was used since the last ones, and what a model in this process ran on."""
+        environment, meter = self.writer.environment, self.writer.meter
+        rows: list[dict[str, Any]] = []
+        for prompt, stored in answers:
+            counted = (stored.tokens_in, stored.tokens_out)
+            row = {
+                "writer": self.digest,
+                "prompt_sha256": _digest(prompt),
+                "prompt": prompt,
+                "answer": stored.text,
+                "status": "refused" if stored.refused else "cut" if stored.cut else "ok",
+                "time": stored.time,
+                "tokens": None if counted == (None, None) else counted,
+                "cut_at": stored.cut_at,
+                "environment": None if environment is None else dict(environment),
+            }
+            rows.append({key: value for key, value in row.items() if value is not None})
+        if meter is not None and meter.used != self._counted:
+            used, self._counted = meter.used.less(self._counted), meter.used
+            rows.append({"writer": self.digest, "purse": self.file.purse, "used": list(used)})
+        self.file.append(rows)
+
+    def forget(self, prompts: Collection[str], *, in_file: bool) -> None:
+        """Drop answers, so that their prompts are sent again; `in_file`: by other processes, too."""
+        row = {"writer": self.digest, "status": "forgotten"}
+        self.file.append([{**row, "prompt_sha256": _digest(prompt)} for prompt in prompts], in_file=in_file)
 
 
 @dataclass(frozen=True)
@@ -140,13 +294,12 @@ class Job(Generic[Made]):
         """Return what `ask` would take; prompts that were answered before take nothing. Asks nobody.
 
         Args:
-            timed: has a model in this process answer up to 85 of the prompts, to see how long all would take;
-                what it writes is not kept. Raises a GraderError where it cannot be run.
+            timed: has a model in this process answer up to 85 of the prompts, to see how long all would take.
         """
         estimated = estimate(self.supposed() if self.supposed else self.prompts, timed=timed)
-        names = ("tokens_out_at_most", "cost_at_most", "calls_at_most")
-        most = {name: value for name in names if (value := getattr(estimated, name)) is not None}
-        return estimated._replace(**{name: self.tries * value for name, value in most.items()})
+        columns: dict[str, Any] = estimated.columns()
+        most = {name: value for name, value in columns.items() if name.endswith("_at_most")}
+        return estimated._replace(**{name: value and self.tries * value for name, value in most.items()})
 
     def ask(
         self,
@@ -162,20 +315,13 @@ class Job(Generic[Made]):
         Raises:
             GraderError: the model cannot be asked at all; what it had answered is kept.
         """
-        prompts, asked, reused = self.prompts, 0, 0
-
-        def show(now: int, of: int) -> None:
-            if progress is not None:
-                progress(asked + now, asked + of)
-
+        prompts, result = self.prompts, AskingResult[Any]()
         while True:
             try:
-                result = _ask_all(prompts, show, stop or (lambda: False), spent_by_graders)
+                result = _ask_all(prompts, result, progress, stop or (lambda: False), spent_by_graders)
             except TrecexamError as error:
                 self.write(AskingResult(why=str(error)))
                 raise
-            asked, reused = asked + result.asked, reused + result.reused
-            result = replace(result, asked=asked, reused=reused)
             prompts = () if result.why else self.further(result)
             if not prompts:
                 return self.write(result)
@@ -183,7 +329,7 @@ class Job(Generic[Made]):
 
 def estimate(prompt_sets: Sequence[PromptSet[Any]], *, timed: bool = False) -> Estimate:
     """Return what asking would take, as `Job.estimate`."""
-    _tell_spent(prompt_sets)
+    _begin(prompt_sets, lambda *_: Spent())
     summed = reduce(Estimate.plus, (each.source.writer.estimate(each.unanswered()) for each in prompt_sets))
     return summed._replace(time=_measured(prompt_sets)) if timed else summed
 
@@ -199,7 +345,8 @@ def _measured(prompt_sets: Sequence[PromptSet[Any]]) -> MeasuredTime | None:
 
 def _ask_all(
     prompt_sets: Sequence[PromptSet[Key]],
-    show: ShowProgress,
+    so_far: AskingResult[Key],
+    show: ShowProgress | None,
     stopped: Stop,
     spent_by_graders: SpentByGraders,
 ) -> AskingResult[Key]:
@@ -210,22 +357,27 @@ def _ask_all(
 
     Args:
         prompt_sets: their writers share a purse, and prices; at least one.
+        so_far: the result of the rounds before.
     """
     missing = [each.unanswered() for each in prompt_sets]
-    total, done = sum(map(len, missing)), 0
+    total, done, why = sum(map(len, missing)), 0, ""
+    file, writers = prompt_sets[0].source.file, {each.source.digest for each in prompt_sets}
+    used_before = file.used(writers)
     #: (writer, prompt) -> why it has no text.
     reasons: dict[tuple[str, str], str] = {}
-    why = ""
+
+    def progress(batch: Collection[object]) -> None:
+        nonlocal done
+        done += len(batch)
+        if show is not None:
+            show(so_far.asked + done, so_far.asked + total)
+
     try:
         for each, prompts in zip(prompt_sets, missing, strict=True):
-            show(done, total)
+            progress(())
             if prompts:
-                _tell_spent(prompt_sets, spent_by_graders)
-            with closing(_answers(each.source, prompts, stopped)) as batches:
-                for answered, failed in batches:
-                    reasons |= {(each.source.digest, prompt): reason for prompt, reason in failed.items()}
-                    show(done + answered, total)
-            done += len(prompts)
+                _begin(prompt_sets, spent_by_graders)
+                _write(each.source, prompts, stopped, progress, reasons)
     except UngradedError as error:
         why = error.reason
     if not why and stopped():
@@ -234,71 +386,68 @@ def _ask_all(
     for each in prompt_sets:
         for key, prompt in each.prompts.items():
             stored = each.source.get(prompt)
-            refused = stored.text if stored is not None and stored.refused else ""
-            reason = reasons.get((each.source.digest, prompt), refused)
-            if reason:
+            refused = stored.refusal if stored is not None and stored.refused else ""
+            if reason := reasons.get((each.source.digest, prompt), refused):
                 unwritten.append((key, f"the model {reason}"))
-    writers = list(dict.fromkeys(each.source.writer for each in prompt_sets))
-    used = reduce(Usage.plus, map(_used, writers))
+    meter = prompt_sets[0].source.writer.meter
+    used = so_far.used.plus(file.used(writers).less(used_before))
     return AskingResult(
-        asked=total - sum(len(each.unanswered()) for each in prompt_sets),
-        reused=sum(len({*each.prompts.values()}) for each in prompt_sets) - total,
+        asked=so_far.asked + total - sum(len(each.unanswered()) for each in prompt_sets),
+        reused=so_far.reused + sum(len({*each.prompts.values()}) for each in prompt_sets) - total,
         unwritten=tuple(unwritten),
         used=used,
-        cost=None if writers[0].meter is None else writers[0].meter.cost(used),
+        cost=None if meter is None else meter.cost(used),
         why=why,
     )
 
 
-def _used(writer: Writer) -> Usage:
-    return Usage() if writer.meter is None else writer.meter.used
-
-
-def _tell_spent(
-    prompt_sets: Sequence[PromptSet[Any]], spent_by_graders: SpentByGraders = lambda *_: Spent()
-) -> None:
+def _begin(prompt_sets: Sequence[PromptSet[Any]], spent_by_graders: SpentByGraders) -> None:
     """Tell writers what was used before: by themselves, and by others that the same purse pays for."""
-    file = prompt_sets[0].source.file
-    digests = {each.source.digest for each in prompt_sets}
-    used = reduce(Usage.plus, map(file.used, digests))
+    writers = {each.source.digest for each in prompt_sets}
     for each in prompt_sets:
-        meter = each.source.writer.meter
-        if meter is not None:
-            # What this writer took itself, in an earlier round, it counts on.
-            meter.before = used.less(meter.used)
-            others = meter.spent(file.spent(file.purse, digests))
-            meter.beside = others.plus(spent_by_graders(file.purse, meter.cost))
+        each.source.begin(writers, spent_by_graders)
 
 
-def _answers(
-    source: KeepingWriter, prompts: Sequence[str], stopped: Stop
-) -> Generator[tuple[int, dict[str, str]], None, None]:
-    """Keep a writer's answers; yield how many have come, and why prompts of a batch have none."""
+def _write(
+    source: KeepingWriter,
+    prompts: Sequence[str],
+    stopped: Stop,
+    progress: Callable[[Collection[object]], None],
+    reasons: dict[tuple[str, str], str],
+) -> None:
+    """Keep a writer's answers as they come, and note why prompts have none."""
     writer = source.writer
-    done, counted, watch = 0, _used(writer), Stopwatch(stopped, paid=writer.meter is not None)
+    watch = Stopwatch(stopped, paid=writer.meter is not None)
     try:
-        for batch in writer.write(takewhile(lambda _: not stopped(), prompts)) if prompts else ():
+        for batch in writer.write(takewhile(lambda _: not stopped(), prompts)):
             now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-            new_answers: list[tuple[str, Kept]] = []
-            failed: dict[str, str] = {}
+            answers: list[tuple[str, Kept]] = []
             for prompt, text in batch:
-                if not isinstance(text, Unwritten):
-                    limit = cut_at(text.text, writer.new_tokens, cut=text.cut)
-                    stored = Kept(text.text, now, text.tokens_in, text.tokens_out, cut_at=limit)
-                    new_answers.append((prompt, stored))
-                elif text.refused:
-                    # A refusal is an answer.
-                    new_answers.append((prompt, Kept(text.reason, now, refused=True)))
-                else:
-                    failed[prompt] = text.reason
+                if isinstance(text, Unwritten):
+                    reasons[source.digest, prompt] = text.reason
+                    continue
+                # A refusal is an answer.
+                limit = None if text.refused else cut_at(text.text, writer.new_tokens, cut=text.cut)
+                stored = Kept(text.text, now, text.tokens_in, text.tokens_out, text.refused, limit)
+                answers.append((prompt, stored))
             # Requests that end meanwhile count with the next batch.
-            used = _used(writer)
-            source.add(new_answers, used.less(counted))
-            counted = used
-            done += len(batch)
+            source.add(answers)
             if batch:
-                yield done, failed
+                progress(batch)
             if watch.is_over():
                 return
     finally:
-        source.add((), _used(writer).less(counted))
+        source.add(())
+
+
+def _sum(usages: Iterable[Usage]) -> Usage:
+    return reduce(Usage.plus, usages, Usage())
+
+
+def _sealed(start: bytes) -> bytes:
+    """Return a line: an object without its closing brace, with the digest of that as its last field."""
+    return start + b', "check": "' + hashlib.blake2b(start, digest_size=_CHECK).hexdigest().encode() + b'"}'
+
+
+def _digest(prompt: str) -> str:
+    return hashlib.sha256(prompt.encode(errors="replace")).hexdigest()

@@ -24,8 +24,8 @@ from trecexam.extensions.banks.generation.nuggetizing import (
 from trecexam.extensions.banks.generation.prompts import ItemRequest
 from trecexam.extensions.banks.generation.reading import tidy
 from trecexam.graders.replies import Unread
+from trecexam.graders.writing.asking import Kept
 from trecexam.graders.writing.base import Fitted
-from trecexam.graders.writing.kept_answers import Kept
 
 Answer = Callable[[NuggetPrompt], Kept | Unread]
 WRITER: Any = SimpleNamespace(plain=str, fitted=lambda render, text: Fitted(render(text), cut=False))

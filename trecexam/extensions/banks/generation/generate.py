@@ -20,9 +20,8 @@ from trecexam.extensions.banks.generation.reading import read_items, tidy
 from trecexam.extensions.banks.lines import merged
 from trecexam.files.atomic import replace as replace_file
 from trecexam.graders.replies import Unread
-from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, read_replies
+from trecexam.graders.writing.asking import AskingResult, Job, KeepingWriter, Kept, PromptSet, read_replies
 from trecexam.graders.writing.base import Writer
-from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.inputs.missing_banks import check_unchanged
 
 

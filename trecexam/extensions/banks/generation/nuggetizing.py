@@ -23,9 +23,8 @@ from trecexam.extensions.banks.generation.plan import BankPlan
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest, prompt_text
 from trecexam.extensions.banks.generation.reading import python_list, read_items, tidy
 from trecexam.graders.replies import ENDED_EARLY, Unread, fence_removed, whole_text
-from trecexam.graders.writing.asking import AskingResult, Job, PromptSet
+from trecexam.graders.writing.asking import AskingResult, Job, KeepingWriter, Kept, PromptSet
 from trecexam.graders.writing.base import Writer
-from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.templates import filled
 
 Stage = Literal["creator", "scorer"]
@@ -220,7 +219,7 @@ def nuggets_job(
         kept = writers[prompt.stage].get(prompt.text)
         if kept is None:
             return Unread(failed[prompt.text]) if prompt.text in failed else None
-        return Unread(f"the model {kept.text}") if kept.refused else kept
+        return Unread(f"the model {kept.refusal}") if kept.refused else kept
 
     def play(get: GetAnswer) -> tuple[dict[ItemRequest, Listed | Unread], list[NuggetPrompt]]:
         """Return the nuggets of the queries that are through, and the prompts of the other ones' steps."""
