@@ -107,6 +107,8 @@ def test_an_apostrophe_does_not_end_an_item() -> None:
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=12))
 def test_valid_json_is_read_exactly(texts: list[str]) -> None:
+    # Hypothesis also tries strings of our code, and marks of thoughts are among them.
+    texts = [text for text in texts if "<" not in text and "\u25c1" not in text]
     named = [text for text in texts if text.strip() and "text" not in text and text.strip(". \u2026")]
     if named:
         assert read_items(json.dumps({"questions": named}), "question").texts == tuple(named)
