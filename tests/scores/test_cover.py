@@ -12,8 +12,6 @@ from trecexam.scores import Cover, nCover
 from trecexam.scores.labels import RubricQrel, label_qrels
 from trecexam.scores.ratings import QueryRatings
 
-Run = dict[str, dict[str, float]]
-
 
 def test_a_skipped_query_is_zero(queries: list[QueryRatings], rankings: dict[str, list[str]]) -> None:
     del rankings["q2"]

@@ -140,14 +140,7 @@ def test_the_weighted_score_equals_the_formula_of_the_paper() -> None:
 
 @pytest.mark.parametrize(
     "params",
-    [
-        {"partial": 0},
-        {"partial": 4},
-        {"partial": 2.0},
-        {"partial": True},
-        {"weights": None},
-        {"weights": ["vital"]},
-    ],
+    [{"partial": 4}, {"partial": 2.0}, {"partial": True}, {"weights": None}, {"weights": ["vital"]}],
 )
 def test_invalid_parameters_are_rejected(params: dict[str, object]) -> None:
     with pytest.raises(AssertionError):

@@ -39,6 +39,14 @@ def test_two_runs_share_a_letter_if_and_only_if_they_do_not_differ(drawn: tuple)
         assert not all(a & b for a, b in itertools.combinations_with_replacement(others, 2))
 
 
+def test_groups_of_neighbours_have_the_usual_letters() -> None:
+    far = [(a, b) for a, b in itertools.combinations(range(5), 2) if b - a > 1]
+    assert group_letters(matrix(5, far)) == ("a", "ab", "bc", "cd", "d")
+    assert group_letters(matrix(3, [])) == ("a", "a", "a")
+    assert group_letters(matrix(3, list(itertools.combinations(range(3), 2)))) == ("a", "b", "c")
+    assert group_letters(matrix(1, [])) == ("a",)
+
+
 def test_letters_after_the_52nd_have_a_number() -> None:
     groups = group_letters(matrix(106, list(itertools.combinations(range(106), 2))))
     assert [groups[place] for place in (0, 25, 26, 51, 52, 103, 104)] == [
