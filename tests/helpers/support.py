@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -93,29 +93,13 @@ def make_small_track(
     root.mkdir(parents=True, exist_ok=True)
     qids = [f"q{n}" for n in range(1, queries + 1)]
     (root / "queries.tsv").write_text("".join(f"{q}\tquery number {q}\n" for q in qids))
-    (root / "passages.jsonl").write_text(
-        "".join(
-            json.dumps({"docid": f"{q}-d{d:02}", "text": f"passage {d} about {q}"}) + "\n"
-            for q in qids
-            for d in range(docs)
-        )
-    )
-    (root / "bank.questions.jsonl").write_text(
-        "".join(
-            json.dumps(
-                {
-                    "query_id": q,
-                    "query_text": f"query number {q}",
-                    "questions": [
-                        {"question_id": f"{q}/{i}", "question_text": f"question {i} of {q}?"}
-                        for i in range(items)
-                    ],
-                }
-            )
-            + "\n"
-            for q in qids
-        )
-    )
+    texts = ({"docid": f"{q}-d{d:02}", "text": f"passage {d} about {q}"} for q in qids for d in range(docs))
+    write_jsonl(root / "passages.jsonl", texts)
+    bank: list[dict[str, Any]] = [{"query_id": q, "query_text": f"query number {q}"} for q in qids]
+    for row in bank:
+        asked = [(f"{row['query_id']}/{i}", f"question {i} of {row['query_id']}?") for i in range(items)]
+        row["questions"] = [{"question_id": key, "question_text": text} for key, text in asked]
+    write_jsonl(root / "bank.questions.jsonl", bank)
     (root / "qrels.txt").write_text(
         "".join(f"{q} 0 {q}-d{d:02} {(d * 7 + len(q)) % 4}\n" for q in qids for d in range(docs))
     )
@@ -128,6 +112,31 @@ def make_small_track(
             else {q: [f"{q}-d{(d + number * 3) % docs:02}" for d in range(docs - 2)] for q in qids},
         )
     return root
+
+
+def write_jsonl(path: Path, rows: Iterable[object]) -> Path:
+    """A file with a row of JSON on each line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def read_jsonl(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+class Printed(NamedTuple):
+    out: str
+    err: str
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: object, status: int = 0) -> Printed:
+    """What a command prints; its status must be this one."""
+    capsys.readouterr()
+    assert run([str(word) for word in words]) == status
+    shown = Printed(*capsys.readouterr())
+    assert "Traceback" not in shown.err
+    return shown
 
 
 def tsv_rows(path: Path) -> list[dict[str, str]]:
@@ -168,7 +177,7 @@ def record_grades(root: Path) -> None:
     """Puts the grades that a `HashGrader` gives into grades.jsonl; nothing is written to out/."""
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.grading.grade()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+        write_jsonl(root / "grades.jsonl", track.grades())
 
 
 def graded_track(root: Path, **shape: int) -> Path:

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, hashed_rating, tsv_rows
+from support import HashGrader, hashed_rating, printed, tsv_rows
 
 import trecexam
-from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 
 
@@ -129,8 +128,7 @@ def test_a_bank_whose_items_are_all_retired_is_a_one_line_error(
         retire(small_track, query_id=query_id)
     with pytest.raises(TrecexamError, match="every item that could be asked about is retired"):
         updated(small_track)
-    assert run(["watch", str(small_track), "--once"]) == 2
-    error = capsys.readouterr().err
+    error = printed(capsys, "watch", small_track, "--once", status=2).err
     assert "bank.questions.jsonl: every item that could be asked about is retired" in error
     assert len(error.splitlines()) == 1
 

@@ -12,6 +12,7 @@ import ir_measures
 import pytest
 from ir_measures import Measure, Qrel, ScoredDoc
 from ir_measures.providers.base import NOT_PROVIDED
+from support import printed
 
 import trecexam
 from trecexam.cli.main import run
@@ -252,8 +253,7 @@ def test_a_measure_whose_provider_fails_is_named_and_the_others_are_shown(
 
     monkeypatch.setattr(ir_measures, "evaluator", evaluator)
     words = ["--official"] if official else []
-    assert run(["leaderboard", str(root), "-m", "Bpref", "-m", "infAP", "-m", "AP", *words]) == 0
-    told = capsys.readouterr()
+    told = printed(capsys, "leaderboard", root, "-m", "Bpref", "-m", "infAP", "-m", "AP", *words)
     assert told.out.splitlines()[0] == "run\tqueries\tinfAP\tinfAP.stderr\tAP\tAP.stderr"
     assert "Bpref has no values: ir_measures failed (OSError: no such program)\n" in told.err
     config = root / "trecexam.toml"

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support import RECORDED, HashGrader, all_notes, switch_report_on
+from support import RECORDED, HashGrader, all_notes, printed, switch_report_on, write_jsonl
 
 import trecexam
 from trecexam.cli.main import run
@@ -92,8 +92,7 @@ def test_an_undefined_share_is_a_dash_on_a_terminal(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
-    assert run(["agreement", str(graded), "--min-answers", "9", "--min-relevant", "7"]) == 0
-    shown = capsys.readouterr()
+    shown = printed(capsys, "agreement", graded, "--min-answers", "9", "--min-relevant", "7")
     assert "precision -, recall -, Cohen's kappa" in shown.err
     assert "nan" not in shown.err + shown.out
 
@@ -156,9 +155,7 @@ def test_graded_and_judged_passages_that_differ_are_reported(
 ) -> None:
     rows = [json.loads(line) for line in (graded / "grades.jsonl").read_text().splitlines()]
     (graded / "qrels.txt").write_text("q1 0 q1-d00 1\n")
-    (graded / "grades.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in rows if row["doc_id"] != "q1-d00")
-    )
+    write_jsonl(graded / "grades.jsonl", (row for row in rows if row["doc_id"] != "q1-d00"))
     assert run(["watch", str(graded), "--once"]) in (0, 1)
     assert "no passage has both an automatic label and an official judgment" in err(
         capsys, "agreement", graded

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from served import client_of
-from support import RECORDED, all_notes, write_run
+from support import RECORDED, all_notes, printed, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -69,9 +69,7 @@ def binary(text: str) -> dict[str, str]:
 
 
 def agreement(capsys: pytest.CaptureFixture[str], root: Path, *options: str) -> tuple[dict[str, str], str]:
-    capsys.readouterr()
-    assert run(["agreement", str(root), *options]) == 0
-    written = capsys.readouterr()
+    written = printed(capsys, "agreement", root, *options)
     return binary(written.out), all_notes(capsys, "agreement", root, *options)
 
 
@@ -92,9 +90,7 @@ def test_kappa_on_one_scale_uses_one_threshold(
     assert scale in notes
     assert binary((root / "out" / "agreement.tsv").read_text()) == row
     assert words in (root / "out" / "report.html").read_text()
-    capsys.readouterr()
-    assert run(["agreement", str(root), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(printed(capsys, "agreement", root, "--json").out)
     assert (found["min_rating"], found["min_relevant"], found["same_scale"]) == (threshold, threshold, True)
     assert any(words in note for note in found["notes"])
 

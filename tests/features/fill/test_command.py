@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import RECORDED, ROOT, HashGrader, hashed_rating, make_small_track
+from support import RECORDED, ROOT, HashGrader, hashed_rating, make_small_track, printed, write_jsonl
 
 import trecexam
 from converters.trec_qrels import qrels_line
@@ -44,9 +44,7 @@ def chances(answer: Answer) -> tuple[float, ...]:
 
 
 def fill(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
-    capsys.readouterr()
-    assert run(["fill", *map(str, arguments)]) == status
-    captured = capsys.readouterr()
+    captured = printed(capsys, "fill", *arguments, status=status)
     assert status in (2, 130) or captured.out.startswith(("source\tlabel\tlines", "query_id\tholes"))
     assert "Traceback" not in captured.err
     return captured.err
@@ -240,16 +238,15 @@ def test_holes_without_text_or_grade_remain_and_are_counted(
     pooled = sorted(doc for _, doc in pool_of(root) if doc != "q1-d00")
     mute, ungraded, half = pooled[:3]
     passages = [json.loads(line) for line in (root / "passages.jsonl").read_text().splitlines()]
-    (root / "passages.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in passages if row["docid"] != mute)
-    )
-    (root / "grades.jsonl").write_text(
-        "".join(
-            json.dumps({"query_id": "q1", "doc_id": doc, "item_id": f"q1/{item}", "rating": item}) + "\n"
+    write_jsonl(root / "passages.jsonl", (row for row in passages if row["docid"] != mute))
+    write_jsonl(
+        root / "grades.jsonl",
+        (
+            {"query_id": "q1", "doc_id": doc, "item_id": f"q1/{item}", "rating": item}
             for doc in pooled
             if doc != ungraded
             for item in range(2 if doc == half else 4)
-        )
+        ),
     )
     merged = tmp_path / "merged.qrels"
     text = fill(capsys, root, "--qrels", official, "-o", merged, "--map", "identity", status=1)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support import printed
 
 import trecexam
 from trecexam import Track
@@ -45,9 +46,7 @@ def filled(
 ) -> tuple[dict[tuple[str, str], dict[str, str]], str]:
     """The lines of sources.tsv by passage, and what `fill` says."""
     merged = root.parent / "merged.qrels"
-    capsys.readouterr()
-    assert run(["fill", str(root), "-o", str(merged), *more]) == status
-    said = capsys.readouterr().err
+    said = printed(capsys, "fill", root, "-o", merged, *more, status=status).err
     official = (root / "qrels.txt").read_bytes()
     assert merged.read_bytes().startswith(official)
     with merged.with_name("merged.qrels.sources.tsv").open() as file:

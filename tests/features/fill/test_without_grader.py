@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from learnable import WordEncoder, fit_once, make_learnable
-from support import hashed_rating
+from support import hashed_rating, printed
 
 import trecexam
 import trecexam.extensions.learn.learned_pool as learning
@@ -75,9 +75,7 @@ def change_stored(root: Path, cross_validation: object) -> None:
 
 
 def fill(capsys: pytest.CaptureFixture[str], root: Path, *arguments: str, status: int = 0) -> str:
-    capsys.readouterr()
-    assert run(["fill", str(root), "-o", str(root.parent / "merged.qrels"), *arguments]) == status
-    captured = capsys.readouterr()
+    captured = printed(capsys, "fill", root, "-o", root.parent / "merged.qrels", *arguments, status=status)
     assert status == 2 or captured.out.startswith(("source\tlabel\tlines", "query_id\tholes"))
     return captured.err
 
@@ -361,7 +359,6 @@ def test_learned_labels_are_not_accepted_as_judgments_of_people(
 ) -> None:
     assert run(["learn", str(track)]) == 0
     learned, merged = track / "out" / "learned.qrels", track.parent / "again.qrels"
-    capsys.readouterr()
-    assert run(["fill", str(track), "--qrels", str(learned), "--by", "learned", "-o", str(merged)]) == 2
-    assert "`trecexam learn` wrote it, as learned.json beside it says" in capsys.readouterr().err
+    said = printed(capsys, "fill", track, "--qrels", learned, "--by", "learned", "-o", merged, status=2).err
+    assert "`trecexam learn` wrote it, as learned.json beside it says" in said
     assert not merged.exists()

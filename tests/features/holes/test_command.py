@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support import HashGrader, make_small_track, write_run
+from support import HashGrader, make_small_track, printed, write_run
 
 import trecexam
 from converters.errors import ConversionError
@@ -17,9 +17,7 @@ HEADER = ["run", "query_id", "depth", "retrieved", "unjudged", "ungraded"]
 
 def table(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[list[list[str]], str]:
     """The rows without the header, and what was said."""
-    capsys.readouterr()
-    assert run(["holes", *map(str, arguments)]) == 0
-    shown = capsys.readouterr()
+    shown = printed(capsys, "holes", *arguments)
     header, *rows = (line.split("\t") for line in shown.out.splitlines())
     depths = {row[2] for row in rows}
     assert header == [*HEADER, f"Judged@{depths.pop() if len(depths) == 1 else 'depth'}"]

@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from support import write_run
+from support import printed, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -337,9 +337,8 @@ def test_a_broken_symlink_and_a_symlink_loop_are_reported_without_traceback(
     for target, says in (("gone/overrides.tsv", "a folder that is not there"), (path.name, "cannot be read")):
         path.symlink_to(target)
         (graded / "queries.tsv").touch()
-        capsys.readouterr()
-        assert run(["watch", str(graded), "--once"]) == 1
-        assert "overrides.tsv: is a link to a file that is not there" in capsys.readouterr().err
+        said = printed(capsys, "watch", graded, "--once", status=1).err
+        assert "overrides.tsv: is a link to a file that is not there" in said
         give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN, status=2)
         assert says in capsys.readouterr().err
         assert path.is_symlink()
@@ -376,9 +375,7 @@ def test_the_correlation_lists_the_people_who_rated(graded: Path, capsys: pytest
     assert run(["watch", str(graded), "--once"]) == 0
     written = json.loads((graded / "out/correlation.json").read_text())
     assert written["human_ratings"] == {"cells": 1, "passages": 0, "who": ["ann"]}
-    capsys.readouterr()
-    assert run(["leaderboard", str(graded), "--official", "--json"]) == 0
-    told = capsys.readouterr()
+    told = printed(capsys, "leaderboard", graded, "--official", "--json")
     assert json.loads(told.out)["human_ratings"]["who"] == []
     assert "person" not in told.err
 

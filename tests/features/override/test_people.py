@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import HashGrader
+from support import HashGrader, printed
 
 import trecexam
 from trecexam import Track
@@ -192,5 +192,4 @@ def test_an_invalid_judging_setting_is_reported(
 ) -> None:
     path = small_track / "trecexam.toml"
     path.write_text(path.read_text() + f"[judging]\n{settings}\n")
-    assert run(["status", str(small_track)]) == 2
-    assert reason in capsys.readouterr().err
+    assert reason in printed(capsys, "status", small_track, status=2).err

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, hashed_rating, make_small_track
+from support import HashGrader, hashed_rating, make_small_track, printed
 
 import trecexam
 from trecexam.cli.main import run
@@ -34,9 +34,7 @@ def on_terminal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> s
 
 
 def err(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 2) -> str:
-    capsys.readouterr()
-    assert run(["verify", *map(str, arguments)]) == status
-    text = capsys.readouterr().err
+    text = printed(capsys, "verify", *arguments, status=status).err
     assert "Traceback" not in text
     return text
 
