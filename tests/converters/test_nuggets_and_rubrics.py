@@ -83,19 +83,6 @@ def test_two_nuggets_with_the_same_text_are_two_items_in_banks_and_assignments(t
     assert [grade.item_id for grade in grades] == ids
 
 
-def test_an_edited_nugget_keeps_its_id_when_another_has_the_same_text(tmp_path: Path) -> None:
-    """An edited text keeps its id explicitly, so that the other one must not get it."""
-    first, second = ({"text": "x"}, {"text": "x"})
-    (kept, other) = converters.read(put(tmp_path, {"qid": "q", "nuggets": [first, second]}))
-    edited = {"text": "new", "id": kept.item_id}
-    assert [
-        item.item_id for item in converters.read(put(tmp_path, {"qid": "q", "nuggets": [edited, second]}))
-    ] == [
-        kept.item_id,
-        other.item_id,
-    ]
-
-
 def test_a_nugget_with_duplicate_id_and_text_is_skipped_and_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -243,21 +230,6 @@ def test_criteria_are_items_with_their_weights(tmp_path: Path) -> None:
     assert list(read_bank_queries(path)) == [converters.Query("q1", "what is it")]
     # The prompt has no weight: it stays the same when the weight changes.
     assert item_digest(items[0]) == item_digest(items[0]._replace(weight=None))
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"query_id": "q", "items": [{"nugget_text": "x", "weight": -2}]},
-        {"query_id": "q", "nugget": "x", "weight": -2},
-        {"qid": "q", "nuggets": [{"text": "x", "weight": -2}]},
-        {"qid": "q", "rubrics": [{"criterion": "x", "weight": -2}]},
-    ],
-    ids=["list", "line", "nuggets", "rubrics"],
-)
-def test_every_form_of_bank_may_have_weights(tmp_path: Path, row: dict[str, Any]) -> None:
-    (item,) = converters.read(put(tmp_path, row))
-    assert item.weight == -2.0
 
 
 @pytest.mark.parametrize(

@@ -227,17 +227,6 @@ def test_a_stop_ends_all_graders_and_grades_are_kept(root: Path) -> None:
         assert not track.update().changed
 
 
-def test_updating_a_single_grader_updates_the_joint_files(root: Path) -> None:
-    given = graders()
-    with trecexam.open_track(root, graders=given) as track:
-        done = track["other"].update()
-        assert set(done.graders) == {"other"}
-        assert not given["rubric"].asked
-        board = {row["run"]: row for row in rows(root / "out" / "leaderboard.tsv")}
-        assert all(row["rubric:Cover(rel=4)@8"] == "" for row in board.values())
-        assert any(float(row["other:Cover(rel=2)@4"]) > 0 for row in board.values())
-
-
 @pytest.mark.parametrize(
     ("after", "gone"),
     [
@@ -466,23 +455,6 @@ def test_a_failed_grader_keeps_its_files_which_are_marked_as_old(root: Path) -> 
     assert manifest["graders"]["rubric"]["stale"] == "its files in out/ are of an earlier update"
     assert "stale" not in manifest["graders"]["other"]
     assert not broken_links(root / "out")
-
-
-def test_files_of_a_single_grader_do_not_become_those_of_a_waiting_first_grader(root: Path) -> None:
-    (root / "trecexam.toml").write_text("[track]\ndepth = 8\n" + QUIET)
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-    assert "rubric.qrels" in files(root)
-    first = '[graders.nuggets]\nbank = ["own.jsonl"]\nwrite_bank = "nuggetizer"\n[graders.rubric]\n'
-    (root / "trecexam.toml").write_text("[track]\ndepth = 8\n" + first + QUIET)
-    given = {"rubric": HashGrader()}
-    with trecexam.open_track(root, graders=given) as track:
-        assert track.update().complete
-    assert not given["rubric"].asked
-    assert {name for name in files(root) if "/" not in name} == {
-        "leaderboard.tsv", "leaderboard.json", "rejected.tsv", "manifest.json",
-    }  # fmt: skip
-    assert "rubric/rubric.qrels" in files(root)
 
 
 def test_a_history_moves_with_the_files_of_its_grader(root: Path) -> None:

@@ -111,24 +111,6 @@ def test_judged_passages_outside_the_pool_are_counted_until_they_are_pooled(
     assert "published tables" not in all_notes(capsys, "agreement", graded)
 
 
-def test_minus_1_is_no_judgment_and_lower_labels_are_not_relevant(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = (graded / "qrels.txt").read_text()
-    whole = out(capsys, "agreement", graded)
-    kept = "".join(line + "\n" for line in text.splitlines() if not line.endswith(" 0"))
-    n_zero = len(text.splitlines()) - len(kept.splitlines())
-    (graded / "qrels.txt").write_text(kept)
-    without = out(capsys, "agreement", graded)
-    for label, expected, means in (
-        ("-1", without, "with the label -1: pooled, not judged"),
-        ("-2", whole, "with a label below -1: judged, not relevant"),
-    ):
-        (graded / "qrels.txt").write_text(text.replace(" 0\n", f" {label}\n"))
-        assert out(capsys, "agreement", graded) == expected
-        assert f"qrels.txt: {n_zero} lines {means}" in all_notes(capsys, "agreement", graded)
-
-
 def test_ratings_of_people_do_not_count_as_those_of_the_grader(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

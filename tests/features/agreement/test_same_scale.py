@@ -189,22 +189,6 @@ def test_graders_compared_on_the_scale_of_judgments_use_its_threshold(tmp_path: 
         assert row["kappa"] == pytest.approx(brute_kappa(labels, judgments, at, at))
 
 
-def test_a_min_relevant_above_all_judgments_stops_no_update(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    labels, judgments = drawn(3, 5, (4, 3, 2, 2))
-    root = make_track(tmp_path, labels, judgments)
-    config = root / "trecexam.toml"
-    config.write_text(config.read_text().replace("[scores]\n", "[scores]\nmin_relevant = 4\n"))
-    assert run(["watch", str(root), "--once"]) == 0
-    row, said = agreement(capsys, root)
-    assert (row["min_rating"], row["min_relevant"]) == ("2", "4")
-    assert "labels are on the scale 0..3 and judgments on 0..4, so each side" in said
-    assert "every judgment is <4, so the binary kappa says nothing" in said
-    row, said = agreement(capsys, root, "--min-relevant", "9")
-    assert (row["min_rating"], row["min_relevant"]) == ("2", "9")
-
-
 @pytest.mark.parametrize(
     ("best", "settings", "threshold"), [(3, "", 2), (4, "", 3), (3, "min_relevant = 3\n", 3)]
 )

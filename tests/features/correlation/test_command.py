@@ -100,19 +100,6 @@ def test_a_threshold_option_equals_the_setting_of_the_same_name(
     assert len({row["kendall_tau"] for row in found}) > 3
 
 
-def test_measures_that_coincide_at_a_threshold_are_listed_once(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = table(capsys, graded, "-m", "P(rel=3)@5", "-m", "P(rel=5)@5", "--official-measure", "P@5",
-                  "--thresholds")  # fmt: skip
-    assert [row["min_rating"] for row in found] == ["1", "2", "3", "4", "5"]
-    per_query = table(capsys, graded, "-m", "P@5", "--official-measure", "P@5", "--thresholds",
-                      "--per-query")  # fmt: skip
-    per_query = [row for row in per_query if row["min_rating"] == "3"]
-    assert list(per_query[0])[:4] == ["measure", "official_measure", "min_rating", "query_id"]
-    assert [row["query_id"] for row in per_query] == ["q1", "q2", "q3"]
-
-
 def test_a_threshold_beyond_the_scale_is_rejected(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         assert track.grading.thresholds() == (1, 2, 3, 4, 5)

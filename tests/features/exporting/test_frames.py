@@ -60,23 +60,6 @@ def test_a_leaderboard_can_be_restricted_to_some_runs(track: trecexam.Track) -> 
             call(runs="run1")
 
 
-def test_per_query_values_equal_the_file_in_full_precision(root: Path, track: trecexam.Track) -> None:
-    frame = track.per_query(library="pyarrow")
-    some = track.per_query(MEASURES, runs=["run1"])
-    board = track.leaderboard(MEASURES)
-    official = track.per_query(["P(rel=2)@5"], official=True, library="polars")
-    assert frame.schema.types == [*[pyarrow.string()] * 3, pyarrow.float64()]
-    lines = [line.split("\t") for line in (root / "out" / "per_query.tsv").read_text().splitlines()]
-    assert [
-        frame.column_names,
-        *([*row[:3], f"{row[3]:.6f}"] for row in zip(*frame.to_pydict().values(), strict=True)),
-    ] == lines
-    means = some.groupby("measure")["value"].mean()
-    (row,) = (row for row in board.rows if row.run == "run1")
-    assert [means[name] for name in MEASURES] == pytest.approx([score.mean for score in row.scores])
-    assert official["measure"].unique().to_list() == ["P(rel=2)@5"]
-
-
 def test_the_frame_of_grades_has_people_next_to_the_grader(root: Path, track: trecexam.Track) -> None:
     rows = list(track.grades())
     first = rows[0]

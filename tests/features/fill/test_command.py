@@ -170,29 +170,6 @@ def test_the_confidence_is_that_of_the_grader_and_stays_when_nothing_is_graded(t
         assert row.confidence == pytest.approx(expected - lower)
 
 
-def test_grading_a_hole_with_the_text_of_a_judged_passage_keeps_later_output_equal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_small_track(tmp_path / "track", queries=1)
-    # Every judged passage has the text of a hole.
-    (root / "passages.jsonl").write_text(
-        "".join(json.dumps({"docid": f"q1-d{d:02}", "text": f"text {d // 2}"}) + "\n" for d in range(12))
-    )
-    (root / "qrels.txt").write_text("".join(f"q1 0 q1-d{d:02} {d // 2 % 3}\n" for d in range(0, 12, 2)))
-    settings = (root / "trecexam.toml").read_text()
-    (root / "trecexam.toml").write_text(settings.replace("depth = 8", "depth = 2"))
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        # The top passages of the runs are graded, and so are judged passages with the same text.
-        track.fill(track.fill.find(rule="identity"))
-    (root / "trecexam.toml").write_text(settings)
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        found = track.fill.find()
-        one, two = track.fill(found), track.fill(track.fill.find())
-    assert found.rule.n_both < one.rule.n_both
-    assert one.rule == two.rule
-    assert one.rows == two.rows
-
-
 def test_a_dry_run_reports_the_amount_of_work_and_writes_nothing(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

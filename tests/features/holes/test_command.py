@@ -89,31 +89,6 @@ def test_runs_with_most_unjudged_passages_come_first_each_with_its_sums_first(
     assert f"most unjudged: {sums[0][1]} ({-sums[0][0]})" in said
 
 
-def test_several_depths_are_listed_per_run_and_the_first_one_sorts(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    make_holes(graded)
-    rows, said = table(capsys, graded, "--depth", "8", "--depth", "2", "--depth", "8", "--by", "run")
-    assert [row[2] for row in rows] == ["8", "2"] * 4
-    by_eight = table(capsys, graded, "--depth", "8", "--by", "run")[0]
-    assert [row for row in rows if row[2] == "8"] == by_eight
-    assert "the first 8 ranks" in said
-    assert "the first 2 ranks" in said
-
-
-def test_the_number_of_unjudged_passages_of_a_single_run_is_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_small_track(tmp_path / "track", queries=1)
-    for path in (root / "runs").iterdir():
-        path.unlink()
-    write_run(root / "runs" / "one.run", {"q1": ["q1-d00", "x", "y", "z"]})
-    write_run(root / "runs" / "two.run", {"q1": ["y", "q1-d01", "q1-d02", "v"]})
-    rows, said = table(capsys, root, "--depth", "4", "--by", "run")
-    assert "have 7 passages: 4 unjudged (3 of them only one run has), 7 ungraded" in said
-    assert [row[:5] for row in rows] == [["one", "all", "4", "4", "3"], ["two", "all", "4", "4", "2"]]
-
-
 def test_other_judgments_can_be_given(graded: Path, tmp_path: Path) -> None:
     (tmp_path / "o.qrels").write_text("q1 0 q1-d00 2\n")
     with trecexam.open_track(graded) as track:

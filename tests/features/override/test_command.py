@@ -213,9 +213,7 @@ def test_a_line_of_invalid_bytes_loses_only_itself_and_ratings_can_be_added(
 
 
 @pytest.mark.parametrize("field", ["who", "why"])
-@pytest.mark.parametrize(
-    "control", ["\0", "\x1b", "\x1c", "\x7f", "\x9b", "\u202e", "\u2066", "\u2028", "\udc80"]
-)
+@pytest.mark.parametrize("control", ["\0", "\x9b", "\u202e", "\u2028", "\udc80"])
 def test_a_control_character_in_a_name_or_reason_is_rejected(
     graded: Path, capsys: pytest.CaptureFixture[str], field: str, control: str
 ) -> None:

@@ -72,17 +72,6 @@ def test_grading_lists_every_cell_with_its_answer_best_rating_first(
         assert (row["status"], row["source"]) == ("ok", "model")
 
 
-def test_grading_can_be_filtered(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = table(
-        capsys, "grading", graded, "-q", "q2", "--item", "q2/1", "--doc", "q2-d03", "--doc", "q2-d04"
-    )
-    assert {(r["query_id"], r["item_id"], r["doc_id"]) for r in rows} == {
-        ("q2", "q2/1", "q2-d03"),
-        ("q2", "q2/1", "q2-d04"),
-    }
-    assert {r["query_id"] for r in table(capsys, "grading", graded, "--item", "q3/0")} == {"q3"}
-
-
 def test_grading_distinguishes_cells_without_a_rating_by_status(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
