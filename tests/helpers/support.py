@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -18,6 +18,9 @@ import trecexam
 from converters.records import Item
 from trecexam.cli.main import run
 from trecexam.graders import Answer, Cell, Grader
+
+if TYPE_CHECKING:
+    from trecexam.outputs.grader_update import Update
 
 #: What the fixture `on_terminal` is.
 Terminal = Callable[[], AbstractContextManager[None]]
@@ -137,6 +140,24 @@ def printed(capsys: pytest.CaptureFixture[str], *words: object, status: int = 0)
     shown = Printed(*capsys.readouterr())
     assert "Traceback" not in shown.err
     return shown
+
+
+def update(root: Path, grader: Grader | None = None, **options: Any) -> Update:
+    """The outcome of an update, by a `HashGrader` if no other grader is given."""
+    with trecexam.open_track(root, grader=grader or HashGrader()) as track:
+        return track.update(**options)
+
+
+def contents(out: Path) -> dict[str, bytes]:
+    """All files below a folder but histories, which have times."""
+    paths = sorted(path for path in out.rglob("*") if path.is_file() and path.name != "history.tsv")
+    return {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}
+
+
+def labels_of(qrels: Path) -> dict[tuple[str, str], int]:
+    """(query_id, doc_id) -> label."""
+    rows = (line.split() for line in qrels.read_text().splitlines())
+    return {(query_id, doc_id): int(label) for query_id, _, doc_id, label in rows}
 
 
 def tsv_rows(path: Path) -> list[dict[str, str]]:

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 from served import client_of
-from support import HashGrader, make_small_track, printed
+from support import HashGrader, make_small_track, printed, update
 
 import converters
 import trecexam
 from converters.convert import converted
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
-from trecexam.outputs.grader_update import Update
 from trecexam.track import selection
 
 
@@ -29,11 +28,6 @@ def responses(path: Path, answers: dict[str, str], name: str | None = "gen", **m
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
-
-
-def update(root: Path, grader: HashGrader) -> Update:
-    with trecexam.open_track(root, grader=grader) as track:
-        return track.update()
 
 
 def pooled(root: Path, grader: HashGrader) -> set[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, make_small_track, tsv_rows, write_run
+from support import HashGrader, labels_of, make_small_track, tsv_rows, update, write_run
 
 import trecexam
 from converters.errors import ConversionError
@@ -16,18 +16,7 @@ from trecexam.files.track_lock import track_lock
 from trecexam.graders import Answer, Cell
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import open_folder
-from trecexam.outputs.grader_update import Update, update_grader
-
-
-def update(root: Path, grader: HashGrader) -> Update:
-    with trecexam.open_track(root, grader=grader) as track:
-        return track.update()
-
-
-def qrels(path: Path) -> dict[tuple[str, str], int]:
-    return {
-        (q, d): int(label) for q, _, d, label in (line.split(" ") for line in path.read_text().splitlines())
-    }
+from trecexam.outputs.grader_update import update_grader
 
 
 def outputs(root: Path) -> Mapping[str, bytes]:
@@ -104,7 +93,7 @@ def test_equal_texts_are_graded_once_whatever_their_ids(small_track: Path, hash_
     update(small_track, hash_grader)
     q1 = [(cell.text, cell.item.item_id) for cell in hash_grader.asked]
     assert len(q1) == len(set(q1))
-    labels = qrels(small_track / "out" / "rubric.qrels")
+    labels = labels_of(small_track / "out" / "rubric.qrels")
     assert labels["q1", "q1-d00"] == labels["q1", "q1-d01"]
 
 
@@ -235,7 +224,7 @@ def test_a_bad_passage_line_is_reported_and_its_passage_stays_ungraded(
         ("runs/run2.run", None),
     ]
     assert done.counts.no_text == 1
-    assert ("q1", "q1-d00") not in qrels(small_track / "out" / "rubric.qrels")
+    assert ("q1", "q1-d00") not in labels_of(small_track / "out" / "rubric.qrels")
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("skip", None), ("zero", 0), ("seed", 1)])
@@ -247,7 +236,7 @@ def test_unparsed_answers_follow_the_configured_policy(
     grader.status = lambda cell: "unparsed" if cell.doc_id == "q1-d00" else "ok"
     done = update(root, grader)
     assert done.counts.unparsed == 4
-    assert qrels(root / "out" / "rubric.qrels").get(("q1", "q1-d00")) == expected
+    assert labels_of(root / "out" / "rubric.qrels").get(("q1", "q1-d00")) == expected
     manifest = json.loads((root / "out" / "manifest.json").read_text())
     assert manifest["unparsed_policy"] == policy
     assert manifest["counts"]["unparsed"] == 4
@@ -491,6 +480,5 @@ def test_a_grader_without_a_language_model_writes_outputs_once(tmp_path: Path) -
     root = make_small_track(tmp_path / "t", config=EVERY)
     grader = ModelGrader(root / "out")
     grader.cells_share = None
-    with trecexam.open_track(root, grader=grader) as track:
-        track.update()
+    update(root, grader)
     assert grader.looks == []

@@ -13,7 +13,7 @@ from scipy.linalg import sqrtm
 from scipy.stats import t as student
 
 from trecexam.scores.correlation import COEFFICIENTS, Correlation, correlate, per_query_correlations
-from trecexam.scores.rank_correlation import QueryDraws, tau_b_columns
+from trecexam.scores.rank_correlation import QueryDraws, Ranks, tau_ap_columns, tau_b_columns
 
 
 def naive_tau_b(a: Sequence[float], b: Sequence[float]) -> float:
@@ -78,6 +78,11 @@ def test_tau_b_of_columns_equals_pair_counting(cells: int, monkeypatch: pytest.M
     assert tau_b_columns(a, b) == pytest.approx(expected, nan_ok=True)
     one = [naive_tau_b(x, b[:, 0]) for x in a.T]
     assert tau_b_columns(a, b[:, :1]) == pytest.approx(one, nan_ok=True)
+
+
+def test_a_single_run_has_no_tau_ap() -> None:
+    one = Ranks.of(np.ones((1, 2)))
+    assert np.isnan(tau_ap_columns(one, one)).tolist() == [True, True]
 
 
 @pytest.mark.parametrize("steps", [4, 1000])

@@ -129,3 +129,6 @@ def test_subtopic_rows_equal_the_ratings_at_the_threshold(queries: list[QueryRat
         found = [(row.doc_id, row.iteration, row.relevance) for row in subtopic_qrels(q, 3)]
         assert set(found) == expected
         assert len(found) == len(expected)
+    # An item without a rating is named all the same, by the first passage that has one.
+    one = QueryRatings("q", ("a", "b"), 2, np.array([[-1, -1], [5, -1]], np.int8))
+    assert [tuple(row) for row in subtopic_qrels(one, 4)] == [("q", "b", 1, "1"), ("q", "b", 0, "2")]

@@ -13,6 +13,7 @@ import ir_measures
 import pytest
 from learnable import WordEncoder, make_learnable
 from scipy.stats import kendalltau
+from support import labels_of
 
 import trecexam
 import trecexam.extensions.learn.learned_pool as learning
@@ -56,11 +57,6 @@ def rankings(root: Path) -> dict[str, dict[str, list[str]]]:
     return ranked
 
 
-def judgments(root: Path) -> dict[tuple[str, str], int]:
-    rows = (line.split() for line in (root / "qrels.txt").read_text().splitlines())
-    return {(q, doc): int(label) for q, _, doc, label in rows}
-
-
 def board(root: Path, labels: Labels, without: frozenset[tuple[str, str]] = frozenset()) -> dict[str, float]:
     """Run -> mean nDCG@10."""
     qrels = [ir_measures.Qrel(q, doc, label) for (q, doc), label in labels.items()]
@@ -82,7 +78,7 @@ def rank(means: Mapping[str, float], name: str) -> int:
 def test_passages_found_by_only_one_run_are_predicted_from_the_rest(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    official, ranked = judgments(root), rankings(root)
+    official, ranked = labels_of(root / "qrels.txt"), rankings(root)
     full = board(root, official)
     rows = {row["run"]: row for row in simulated(capsys, root, *WAYS)}
     for name in RUNS[:2]:

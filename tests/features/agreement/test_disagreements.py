@@ -9,7 +9,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import ROOT, labels_of
 
 import trecexam
 
@@ -33,11 +33,6 @@ def section(root: Path, heading: str) -> str:
     return re.split("<h[23]", page.partition(f"<h3>{heading}</h3>")[2])[0]
 
 
-def qrels(path: Path) -> Labels:
-    rows = (line.split() for line in path.read_text().splitlines())
-    return {(query_id, doc_id): int(label) for query_id, _, doc_id, label in rows}
-
-
 def texts(root: Path) -> dict[str, str]:
     queries = dict(line.split("\t") for line in (root / "queries.tsv").read_text().splitlines())
     rows = map(json.loads, (root / "passages.jsonl").read_text().splitlines())
@@ -51,7 +46,11 @@ def visible(html: str) -> str:
 
 
 def test_the_report_shows_the_passages_furthest_apart_with_both_labels(demo: Path) -> None:
-    labels, judged, text = qrels(demo / "out" / "rubric.qrels"), qrels(demo / "qrels.txt"), texts(demo)
+    labels, judged, text = (
+        labels_of(demo / "out" / "rubric.qrels"),
+        labels_of(demo / "qrels.txt"),
+        texts(demo),
+    )
     # The person's rating is not the grader's.
     labels["q02", "sourdough-07"] = 0
     apart = {

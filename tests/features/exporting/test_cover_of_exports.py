@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,9 +13,10 @@ from typing import Any
 import ir_measures
 import pytest
 from ir_measures import AP, Measure, P, nDCG
-from support import HashGrader, make_small_track
+from support import HashGrader, make_small_track, write_jsonl
 
 import trecexam
+from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.scores import Cover, nCover
 from trecexam.scores.columns import provider
@@ -64,6 +66,23 @@ def test_the_subtopics_file_is_enough_to_compute_cover(graded: Path, tmp_path: P
     assert renamed(values) == pytest.approx(leaderboard_means(graded, MEASURES))
     with pytest.raises(ValueError, match="0 or 1"):
         by_ir_measures(lambda: ir_measures.read_trec_qrels(str(path)), graded, MEASURES)
+
+
+def test_an_item_without_any_answer_counts_in_every_export(graded: Path) -> None:
+    rows = [json.loads(line) for line in (graded / "grades.jsonl").read_text().splitlines()]
+    kept = [row for row in rows if row["item_id"] not in ("q1/1", "q2/3")]
+    shutil.rmtree(graded / ".trecexam")
+    write_jsonl(graded / "grades.jsonl", kept)
+    run(["watch", str(graded), "--once"])
+    expected = leaderboard_means(graded, MEASURES)
+    path = str(graded / "out" / "rubric.subtopics.qrels")
+    file_values = by_ir_measures(lambda: ir_measures.read_trec_qrels(path), graded, at_1(MEASURES))
+    assert renamed(file_values) == pytest.approx(expected)
+    with trecexam.open_track(graded) as track:
+        assert [tuple(row) for row in track.export.subtopics()] == [
+            tuple(row) for row in ir_measures.read_trec_qrels(path)
+        ]
+        assert by_ir_measures(track.qrels, graded, MEASURES) == pytest.approx(expected)
 
 
 def test_a_frame_in_long_form_gives_cover_and_all_other_measures(graded: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas
 import pyarrow
 import pytest
-from support import HashGrader, make_small_track
+from support import HashGrader, make_small_track, update
 
 import trecexam
 from trecexam import TrecexamError
@@ -22,8 +22,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = make_small_track(
         tmp_path_factory.mktemp("frames") / "track", config="[track]\ndepth = 8\n[report]\nwrite = false\n"
     )
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
+    update(root)
     return root
 
 

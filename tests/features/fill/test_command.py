@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import RECORDED, ROOT, HashGrader, hashed_rating, make_small_track, printed, write_jsonl
+from support import (
+    RECORDED,
+    ROOT,
+    HashGrader,
+    hashed_rating,
+    labels_of,
+    make_small_track,
+    printed,
+    write_jsonl,
+)
 
 import trecexam
 from converters.trec_qrels import qrels_line
@@ -58,15 +67,6 @@ def drop(root: Path, target: Path, share: float = 0.5, seed: int = 0) -> Path:
     return target
 
 
-def labels(path: Path) -> Labels:
-    found: Labels = {}
-    for line in path.read_text().splitlines():
-        query_id, _, doc_id, label = line.split(" ")
-        assert (query_id, doc_id) not in found
-        found[query_id, doc_id] = int(label)
-    return found
-
-
 def source_rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
@@ -94,7 +94,7 @@ def test_official_lines_come_first_unchanged_and_every_hole_has_a_line(
 ) -> None:
     official, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
     text = fill(capsys, graded, "--qrels", official, "-o", merged)
-    human, found = labels(official), labels(merged)
+    human, found = labels_of(official), labels_of(merged)
     assert merged.read_bytes().startswith(official.read_bytes())
     holes = pool_of(graded) - human.keys()
     assert found.keys() - human.keys() == holes
@@ -111,7 +111,7 @@ def test_the_sources_file_says_who_labelled_each_line(
     official, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
     fill(capsys, graded, "--qrels", official, "-o", merged, "--map", "thresholds")
     rows = source_rows(tmp_path / "merged.qrels.sources.tsv")
-    human = labels(official)
+    human = labels_of(official)
     lines = merged.read_text().splitlines()
     assert [f"{row['query_id']} {row['iteration']} {row['doc_id']} {row['label']}" for row in rows] == lines
     for row in rows:
@@ -130,7 +130,7 @@ def test_the_sources_file_says_who_labelled_each_line(
 def test_only_holes_are_sent_to_the_grader(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     official = drop(root, tmp_path / "half.qrels")
-    holes = pool_of(root) - labels(official).keys()
+    holes = pool_of(root) - labels_of(official).keys()
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as track:
         found = track.fill.find(official, rule="identity")
@@ -177,7 +177,7 @@ def test_a_dry_run_reports_the_amount_of_work_and_writes_nothing(
     shutil.rmtree(graded / ".trecexam")
     before = sorted(graded.rglob("*"))
     text = fill(capsys, graded, "--qrels", official, "--dry-run", "--map", "identity")
-    holes = len(pool_of(graded) - labels(official).keys())
+    holes = len(pool_of(graded) - labels_of(official).keys())
     assert f"{holes} holes to fill, {4 * holes} cells to grade" in text
     assert "labels, as of now: identity" in text
     assert sorted(graded.rglob("*")) == before
@@ -230,7 +230,7 @@ def test_holes_without_text_or_grade_remain_and_are_counted(
     assert "not filled: 1 hole whose passage has no text to grade" in text
     assert "not filled: 1 hole that no grader rated" in text
     assert "1 passage without a rating on some items, which count as not reached" in text
-    found = labels(merged)
+    found = labels_of(merged)
     assert not {("q1", mute), ("q1", ungraded)} & found.keys()
     assert found["q1", half] == 1
     assert len(found) == len(pooled) + 1 - 2
@@ -287,7 +287,7 @@ def test_ids_of_another_form_are_an_error_unless_a_map_is_given(
     assert not merged.exists()
     text = fill(capsys, graded, "--qrels", official, "-o", merged, "--map", "identity")
     assert "'clueweb-1'" in text
-    assert len(labels(merged)) == 2 + len(pool_of(graded))
+    assert len(labels_of(merged)) == 2 + len(pool_of(graded))
     official.write_text("topic-1 0 q1-d00 1\n")
     assert "are query ids written in another form?" in fill(
         capsys, graded, "--qrels", official, "-o", merged, status=2
@@ -327,8 +327,8 @@ def test_a_given_map_is_used_for_every_hole(
 ) -> None:
     half, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "m"
     assert words in fill(capsys, graded, "--qrels", half, "-o", merged, "--map", way)
-    found = labels(merged)
-    for place in pool_of(graded) - labels(half).keys():
+    found = labels_of(merged)
+    for place in pool_of(graded) - labels_of(half).keys():
         assert found[place] == sum(best_rating(*place) >= cut for cut in cuts)
 
 
@@ -509,7 +509,7 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
     official.write_text(f"{kept}q1 0 extra -2\nzz 0 x 1\n")
     text = fill(capsys, graded, "--qrels", official, "-o", merged, "--as-unjudged")
     assert "are left out: negative labels alone stop trec_eval" in text
-    human, found = labels(official), labels(merged)
+    human, found = labels_of(official), labels_of(merged)
     new = found.keys() - human.keys()
     assert new == {place for place in pool_of(graded) if place[0] != "q3"} - human.keys()
     assert {found[place] for place in new} == {-1}
@@ -522,7 +522,7 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
     assert f"1 query ('q3') without an official judgment: all {lost} passages are holes" in text
     assert "1 query ('zz') of " in text
     for place in new:
-        assert int(rows[place]["label"]) == labels(filled)[place] >= 0
+        assert int(rows[place]["label"]) == labels_of(filled)[place] >= 0
 
     def values(judgments: Labels, path: Path) -> dict[str, dict[str, float]]:
         by_query: dict[str, dict[str, int]] = {}
@@ -542,7 +542,7 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
 
     for path in (graded / "runs").iterdir():
         assert values(found, path) == values(human, path)
-        assert values(labels(filled), path) != values(human, path)
+        assert values(labels_of(filled), path) != values(human, path)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -567,11 +567,11 @@ def test_for_any_judgments_and_grades_no_human_line_changes(tmp_path: Path, seed
             # No judged passage has a grade.
             found = track.fill.find(official, rule="identity")
         filled = track.fill(found, output=merged)
-    human = {place: label for place, label in labels(official).items() if label != -1}
+    human = {place: label for place, label in labels_of(official).items() if label != -1}
     lines, filled_lines = official.read_text().splitlines(), merged.read_text().splitlines()
     kept = [line for line in lines if not line.endswith(" -1") or line in filled_lines]
     assert filled_lines[: len(kept)] == kept
-    assert labels(merged).keys() - labels(official).keys() <= pool_of(root, found.depth)
+    assert labels_of(merged).keys() - labels_of(official).keys() <= pool_of(root, found.depth)
     assert not {(cell.query_id, cell.doc_id) for cell in grader.asked[asked:]} & human.keys()
     assert filled.filled + filled.no_text + filled.no_grade == found.n_holes
     assert found.n_holes == len(pool_of(root, found.depth) - human.keys())

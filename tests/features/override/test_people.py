@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import HashGrader, printed
+from support import HashGrader, printed, update
 
 import trecexam
 from trecexam import Track
@@ -229,8 +229,7 @@ def test_a_rating_withdrawn_in_the_meantime_is_a_conflict_too(
 
 
 def test_of_many_concurrent_first_ratings_one_is_accepted(small_track: Path, hash_grader: HashGrader) -> None:
-    with trecexam.open_track(small_track, grader=hash_grader) as track:
-        track.update()
+    update(small_track, hash_grader)
     taken, refused = [], []
 
     def say(name: str) -> None:

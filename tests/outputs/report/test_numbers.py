@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from scipy import stats
-from support import REPORTED, HashGrader, hashed_rating, make_small_track, write_run
+from support import REPORTED, HashGrader, hashed_rating, make_small_track, update, write_run
 
 import trecexam
 from trecexam.results.table import to_tsv
@@ -28,8 +28,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_run(root / "runs" / "skips.run", {"q1": ["q1-d03", "q1-d00", "nowhere"]})
     grader = HashGrader()
     grader.status = lambda cell: "unparsed" if cell.doc_id in {"q2-d01", "q1-d03"} else "ok"
-    with trecexam.open_track(root, grader=grader) as track:
-        track.update()
+    update(root, grader)
     return root
 
 

@@ -6,13 +6,11 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support import REPORTED, HashGrader, make_small_track, write_run
+from support import REPORTED, HashGrader, make_small_track, update, write_run
 
 import trecexam
-from trecexam.outputs.grader_update import Update
 from trecexam.results.plots import canvas
 from trecexam.results.plots.model import Drawing, Plot
 
@@ -20,11 +18,6 @@ PLOTS = ("leaderboard", "scatter")
 OFFICIAL = {"scatter"}
 
 pytestmark = pytest.mark.usefixtures("with_report")
-
-
-def update(root: Path, grader: HashGrader | None = None, **options: Any) -> Update:
-    with trecexam.open_track(root, grader=grader or HashGrader()) as track:
-        return track.update(**options)
 
 
 def plots(root: Path) -> dict[str, bytes]:
