@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import shutil
 import time
@@ -161,8 +162,12 @@ def labels_of(qrels: Path) -> dict[tuple[str, str], int]:
 
 
 def tsv_rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return tsv_table(path.read_text())
+
+
+def tsv_table(text: str) -> list[dict[str, str]]:
+    lines = io.StringIO(text, newline="")
+    return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, contents, make_small_track, update, write_run
+from support import HashGrader, contents, make_small_track, tsv_rows, update, write_run
 
 import trecexam
 from converters import read
@@ -54,20 +54,15 @@ def track(root: Path) -> Iterator[trecexam.Track]:
         yield opened
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    header, *lines = (line.split("\t") for line in path.read_text().splitlines())
-    return [dict(zip(header, line, strict=True)) for line in lines]
-
-
 def test_the_joint_leaderboard_has_the_columns_of_each_grader(track: trecexam.Track, root: Path) -> None:
     done = track.update()
     assert done.complete
     assert set(done.graders) == {"rubric", "other"}
     assert done.graded == sum(each.graded for each in done.graders.values())
-    joint = {row["run"]: row for row in rows(root / "out" / "leaderboard.tsv")}
+    joint = {row["run"]: row for row in tsv_rows(root / "out" / "leaderboard.tsv")}
     columns = {"rubric": "Cover(rel=4)@8", "other": "Cover(rel=2)@4"}
     for name, measure in columns.items():
-        own = rows(root / "out" / name / "leaderboard.tsv")
+        own = tsv_rows(root / "out" / name / "leaderboard.tsv")
         assert {row["run"]: row[measure] for row in own} == {
             run: row[f"{name}:{measure}"] for run, row in joint.items()
         }
@@ -145,7 +140,7 @@ def test_a_run_ignored_by_one_grader_has_no_number_there(root: Path) -> None:
         assert not any(line.startswith("other: not of") for line in board.notes)
         skipped = f'skipped {len(ranked)} runs by `runs = "responses"` in [graders.other]'
         assert f"other: {skipped}" in board.notes
-    assert {each["run"]: each["other:Cover(rel=2)@4"] for each in rows(root / "out/leaderboard.tsv")}[
+    assert {each["run"]: each["other:Cover(rel=2)@4"] for each in tsv_rows(root / "out/leaderboard.tsv")}[
         ranked[0]
     ] == ""
 
@@ -252,7 +247,7 @@ def test_rejected_inputs_are_listed_once_and_those_of_one_grader_with_its_name(r
     (root / "runs" / "bad.run").write_text("no run at all\n")
     (root / "overrides.other.tsv").write_text("no ratings\n")
     update_both(root)
-    rejected = rows(root / "out" / "rejected.tsv")
+    rejected = tsv_rows(root / "out" / "rejected.tsv")
     of_run = [row["reason"] for row in rejected if row["file"] == "runs/bad.run"]
     assert len(of_run) == 1
     assert not of_run[0].startswith("rubric")

@@ -12,7 +12,7 @@ import ir_measures
 import pytest
 from ir_measures import Measure, Qrel, ScoredDoc
 from ir_measures.providers.base import NOT_PROVIDED
-from support import printed
+from support import printed, tsv_table
 
 import trecexam
 from trecexam.cli.main import run
@@ -273,10 +273,8 @@ def test_a_measure_whose_provider_fails_is_named_and_the_others_are_shown(
 
 def test_counts_are_sums_without_a_standard_error(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = ("NumQ", "NumRel", "NumRet", "NumRet(rel=1)")
-    assert run(["leaderboard", str(root), "--official", *(w for name in names for w in ("-m", name))]) == 0
-    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    for row in rows:
-        cells = dict(zip(header, row, strict=True))
+    words = (word for name in names for word in ("-m", name))
+    for cells in tsv_table(printed(capsys, "leaderboard", root, "--official", *words).out):
         for name in names:
             expected = by_ir_measures(ir_measures.parse_measure(name), cells["run"])
             assert float(cells[name]) == expected

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shutil
 from collections.abc import Mapping
@@ -13,7 +11,7 @@ import ir_measures
 import pytest
 from learnable import WordEncoder, make_learnable
 from scipy.stats import kendalltau
-from support import labels_of
+from support import labels_of, printed, tsv_table
 
 import trecexam
 import trecexam.extensions.learn.learned_pool as learning
@@ -35,16 +33,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def simulated(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> list[dict[str, str]]:
-    capsys.readouterr()
-    assert run(["simulate", *map(str, arguments), "--official-measure", "nDCG@10"]) == 0
-    return list(csv.DictReader(io.StringIO(capsys.readouterr().out), delimiter="\t"))
+    return tsv_table(printed(capsys, "simulate", *arguments, "--official-measure", "nDCG@10").out)
 
 
 def shifts(capsys: pytest.CaptureFixture[str], root: Path, *options: str) -> list[dict[str, object]]:
-    capsys.readouterr()
-    assert run(["simulate", str(root), *options, "--official-measure", "nDCG@10", "--json"]) == 0
-    found: list[dict[str, object]] = json.loads(capsys.readouterr().out)["shifts"]
-    return found
+    out = printed(capsys, "simulate", root, *options, "--official-measure", "nDCG@10", "--json").out
+    return list(json.loads(out)["shifts"])
 
 
 def rankings(root: Path) -> dict[str, dict[str, list[str]]]:

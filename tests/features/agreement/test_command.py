@@ -19,20 +19,6 @@ HEADER = [
 ]
 
 
-def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    capsys.readouterr()
-    assert run([str(argument) for argument in arguments]) == 0
-    return capsys.readouterr().out
-
-
-def err(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 2) -> str:
-    capsys.readouterr()
-    assert run([str(argument) for argument in arguments]) == status
-    text = capsys.readouterr().err
-    assert "Traceback" not in text
-    return text
-
-
 def rows_of(text: str) -> list[dict[str, str]]:
     header, *lines = text.splitlines()
     assert header.split("\t") == HEADER
@@ -54,7 +40,7 @@ def both_labels(track: Path) -> list[tuple[list[int], int]]:
 def test_in_a_pipe_the_output_equals_the_file_in_out(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = out(capsys, "agreement", graded)
+    text = printed(capsys, "agreement", graded).out
     assert text == (graded / "out" / "agreement.tsv").read_text()
     assert {row["min_rating"] for row in rows_of(text)} == {"4"}
 
@@ -63,7 +49,9 @@ def test_every_min_rating_is_combined_with_every_min_answers(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--min-rating", "2", "--min-rating", "5", "--min-answers", "1", "--min-answers", "3"]
-    rows = rows_of(out(capsys, "agreement", graded, *options, "--min-rating", "2", "--min-relevant", "3"))
+    rows = rows_of(
+        printed(capsys, "agreement", graded, *options, "--min-rating", "2", "--min-relevant", "3").out
+    )
     passages = both_labels(graded)
     cells = {
         (r["table"], int(r["min_rating"]), int(r["min_answers"]), r["label"], r["judgment"]): int(r["count"])
@@ -114,7 +102,7 @@ def test_judged_passages_outside_the_pool_are_counted_until_they_are_pooled(
 def test_ratings_of_people_do_not_count_as_those_of_the_grader(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = out(capsys, "agreement", graded)
+    before = printed(capsys, "agreement", graded).out
     with trecexam.open_track(graded) as track:
         grades = [grade for grade in track.grades() if grade["rating"] != 5]
         for grade in grades[:6]:
@@ -124,7 +112,7 @@ def test_ratings_of_people_do_not_count_as_those_of_the_grader(
         track.override(
             grades[-1]["query_id"], grades[-1]["doc_id"], 0, item=grades[-1]["item_id"], who="bob", why="no"
         )
-    assert out(capsys, "agreement", graded) == before
+    assert printed(capsys, "agreement", graded).out == before
     assert "left out: the ratings of ann, bob in place of the grader's (7 cells, 0 passages)" in all_notes(
         capsys, "agreement", graded
     )
@@ -139,8 +127,9 @@ def test_graded_and_judged_passages_that_differ_are_reported(
     (graded / "qrels.txt").write_text("q1 0 q1-d00 1\n")
     write_jsonl(graded / "grades.jsonl", (row for row in rows if row["doc_id"] != "q1-d00"))
     assert run(["watch", str(graded), "--once"]) in (0, 1)
-    assert "no passage has both an automatic label and an official judgment" in err(
-        capsys, "agreement", graded
+    assert (
+        "no passage has both an automatic label and an official judgment"
+        in printed(capsys, "agreement", graded, status=2).err
     )
 
 
@@ -148,7 +137,7 @@ def test_few_queries_give_no_interval_and_a_note(graded: Path, capsys: pytest.Ca
     lines = (graded / "qrels.txt").read_text().splitlines(keepends=True)
     (graded / "qrels.txt").write_text("".join(line for line in lines if line.startswith("q1 ")))
     assert "no intervals: they need passages of at least 5 queries" in all_notes(capsys, "agreement", graded)
-    assert {r["kappa.low"] for r in rows_of(out(capsys, "agreement", graded))} == {""}
+    assert {r["kappa.low"] for r in rows_of(printed(capsys, "agreement", graded).out)} == {""}
 
 
 def test_a_min_rating_beyond_the_scale_of_the_grader_is_rejected(small_track: Path) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import random
 from pathlib import Path
 
 import pytest
 from served import client_of
-from support import RECORDED, all_notes, printed, write_run
+from support import RECORDED, all_notes, printed, tsv_table, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -63,14 +62,14 @@ def make_track(folder: Path, labels: Labels, judgments: Labels, settings: str = 
 
 def binary(text: str) -> dict[str, str]:
     """The row of the whole binary table."""
-    rows = csv.DictReader(text.splitlines(), delimiter="\t")
+    rows = tsv_table(text)
     (row,) = (r for r in rows if (r["table"], r["label"], r["judgment"]) == ("binary", "all", "all"))
     return row
 
 
 def agreement(capsys: pytest.CaptureFixture[str], root: Path, *options: str) -> tuple[dict[str, str], str]:
-    written = printed(capsys, "agreement", root, *options)
-    return binary(written.out), all_notes(capsys, "agreement", root, *options)
+    row = binary(printed(capsys, "agreement", root, *options).out)
+    return row, all_notes(capsys, "agreement", root, *options)
 
 
 @pytest.mark.parametrize(("best", "threshold"), [(3, 2), (4, 3)])

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
 import pytest
-from support import RECORDED, all_notes, make_small_track, record_grades, switch_report_on, write_run
+from support import (
+    RECORDED,
+    all_notes,
+    make_small_track,
+    printed,
+    record_grades,
+    switch_report_on,
+    tsv_table,
+    write_run,
+)
 
 from trecexam.cli.main import run
 
@@ -30,22 +38,15 @@ def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def run_command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
-    capsys.readouterr()
-    assert run(list(arguments)) == 0
-    written = capsys.readouterr()
-    return written.out, written.err
-
-
 def test_few_distinct_values_give_no_interval_and_every_output_says_so(
     tied: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, err = run_command(capsys, "correlate", str(tied), *SIDES)
-    (row,) = csv.DictReader(out.splitlines(), delimiter="\t")
+    out, err = printed(capsys, "correlate", str(tied), *SIDES)
+    (row,) = tsv_table(out)
     assert row["kendall_tau"]
     assert {value for name, value in row.items() if name.endswith((".low", ".high"))} == {""}
     assert f"{WHY}\n" in err
-    assert WHY in json.loads(run_command(capsys, "correlate", str(tied), *SIDES, "--json")[0])["notes"]
+    assert WHY in json.loads(printed(capsys, "correlate", str(tied), *SIDES, "--json")[0])["notes"]
     assert WHY in json.loads((tied / "out" / "correlation.json").read_text())["notes"]
     assert WHY in (tied / "out" / "report.html").read_text()
 
@@ -53,10 +54,10 @@ def test_few_distinct_values_give_no_interval_and_every_output_says_so(
 def test_thresholds_graders_and_queries_show_the_reasons_that_apply(
     tied: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert WHY in run_command(capsys, "correlate", str(tied), *SIDES, "--thresholds")[1]
-    assert WHY in run_command(capsys, "compare-graders", str(tied))[1]
+    assert WHY in printed(capsys, "correlate", str(tied), *SIDES, "--thresholds")[1]
+    assert WHY in printed(capsys, "compare-graders", str(tied))[1]
     # A single query has no interval anyway.
-    assert "no interval" not in run_command(capsys, "correlate", str(tied), *SIDES, "--per-query")[1]
+    assert "no interval" not in printed(capsys, "correlate", str(tied), *SIDES, "--per-query")[1]
 
 
 def test_few_queries_are_given_as_the_reason(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import random
@@ -23,6 +22,7 @@ from support import (
     labels_of,
     make_small_track,
     printed,
+    tsv_rows,
     write_jsonl,
 )
 
@@ -67,11 +67,6 @@ def drop(root: Path, target: Path, share: float = 0.5, seed: int = 0) -> Path:
     return target
 
 
-def source_rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-
-
 def pool_of(root: Path, depth: int = 8) -> set[tuple[str, str]]:
     found = set()
     for path in (root / "runs").iterdir():
@@ -110,7 +105,7 @@ def test_the_sources_file_says_who_labelled_each_line(
 ) -> None:
     official, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
     fill(capsys, graded, "--qrels", official, "-o", merged, "--map", "thresholds")
-    rows = source_rows(tmp_path / "merged.qrels.sources.tsv")
+    rows = tsv_rows(tmp_path / "merged.qrels.sources.tsv")
     human = labels_of(official)
     lines = merged.read_text().splitlines()
     assert [f"{row['query_id']} {row['iteration']} {row['doc_id']} {row['label']}" for row in rows] == lines
@@ -515,7 +510,7 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
     assert {found[place] for place in new} == {-1}
     assert run(["fill", str(graded), "--qrels", str(official), "-o", str(merged), "--as-unjudged"]) == 0
     assert f"model\t-1\t{len(new)}\n" in capsys.readouterr().out
-    rows = {(row["query_id"], row["doc_id"]): row for row in source_rows(tmp_path / "m.sources.tsv")}
+    rows = {(row["query_id"], row["doc_id"]): row for row in tsv_rows(tmp_path / "m.sources.tsv")}
     filled = tmp_path / "filled"
     text = fill(capsys, graded, "--qrels", official, "-o", filled)
     lost = sum(query_id == "q3" for query_id, _ in pool_of(graded))

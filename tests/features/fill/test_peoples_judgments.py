@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import printed
+from support import printed, tsv_rows
 
 import trecexam
 from trecexam import Track
@@ -49,8 +48,8 @@ def filled(
     said = printed(capsys, "fill", root, "-o", merged, *more, status=status).err
     official = (root / "qrels.txt").read_bytes()
     assert merged.read_bytes().startswith(official)
-    with merged.with_name("merged.qrels.sources.tsv").open() as file:
-        rows = {(row["query_id"], row["doc_id"]): row for row in csv.DictReader(file, delimiter="\t")}
+    sources = tsv_rows(merged.with_name("merged.qrels.sources.tsv"))
+    rows = {(row["query_id"], row["doc_id"]): row for row in sources}
     lines = [line.split() for line in merged.read_text().splitlines()]
     if "--as-unjudged" not in more:
         assert [(line[0], line[2], line[3]) for line in lines] == [
@@ -208,8 +207,7 @@ def test_an_export_has_the_scale_and_is_read_back(track: Path) -> None:
     judged = track.parent / "judged"
     assert run(["judge", "export", str(track), "-o", str(judged)]) == 0
     assert (judged / "qrels.txt").read_text() == f"{HOLE[0]} 0 {HOLE[1]} 3\n"
-    with (judged / "judgments.tsv").open() as file:
-        assert [row["scale"] for row in csv.DictReader(file, delimiter="\t")] == ["0..3", "0..3"]
+    assert [row["scale"] for row in tsv_rows(judged / "judgments.tsv")] == ["0..3", "0..3"]
     before = (track / "judgments.tsv").read_bytes()
     assert run(["judge", "import", str(track), str(judged / "judgments.tsv")]) == 0
     assert (track / "judgments.tsv").read_bytes() == before

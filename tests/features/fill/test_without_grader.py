@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 from learnable import WordEncoder, fit_once, make_learnable
-from support import hashed_rating, printed
+from support import hashed_rating, printed, tsv_rows
 
 import trecexam
 import trecexam.extensions.learn.learned_pool as learning
@@ -85,8 +84,7 @@ def merged(root: Path) -> str:
 
 
 def sources(root: Path) -> list[dict[str, str]]:
-    with (root.parent / "merged.qrels.sources.tsv").open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return tsv_rows(root.parent / "merged.qrels.sources.tsv")
 
 
 def pooled(root: Path, depth: int = 12) -> set[tuple[str, ...]]:
@@ -101,8 +99,7 @@ def prefer(root: Path, way: str) -> None:
 
 
 def learned_table(root: Path) -> dict[tuple[str, str], dict[str, str]]:
-    with (root / "out" / "learned.tsv").open(newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
+    rows = tsv_rows(root / "out" / "learned.tsv")
     return {(row["query_id"], row["doc_id"]): row for row in rows if row["judged"] == "no"}
 
 
