@@ -1,11 +1,10 @@
 """Speed of the local graders on one device, and how far their grades are from those of a CPU.
 
-python tests/benchmarks/on_gpu.py [--device cuda] [--shape large] [--compile] [--out FILE.md]
+python tests/benchmarks/on_gpu.py [--device cuda] [--shape large] [--out FILE.md]
 
-Ends within 6 minutes on an H100, with or without `--compile`. Each line is written when it is measured, so
-that a lost machine leaves what was done. Models have the published shapes and random weights, on which speed
-does not depend. Rehearse without a GPU: `--device cpu --shape tiny`. What a bare machine needs:
-tests/gpu/carry.sh.
+Ends within 6 minutes on an H100. Each line is written when it is measured, so that a lost machine leaves what
+was done. Models have the published shapes and random weights, on which speed does not depend. Rehearse
+without a GPU: `--device cpu --shape tiny`. What a bare machine needs: tests/gpu/carry.sh.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import argparse
 import gc
 import os
 import random
-import signal
 import statistics
 import subprocess
 import sys
@@ -235,36 +233,6 @@ def measure(report: Report, model: Model, cells: Sequence[Cell], device: str, li
     )
 
 
-def out_of_time(*_: object) -> None:
-    raise TimeoutError("out of time")
-
-
-def measure_compiled(report: Report, model: Model, cells: Sequence[Cell], device: str, limit: float) -> None:
-    """Add a line on the speed with CUDA graphs, or on why there is none."""
-    grader = grader_of(model.grader, model.folder, device, "bfloat16")
-    backend = grader.backend
-    graded(grader, cells[:16], limit)
-    words: dict[str, Any] = {"mode": "reduce-overhead", "dynamic": True}
-    if model.grader == "seq2seq":
-        backend.scorer.log_probabilities = torch.compile(backend.scorer.log_probabilities, **words)
-    else:
-        backend.model.compile(**words)
-    signal.signal(signal.SIGALRM, out_of_time)
-    # Again and again: a compiler may catch the first.
-    signal.setitimer(signal.ITIMER_REAL, limit, 10)
-    try:
-        first, second = graded(grader, cells, limit), graded(grader, cells, limit)
-    except Exception as error:
-        # Compilers and graphs fail in any way.
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        report.add(f"- {model.name}: not measured: {reason}")
-    else:
-        rate = len(second.answers) / second.seconds
-        report.add(f"- {model.name}: {rate:,.1f} prompts a second, after {first.seconds:.1f} s of compiling")
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
 def measure_embedder(report: Report, cells: Sequence[Cell], made: Path, device: str, limit: float) -> None:
     """Add a row for each type."""
     folder = embedder(made)
@@ -320,9 +288,6 @@ if __name__ == "__main__":
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--shape", default="large", choices=T5)
     parser.add_argument("--prompts", type=int, help="[default: 4,000; 100 of the tiny shape]")
-    parser.add_argument(
-        "--compile", action="store_true", help='Also measure `torch.compile(mode="reduce-overhead")`.'
-    )
     parser.add_argument("--seconds", type=float, default=60, help="Limit of each measurement. [default: 60]")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "language-gpu.md")
     given = parser.parse_args()
@@ -355,11 +320,6 @@ if __name__ == "__main__":
         for model in models:
             with report.attempt(f"agreement of {model.name}"):
                 compare(report, model, cells[:COMPARED], device)
-        if given.compile:
-            report.add('\nWith `torch.compile(mode="reduce-overhead")`:\n')
-            for model in models:
-                with report.attempt(f"{model.name}, compiled"):
-                    measure_compiled(report, model, cells, device, given.seconds)
     if on_gpu:
         with report.attempt("tests/gpu"):
             tests_of_gpu(report)
