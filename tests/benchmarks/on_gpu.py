@@ -13,6 +13,7 @@ import argparse
 import gc
 import os
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -29,14 +30,13 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
 os.environ |= {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "OMP_WAIT_POLICY": "passive"}
 
 import torch  # noqa: E402
-from embedders import embedder  # noqa: E402
 from tiny_models import bpe_tokenizer, t5_tokenizer  # noqa: E402
 
 from converters.records import Item  # noqa: E402
 from trecexam.config import GraderSection  # noqa: E402
 from trecexam.graders import Answer, Cell, create  # noqa: E402
 from trecexam.graders.prompts import DEFAULT, named  # noqa: E402
-from trecexam.graders.weights import processor_name  # noqa: E402
+from trecexam.graders.weights import offline_folder, processor_name  # noqa: E402
 
 #: FLAN-T5's shapes (Chung et al., 2022, and T5 1.1's configuration files): d_model, d_ff, layers, heads.
 T5 = {"tiny": (64, 128, 2, 2), "base": (768, 2048, 12, 12), "large": (1024, 2816, 24, 16)}
@@ -46,6 +46,8 @@ LLAMA = {"tiny": (64, 128, 2, 4, 2), "1b": (2048, 8192, 16, 32, 8)}
 QUESTIONS, PASSAGE_WORDS, QUESTION_WORDS = 10, 56, 12
 #: Prompts that a CPU grades, too.
 COMPARED = 40
+#: Files of the offline embedder collected by tests/gpu/carry.sh: configuration and tokenizer.
+CARRIED = ROOT / ".gpu" / "embedder"
 
 
 class Model(NamedTuple):
@@ -231,6 +233,19 @@ def measure(report: Report, model: Model, cells: Sequence[Cell], device: str, li
         f"| {model.name} | {len(grading.answers):,} prompts of {statistics.mean(lengths):.0f} tokens | "
         f"{rate:,.1f} | {grading.first:.1f} s | {busy.row()} | {share:.0%} |"
     )
+
+
+def embedder(into: Path) -> Path | None:
+    """The extra `offline`'s embedder, or, made in this new folder, a carried one with random weights."""
+    folder = offline_folder()
+    if folder is not None or not CARRIED.is_dir():
+        return folder
+    from transformers import AutoConfig, AutoModel
+
+    shutil.copytree(CARRIED, into)
+    torch.manual_seed(4)
+    AutoModel.from_config(AutoConfig.from_pretrained(into)).save_pretrained(into)
+    return into
 
 
 def measure_embedder(report: Report, cells: Sequence[Cell], made: Path, device: str, limit: float) -> None:
