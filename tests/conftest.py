@@ -20,9 +20,8 @@ import pytest
 import real_trec_eval
 import threadpoolctl
 from outside import outside
-from support import RECORDED, REPORTED, HashGrader, Terminal, graded_track, make_small_track
+from support import RECORDED, REPORTED, HashGrader, Terminal, graded_track, make_small_track, update
 
-import trecexam
 from trecexam.results.plots.model import Drawing, Plot
 
 # A busy machine is slow, not wrong. `bash tests/run.sh --all` is thorough.
@@ -196,8 +195,7 @@ def updated(updated_once: Path, tmp_path: Path) -> Path:
 def updated_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The track that `updated` copies."""
     root = make_small_track(tmp_path_factory.mktemp("updated") / "track")
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
+    update(root)
     return root
 
 

@@ -15,7 +15,7 @@ from assigning import nuggets_in, passage_in
 from cited import judging, response, write_responses
 from scipy.stats import norm
 from scripted_server import Exchange, serving
-from support import ROOT
+from support import ROOT, write_jsonl
 
 import trecexam
 
@@ -59,9 +59,7 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
     (root / "queries.tsv").write_text("".join(f"{q}\twhat of {q}?\n" for q in QUERIES))
     texts = [(f"{q}-good", " ".join([q, "has", *facts])) for q in QUERIES]
     texts += [(f"{q}-bad", "Cats purr.") for q in QUERIES]
-    (root / "passages.jsonl").write_text(
-        "".join(json.dumps({"docid": doc_id, "text": text}) + "\n" for doc_id, text in texts)
-    )
+    write_jsonl(root / "passages.jsonl", ({"docid": doc_id, "text": text} for doc_id, text in texts))
     rows = [
         {"query_id": q, "nuggets": [{"nugget_text": f"{q} has {fact}"} for fact in facts]} for q in QUERIES
     ]

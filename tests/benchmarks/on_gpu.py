@@ -1,11 +1,10 @@
 """Speed of the local graders on one device, and how far their grades are from those of a CPU.
 
-python tests/benchmarks/on_gpu.py [--device cuda] [--shape large] [--compile] [--out FILE.md]
+python tests/benchmarks/on_gpu.py [--device cuda] [--shape large] [--out FILE.md]
 
-Ends within 6 minutes on an H100, with or without `--compile`. Each line is written when it is measured, so
-that a lost machine leaves what was done. Models have the published shapes and random weights, on which speed
-does not depend. Rehearse without a GPU: `--device cpu --shape tiny`. What a bare machine needs:
-tests/gpu/carry.sh.
+Ends within 6 minutes on an H100. Each line is written when it is measured, so that a lost machine leaves what
+was done. Models have the published shapes and random weights, on which speed does not depend. Rehearse
+without a GPU: `--device cpu --shape tiny`. What a bare machine needs: tests/gpu/carry.sh.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import argparse
 import gc
 import os
 import random
-import signal
+import shutil
 import statistics
 import subprocess
 import sys
@@ -31,14 +30,13 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
 os.environ |= {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "OMP_WAIT_POLICY": "passive"}
 
 import torch  # noqa: E402
-from embedders import embedder  # noqa: E402
 from tiny_models import bpe_tokenizer, t5_tokenizer  # noqa: E402
 
 from converters.records import Item  # noqa: E402
 from trecexam.config import GraderSection  # noqa: E402
 from trecexam.graders import Answer, Cell, create  # noqa: E402
 from trecexam.graders.prompts import DEFAULT, named  # noqa: E402
-from trecexam.graders.weights import processor_name  # noqa: E402
+from trecexam.graders.weights import offline_folder, processor_name  # noqa: E402
 
 #: FLAN-T5's shapes (Chung et al., 2022, and T5 1.1's configuration files): d_model, d_ff, layers, heads.
 T5 = {"tiny": (64, 128, 2, 2), "base": (768, 2048, 12, 12), "large": (1024, 2816, 24, 16)}
@@ -48,6 +46,8 @@ LLAMA = {"tiny": (64, 128, 2, 4, 2), "1b": (2048, 8192, 16, 32, 8)}
 QUESTIONS, PASSAGE_WORDS, QUESTION_WORDS = 10, 56, 12
 #: Prompts that a CPU grades, too.
 COMPARED = 40
+#: Files of the offline embedder collected by tests/gpu/carry.sh: configuration and tokenizer.
+CARRIED = ROOT / ".gpu" / "embedder"
 
 
 class Model(NamedTuple):
@@ -235,34 +235,17 @@ def measure(report: Report, model: Model, cells: Sequence[Cell], device: str, li
     )
 
 
-def out_of_time(*_: object) -> None:
-    raise TimeoutError("out of time")
+def embedder(into: Path) -> Path | None:
+    """The extra `offline`'s embedder, or, made in this new folder, a carried one with random weights."""
+    folder = offline_folder()
+    if folder is not None or not CARRIED.is_dir():
+        return folder
+    from transformers import AutoConfig, AutoModel
 
-
-def measure_compiled(report: Report, model: Model, cells: Sequence[Cell], device: str, limit: float) -> None:
-    """Add a line on the speed with CUDA graphs, or on why there is none."""
-    grader = grader_of(model.grader, model.folder, device, "bfloat16")
-    backend = grader.backend
-    graded(grader, cells[:16], limit)
-    words: dict[str, Any] = {"mode": "reduce-overhead", "dynamic": True}
-    if model.grader == "seq2seq":
-        backend.scorer.log_probabilities = torch.compile(backend.scorer.log_probabilities, **words)
-    else:
-        backend.model.compile(**words)
-    signal.signal(signal.SIGALRM, out_of_time)
-    # Again and again: a compiler may catch the first.
-    signal.setitimer(signal.ITIMER_REAL, limit, 10)
-    try:
-        first, second = graded(grader, cells, limit), graded(grader, cells, limit)
-    except Exception as error:
-        # Compilers and graphs fail in any way.
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        report.add(f"- {model.name}: not measured: {reason}")
-    else:
-        rate = len(second.answers) / second.seconds
-        report.add(f"- {model.name}: {rate:,.1f} prompts a second, after {first.seconds:.1f} s of compiling")
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+    shutil.copytree(CARRIED, into)
+    torch.manual_seed(4)
+    AutoModel.from_config(AutoConfig.from_pretrained(into)).save_pretrained(into)
+    return into
 
 
 def measure_embedder(report: Report, cells: Sequence[Cell], made: Path, device: str, limit: float) -> None:
@@ -320,9 +303,6 @@ if __name__ == "__main__":
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--shape", default="large", choices=T5)
     parser.add_argument("--prompts", type=int, help="[default: 4,000; 100 of the tiny shape]")
-    parser.add_argument(
-        "--compile", action="store_true", help='Also measure `torch.compile(mode="reduce-overhead")`.'
-    )
     parser.add_argument("--seconds", type=float, default=60, help="Limit of each measurement. [default: 60]")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "language-gpu.md")
     given = parser.parse_args()
@@ -355,11 +335,6 @@ if __name__ == "__main__":
         for model in models:
             with report.attempt(f"agreement of {model.name}"):
                 compare(report, model, cells[:COMPARED], device)
-        if given.compile:
-            report.add('\nWith `torch.compile(mode="reduce-overhead")`:\n')
-            for model in models:
-                with report.attempt(f"{model.name}, compiled"):
-                    measure_compiled(report, model, cells, device, given.seconds)
     if on_gpu:
         with report.attempt("tests/gpu"):
             tests_of_gpu(report)

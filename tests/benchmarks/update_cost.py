@@ -1,13 +1,11 @@
 """Cost of an update: CPU seconds, memory, and time until the leaderboard. No model runs.
 
-    python tests/benchmarks/update_cost.py --label before [--only A1,A2]
-        [--work FOLDER] [--json FILE.jsonl] [--out FILE.md]
+    python tests/benchmarks/update_cost.py [--only A1,A2] [--work FOLDER]
 
-Tracks are made once in the folder --work (by default a temporary one) and are reused by later calls,
-also from other checkouts; each measurement works on a copy. Each measurement is a separate process in the
-checkout of this file, and counts its CPU seconds (user and system, with children), which other load changes
-least. --json adds a line for each figure; the table has a column for each label in that file, so that calls
-with different labels can be compared.
+Prints a table in Markdown. Tracks are made once in the folder --work (by default a temporary one) and are
+reused by later calls, also from other checkouts; each measurement works on a copy. Each measurement is a
+separate process in the checkout of this file, and counts its CPU seconds (user and system, with children),
+which other load changes least.
 
 Measurements (--only): A1 (a first update; one run more in a fresh process, then another one in the same
 process); A2 (trec_eval 10 on A); C4, as A1; C2, as A2; F4 (many runs at once, and one more). Queries x runs
@@ -29,7 +27,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -64,16 +61,6 @@ depth = 20
 name = "openai"
 model = "simulated"
 base_url = "http://127.0.0.1:9/v1"
-"""
-
-
-NOTES = """
-- CPU seconds of the same work differ by up to a fifth with the load of the machine; wall seconds by more.
-- "First update" and "fresh process" count from the start of Python to the end of the update; "warm process"
-  is the process that has just added another run.
-- The grader is one behind a server, whose answers (a digit, no probabilities) are stored and read again.
-- trec_eval is built by its own Makefile, without optimization (`-O2` saves a tenth). It scores one set
-  of judgments; an update of A scores two.
 """
 
 
@@ -297,33 +284,18 @@ def stamp(path: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_ino
 
 
-def command(words: Sequence[str | Path], limit: float) -> Cost:
-    """A whole process, from its start to its end."""
-    began = time.monotonic()
-    with tempfile.TemporaryFile() as errors:
-        child = subprocess.Popen(
-            list(map(str, words)),
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            cwd=ROOT,
-            env=environment(),
-            preexec_fn=die_with_parent,
-        )
-        timer = threading.Timer(limit, child.kill)
-        timer.start()
-        try:
-            _, status, usage = os.wait4(child.pid, 0)
-            child.returncode = os.waitstatus_to_exitcode(status)
-        finally:
-            timer.cancel()
-            if child.returncode is None:
-                child.kill()
-        wall = time.monotonic() - began
-        if child.returncode:
-            errors.seek(0)
-            tail = errors.read().decode(errors="replace").strip()[-400:]
-            raise RuntimeError(f"{' '.join(map(str, words[-4:]))}: status {child.returncode}: {tail}")
-    return Cost(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
+def cpu_seconds(words: Sequence[str | Path], limit: float) -> float:
+    """CPU seconds of a whole process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        list(map(str, words)),
+        check=True,
+        stdout=subprocess.DEVNULL,
+        timeout=limit,
+        preexec_fn=die_with_parent,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 class Session:
@@ -442,7 +414,7 @@ class Bench:
         qrels = root / "out" / "rubric.qrels"
         runs = [*sorted((root / "runs").glob("run*.run")), root / "runs" / "late0.run"]
         options = ["-q", "-c", "-m", "map", "-m", "ndcg_cut", "-m", "P"]
-        total = sum(command([program, *options, qrels, run], self.limit).cpu for run in runs)
+        total = sum(cpu_seconds([program, *options, qrels, run], self.limit) for run in runs)
         what = f"{name}, trec_eval 10 `{' '.join(options)}` on {len(runs)} runs: CPU s"
         yield Figure(key, what, seconds(total))
 
@@ -493,82 +465,13 @@ def trec_eval(work: Path) -> Path:
     return program
 
 
-# --- the table -------------------------------------------------------------------------------------------
-
-
-def table(records: Sequence[dict[str, str]]) -> str:
-    """Figures as Markdown: a line for each, a column for each label; a later figure replaces an earlier."""
-    labels = list(dict.fromkeys(record["label"] for record in records))
-    values = {(record["what"], record["label"]): record["value"] for record in records}
-    lines = dict.fromkeys((record["key"], record["what"]) for record in records)
-    rows = [
-        f"| {key} | {what} | {' | '.join(values.get((what, label), '') for label in labels)} |"
-        for key, what in lines
-    ]
-    head = [f"| | what | {' | '.join(labels)} |", "|---|---|" + "---:|" * len(labels)]
-    return "\n".join([*head, *rows]) + "\n"
-
-
-def with_ratios(records: Sequence[dict[str, str]]) -> list[dict[str, str]]:
-    """The same, and how many times trec_eval's CPU seconds an update takes, where both are there."""
-    more = []
-    for label in dict.fromkeys(record["label"] for record in records):
-        cpu = {
-            record["key"]: float(record["value"])
-            for record in records
-            if record["label"] == label and record["what"].endswith(": CPU s")
-        }
-        for key, what in (("A1", "fresh"), ("A3", "warm"), ("C4", "fresh"), ("C4-warm", "warm")):
-            base = f"{key[0]}2"
-            if key in cpu and base in cpu:
-                ratio = f"{cpu[key] / cpu[base]:.2f}"
-                title = f"{key[0]}, one run more, {what} process: CPU s, times trec_eval's"
-                more.append({"label": label, "key": base, "what": title, "value": ratio})
-    return [*records, *more]
-
-
-def report(records: Sequence[dict[str, str]]) -> str:
-    return (
-        f"# What an update costs\n\n{os.cpu_count()} cores of a virtual machine that others use too. "
-        "Made by\n`python tests/benchmarks/update_cost.py --label LABEL --json FILE.jsonl --out FILE.md`; "
-        f"its head\nsays how it is measured.\n\n{table(with_ratios(records))}{NOTES}"
-    )
-
-
-def read_records(path: Path | None) -> list[dict[str, str]]:
-    if path is None or not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def measure(bench: Bench, names: Sequence[str], label: str, json_file: Path | None) -> list[dict[str, str]]:
-    """Runs the measurements one after the other; one that fails is a line that says so."""
-    records = []
-    for name in names:
-        progress(f"measuring {name}; load of the machine, other work included: {os.getloadavg()[0]:.1f}")
-        try:
-            for figure in MEASUREMENTS[name](bench):
-                progress(f"{figure.key} {figure.what}: {figure.value}")
-                records.append({"label": label, **figure._asdict()})
-                if json_file is not None:
-                    with json_file.open("a") as file:
-                        file.write(json.dumps(records[-1]) + "\n")
-        except Exception as error:
-            progress(f"{name} failed: {type(error).__name__}: {error}")
-            records.append({"label": label, "key": name, "what": name, "value": "failed"})
-    return records
-
-
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--label", default="now", help="Head of the column.")
     parser.add_argument("--only", help="Measurements, with commas between them.")
     parser.add_argument("--work", type=Path, help="Folder for the tracks, kept. Unset: a temporary one.")
     parser.add_argument("--limit", type=float, default=900, help="Seconds that one update may take.")
-    parser.add_argument("--json", type=Path, help="File to add the figures to, a line each.")
-    parser.add_argument("--out", type=Path, help="Markdown file to write, of all figures in --json.")
     parser.add_argument("--make", help=argparse.SUPPRESS)
     parser.add_argument("--session", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -588,18 +491,18 @@ def main() -> None:
         return None
     # So that what is open is closed and no child stays.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    earlier = read_records(given.json)
     # Whoever runs first must not compile for all others.
     compileall.compile_dir(ROOT / "trecexam", quiet=2)
     compileall.compile_dir(ROOT / "converters", quiet=2)
+    print("| | what | value |\n|---|---|---:|")
     with tempfile.TemporaryDirectory() as temporary:
         work = (given.work or Path(temporary)).resolve()
         work.mkdir(parents=True, exist_ok=True)
-        records = measure(Bench(work, given.limit), given.names, given.label, given.json)
-    text = report([*earlier, *records])
-    if given.out:
-        given.out.write_text(text)
-    print(text)
+        bench = Bench(work, given.limit)
+        for name in given.names:
+            progress(f"measuring {name}; load of the machine, other work included: {os.getloadavg()[0]:.1f}")
+            for figure in MEASUREMENTS[name](bench):
+                print(f"| {' | '.join(figure)} |", flush=True)
     return None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from learnable import WordEncoder, fit_once, make_learnable
-from support import HashGrader, make_small_track
+from support import HashGrader, make_small_track, update
 
 import trecexam
 import trecexam.extensions.learn.learned_pool as learning
@@ -65,11 +65,6 @@ def none_hangs() -> Iterator[None]:
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
-
-
-def update(root: Path) -> None:
-    with trecexam.open_track(root, grader=HashGrader()) as opened:
-        opened.update()
 
 
 def outputs(root: Path) -> dict[str, bytes]:

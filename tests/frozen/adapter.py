@@ -39,10 +39,6 @@ GONE: Mapping[tuple[str, ...], Mapping[str, int]] = {
     ("simulate", "runs"): {"--summary": 0},
     ("bank", "diff"): {"--all": 0},
 }
-#: An output file's name as it was frozen -> as it is now.
-OUTPUTS: Mapping[str, str] = {}
-#: A column of a result as it is now -> as it was frozen, for all commands.
-COLUMNS: Mapping[str, str] = {}
 #: What tells a row of a result from its siblings; a row is the set of these.
 KEYS = frozenset({
     "run", "run_a", "run_b", "query_id", "query", "doc_id", "item", "item_id", "measure",
@@ -113,11 +109,6 @@ def command(words: Sequence[str]) -> list[str]:
     return list(words)
 
 
-def settings(text: str) -> str:
-    """A recipe's trecexam.toml in today's words."""
-    return text
-
-
 def scrubbed(text: str, root: Path) -> str:
     """Without what hangs on the day and the machine."""
     text = text.replace(str(root), "ROOT").replace(str(_OUTSIDE), "SHARED")
@@ -150,9 +141,8 @@ def triples(value: Any, root: Path, row: tuple[str, ...] = (), column: str = "")
         for key, inner in value.items():
             if key in NOTES or key in PASSING or (key in KEYS and isinstance(inner, str)):
                 continue
-            name = COLUMNS.get(key, key)
             records = isinstance(inner, list) and any(isinstance(each, Mapping) for each in inner)
-            below = column if name in STRUCTURE or records else f"{column}.{name}".lstrip(".")
+            below = column if key in STRUCTURE or records else f"{column}.{key}".lstrip(".")
             yield from triples(inner, root, row + keys, below)
     elif isinstance(value, list):
         if all(isinstance(inner, Mapping) for inner in value):

@@ -57,7 +57,7 @@ class Recorder:
         """A file of the track."""
         path = self.track / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(adapter.settings(text) if path.suffix == ".toml" else text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
         return path
 
     def jsonl(self, name: str, *rows: object) -> Path:
@@ -101,8 +101,7 @@ class Recorder:
             return
         of_track = self._files(self.track, ("out/", "runs/"))
         self.steps.append({"command": "files of the track", "files": of_track})
-        out = {adapter.OUTPUTS.get(name, name): d for name, d in self._files(self.track / "out").items()}
-        self.steps.append({"command": "files of out", "files": out})
+        self.steps.append({"command": "files of out", "files": self._files(self.track / "out")})
         self.steps.append({"command": "report", "notes": adapter.page_notes(self.track, self.root)})
         self.stored(self.track)
 

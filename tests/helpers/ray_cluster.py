@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from support import HashGrader
+from support import HashGrader, until
 
 from trecexam.extensions.cluster.grader import GraderWorker
 from trecexam.graders import Factory
@@ -59,13 +59,6 @@ def actors() -> list[int]:
 def _parent(pid: int) -> int:
     # The name, in brackets, may hold anything.
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-
-
-def until(condition: Any, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "did not happen in time"
-        time.sleep(0.02)
 
 
 class Word(str):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -18,6 +19,9 @@ import trecexam
 from converters.records import Item
 from trecexam.cli.main import run
 from trecexam.graders import Answer, Cell, Grader
+
+if TYPE_CHECKING:
+    from trecexam.outputs.grader_update import Update
 
 #: What the fixture `on_terminal` is.
 Terminal = Callable[[], AbstractContextManager[None]]
@@ -93,29 +97,13 @@ def make_small_track(
     root.mkdir(parents=True, exist_ok=True)
     qids = [f"q{n}" for n in range(1, queries + 1)]
     (root / "queries.tsv").write_text("".join(f"{q}\tquery number {q}\n" for q in qids))
-    (root / "passages.jsonl").write_text(
-        "".join(
-            json.dumps({"docid": f"{q}-d{d:02}", "text": f"passage {d} about {q}"}) + "\n"
-            for q in qids
-            for d in range(docs)
-        )
-    )
-    (root / "bank.questions.jsonl").write_text(
-        "".join(
-            json.dumps(
-                {
-                    "query_id": q,
-                    "query_text": f"query number {q}",
-                    "questions": [
-                        {"question_id": f"{q}/{i}", "question_text": f"question {i} of {q}?"}
-                        for i in range(items)
-                    ],
-                }
-            )
-            + "\n"
-            for q in qids
-        )
-    )
+    texts = ({"docid": f"{q}-d{d:02}", "text": f"passage {d} about {q}"} for q in qids for d in range(docs))
+    write_jsonl(root / "passages.jsonl", texts)
+    bank: list[dict[str, Any]] = [{"query_id": q, "query_text": f"query number {q}"} for q in qids]
+    for row in bank:
+        asked = [(f"{row['query_id']}/{i}", f"question {i} of {row['query_id']}?") for i in range(items)]
+        row["questions"] = [{"question_id": key, "question_text": text} for key, text in asked]
+    write_jsonl(root / "bank.questions.jsonl", bank)
     (root / "qrels.txt").write_text(
         "".join(f"{q} 0 {q}-d{d:02} {(d * 7 + len(q)) % 4}\n" for q in qids for d in range(docs))
     )
@@ -130,9 +118,56 @@ def make_small_track(
     return root
 
 
+def write_jsonl(path: Path, rows: Iterable[object]) -> Path:
+    """A file with a row of JSON on each line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def read_jsonl(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+class Printed(NamedTuple):
+    out: str
+    err: str
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: object, status: int = 0) -> Printed:
+    """What a command prints; its status must be this one."""
+    capsys.readouterr()
+    assert run([str(word) for word in words]) == status
+    shown = Printed(*capsys.readouterr())
+    assert "Traceback" not in shown.err
+    return shown
+
+
+def update(root: Path, grader: Grader | None = None, **options: Any) -> Update:
+    """The outcome of an update, by a `HashGrader` if no other grader is given."""
+    with trecexam.open_track(root, grader=grader or HashGrader()) as track:
+        return track.update(**options)
+
+
+def contents(out: Path) -> dict[str, bytes]:
+    """All files below a folder but histories, which have times."""
+    paths = sorted(path for path in out.rglob("*") if path.is_file() and path.name != "history.tsv")
+    return {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}
+
+
+def labels_of(qrels: Path) -> dict[tuple[str, str], int]:
+    """(query_id, doc_id) -> label."""
+    rows = (line.split() for line in qrels.read_text().splitlines())
+    return {(query_id, doc_id): int(label) for query_id, _, doc_id, label in rows}
+
+
 def tsv_rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return tsv_table(path.read_text())
+
+
+def tsv_table(text: str) -> list[dict[str, str]]:
+    lines = io.StringIO(text, newline="")
+    return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
@@ -168,7 +203,7 @@ def record_grades(root: Path) -> None:
     """Puts the grades that a `HashGrader` gives into grades.jsonl; nothing is written to out/."""
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.grading.grade()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+        write_jsonl(root / "grades.jsonl", track.grades())
 
 
 def graded_track(root: Path, **shape: int) -> Path:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support import HashGrader, hashed_rating, make_small_track, record_grades
+from support import HashGrader, hashed_rating, make_small_track, printed, record_grades
 
 import trecexam
 from trecexam.cli.main import run
@@ -38,9 +38,7 @@ def update(root: Path) -> None:
 
 
 def export(capsys: pytest.CaptureFixture[str], root: Path, *words: str, status: int = 0) -> tuple[str, str]:
-    capsys.readouterr()
-    assert run(["export", "qrels", str(root), *words]) == status
-    done = capsys.readouterr()
+    done = printed(capsys, "export", "qrels", root, *words, status=status)
     return done.out, done.err
 
 

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, tsv_rows
+from support import HashGrader, printed, tsv_rows
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.scores import Cover
 
 IMPORTANCE = {
     "q1": ["vital", "vital", "okay"],
@@ -149,25 +148,6 @@ def test_scores_from_nuggetizer_assignments_equal_those_of_nuggetizer(
     assert means(judged)["quiet"]["all"] > sum(s["all"] for s in expected["quiet"].values()) / 3
 
 
-def test_the_command_accepts_the_measure_without_quotes(
-    judged: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["watch", str(judged), "--once"]) == 0
-    tables = []
-    for name in (NAMES["vital"], NAMES["vital"].replace("'", "")):
-        capsys.readouterr()
-        assert run(["leaderboard", str(judged), "-m", name]) == 0
-        tables.append(capsys.readouterr().out)
-    assert tables[0] == tables[1]
-    assert tables[0].startswith(f"run\tqueries\t{NAMES['vital']}\t")
-    with trecexam.open_track(judged) as track:
-        given = track.leaderboard([Cover(rel=5, partial=3, weights="vital") @ 20])
-        qrels, scored = list(track.qrels()), track.status()
-    assert given.measures == (NAMES["vital"],)
-    assert {row.importances for row in qrels} == {tuple(kinds) for kinds in IMPORTANCE.values()}
-    assert (scored["items"], scored["vital_items"]) == (9, 3)
-
-
 NOT_VITAL = {
     "none has an importance": lambda row: {"text": row["text"]},
     "none is vital": lambda row: row | {"importance": "okay"},
@@ -188,8 +168,7 @@ def test_without_vital_nuggets_v_scores_are_0_with_a_note(
     changed_nuggets(judged, NOT_VITAL[case])
     vital = [NAMES["strict_vital"], NAMES["vital"]]
     line = f"no item of the bank is vital, so all runs have 0 in {', '.join(vital)}"
-    assert run(["watch", str(judged), "--once"]) == 0
-    assert line in capsys.readouterr().err
+    assert line in printed(capsys, "watch", judged, "--once").err
     board = tsv_rows(judged / "out" / "leaderboard.tsv")
     assert len(board) == len(ASSIGNED)
     assert {float(row[name]) for row in board for name in vital} == {0.0}

@@ -10,7 +10,7 @@ from pathlib import Path
 import ir_measures
 import pytest
 from ir_measures import Measure, Qrel, ScoredDoc
-from support import ROOT, HashGrader, make_small_track
+from support import ROOT, HashGrader, make_small_track, update
 
 import trecexam
 from trecexam.scores.measures import COVER, DIVERSITY, depends_on_pool, measure, pool_measures
@@ -189,8 +189,7 @@ def test_a_cutoff_beyond_all_ranks_and_equal_runs_are_reported(small_track: Path
         turned = ([*line[:4], str(-float(line[4])), path.stem] for line in short)
         path.write_text("".join(" ".join(line) + "\n" for line in turned))
     first.write_text("".join(" ".join(line) + "\n" for line in short))
-    with trecexam.open_track(small_track, grader=HashGrader()) as track:
-        track.update()
+    update(small_track)
     few = "no run has more than 3 ranks, so P(rel=4)@6 is at most 0.500"
     same = f"all {1 + len(others)} runs have the same P(rel=4)@"
     assert cautions(small_track, ["P(rel=4)@6"]) == (f"{few}; {same}6: ask for nDCG@3",)

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 from served import client_of
-from support import HashGrader, make_small_track
+from support import HashGrader, make_small_track, printed, update
 
 import converters
 import trecexam
 from converters.convert import converted
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
-from trecexam.outputs.grader_update import Update
 from trecexam.track import selection
 
 
@@ -29,11 +28,6 @@ def responses(path: Path, answers: dict[str, str], name: str | None = "gen", **m
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
-
-
-def update(root: Path, grader: HashGrader) -> Update:
-    with trecexam.open_track(root, grader=grader) as track:
-        return track.update()
 
 
 def pooled(root: Path, grader: HashGrader) -> set[str]:
@@ -85,15 +79,6 @@ def test_a_setting_selects_what_is_graded_of_a_response(
         path.unlink()
     responses(root / "runs" / "gen.jsonl", {"q1": "An answer."})
     assert pooled(root, hash_grader) == expected
-
-
-def test_responses_alone_need_no_passages_file(small_track: Path, hash_grader: HashGrader) -> None:
-    for path in (small_track / "runs").iterdir():
-        path.unlink()
-    (small_track / "passages.jsonl").unlink()
-    responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer.", "q2": "More."})
-    done = update(small_track, hash_grader)
-    assert (done.runs, done.graded, done.rejected) == (1, 8, ())
 
 
 def test_a_prompt_text_is_matched_to_the_queries(small_track: Path, hash_grader: HashGrader) -> None:
@@ -243,9 +228,7 @@ def test_commands_convert_and_list_formats(tmp_path: Path, capsys: pytest.Captur
     assert (tmp_path / "gen.run").read_text().startswith("q1 Q0 gen/q1/1 1 1.0 gen\n")
     assert run(["convert", str(source), str(tmp_path / "x.run"), "--pool", "citations"]) == 0
     assert "q1 Q0 q1-d03 1 1.0 gen" in (tmp_path / "x.run").read_text()
-    capsys.readouterr()
-    assert run(["formats", "--json"]) == 0
-    rows = {row["format"]: row for row in json.loads(capsys.readouterr().out)["formats"]}
+    rows = {row["format"]: row for row in json.loads(printed(capsys, "formats", "--json").out)["formats"]}
     assert rows["responses"]["also converts to"] == "passages, run, queries, rag24, rag25, ragtime"
     assert rows["run"]["write"] == "yes"
     for name, row in rows.items():
@@ -272,8 +255,7 @@ def test_a_failed_conversion_leaves_no_file(
     monkeypatch.chdir(tmp_path)
     good = responses(tmp_path / "gen.jsonl", {"q1": "An answer."}).read_text()
     (tmp_path / "bad.jsonl").write_text(good + '{"topic_id": "q2"}\n')
-    assert run(["convert", *words]) == 2
-    err = capsys.readouterr().err
+    err = printed(capsys, "convert", *words, status=2).err
     assert message in err
     assert err.count("bad.jsonl") <= 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "gen.jsonl"]
@@ -285,8 +267,7 @@ def test_a_conversion_skips_bad_lines_of_responses_and_reports_them(
     good = responses(tmp_path / "gen.jsonl", {"q1": "One.", "q2": "Two."}).read_text()
     bad = tmp_path / "bad.jsonl"
     bad.write_text(good.replace("\n", '\n{"topic_id": "q3"}\n', 1))
-    assert run(["convert", str(bad), str(tmp_path / "bad.run")]) == 1
-    err = capsys.readouterr().err
+    err = printed(capsys, "convert", bad, tmp_path / "bad.run", status=1).err
     assert f'{bad}:2: no "answer"' in err
     assert "(lost: line)" in err
     assert run(["convert", str(tmp_path / "gen.jsonl"), str(tmp_path / "gen.run")]) == 0
@@ -361,8 +342,7 @@ def test_with_whole_responses_ranked_runs_are_neither_pooled_graded_nor_listed(
     assert LEFT_OUT in report.replace("<code>", "`").replace("</code>", "`")
     board_file = (small_track / "out" / "leaderboard.tsv").read_text()
     assert [line.split("\t")[0] for line in board_file.splitlines()] == ["run", "gen"]
-    assert run(["status", str(small_track)]) == 0
-    assert LEFT_OUT in capsys.readouterr().err
+    assert LEFT_OUT in printed(capsys, "status", small_track).err
 
 
 def test_judgments_of_passages_give_whole_responses_no_official_scores(
@@ -402,8 +382,7 @@ def test_a_track_of_only_ranked_runs_says_why_its_leaderboard_is_empty(
 ) -> None:
     unit(small_track, "response")
     assert update(small_track, hash_grader).graded == 0
-    assert run(["leaderboard", str(small_track)]) == 0
-    assert LEFT_OUT in capsys.readouterr().err
+    assert LEFT_OUT in printed(capsys, "leaderboard", small_track).err
     assert run(["correlate", str(small_track)]) == 2
     assert LEFT_OUT in capsys.readouterr().err
 
@@ -412,8 +391,7 @@ def test_unit_response_with_pool_citations_is_a_settings_error(
     small_track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     unit(small_track, "response", pool="citations")
-    assert run(["status", str(small_track)]) == 2
-    error = capsys.readouterr().err
+    error = printed(capsys, "status", small_track, status=2).err
     assert 'trecexam.toml:2: `track.unit` = "response":' in error
     assert 'set that to "text" or "both"' in error
 

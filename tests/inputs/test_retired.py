@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, hashed_rating, tsv_rows
+from support import HashGrader, contents, hashed_rating, printed, tsv_rows
 
 import trecexam
-from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 
 
@@ -41,12 +40,6 @@ def updated(root: Path) -> tuple[HashGrader, Any]:
         return grader, track.update()
 
 
-def outputs(root: Path) -> dict[str, bytes]:
-    """Files of out/ but the history, which has times."""
-    paths = (path for path in (root / "out").iterdir() if path.is_file() and path.name != "history.tsv")
-    return {path.name: path.read_bytes() for path in paths}
-
-
 def cover(root: Path, run_name: str, query_id: str, items: list[str], depth: int = 8) -> float:
     """Cover(rel=4)@depth recomputed from the hash grader's function."""
     lines = (root / "runs" / f"{run_name}.run").read_text().splitlines()
@@ -61,18 +54,18 @@ def cover(root: Path, run_name: str, query_id: str, items: list[str], depth: int
 
 def test_retiring_and_restoring_runs_no_grader_and_restores_identical_outputs(small_track: Path) -> None:
     updated(small_track)
-    before = outputs(small_track)
+    before = contents(small_track / "out")
     bank = (small_track / "bank.questions.jsonl").read_bytes()
     retire(small_track, "q1/1", "q1/2")
     grader, done = updated(small_track)
     assert grader.asked == []
     assert done.changed
-    assert outputs(small_track)["rubric.qrels"] != before["rubric.qrels"]
+    assert contents(small_track / "out")["rubric.qrels"] != before["rubric.qrels"]
     (small_track / "bank.questions.jsonl").write_bytes(bank)
     grader, done = updated(small_track)
     assert grader.asked == []
     assert done.changed
-    assert outputs(small_track) == before
+    assert contents(small_track / "out") == before
 
 
 def test_an_item_edited_while_retired_is_graded_when_restored(small_track: Path) -> None:
@@ -129,8 +122,7 @@ def test_a_bank_whose_items_are_all_retired_is_a_one_line_error(
         retire(small_track, query_id=query_id)
     with pytest.raises(TrecexamError, match="every item that could be asked about is retired"):
         updated(small_track)
-    assert run(["watch", str(small_track), "--once"]) == 2
-    error = capsys.readouterr().err
+    error = printed(capsys, "watch", small_track, "--once", status=2).err
     assert "bank.questions.jsonl: every item that could be asked about is retired" in error
     assert len(error.splitlines()) == 1
 
@@ -145,7 +137,7 @@ def test_a_retired_item_keeps_the_ratings_of_people(
         track.override("q1", "q1-d00", 5, item="q1/1", who="ann", why="it says so")
         track.override("q2", "q2-d00", 1, who="ann", why="off topic")
     updated(small_track)
-    with_people = outputs(small_track)
+    with_people = contents(small_track / "out")
     retire(small_track, "q1/1")
     retire(small_track, query_id="q2")
     _, done = updated(small_track)
@@ -160,7 +152,7 @@ def test_a_retired_item_keeps_the_ratings_of_people(
     retire(small_track, retired=False)
     retire(small_track, query_id="q2", retired=False)
     updated(small_track)
-    back = outputs(small_track)
+    back = contents(small_track / "out")
     assert back["human.tsv"] == with_people["human.tsv"]
     assert back["rubric.qrels"] == with_people["rubric.qrels"]
 

@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import REPORTED, ROOT, HashGrader, make_small_track, write_run
-
-import trecexam
+from support import REPORTED, ROOT, HashGrader, make_small_track, update, write_run
 
 GOLDEN = ROOT / "tests" / "golden"
 PLOTS = ("leaderboard", "scatter")
@@ -46,8 +44,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 high bad\n")
     grader = HashGrader()
     grader.status = lambda cell: "unparsed" if cell.doc_id == "q2-d01" else "ok"
-    with trecexam.open_track(root, grader=grader) as track:
-        track.update()
+    update(root, grader)
     return root / "out"
 
 

@@ -9,20 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, make_small_track, tsv_rows, write_run
+from support import HashGrader, make_small_track, tsv_rows, update, write_run
 
-import trecexam
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic
-from trecexam.outputs.grader_update import Update
 from trecexam.outputs.history import COLUMNS, MovedRun
 
 QUIET = "[track]\ndepth = 8\n[report]\nwrite = false\n"
-
-
-def update(root: Path, grader: HashGrader | None = None, **more: Any) -> Update:
-    with trecexam.open_track(root, grader=grader or HashGrader()) as track:
-        return track.update(**more)
 
 
 def rows(root: Path) -> list[dict[str, str]]:

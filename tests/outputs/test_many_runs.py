@@ -14,7 +14,7 @@ import pytest
 from forked import start_forked
 from scipy.stats import ttest_rel
 from slow_update import interrupted_update
-from support import HashGrader, graded_track, switch_report_on, write_run
+from support import HashGrader, graded_track, switch_report_on, update, write_run
 
 import trecexam
 from trecexam.features.leaderboard.differences import compare
@@ -141,8 +141,7 @@ def test_a_stop_while_outputs_are_written_ends_after_the_current_one(
 
 
 def test_a_stop_while_inputs_are_read_grades_and_writes_nothing(small_track: Path) -> None:
-    with trecexam.open_track(small_track, grader=HashGrader()) as track:
-        track.update()
+    update(small_track)
     before = outputs(small_track)
     write_run(small_track / "runs" / "new.run", {"q1": ["q1-d11"], "q2": ["q2-d11"]})
     grader = HashGrader()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import RECORDED, HashGrader, make_small_track, record_grades
+from support import RECORDED, HashGrader, make_small_track, printed, record_grades
 
 import trecexam
 from trecexam.cli.main import run
@@ -32,9 +32,7 @@ def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run_command(capsys: pytest.CaptureFixture[str]) -> Talk:
     def talk(*arguments: str | Path, status: int = 0) -> tuple[str, str]:
-        capsys.readouterr()
-        assert run(["plot", *map(str, arguments)]) == status
-        found = capsys.readouterr()
+        found = printed(capsys, "plot", *arguments, status=status)
         assert status == 0 or len(found.err.splitlines()) == 1
         return found.out, found.err
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, make_small_track, write_run
+from support import HashGrader, contents, make_small_track, tsv_rows, update, write_run
 
 import trecexam
 from converters import read
@@ -38,6 +38,11 @@ def graders() -> dict[str, HashGrader]:
     return {"rubric": HashGrader(), "other": Contrary()}
 
 
+def update_both(root: Path) -> None:
+    with trecexam.open_track(root, graders=graders()) as track:
+        track.update()
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return make_small_track(tmp_path / "track", config=TWO + QUIET)
@@ -49,27 +54,15 @@ def track(root: Path) -> Iterator[trecexam.Track]:
         yield opened
 
 
-def files(root: Path) -> dict[str, bytes]:
-    """All of out/ except the history."""
-    out = root / "out"
-    paths = sorted(path for path in out.rglob("*") if path.is_file() and path.name != "history.tsv")
-    return {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    header, *lines = (line.split("\t") for line in path.read_text().splitlines())
-    return [dict(zip(header, line, strict=True)) for line in lines]
-
-
 def test_the_joint_leaderboard_has_the_columns_of_each_grader(track: trecexam.Track, root: Path) -> None:
     done = track.update()
     assert done.complete
     assert set(done.graders) == {"rubric", "other"}
     assert done.graded == sum(each.graded for each in done.graders.values())
-    joint = {row["run"]: row for row in rows(root / "out" / "leaderboard.tsv")}
+    joint = {row["run"]: row for row in tsv_rows(root / "out" / "leaderboard.tsv")}
     columns = {"rubric": "Cover(rel=4)@8", "other": "Cover(rel=2)@4"}
     for name, measure in columns.items():
-        own = rows(root / "out" / name / "leaderboard.tsv")
+        own = tsv_rows(root / "out" / name / "leaderboard.tsv")
         assert {row["run"]: row[measure] for row in own} == {
             run: row[f"{name}:{measure}"] for run, row in joint.items()
         }
@@ -147,18 +140,16 @@ def test_a_run_ignored_by_one_grader_has_no_number_there(root: Path) -> None:
         assert not any(line.startswith("other: not of") for line in board.notes)
         skipped = f'skipped {len(ranked)} runs by `runs = "responses"` in [graders.other]'
         assert f"other: {skipped}" in board.notes
-    assert {each["run"]: each["other:Cover(rel=2)@4"] for each in rows(root / "out/leaderboard.tsv")}[
+    assert {each["run"]: each["other:Cover(rel=2)@4"] for each in tsv_rows(root / "out/leaderboard.tsv")}[
         ranked[0]
     ] == ""
 
 
 def test_files_of_the_first_grader_stay_and_the_others_have_folders(root: Path, tmp_path: Path) -> None:
     alone = make_small_track(tmp_path / "alone", config="[track]\ndepth = 8\n" + QUIET)
-    with trecexam.open_track(alone, grader=HashGrader()) as only:
-        only.update()
-    with trecexam.open_track(root, graders=graders()) as track:
-        track.update()
-    plain, several = files(alone), files(root)
+    update(alone)
+    update_both(root)
+    plain, several = contents(alone / "out"), contents(root / "out")
     shared = {"leaderboard.tsv", "leaderboard.json", "rejected.tsv", "manifest.json"}
     for name, content in plain.items():
         if name not in shared:
@@ -180,23 +171,6 @@ def test_files_of_the_first_grader_stay_and_the_others_have_folders(root: Path, 
     for name, digest in manifest["outputs"].items():
         assert hashlib.sha256(several[name]).hexdigest() == digest
     assert manifest["inputs"] == json.loads(several["other/manifest.json"])["inputs"]
-
-
-def test_an_update_without_changes_does_nothing_and_deleted_files_are_restored(root: Path) -> None:
-    with trecexam.open_track(root, graders=graders()) as track:
-        track.update()
-    with trecexam.open_track(root, graders=graders()) as track:
-        assert not track.update().changed
-    before = files(root)
-    for name in ("leaderboard.tsv", "manifest.json", "rejected.tsv", "other/leaderboard.tsv", "rubric.qrels"):
-        (root / "out" / name).unlink()
-        with trecexam.open_track(root, graders=graders()) as track:
-            done = track.update()
-            assert done.changed
-            assert done.graded == 0
-        assert files(root) == before
-        with trecexam.open_track(root, graders=graders()) as track:
-            assert not track.update().changed
 
 
 def test_a_grader_that_cannot_go_on_does_not_stop_the_others(root: Path) -> None:
@@ -244,17 +218,6 @@ def test_a_stop_ends_all_graders_and_grades_are_kept(root: Path) -> None:
         assert not track.update().changed
 
 
-def test_updating_a_single_grader_updates_the_joint_files(root: Path) -> None:
-    given = graders()
-    with trecexam.open_track(root, graders=given) as track:
-        done = track["other"].update()
-        assert set(done.graders) == {"other"}
-        assert not given["rubric"].asked
-        board = {row["run"]: row for row in rows(root / "out" / "leaderboard.tsv")}
-        assert all(row["rubric:Cover(rel=4)@8"] == "" for row in board.values())
-        assert any(float(row["other:Cover(rel=2)@4"]) > 0 for row in board.values())
-
-
 @pytest.mark.parametrize(
     ("after", "gone"),
     [
@@ -270,23 +233,21 @@ def test_updating_a_single_grader_updates_the_joint_files(root: Path) -> None:
     ],
 )
 def test_outputs_of_removed_graders_are_deleted(root: Path, after: str, gone: tuple[str, ...]) -> None:
-    with trecexam.open_track(root, graders=graders()) as track:
-        track.update()
-    assert set(gone) <= files(root).keys()
+    update_both(root)
+    assert set(gone) <= contents(root / "out").keys()
     (root / "trecexam.toml").write_text(after + QUIET)
     with trecexam.open_track(root) as track:
         given: Any = {name: HashGrader() for name in track.graders}
     with trecexam.open_track(root, graders=given) as track:
         track.update()
-    assert not set(gone) & files(root).keys()
+    assert not set(gone) & contents(root / "out").keys()
 
 
 def test_rejected_inputs_are_listed_once_and_those_of_one_grader_with_its_name(root: Path) -> None:
     (root / "runs" / "bad.run").write_text("no run at all\n")
     (root / "overrides.other.tsv").write_text("no ratings\n")
-    with trecexam.open_track(root, graders=graders()) as track:
-        track.update()
-    rejected = rows(root / "out" / "rejected.tsv")
+    update_both(root)
+    rejected = tsv_rows(root / "out" / "rejected.tsv")
     of_run = [row["reason"] for row in rejected if row["file"] == "runs/bad.run"]
     assert len(of_run) == 1
     assert not of_run[0].startswith("rubric")
@@ -305,9 +266,8 @@ def test_an_update_killed_at_any_step_ends_like_an_undisturbed_one(
 ) -> None:
     small = {"queries": 1, "docs": 5}
     calm = make_small_track(tmp_path / "calm", config=TWO + QUIET, **small)
-    with trecexam.open_track(calm, graders=graders()) as track:
-        track.update()
-    wanted, replace, link = files(calm), os.replace, os.link
+    update_both(calm)
+    wanted, replace, link = contents(calm / "out"), os.replace, os.link
 
     def killing(after: int, call: Callable[..., None]) -> Callable[..., None]:
         def replaced(*args: Any, **kwargs: Any) -> None:
@@ -337,7 +297,7 @@ def test_an_update_killed_at_any_step_ends_like_an_undisturbed_one(
         with trecexam.open_track(stormy, graders=given) as track:
             assert track.update().complete
             assert not track.update().changed
-        assert files(stormy) == wanted, n
+        assert contents(stormy / "out") == wanted, n
         if not killed:
             break
         n += 1
@@ -364,8 +324,7 @@ def broken_links(out: Path) -> list[str]:
 def test_the_report_covers_all_graders_and_each_has_its_own_report(root: Path) -> None:
     (root / "trecexam.toml").write_text(TWO)
     (root / "runs" / "bad.run").write_text("no run at all\n")
-    with trecexam.open_track(root, graders=graders()) as track:
-        track.update()
+    update_both(root)
     out = root / "out"
     page = (out / "report.html").read_text()
     assert "Means over each grader&#39;s queries; below each mean is ± its standard error." in page
@@ -431,9 +390,8 @@ def test_a_grader_that_waits_for_a_bank_has_no_files_until_it_continues(root: Pa
     waiting = TWO.replace(lines[waits], f'{lines[waits]}write_bank = "questions"\nbank = ["own.jsonl"]\n')
     (root / "trecexam.toml").write_text(waiting)
     (root / "own.jsonl").write_bytes((root / "bank.questions.jsonl").read_bytes())
-    with trecexam.open_track(root, graders=graders()) as track:
-        track.update()
-    before = files(root)
+    update_both(root)
+    before = contents(root / "out")
     (root / "own.jsonl").rename(root / "away.jsonl")
     with trecexam.open_track(root, graders=graders()) as track:
         done = track.update()
@@ -445,7 +403,7 @@ def test_a_grader_that_waits_for_a_bank_has_no_files_until_it_continues(root: Pa
         for line in done.notes
     )
     assert not any(f"are of {waits}" in line or f"{waits}: out/" in line for line in done.notes)
-    now = files(root)
+    now = contents(root / "out")
     of_all = {"leaderboard.tsv", "leaderboard.json", "report.html", "rejected.tsv", "manifest.json"}
     of_other = {name for name in before if name.startswith("other/")}
     assert now.keys() == of_all | (of_other if waits == "rubric" else before.keys() - of_other)
@@ -458,7 +416,7 @@ def test_a_grader_that_waits_for_a_bank_has_no_files_until_it_continues(root: Pa
     with trecexam.open_track(root, graders=given) as track:
         track.update()
     assert not any(grader.asked for grader in given.values())
-    assert files(root) == before
+    assert contents(root / "out") == before
 
 
 def test_a_failed_grader_keeps_its_files_which_are_marked_as_old(root: Path) -> None:
@@ -466,15 +424,14 @@ def test_a_failed_grader_keeps_its_files_which_are_marked_as_old(root: Path) -> 
         TWO.replace("[graders.rubric]", '[graders.rubric]\nbank = ["own.jsonl"]')
     )
     (root / "own.jsonl").write_bytes((root / "bank.questions.jsonl").read_bytes())
-    with trecexam.open_track(root, graders=graders()) as track:
-        track.update()
-    before = files(root)
+    update_both(root)
+    before = contents(root / "out")
     (root / "own.jsonl").write_text("no bank\n")
     with trecexam.open_track(root, graders=graders()) as track:
         done = track.update()
     assert "rubric cannot go on: " in done.why
     assert done.why.endswith("; its files in out/ are of an earlier update")
-    now = files(root)
+    now = contents(root / "out")
     assert now["rubric.qrels"] == before["rubric.qrels"]
     page = now["report.html"].decode()
     assert "rubric cannot go on; its files in out/ are of an earlier update" in page
@@ -485,26 +442,8 @@ def test_a_failed_grader_keeps_its_files_which_are_marked_as_old(root: Path) -> 
     assert not broken_links(root / "out")
 
 
-def test_files_of_a_single_grader_do_not_become_those_of_a_waiting_first_grader(root: Path) -> None:
-    (root / "trecexam.toml").write_text("[track]\ndepth = 8\n" + QUIET)
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-    assert "rubric.qrels" in files(root)
-    first = '[graders.nuggets]\nbank = ["own.jsonl"]\nwrite_bank = "nuggetizer"\n[graders.rubric]\n'
-    (root / "trecexam.toml").write_text("[track]\ndepth = 8\n" + first + QUIET)
-    given = {"rubric": HashGrader()}
-    with trecexam.open_track(root, graders=given) as track:
-        assert track.update().complete
-    assert not given["rubric"].asked
-    assert {name for name in files(root) if "/" not in name} == {
-        "leaderboard.tsv", "leaderboard.json", "rejected.tsv", "manifest.json",
-    }  # fmt: skip
-    assert "rubric/rubric.qrels" in files(root)
-
-
 def test_a_history_moves_with_the_files_of_its_grader(root: Path) -> None:
-    with trecexam.open_track(root, graders=graders()) as track:
-        track.update()
+    update_both(root)
     out = root / "out"
     first, second = (path.read_text() for path in (out / "history.tsv", out / "other" / "history.tsv"))
     assert first != second
@@ -520,8 +459,7 @@ def test_a_history_moves_with_the_files_of_its_grader(root: Path) -> None:
 
 
 def test_the_folder_of_a_removed_grader_keeps_only_its_history(root: Path) -> None:
-    with trecexam.open_track(root, graders=graders()) as track:
-        track.update()
+    update_both(root)
     (root / "trecexam.toml").write_text("[track]\ndepth = 8\n[graders.rubric]\n" + QUIET)
     with trecexam.open_track(root, graders={"rubric": HashGrader()}) as track:
         track.update()

@@ -4,9 +4,10 @@ import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support import HashGrader, hashed_rating, make_small_track, tsv_rows, write_run
+from support import HashGrader, labels_of, make_small_track, tsv_rows, update, write_run
 
 import trecexam
 from converters.errors import ConversionError
@@ -15,18 +16,7 @@ from trecexam.files.track_lock import track_lock
 from trecexam.graders import Answer, Cell
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import open_folder
-from trecexam.outputs.grader_update import Update, update_grader
-
-
-def update(root: Path, grader: HashGrader) -> Update:
-    with trecexam.open_track(root, grader=grader) as track:
-        return track.update()
-
-
-def qrels(path: Path) -> dict[tuple[str, str], int]:
-    return {
-        (q, d): int(label) for q, _, d, label in (line.split(" ") for line in path.read_text().splitlines())
-    }
+from trecexam.outputs.grader_update import update_grader
 
 
 def outputs(root: Path) -> Mapping[str, bytes]:
@@ -47,27 +37,6 @@ def test_every_pooled_cell_is_graded_once_and_every_output_is_written(
         "agreement.tsv", "holes.tsv",
         "rejected.tsv", "report.html", "manifest.json",
     }  # fmt: skip
-
-
-def test_labels_are_the_best_rating_of_each_pooled_passage(
-    small_track: Path, hash_grader: HashGrader
-) -> None:
-    update(small_track, hash_grader)
-    expected: dict[tuple[str, str], int] = {}
-    for cell in hash_grader.asked:
-        key = cell.query_id, cell.doc_id
-        expected[key] = max(expected.get(key, 0), hashed_rating(cell.text, cell.item.text))
-    assert qrels(small_track / "out" / "rubric.qrels") == expected
-
-
-def test_a_second_update_does_nothing_and_runs_no_grader(small_track: Path, hash_grader: HashGrader) -> None:
-    update(small_track, hash_grader)
-    before = outputs(small_track)
-    again = HashGrader()
-    done = update(small_track, again)
-    assert not done.changed
-    assert again.asked == []
-    assert outputs(small_track) == before
 
 
 def test_the_same_inputs_give_identical_bytes_in_another_folder(tmp_path: Path) -> None:
@@ -92,19 +61,6 @@ def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: 
         assert values.evaluated - evaluated == 3 + touched
         assert done.changed
     assert "new" in {row["run"] for row in tsv_rows(small_track / "out" / "leaderboard.tsv")}
-
-
-def test_removing_a_run_removes_it_from_the_leaderboard_and_keeps_its_grades(updated: Path) -> None:
-    gone = updated / "runs" / "run0.run"
-    content = gone.read_text()
-    gone.unlink()
-    again = HashGrader()
-    update(updated, again)
-    assert "run0" not in {row["run"] for row in tsv_rows(updated / "out" / "leaderboard.tsv")}
-    gone.write_text(content)
-    update(updated, again)
-    assert "run0" in {row["run"] for row in tsv_rows(updated / "out" / "leaderboard.tsv")}
-    assert again.asked == []
 
 
 def test_editing_a_question_regrades_only_that_question(updated: Path) -> None:
@@ -137,7 +93,7 @@ def test_equal_texts_are_graded_once_whatever_their_ids(small_track: Path, hash_
     update(small_track, hash_grader)
     q1 = [(cell.text, cell.item.item_id) for cell in hash_grader.asked]
     assert len(q1) == len(set(q1))
-    labels = qrels(small_track / "out" / "rubric.qrels")
+    labels = labels_of(small_track / "out" / "rubric.qrels")
     assert labels["q1", "q1-d00"] == labels["q1", "q1-d01"]
 
 
@@ -268,7 +224,7 @@ def test_a_bad_passage_line_is_reported_and_its_passage_stays_ungraded(
         ("runs/run2.run", None),
     ]
     assert done.counts.no_text == 1
-    assert ("q1", "q1-d00") not in qrels(small_track / "out" / "rubric.qrels")
+    assert ("q1", "q1-d00") not in labels_of(small_track / "out" / "rubric.qrels")
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("skip", None), ("zero", 0), ("seed", 1)])
@@ -280,7 +236,7 @@ def test_unparsed_answers_follow_the_configured_policy(
     grader.status = lambda cell: "unparsed" if cell.doc_id == "q1-d00" else "ok"
     done = update(root, grader)
     assert done.counts.unparsed == 4
-    assert qrels(root / "out" / "rubric.qrels").get(("q1", "q1-d00")) == expected
+    assert labels_of(root / "out" / "rubric.qrels").get(("q1", "q1-d00")) == expected
     manifest = json.loads((root / "out" / "manifest.json").read_text())
     assert manifest["unparsed_policy"] == policy
     assert manifest["counts"]["unparsed"] == 4
@@ -459,3 +415,70 @@ def test_cells_without_an_answer_of_the_grader_are_reported_at_the_end(
     )
     assert "query 'q2'" in row.reason
     assert update(small_track, HashGrader(version=2)).rejected == ()
+
+
+# Outputs along the way.
+
+
+EVERY = "[track]\ndepth = 8\n[cells]\noutputs_every = 1e-6\n"
+
+
+class ModelGrader(HashGrader):
+    """A grader that declares to use a language model; looks at out/ before each cell."""
+
+    cells_share: str | None = "nothing"
+
+    def __init__(self, out: Path, batch: int = 7) -> None:
+        super().__init__(batch)
+        self.looks: list[tuple[dict[str, Any], str]] = []
+        self.status = self._look
+        self._out = out
+
+    def _look(self, cell: Cell) -> str:
+        manifest = self._out / "manifest.json"
+        if manifest.exists():
+            self.looks.append((json.loads(manifest.read_text()), (self._out / "report.html").read_text()))
+        return "ok"
+
+
+@pytest.fixture(scope="module")
+def graded_with_updates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ModelGrader]:
+    """A track that was graded with a few intermediate outputs."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr("trecexam.outputs.grader_update._LESS_OFTEN", 0)
+    root = make_small_track(tmp_path_factory.mktemp("along") / "t", items=6, config=EVERY)
+    grader = ModelGrader(root / "out", batch=70)
+    with trecexam.open_track(root, grader=grader) as track:
+        assert track.update().complete
+    patch.undo()
+    return root, grader
+
+
+def test_intermediate_outputs_show_how_many_cells_are_missing(
+    graded_with_updates: tuple[Path, ModelGrader],
+) -> None:
+    _, grader = graded_with_updates
+    assert all(not manifest["complete"] for manifest, _ in grader.looks)
+    counts = [manifest["counts"] for manifest, _ in grader.looks[::70]]
+    assert [count["ok"] for count in counts] == [70, 140, 210]
+    assert all(count["ok"] + count["missing"] == count["cells"] for count in counts)
+    for (_, page), count in zip(grader.looks[::70], counts, strict=True):
+        assert f"{count['missing']:,} of {count['cells']:,} cells have no grade yet" in page
+        assert "all scores will change" in page
+
+
+def test_complete_outputs_say_so(graded_with_updates: tuple[Path, ModelGrader]) -> None:
+    root, _ = graded_with_updates
+    assert json.loads((root / "out" / "manifest.json").read_text())["complete"]
+    assert "all scores will change" not in (root / "out" / "report.html").read_text()
+    # The history has only the final state.
+    rows = tsv_rows(root / "out" / "history.tsv")
+    assert len({row["run"] for row in rows}) == len(rows) > 0
+
+
+def test_a_grader_without_a_language_model_writes_outputs_once(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "t", config=EVERY)
+    grader = ModelGrader(root / "out")
+    grader.cells_share = None
+    update(root, grader)
+    assert grader.looks == []

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ROOT
+from support import ROOT, until
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +24,7 @@ def cluster() -> Iterator[Any]:
         patch.setenv("RAY_AUTH_MODE", "disabled")
         with ray_cluster.cluster(2) as made:
             yield made
-    ray_cluster.until(lambda: not _servers(), 10)
+    until(lambda: not _servers(), 10)
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def no_worker_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """A test that leaves an actor on the cluster fails."""
     yield
     if "cluster" in request.fixturenames:
-        from ray_cluster import actors, until
+        from ray_cluster import actors
 
         until(lambda: not actors(), 5)
 

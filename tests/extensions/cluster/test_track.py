@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ray_cluster import Doubling, HashRecipe, PlacedRecipe, Word, actors, add_machine, until
+from ray_cluster import Doubling, HashRecipe, PlacedRecipe, Word, actors, add_machine
 from ray_cluster import cluster as started
-from support import HashGrader, make_small_track
+from support import HashGrader, make_small_track, until
 from tiny_models import save_llama, save_t5
 
 import trecexam

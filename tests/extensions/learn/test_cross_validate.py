@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from learnable import WordEncoder, make_learnable, make_misleading
 from sklearn.metrics import cohen_kappa_score
+from support import printed
 
 import trecexam
-from trecexam.cli.main import run
 from trecexam.extensions.learn.arithmetic.check import compare, hidings, labels, zeros
 from trecexam.extensions.learn.arithmetic.learning import Learned, fit, predict
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
@@ -51,8 +51,7 @@ def stored(root: Path) -> dict[str, Any]:
 
 def test_learn_shows_every_method_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = make_learnable(tmp_path / "track", queries=6)
-    assert run(["learn", str(root), "--json"]) == 0
-    shown = capsys.readouterr()
+    shown = printed(capsys, "learn", root, "--json")
     value = json.loads(shown.out)
     assert [(row["used_by"], row["way"]) for row in value["ways"]] == ROWS
     assert all(line in shown.err for line in value["notes"])
@@ -91,8 +90,7 @@ def test_too_few_judgments_to_hide_any_are_reported_and_nothing_is_stored(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (learnable / "qrels.txt").write_text("q0 0 q0-d01 0\nq1 0 q1-d01 2\n")
-    assert run(["learn", str(learnable)]) == 0
-    shown = capsys.readouterr()
+    shown = printed(capsys, "learn", learnable)
     assert "not cross-validated: too few judgments to hide half of them: " in shown.err
     assert len(shown.out.splitlines()) == 1
     assert "cross_validation" not in json.loads((learnable / "out" / "learned.json").read_text())

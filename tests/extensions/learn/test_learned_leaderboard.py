@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from learnable import WordEncoder, make_learnable, make_misleading, most_retrieved_alone
+from support import printed, tsv_table
 
 import trecexam
 from trecexam.cli.main import run
@@ -21,17 +22,6 @@ from trecexam.inputs.track_graders import open_folder
 from trecexam.results.page.page import Page, Section
 
 MEASURES = "nDCG@10", "AP(rel=2)@12"
-
-
-def table(text: str) -> list[dict[str, str]]:
-    header, *rows = (line.split("\t") for line in text.splitlines())
-    return [dict(zip(header, row, strict=True)) for row in rows]
-
-
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> tuple[str, str]:
-    capsys.readouterr()
-    assert run([str(argument) for argument in arguments]) == status
-    return capsys.readouterr()
 
 
 def board_of(root: Path, source: Path | None = None) -> trecexam.Leaderboard:
@@ -64,7 +54,7 @@ def test_with_most_of_the_pool_judged_intervals_are_shown_and_nothing_is_written
     encoder.encoded.clear()
     out, err = printed(capsys, "leaderboard", track, "--labels", "learned")
     assert encoder.encoded == []
-    rows = table(out)
+    rows = tsv_table(out)
     columns = [f"{measure}{end}" for measure in MEASURES for end in ("", ".low", ".high")]
     assert list(rows[0]) == ["run", *columns, "Judged@10"]
     assert {row["run"] for row in rows} == set("abcd")
@@ -94,7 +84,7 @@ def test_with_few_or_only_most_retrieved_judgments_there_are_no_intervals(
     how = "a random 3" if design == "few" else "the most retrieved 6.0 passages of a query are judged"
     assert how in err
     assert "no intervals, because too few of them would contain the true value" in err
-    for row in table(out):
+    for row in tsv_table(out):
         assert {row[f"{measure}.{end}"] for measure in MEASURES for end in ("low", "high")} == {""}
     out, _ = printed(capsys, "leaderboard", root, "--labels", "learned", "--json")
     assert {row[f"{measure}.low"] for row in json.loads(out)["leaderboard"] for measure in MEASURES} == {None}
@@ -168,7 +158,7 @@ def test_if_learned_labels_mislead_one_note_names_the_better_method_in_every_for
 ) -> None:
     root = make_misleading(tmp_path / "track")
     out, err = shown(root, capsys)
-    assert len(table(out)) == 8
+    assert len(tsv_table(out)) == 8
     assert err.startswith(f"{DOUBTS} (loss 0.")
     assert err.count("orders the runs better") == 1
     assert f"use `trecexam leaderboard {root} --official`" in err
@@ -197,7 +187,7 @@ def test_if_all_is_judged_it_equals_the_official_leaderboard_without_uncertainty
     import ir_measures
 
     qrels = list(ir_measures.read_trec_qrels(str(learnable / "qrels.txt")))
-    for row in table(out):
+    for row in tsv_table(out):
         ranked = list(ir_measures.read_trec_run(str(learnable / "runs" / f"{row['run']}.run")))
         for name in MEASURES:
             value = ir_measures.parse_measure(name).calc_aggregate(qrels, ranked)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from learnable import make_learnable
+from support import printed
 
 from trecexam.cli.main import run
 
@@ -179,9 +180,7 @@ def test_judgments_with_other_ids_are_reported_with_both_ids(
 def run_command(
     capsys: pytest.CaptureFixture[str], root: Path, *arguments: str, status: int = 0
 ) -> tuple[str, str]:
-    capsys.readouterr()
-    assert run([arguments[0], str(root), *arguments[1:]]) == status
-    return capsys.readouterr()
+    return printed(capsys, arguments[0], root, *arguments[1:], status=status)
 
 
 def test_holes_are_filled_by_learned_labels_without_a_grader(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from learnable import WordEncoder, make_learnable
-from support import HashGrader, hashed_rating
+from support import HashGrader, hashed_rating, write_jsonl
 
 import trecexam
 from trecexam.extensions.learn.arithmetic.learning import fit, predict
@@ -116,9 +116,7 @@ def test_ratings_are_used_if_they_improve_the_fit(learnable: Path) -> None:
         config.write('\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
     # Texts without information.
     rows = [json.loads(line) for line in (learnable / "passages.jsonl").read_text().splitlines()]
-    (learnable / "passages.jsonl").write_text(
-        "".join(json.dumps({**row, "text": f"alike {row['docid']}"}) + "\n" for row in rows)
-    )
+    write_jsonl(learnable / "passages.jsonl", ({**row, "text": f"alike {row['docid']}"} for row in rows))
     features = []
     for knows in (True, False):
         with (learnable / "grades.jsonl").open("w") as grades:
@@ -197,9 +195,7 @@ def test_ratings_of_another_track_count_if_both_have_the_same_grader(
             line.split()[2]: int(line.split()[3]) for line in (root / "qrels.txt").read_text().splitlines()
         }
         docs = [json.loads(line)["docid"] for line in (root / "passages.jsonl").read_text().splitlines()]
-        (root / "passages.jsonl").write_text(
-            "".join(json.dumps({"docid": doc, "text": f"alike {doc}"}) + "\n" for doc in docs)
-        )
+        write_jsonl(root / "passages.jsonl", ({"docid": doc, "text": f"alike {doc}"} for doc in docs))
         for doc in docs:
             query = doc.split("-")[0]
             row = {"query_id": query, "doc_id": doc, "item_id": f"{query}/1"}

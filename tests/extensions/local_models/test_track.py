@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import make_small_track
+from support import make_small_track, printed
 
 import trecexam
 from trecexam.cli.main import run
@@ -130,8 +130,7 @@ def test_an_item_that_cannot_be_graded_is_reported_once_and_the_rest_is_graded(
     bank = (root / "bank.questions.jsonl").read_text()
     long = " ".join(f"word{number}" for number in range(600))
     (root / "bank.questions.jsonl").write_text(bank.replace("question 1 of q2?", long))
-    assert run(["watch", str(root), "--once"]) == 1
-    err = capsys.readouterr().err
+    err = printed(capsys, "watch", root, "--once", status=1).err
     assert err.count("leaves no room for a passage in the 512 tokens of a prompt: shorten it") == 1
     rejected = (root / "out" / "rejected.tsv").read_text().splitlines()
     assert len(rejected) == 2
@@ -163,8 +162,7 @@ def test_init_copies_a_model_and_a_prompt_file(models: dict[str, Path], tmp_path
 def test_init_rejects_settings_that_cannot_grade(
     words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["init", str(tmp_path / "new"), *words]) == 2
-    assert message in capsys.readouterr().err
+    assert message in printed(capsys, "init", tmp_path / "new", *words, status=2).err
     assert not (tmp_path / "new").exists()
 
 
@@ -187,8 +185,7 @@ def test_invalid_settings_are_a_one_line_error(
         line = "" if value is None else f"{key} = {json.dumps(value)}\n"
         config = kept.replace("[grader]\n", f"[grader]\n{line}")
     (root / "trecexam.toml").write_text(config)
-    assert run(["watch", str(root), "--once"]) == 2
-    err = capsys.readouterr().err
+    err = printed(capsys, "watch", root, "--once", status=2).err
     assert "Traceback" not in err
     assert len(err.strip().splitlines()) == 1
     assert re.search(message, err)
@@ -243,8 +240,7 @@ def test_a_damaged_model_is_a_one_line_error_and_grades_nothing(
 ) -> None:
     root = track()
     configure(root, broken(models, tmp_path / "model", kind), decode=decode)
-    assert run(["watch", str(root), "--once"]) == 2
-    err = capsys.readouterr().err.strip()
+    err = printed(capsys, "watch", root, "--once", status=2).err.strip()
     assert message in err
     assert str(tmp_path / "model") in err
     assert "Traceback" not in err
@@ -256,5 +252,4 @@ def test_a_model_of_the_wrong_type_is_reported(
 ) -> None:
     root = track()
     configure(root, models[model], name=name)
-    assert run(["watch", str(root), "--once"]) == 2
-    assert str(models[model]) in capsys.readouterr().err
+    assert str(models[model]) in printed(capsys, "watch", root, "--once", status=2).err

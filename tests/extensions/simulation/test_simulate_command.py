@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support import all_notes, make_small_track, write_run
+from support import all_notes, make_small_track, printed, tsv_table, write_run
 
 import trecexam
-from trecexam.cli.main import run
 
 #: What is left out -> the options.
 OPTIONS = {"runs": (), "removal": ("--judgments", "--repeats", "2")}
@@ -20,21 +17,14 @@ BOTH = pytest.mark.parametrize("kind", list(OPTIONS))
 def run_command(
     capsys: pytest.CaptureFixture[str], kind: str, *arguments: str | Path
 ) -> tuple[list[dict[str, str]], str]:
-    capsys.readouterr()
-    assert run(["simulate", *OPTIONS[kind], *map(str, arguments)]) == 0
-    printed = capsys.readouterr()
-    header, *rows = (line.split("\t") for line in printed.out.splitlines())
-    notes = all_notes(capsys, "simulate", *OPTIONS[kind], *arguments)
-    return [dict(zip(header, row, strict=True)) for row in rows], notes
+    rows = tsv_table(printed(capsys, "simulate", *OPTIONS[kind], *arguments).out)
+    return rows, all_notes(capsys, "simulate", *OPTIONS[kind], *arguments)
 
 
 def refused(capsys: pytest.CaptureFixture[str], kind: str, *arguments: str | Path) -> str:
-    capsys.readouterr()
-    assert run(["simulate", *OPTIONS[kind], *map(str, arguments)]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.count("\n") == 1
-    return printed.err
+    out, err = printed(capsys, "simulate", *OPTIONS[kind], *arguments, status=2)
+    assert (out, err.count("\n")) == ("", 1)
+    return err
 
 
 def with_runs(graded: Path, **rankings: dict[str, list[str]]) -> Path:
@@ -84,9 +74,7 @@ def test_full_means_equal_those_of_the_official_leaderboard(
     disjoint_runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows, _ = run_command(capsys, "runs", disjoint_runs, "--official-measure", "nDCG@10")
-    run(["leaderboard", str(disjoint_runs), "--official", "-m", "nDCG@10"])
-    header, *lines = (line.split("\t") for line in capsys.readouterr().out.splitlines())
-    board = [dict(zip(header, line, strict=True)) for line in lines]
+    board = tsv_table(printed(capsys, "leaderboard", disjoint_runs, "--official", "-m", "nDCG@10").out)
     assert [(row["run"], row["mean.full"]) for row in rows] == [(row["run"], row["nDCG@10"]) for row in board]
 
 
@@ -109,23 +97,6 @@ def test_removal_has_one_row_per_measure_and_share(
     with trecexam.open_track(disjoint_runs) as track:
         drawn = [track.simulate(judgments=True, repeats=3, seed=seed).table.records() for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
-
-
-def test_json_has_the_table_and_the_map_of_each_row(
-    disjoint_runs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def value(kind: str) -> Any:
-        capsys.readouterr()
-        assert run(["simulate", *OPTIONS[kind], str(disjoint_runs), "--json"]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    runs = value("runs")
-    assert len(runs["runs"]) == 9
-    assert all(row["map"] for row in runs["runs"])
-    assert len(runs["shifts"]) == 6
-    assert runs["depth"] == 8
-    removal = value("removal")
-    assert (removal["repeats"], removal["seed"], len(removal["removal"])) == (2, 0, 27)
 
 
 def test_a_team_is_left_out_as_a_whole(

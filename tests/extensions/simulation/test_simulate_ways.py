@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shutil
 from collections.abc import Mapping
@@ -13,6 +11,7 @@ import ir_measures
 import pytest
 from learnable import WordEncoder, make_learnable
 from scipy.stats import kendalltau
+from support import labels_of, printed, tsv_table
 
 import trecexam
 import trecexam.extensions.learn.learned_pool as learning
@@ -34,16 +33,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def simulated(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> list[dict[str, str]]:
-    capsys.readouterr()
-    assert run(["simulate", *map(str, arguments), "--official-measure", "nDCG@10"]) == 0
-    return list(csv.DictReader(io.StringIO(capsys.readouterr().out), delimiter="\t"))
+    return tsv_table(printed(capsys, "simulate", *arguments, "--official-measure", "nDCG@10").out)
 
 
 def shifts(capsys: pytest.CaptureFixture[str], root: Path, *options: str) -> list[dict[str, object]]:
-    capsys.readouterr()
-    assert run(["simulate", str(root), *options, "--official-measure", "nDCG@10", "--json"]) == 0
-    found: list[dict[str, object]] = json.loads(capsys.readouterr().out)["shifts"]
-    return found
+    out = printed(capsys, "simulate", root, *options, "--official-measure", "nDCG@10", "--json").out
+    return list(json.loads(out)["shifts"])
 
 
 def rankings(root: Path) -> dict[str, dict[str, list[str]]]:
@@ -54,11 +49,6 @@ def rankings(root: Path) -> dict[str, dict[str, list[str]]]:
             q, _, doc, *_ = line.split()
             ranked[name].setdefault(q, []).append(doc)
     return ranked
-
-
-def judgments(root: Path) -> dict[tuple[str, str], int]:
-    rows = (line.split() for line in (root / "qrels.txt").read_text().splitlines())
-    return {(q, doc): int(label) for q, _, doc, label in rows}
 
 
 def board(root: Path, labels: Labels, without: frozenset[tuple[str, str]] = frozenset()) -> dict[str, float]:
@@ -82,7 +72,7 @@ def rank(means: Mapping[str, float], name: str) -> int:
 def test_passages_found_by_only_one_run_are_predicted_from_the_rest(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    official, ranked = judgments(root), rankings(root)
+    official, ranked = labels_of(root / "qrels.txt"), rankings(root)
     full = board(root, official)
     rows = {row["run"]: row for row in simulated(capsys, root, *WAYS)}
     for name in RUNS[:2]:

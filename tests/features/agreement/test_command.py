@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support import RECORDED, HashGrader, all_notes, switch_report_on
+from support import RECORDED, HashGrader, all_notes, printed, switch_report_on, write_jsonl
 
 import trecexam
 from trecexam.cli.main import run
@@ -17,20 +17,6 @@ HEADER = [
     *("table", "min_rating", "min_answers", "min_relevant", "label", "judgment", "count"),
     *("kappa", "kappa.low", "kappa.high", "kappa.linear", "kappa.quadratic"),
 ]
-
-
-def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    capsys.readouterr()
-    assert run([str(argument) for argument in arguments]) == 0
-    return capsys.readouterr().out
-
-
-def err(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 2) -> str:
-    capsys.readouterr()
-    assert run([str(argument) for argument in arguments]) == status
-    text = capsys.readouterr().err
-    assert "Traceback" not in text
-    return text
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -54,7 +40,7 @@ def both_labels(track: Path) -> list[tuple[list[int], int]]:
 def test_in_a_pipe_the_output_equals_the_file_in_out(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = out(capsys, "agreement", graded)
+    text = printed(capsys, "agreement", graded).out
     assert text == (graded / "out" / "agreement.tsv").read_text()
     assert {row["min_rating"] for row in rows_of(text)} == {"4"}
 
@@ -63,7 +49,9 @@ def test_every_min_rating_is_combined_with_every_min_answers(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--min-rating", "2", "--min-rating", "5", "--min-answers", "1", "--min-answers", "3"]
-    rows = rows_of(out(capsys, "agreement", graded, *options, "--min-rating", "2", "--min-relevant", "3"))
+    rows = rows_of(
+        printed(capsys, "agreement", graded, *options, "--min-rating", "2", "--min-relevant", "3").out
+    )
     passages = both_labels(graded)
     cells = {
         (r["table"], int(r["min_rating"]), int(r["min_answers"]), r["label"], r["judgment"]): int(r["count"])
@@ -88,67 +76,13 @@ def test_every_min_rating_is_combined_with_every_min_answers(
             assert cells[table, rating, answers, "all", "all"] == len(passages)
 
 
-def test_json_has_the_same_content_as_the_table(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(out(capsys, "agreement", graded, "--json", "--min-answers", "2"))
-    rows = rows_of(out(capsys, "agreement", graded, "--min-answers", "2"))
-    assert found["n_both"] == 36
-    assert found["n_queries"] == 3
-    assert found["official"] == "qrels.txt"
-    assert (found["min_rating"], found["min_answers"], found["rule"]) == (4, 2, "max")
-    whole = [
-        row for row in found["agreement"] if row["table"] == "binary" and row["label"] == row["judgment"]
-    ]
-    assert (found["kappa"], found["kappa.low"]) == (whole[-1]["kappa"], whole[-1]["kappa.low"])
-    for row, value in zip(rows, found["agreement"], strict=True):
-        for name in HEADER:
-            shown = "" if value[name] is None else value[name]
-            assert row[name] == (f"{shown:.6f}" if isinstance(shown, float) else str(shown))
-    for name in ("graded", "merged", "binary"):
-        for row in found[name]:
-            label = row[f"{name} label"]
-            for column, count in row.items():
-                judgment = "all" if column == "all" else column.removeprefix("judged ")
-                if column == "all" or column.startswith("judged "):
-                    (same,) = (
-                        each
-                        for each in rows
-                        if (each["table"], each["label"], each["judgment"]) == (name, label, judgment)
-                    )
-                    assert same["count"] == str(count)
-
-
 def test_an_undefined_share_is_a_dash_on_a_terminal(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
-    assert run(["agreement", str(graded), "--min-answers", "9", "--min-relevant", "7"]) == 0
-    shown = capsys.readouterr()
+    shown = printed(capsys, "agreement", graded, "--min-answers", "9", "--min-relevant", "7")
     assert "precision -, recall -, Cohen's kappa" in shown.err
     assert "nan" not in shown.err + shown.out
-
-
-def test_count_labels_have_their_counts_as_rows(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (graded / "trecexam.toml").write_text(RECORDED + '[scores]\nlabel = "count"\nmin_rating = 3\n')
-    rows = rows_of(out(capsys, "agreement", graded, "--min-answers", "2"))
-    counts = Counter(sum(r >= 3 for r in ratings) for ratings, _ in both_labels(graded))
-    found = {
-        r["label"]: int(r["count"])
-        for r in rows
-        if (r["table"], r["judgment"]) == ("graded", "all") and r["label"] != "all"
-    }
-    assert found == {"4": counts[4], "3": counts[3], "2": counts[2], "0": counts[1] + counts[0]}
-
-
-def test_excluded_passages_are_reported(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = (graded / "qrels.txt").read_text().splitlines()
-    (graded / "qrels.txt").write_text("".join(f"{line}\n" for line in lines[1:]) + "q9 0 d 1\nq1 0 never 2\n")
-    text = all_notes(capsys, "agreement", graded)
-    pooled = {json.loads(line)["doc_id"] for line in (graded / "grades.jsonl").read_text().splitlines()}
-    first = lines[0].split()[2]
-    both = len(pooled - {first})
-    alone = len(lines) - 1 - both + 1
-    assert f"{both} passages of 3 queries have a label and a judgment (qrels.txt)" in text
-    assert f"{len(pooled & {first})} have only a label, {alone} only a judgment" in text
 
 
 def test_judged_passages_outside_the_pool_are_counted_until_they_are_pooled(
@@ -165,28 +99,10 @@ def test_judged_passages_outside_the_pool_are_counted_until_they_are_pooled(
     assert "published tables" not in all_notes(capsys, "agreement", graded)
 
 
-def test_minus_1_is_no_judgment_and_lower_labels_are_not_relevant(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = (graded / "qrels.txt").read_text()
-    whole = out(capsys, "agreement", graded)
-    kept = "".join(line + "\n" for line in text.splitlines() if not line.endswith(" 0"))
-    n_zero = len(text.splitlines()) - len(kept.splitlines())
-    (graded / "qrels.txt").write_text(kept)
-    without = out(capsys, "agreement", graded)
-    for label, expected, means in (
-        ("-1", without, "with the label -1: pooled, not judged"),
-        ("-2", whole, "with a label below -1: judged, not relevant"),
-    ):
-        (graded / "qrels.txt").write_text(text.replace(" 0\n", f" {label}\n"))
-        assert out(capsys, "agreement", graded) == expected
-        assert f"qrels.txt: {n_zero} lines {means}" in all_notes(capsys, "agreement", graded)
-
-
 def test_ratings_of_people_do_not_count_as_those_of_the_grader(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = out(capsys, "agreement", graded)
+    before = printed(capsys, "agreement", graded).out
     with trecexam.open_track(graded) as track:
         grades = [grade for grade in track.grades() if grade["rating"] != 5]
         for grade in grades[:6]:
@@ -196,7 +112,7 @@ def test_ratings_of_people_do_not_count_as_those_of_the_grader(
         track.override(
             grades[-1]["query_id"], grades[-1]["doc_id"], 0, item=grades[-1]["item_id"], who="bob", why="no"
         )
-    assert out(capsys, "agreement", graded) == before
+    assert printed(capsys, "agreement", graded).out == before
     assert "left out: the ratings of ann, bob in place of the grader's (7 cells, 0 passages)" in all_notes(
         capsys, "agreement", graded
     )
@@ -209,12 +125,11 @@ def test_graded_and_judged_passages_that_differ_are_reported(
 ) -> None:
     rows = [json.loads(line) for line in (graded / "grades.jsonl").read_text().splitlines()]
     (graded / "qrels.txt").write_text("q1 0 q1-d00 1\n")
-    (graded / "grades.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in rows if row["doc_id"] != "q1-d00")
-    )
+    write_jsonl(graded / "grades.jsonl", (row for row in rows if row["doc_id"] != "q1-d00"))
     assert run(["watch", str(graded), "--once"]) in (0, 1)
-    assert "no passage has both an automatic label and an official judgment" in err(
-        capsys, "agreement", graded
+    assert (
+        "no passage has both an automatic label and an official judgment"
+        in printed(capsys, "agreement", graded, status=2).err
     )
 
 
@@ -222,16 +137,7 @@ def test_few_queries_give_no_interval_and_a_note(graded: Path, capsys: pytest.Ca
     lines = (graded / "qrels.txt").read_text().splitlines(keepends=True)
     (graded / "qrels.txt").write_text("".join(line for line in lines if line.startswith("q1 ")))
     assert "no intervals: they need passages of at least 5 queries" in all_notes(capsys, "agreement", graded)
-    assert {r["kappa.low"] for r in rows_of(out(capsys, "agreement", graded))} == {""}
-
-
-def test_ratings_beyond_the_scale_of_the_grader_have_rows(small_track: Path) -> None:
-    grader = HashGrader()
-    grader.scale = Scale(3, 2)  # type: ignore[attr-defined]
-    with trecexam.open_track(small_track, grader=grader) as track:
-        track.update()
-        (found,) = track.agreement().found
-    assert found.graded.labels == ("5", "4", "3", "2", "1", "0")
+    assert {r["kappa.low"] for r in rows_of(printed(capsys, "agreement", graded).out)} == {""}
 
 
 def test_a_min_rating_beyond_the_scale_of_the_grader_is_rejected(small_track: Path) -> None:

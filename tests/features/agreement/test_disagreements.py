@@ -9,7 +9,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from support import ROOT, switch_report_on
+from support import ROOT, labels_of
 
 import trecexam
 
@@ -33,11 +33,6 @@ def section(root: Path, heading: str) -> str:
     return re.split("<h[23]", page.partition(f"<h3>{heading}</h3>")[2])[0]
 
 
-def qrels(path: Path) -> Labels:
-    rows = (line.split() for line in path.read_text().splitlines())
-    return {(query_id, doc_id): int(label) for query_id, _, doc_id, label in rows}
-
-
 def texts(root: Path) -> dict[str, str]:
     queries = dict(line.split("\t") for line in (root / "queries.tsv").read_text().splitlines())
     rows = map(json.loads, (root / "passages.jsonl").read_text().splitlines())
@@ -51,7 +46,11 @@ def visible(html: str) -> str:
 
 
 def test_the_report_shows_the_passages_furthest_apart_with_both_labels(demo: Path) -> None:
-    labels, judged, text = qrels(demo / "out" / "rubric.qrels"), qrels(demo / "qrels.txt"), texts(demo)
+    labels, judged, text = (
+        labels_of(demo / "out" / "rubric.qrels"),
+        labels_of(demo / "qrels.txt"),
+        texts(demo),
+    )
     # The person's rating is not the grader's.
     labels["q02", "sourdough-07"] = 0
     apart = {
@@ -78,13 +77,3 @@ def test_peoples_ratings_are_shown_with_query_item_and_passage(demo: Path) -> No
     assert f"q02: {text['q02']} q02/q1: Which microbes make a sourdough" in shown
     assert f"sourdough-07: {text['sourdough-07'][:200]}" in shown
     assert "5 0 ann counts it names them" in shown
-
-
-def test_a_report_without_disagreements_says_so(graded: Path) -> None:
-    qrels_lines = [line.split() for line in (graded / "out" / "rubric.qrels").read_text().splitlines()]
-    lines = (f"{q} 0 {d} {int(int(label) >= 4)}\n" for q, _, d, label in qrels_lines)
-    (graded / "qrels.txt").write_text("".join(lines))
-    switch_report_on(graded)
-    with trecexam.open_track(graded) as track:
-        track.update()
-    assert "find the same passages relevant" in section(graded, "Disagreements")

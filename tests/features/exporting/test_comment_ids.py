@@ -1,4 +1,4 @@
-"""Query ids that begin with '#': trec_eval 10 takes their lines for comments, and so does trecexam."""
+"""Query ids that qrels cannot hold: with a '#' at the beginning, which makes a comment, or white space."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import logging
 from pathlib import Path
 
 import pytest
+from support import HashGrader
 
 import converters
+import trecexam
 from converters.records import Qrel, RunEntry
 from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
 
 
 @pytest.fixture
@@ -34,23 +37,6 @@ def test_each_update_reports_query_ids_that_begin_with_a_hash_once(
     assert "\n#2 0 " not in "\n" + (renamed / "out" / "rubric.qrels").read_text()
 
 
-def test_the_files_whose_lines_are_comments_are_named(
-    renamed: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert run(["leaderboard", str(renamed)]) == 0
-    skipped = [record.getMessage() for record in caplog.records if "skipped" in record.getMessage()]
-    assert [line.split(":")[0].rpartition("/")[2] for line in sorted(skipped)] == [
-        "qrels.txt",
-        *(f"run{n}.run" for n in range(3)),
-    ]
-
-
-def test_a_track_without_such_ids_gets_no_warning(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["watch", str(graded), "--once"]) == 0
-    assert run(["export", "qrels", str(graded)]) == 0
-    assert "comment" not in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("form", "rows"),
     [("run", [RunEntry("#2", "d", 1, 1.0, "r")]), ("qrels", [Qrel("#2", "d", 1)])],
@@ -62,3 +48,14 @@ def test_a_written_file_that_would_be_read_as_comments_gives_a_warning(
     assert [record.levelno for record in caplog.records if "'#2'" in record.message] == [logging.WARNING]
     with pytest.raises(converters.ConversionError, match="all lines are comments"):
         list(converters.read(tmp_path / "x", form))
+
+
+def test_a_query_id_with_white_space_is_named_with_a_remedy(small_track: Path) -> None:
+    for path in (small_track / "bank.questions.jsonl", small_track / "queries.tsv"):
+        if path.exists():
+            path.write_text(path.read_text().replace('"q1"', '"q 1"').replace("q1\t", "q 1\t"))
+    with (
+        trecexam.open_track(small_track, grader=HashGrader()) as track,
+        pytest.raises(TrecexamError, match=r"'q 1' is empty or has white space.*rename it"),
+    ):
+        track.update()

@@ -13,7 +13,7 @@ from typing import Any
 import ir_measures
 import pytest
 from ir_measures import AP, Measure, P, nDCG
-from support import HashGrader, make_small_track
+from support import HashGrader, make_small_track, write_jsonl
 
 import trecexam
 from trecexam.cli.main import run
@@ -72,7 +72,7 @@ def test_an_item_without_any_answer_counts_in_every_export(graded: Path) -> None
     rows = [json.loads(line) for line in (graded / "grades.jsonl").read_text().splitlines()]
     kept = [row for row in rows if row["item_id"] not in ("q1/1", "q2/3")]
     shutil.rmtree(graded / ".trecexam")
-    (graded / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in kept))
+    write_jsonl(graded / "grades.jsonl", kept)
     run(["watch", str(graded), "--once"])
     expected = leaderboard_means(graded, MEASURES)
     path = str(graded / "out" / "rubric.subtopics.qrels")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import ir_measures
 import pandas
 import pyarrow
 import pytest
-from support import HashGrader, make_small_track
+from support import HashGrader, make_small_track, update
 
 import trecexam
 from trecexam import TrecexamError
@@ -23,8 +22,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = make_small_track(
         tmp_path_factory.mktemp("frames") / "track", config="[track]\ndepth = 8\n[report]\nwrite = false\n"
     )
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
+    update(root)
     return root
 
 
@@ -61,23 +59,6 @@ def test_a_leaderboard_can_be_restricted_to_some_runs(track: trecexam.Track) -> 
             call(runs="run1")
 
 
-def test_per_query_values_equal_the_file_in_full_precision(root: Path, track: trecexam.Track) -> None:
-    frame = track.per_query(library="pyarrow")
-    some = track.per_query(MEASURES, runs=["run1"])
-    board = track.leaderboard(MEASURES)
-    official = track.per_query(["P(rel=2)@5"], official=True, library="polars")
-    assert frame.schema.types == [*[pyarrow.string()] * 3, pyarrow.float64()]
-    lines = [line.split("\t") for line in (root / "out" / "per_query.tsv").read_text().splitlines()]
-    assert [
-        frame.column_names,
-        *([*row[:3], f"{row[3]:.6f}"] for row in zip(*frame.to_pydict().values(), strict=True)),
-    ] == lines
-    means = some.groupby("measure")["value"].mean()
-    (row,) = (row for row in board.rows if row.run == "run1")
-    assert [means[name] for name in MEASURES] == pytest.approx([score.mean for score in row.scores])
-    assert official["measure"].unique().to_list() == ["P(rel=2)@5"]
-
-
 def test_the_frame_of_grades_has_people_next_to_the_grader(root: Path, track: trecexam.Track) -> None:
     rows = list(track.grades())
     first = rows[0]
@@ -104,14 +85,6 @@ def test_the_frame_of_grades_has_people_next_to_the_grader(root: Path, track: tr
     rated = frame[frame["human_rating"] >= 0]
     assert len(rated) == 1
     assert tuple(rated.iloc[0][[*ids, "human_rating", "who"]]) == (*(first[name] for name in ids), 5, "ann")
-
-
-def test_ir_measures_accepts_the_runs_and_judgments_of_a_track(track: trecexam.Track) -> None:
-    board = track.leaderboard(["nDCG@5"], official=True, runs=["run1"])
-    values = ir_measures.calc_aggregate(
-        [ir_measures.nDCG @ 5], track.export.official_qrels(), track.export.runs(["run1"])["run1"]
-    )
-    assert values[ir_measures.nDCG @ 5] == pytest.approx(board.rows[0].scores[0].mean)
 
 
 def test_qrels_are_the_same_in_every_library(track: trecexam.Track) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import json
 import os
 import random
@@ -16,7 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import RECORDED, ROOT, HashGrader, hashed_rating, make_small_track
+from support import (
+    RECORDED,
+    ROOT,
+    HashGrader,
+    hashed_rating,
+    labels_of,
+    make_small_track,
+    printed,
+    tsv_rows,
+    write_jsonl,
+)
 
 import trecexam
 from converters.trec_qrels import qrels_line
@@ -45,9 +53,7 @@ def chances(answer: Answer) -> tuple[float, ...]:
 
 
 def fill(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
-    capsys.readouterr()
-    assert run(["fill", *map(str, arguments)]) == status
-    captured = capsys.readouterr()
+    captured = printed(capsys, "fill", *arguments, status=status)
     assert status in (2, 130) or captured.out.startswith(("source\tlabel\tlines", "query_id\tholes"))
     assert "Traceback" not in captured.err
     return captured.err
@@ -59,20 +65,6 @@ def drop(root: Path, target: Path, share: float = 0.5, seed: int = 0) -> Path:
     kept = sorted(random.Random(seed).sample(range(len(lines)), round(len(lines) * (1 - share))))
     target.write_text("".join(lines[place] for place in kept))
     return target
-
-
-def labels(path: Path) -> Labels:
-    found: Labels = {}
-    for line in path.read_text().splitlines():
-        query_id, _, doc_id, label = line.split(" ")
-        assert (query_id, doc_id) not in found
-        found[query_id, doc_id] = int(label)
-    return found
-
-
-def source_rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def pool_of(root: Path, depth: int = 8) -> set[tuple[str, str]]:
@@ -97,7 +89,7 @@ def test_official_lines_come_first_unchanged_and_every_hole_has_a_line(
 ) -> None:
     official, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
     text = fill(capsys, graded, "--qrels", official, "-o", merged)
-    human, found = labels(official), labels(merged)
+    human, found = labels_of(official), labels_of(merged)
     assert merged.read_bytes().startswith(official.read_bytes())
     holes = pool_of(graded) - human.keys()
     assert found.keys() - human.keys() == holes
@@ -113,8 +105,8 @@ def test_the_sources_file_says_who_labelled_each_line(
 ) -> None:
     official, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
     fill(capsys, graded, "--qrels", official, "-o", merged, "--map", "thresholds")
-    rows = source_rows(tmp_path / "merged.qrels.sources.tsv")
-    human = labels(official)
+    rows = tsv_rows(tmp_path / "merged.qrels.sources.tsv")
+    human = labels_of(official)
     lines = merged.read_text().splitlines()
     assert [f"{row['query_id']} {row['iteration']} {row['doc_id']} {row['label']}" for row in rows] == lines
     for row in rows:
@@ -133,7 +125,7 @@ def test_the_sources_file_says_who_labelled_each_line(
 def test_only_holes_are_sent_to_the_grader(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     official = drop(root, tmp_path / "half.qrels")
-    holes = pool_of(root) - labels(official).keys()
+    holes = pool_of(root) - labels_of(official).keys()
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as track:
         found = track.fill.find(official, rule="identity")
@@ -173,39 +165,6 @@ def test_the_confidence_is_that_of_the_grader_and_stays_when_nothing_is_graded(t
         assert row.confidence == pytest.approx(expected - lower)
 
 
-def test_an_output_name_ending_in_gz_is_compressed(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    official = drop(graded, tmp_path / "half.qrels")
-    for name in ("m", "m.gz"):
-        fill(capsys, graded, "--qrels", official, "-o", tmp_path / name)
-    assert gzip.decompress((tmp_path / "m.gz").read_bytes()) == (tmp_path / "m").read_bytes()
-    assert (tmp_path / "m.gz.sources.tsv").read_bytes() == (tmp_path / "m.sources.tsv").read_bytes()
-
-
-def test_grading_a_hole_with_the_text_of_a_judged_passage_keeps_later_output_equal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_small_track(tmp_path / "track", queries=1)
-    # Every judged passage has the text of a hole.
-    (root / "passages.jsonl").write_text(
-        "".join(json.dumps({"docid": f"q1-d{d:02}", "text": f"text {d // 2}"}) + "\n" for d in range(12))
-    )
-    (root / "qrels.txt").write_text("".join(f"q1 0 q1-d{d:02} {d // 2 % 3}\n" for d in range(0, 12, 2)))
-    settings = (root / "trecexam.toml").read_text()
-    (root / "trecexam.toml").write_text(settings.replace("depth = 8", "depth = 2"))
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        # The top passages of the runs are graded, and so are judged passages with the same text.
-        track.fill(track.fill.find(rule="identity"))
-    (root / "trecexam.toml").write_text(settings)
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        found = track.fill.find()
-        one, two = track.fill(found), track.fill(track.fill.find())
-    assert found.rule.n_both < one.rule.n_both
-    assert one.rule == two.rule
-    assert one.rows == two.rows
-
-
 def test_a_dry_run_reports_the_amount_of_work_and_writes_nothing(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -213,7 +172,7 @@ def test_a_dry_run_reports_the_amount_of_work_and_writes_nothing(
     shutil.rmtree(graded / ".trecexam")
     before = sorted(graded.rglob("*"))
     text = fill(capsys, graded, "--qrels", official, "--dry-run", "--map", "identity")
-    holes = len(pool_of(graded) - labels(official).keys())
+    holes = len(pool_of(graded) - labels_of(official).keys())
     assert f"{holes} holes to fill, {4 * holes} cells to grade" in text
     assert "labels, as of now: identity" in text
     assert sorted(graded.rglob("*")) == before
@@ -251,23 +210,22 @@ def test_holes_without_text_or_grade_remain_and_are_counted(
     pooled = sorted(doc for _, doc in pool_of(root) if doc != "q1-d00")
     mute, ungraded, half = pooled[:3]
     passages = [json.loads(line) for line in (root / "passages.jsonl").read_text().splitlines()]
-    (root / "passages.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in passages if row["docid"] != mute)
-    )
-    (root / "grades.jsonl").write_text(
-        "".join(
-            json.dumps({"query_id": "q1", "doc_id": doc, "item_id": f"q1/{item}", "rating": item}) + "\n"
+    write_jsonl(root / "passages.jsonl", (row for row in passages if row["docid"] != mute))
+    write_jsonl(
+        root / "grades.jsonl",
+        (
+            {"query_id": "q1", "doc_id": doc, "item_id": f"q1/{item}", "rating": item}
             for doc in pooled
             if doc != ungraded
             for item in range(2 if doc == half else 4)
-        )
+        ),
     )
     merged = tmp_path / "merged.qrels"
     text = fill(capsys, root, "--qrels", official, "-o", merged, "--map", "identity", status=1)
     assert "not filled: 1 hole whose passage has no text to grade" in text
     assert "not filled: 1 hole that no grader rated" in text
     assert "1 passage without a rating on some items, which count as not reached" in text
-    found = labels(merged)
+    found = labels_of(merged)
     assert not {("q1", mute), ("q1", ungraded)} & found.keys()
     assert found["q1", half] == 1
     assert len(found) == len(pooled) + 1 - 2
@@ -312,21 +270,6 @@ def test_output_of_fill_is_not_accepted_as_judgments_of_people(
     assert not (tmp_path / "again.qrels").exists()
 
 
-def test_queries_missing_on_one_side_are_reported(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    official, merged = tmp_path / "some.qrels", tmp_path / "merged.qrels"
-    lines = (graded / "qrels.txt").read_text().splitlines(keepends=True)
-    official.write_text("zz 0 x 1\n" + "".join(line for line in lines if not line.startswith("q2 ")))
-    text = fill(capsys, graded, "--qrels", official, "-o", merged)
-    lost = len({doc for query_id, doc in pool_of(graded) if query_id == "q2"})
-    assert f"1 query ('q2') without an official judgment: all {lost} passages are holes" in text
-    assert "1 query ('zz') of " in text
-    found = labels(merged)
-    assert found["zz", "x"] == 1
-    assert sum(query_id == "q2" for query_id, _ in found) == lost
-
-
 def test_ids_of_another_form_are_an_error_unless_a_map_is_given(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -339,7 +282,7 @@ def test_ids_of_another_form_are_an_error_unless_a_map_is_given(
     assert not merged.exists()
     text = fill(capsys, graded, "--qrels", official, "-o", merged, "--map", "identity")
     assert "'clueweb-1'" in text
-    assert len(labels(merged)) == 2 + len(pool_of(graded))
+    assert len(labels_of(merged)) == 2 + len(pool_of(graded))
     official.write_text("topic-1 0 q1-d00 1\n")
     assert "are query ids written in another form?" in fill(
         capsys, graded, "--qrels", official, "-o", merged, status=2
@@ -367,26 +310,21 @@ def test_a_map_that_cannot_be_fitted_gives_a_remedy(
     assert merged.exists()
 
 
-def test_identity_beyond_the_official_scale_gives_a_warning(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("way", "words", "cuts"),
+    [
+        ("identity", "labels up to 5, and the highest official one is 3", (1, 2, 3, 4, 5)),
+        ("3=1, 5=2", "labels: thresholds: below 3: 0, from 3: 1, from 5: 2", (3, 5)),
+    ],
+)
+def test_a_given_map_is_used_for_every_hole(
+    graded: Path, tmp_path: Path, way: str, words: str, cuts: list[int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     half, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "m"
-    text = fill(capsys, graded, "--qrels", half, "-o", merged, "--map", "identity")
-    assert "labels up to 5, and the highest official one is 3" in text
-    holes = pool_of(graded) - labels(half).keys()
-    assert {place: label for place, label in labels(merged).items() if place in holes} == {
-        place: best_rating(*place) for place in holes
-    }
-
-
-def test_given_thresholds_are_used_as_the_map(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    half, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "m"
-    text = fill(capsys, graded, "--qrels", half, "-o", merged, "--map", "3=1, 5=2")
-    assert "labels: thresholds: below 3: 0, from 3: 1, from 5: 2" in text
-    for place in pool_of(graded) - labels(half).keys():
-        assert labels(merged)[place] == (best_rating(*place) >= 3) + (best_rating(*place) >= 5)
+    assert words in fill(capsys, graded, "--qrels", half, "-o", merged, "--map", way)
+    found = labels_of(merged)
+    for place in pool_of(graded) - labels_of(half).keys():
+        assert found[place] == sum(best_rating(*place) >= cut for cut in cuts)
 
 
 def test_with_count_labels_the_threshold_is_min_answers(graded: Path, tmp_path: Path) -> None:
@@ -561,23 +499,25 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
 
     official, merged = tmp_path / "half.qrels", tmp_path / "m"
     half = drop(graded, tmp_path / "all.qrels").read_text()
-    # q3 is unjudged, and one judgment is negative.
-    official.write_text(
-        "".join(line + "\n" for line in half.splitlines() if line[:2] != "q3") + "q1 0 extra -2\n"
-    )
+    # q3 is unjudged, a query is in no run, and one judgment is negative.
+    kept = "".join(line + "\n" for line in half.splitlines() if line[:2] != "q3")
+    official.write_text(f"{kept}q1 0 extra -2\nzz 0 x 1\n")
     text = fill(capsys, graded, "--qrels", official, "-o", merged, "--as-unjudged")
     assert "are left out: negative labels alone stop trec_eval" in text
-    human, found = labels(official), labels(merged)
+    human, found = labels_of(official), labels_of(merged)
     new = found.keys() - human.keys()
     assert new == {place for place in pool_of(graded) if place[0] != "q3"} - human.keys()
     assert {found[place] for place in new} == {-1}
     assert run(["fill", str(graded), "--qrels", str(official), "-o", str(merged), "--as-unjudged"]) == 0
     assert f"model\t-1\t{len(new)}\n" in capsys.readouterr().out
-    rows = {(row["query_id"], row["doc_id"]): row for row in source_rows(tmp_path / "m.sources.tsv")}
+    rows = {(row["query_id"], row["doc_id"]): row for row in tsv_rows(tmp_path / "m.sources.tsv")}
     filled = tmp_path / "filled"
-    fill(capsys, graded, "--qrels", official, "-o", filled)
+    text = fill(capsys, graded, "--qrels", official, "-o", filled)
+    lost = sum(query_id == "q3" for query_id, _ in pool_of(graded))
+    assert f"1 query ('q3') without an official judgment: all {lost} passages are holes" in text
+    assert "1 query ('zz') of " in text
     for place in new:
-        assert int(rows[place]["label"]) == labels(filled)[place] >= 0
+        assert int(rows[place]["label"]) == labels_of(filled)[place] >= 0
 
     def values(judgments: Labels, path: Path) -> dict[str, dict[str, float]]:
         by_query: dict[str, dict[str, int]] = {}
@@ -597,7 +537,7 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
 
     for path in (graded / "runs").iterdir():
         assert values(found, path) == values(human, path)
-        assert values(labels(filled), path) != values(human, path)
+        assert values(labels_of(filled), path) != values(human, path)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -622,22 +562,11 @@ def test_for_any_judgments_and_grades_no_human_line_changes(tmp_path: Path, seed
             # No judged passage has a grade.
             found = track.fill.find(official, rule="identity")
         filled = track.fill(found, output=merged)
-    human = {place: label for place, label in labels(official).items() if label != -1}
+    human = {place: label for place, label in labels_of(official).items() if label != -1}
     lines, filled_lines = official.read_text().splitlines(), merged.read_text().splitlines()
     kept = [line for line in lines if not line.endswith(" -1") or line in filled_lines]
     assert filled_lines[: len(kept)] == kept
-    assert labels(merged).keys() - labels(official).keys() <= pool_of(root, found.depth)
+    assert labels_of(merged).keys() - labels_of(official).keys() <= pool_of(root, found.depth)
     assert not {(cell.query_id, cell.doc_id) for cell in grader.asked[asked:]} & human.keys()
     assert filled.filled + filled.no_text + filled.no_grade == found.n_holes
     assert found.n_holes == len(pool_of(root, found.depth) - human.keys())
-
-
-def test_fill_from_python_rejects_invalid_inputs_before_grading(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track")
-    grader, half = HashGrader(), drop(root, tmp_path / "half.qrels")
-    with (
-        trecexam.open_track(root, grader=grader) as track,
-        pytest.raises(TrecexamError, match="is in a track"),
-    ):
-        track.fill(track.fill.find(half, rule="identity"), output=root / "passages.jsonl")
-    assert not grader.asked

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections import Counter
 from pathlib import Path
 
 import pytest
+from support import printed, tsv_rows
 
 import trecexam
 from trecexam.cli.main import run
@@ -18,11 +18,6 @@ def relabelled(root: Path, label: str) -> int:
     changed = [f"{line.rsplit(' ', 1)[0]} {label}" if n % 3 == 0 else line for n, line in enumerate(lines)]
     (root / "qrels.txt").write_text("".join(line + "\n" for line in changed))
     return len(lines[::3])
-
-
-def sources(path: Path) -> Counter[str]:
-    header, *rows = (line.split("\t") for line in path.read_text().splitlines())
-    return Counter(row[header.index("source")] for row in rows)
 
 
 @pytest.mark.parametrize("copied", [False, True])
@@ -37,7 +32,9 @@ def test_what_was_written_as_unjudged_is_filled_afterwards(
         # Without the table of sources beside it.
         first = Path(shutil.copy(first, tmp_path / "copy"))
     assert run(["fill", str(graded), "--qrels", str(first), "-o", str(second)]) == 0
-    assert sources(second.with_name("second.sources.tsv")) == sources(tmp_path / "first.sources.tsv")
+    assert [row["source"] for row in tsv_rows(second.with_name("second.sources.tsv"))] == [
+        row["source"] for row in tsv_rows(tmp_path / "first.sources.tsv")
+    ]
     assert run(["fill", str(graded), "--qrels", str(official), "-o", str(tmp_path / "direct")]) == 0
     assert sorted(second.read_text().splitlines()) == sorted((tmp_path / "direct").read_text().splitlines())
 
@@ -63,7 +60,6 @@ def test_minus_1_is_a_hole_everywhere_and_minus_2_nowhere(graded: Path) -> None:
 
 def test_check_says_what_negative_labels_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "q.qrels").write_text("q1 0 a -1\nq1 0 b -2\nq1 0 c 1.0\n")
-    assert run(["check", str(tmp_path / "q.qrels")]) == 0
-    first, second = capsys.readouterr().out.splitlines()[1:]
+    first, second = printed(capsys, "check", tmp_path / "q.qrels").out.splitlines()[1:]
     assert "the label -1 means pooled and not judged" in first
     assert "the label -2 means judged, not relevant" in second

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 from learnable import WordEncoder, fit_once, make_learnable
-from support import hashed_rating
+from support import hashed_rating, printed, tsv_rows
 
 import trecexam
 import trecexam.extensions.learn.learned_pool as learning
@@ -75,9 +74,7 @@ def change_stored(root: Path, cross_validation: object) -> None:
 
 
 def fill(capsys: pytest.CaptureFixture[str], root: Path, *arguments: str, status: int = 0) -> str:
-    capsys.readouterr()
-    assert run(["fill", str(root), "-o", str(root.parent / "merged.qrels"), *arguments]) == status
-    captured = capsys.readouterr()
+    captured = printed(capsys, "fill", root, "-o", root.parent / "merged.qrels", *arguments, status=status)
     assert status == 2 or captured.out.startswith(("source\tlabel\tlines", "query_id\tholes"))
     return captured.err
 
@@ -87,8 +84,7 @@ def merged(root: Path) -> str:
 
 
 def sources(root: Path) -> list[dict[str, str]]:
-    with (root.parent / "merged.qrels.sources.tsv").open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return tsv_rows(root.parent / "merged.qrels.sources.tsv")
 
 
 def pooled(root: Path, depth: int = 12) -> set[tuple[str, ...]]:
@@ -103,8 +99,7 @@ def prefer(root: Path, way: str) -> None:
 
 
 def learned_table(root: Path) -> dict[tuple[str, str], dict[str, str]]:
-    with (root / "out" / "learned.tsv").open(newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
+    rows = tsv_rows(root / "out" / "learned.tsv")
     return {(row["query_id"], row["doc_id"]): row for row in rows if row["judged"] == "no"}
 
 
@@ -224,28 +219,30 @@ def test_the_grader_fills_without_a_cross_validation(track: Path, capsys: pytest
     assert merged(track) == before
 
 
-def test_learned_labels_fill_if_cross_validation_found_them_the_best(
-    validated: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("best", "arguments", "source", "said"),
+    [
+        (
+            "learned",
+            "",
+            "learned",
+            "filled by learned labels; cross-validation here: learned 0.100, ",
+        ),
+        ("grader", "", "model", "filled by the grader's labels; cross-validation here: grader 0.100, none "),
+        ("learned", "--by grader", "model", "labels: fitted on 73 passages"),
+        ("learned", "--map thresholds", "model", "labels: thresholds: "),
+    ],
+)
+def test_the_best_of_the_cross_validation_fills_unless_an_option_names_another(
+    validated: Path, capsys: pytest.CaptureFixture[str], best: str, arguments: str, source: str, said: str
 ) -> None:
-    losses = identity_of(validated)["cross_validation"]["losses"]
-    said = fill(capsys, validated)
-    assert f"filled by learned labels; cross-validation here: learned {losses['learned']:.3f}, " in said
-    assert {row["source"] for row in sources(validated)} == {"human", "learned"}
+    prefer(validated, best)
+    assert said in fill(capsys, validated, *arguments.split())
+    assert {row["source"] for row in sources(validated)} == {"human", source}
     before = merged(validated)
-    assert "cross-validation" not in fill(capsys, validated, "--by", "learned")
-    assert merged(validated) == before
-
-
-def test_the_grader_fills_if_cross_validation_found_it_the_best(
-    validated: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    prefer(validated, "grader")
-    said = fill(capsys, validated)
-    assert "filled by the grader's labels; cross-validation here: grader 0.100, none 0.700, " in said
-    assert {row["source"] for row in sources(validated)} == {"human", "model"}
-    before = merged(validated)
-    fill(capsys, validated, "--by", "grader")
-    assert merged(validated) == before
+    if not arguments:
+        fill(capsys, validated, "--by", best)
+        assert merged(validated) == before
 
 
 @pytest.mark.parametrize("arguments", [[], ["--dry-run"]])
@@ -266,14 +263,6 @@ def test_if_holes_are_better_than_any_label_nothing_is_written_without_a_choice(
     for way in ("learned", "grader"):
         fill(capsys, validated, "--by", way)
         assert (validated.parent / "merged.qrels").exists()
-
-
-@pytest.mark.parametrize("arguments", ["--by grader", "--map thresholds"])
-def test_options_of_the_grader_fill_by_it_whatever_cross_validation_found(
-    validated: Path, capsys: pytest.CaptureFixture[str], arguments: str
-) -> None:
-    fill(capsys, validated, *arguments.split())
-    assert {row["source"] for row in sources(validated)} == {"human", "model"}
 
 
 def change_judgments(root: Path) -> None:
@@ -367,7 +356,6 @@ def test_learned_labels_are_not_accepted_as_judgments_of_people(
 ) -> None:
     assert run(["learn", str(track)]) == 0
     learned, merged = track / "out" / "learned.qrels", track.parent / "again.qrels"
-    capsys.readouterr()
-    assert run(["fill", str(track), "--qrels", str(learned), "--by", "learned", "-o", str(merged)]) == 2
-    assert "`trecexam learn` wrote it, as learned.json beside it says" in capsys.readouterr().err
+    said = printed(capsys, "fill", track, "--qrels", learned, "--by", "learned", "-o", merged, status=2).err
+    assert "`trecexam learn` wrote it, as learned.json beside it says" in said
     assert not merged.exists()

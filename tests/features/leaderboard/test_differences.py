@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
 import re
@@ -11,13 +10,15 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
-from support import RECORDED, make_small_track, record_grades, tsv_rows, write_run
+from support import RECORDED, make_small_track, printed, record_grades, tsv_rows, tsv_table, write_run
 
 import trecexam
 from trecexam.cli.closer import CORRECTIONS, TESTS
 from trecexam.cli.main import run
-from trecexam.features.leaderboard.differences import Test, compare
+from trecexam.features.leaderboard.differences import Test, compare, group_letters
 from trecexam.results import text
 from trecexam.scores.paired_tests import Correction
 
@@ -61,13 +62,11 @@ def holm_by_hand(p: dict[tuple[str, str], float]) -> dict[tuple[str, str], float
     return adjusted
 
 
-def printed(
+def shown_by(
     capsys: pytest.CaptureFixture[str], *words: object, command: str = "compare"
 ) -> tuple[list[str], list[Row]]:
-    capsys.readouterr()
-    assert run([command, *map(str, words)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    return lines[0].split("\t"), list(csv.DictReader(lines, delimiter="\t"))
+    out = printed(capsys, command, *words).out
+    return out.splitlines()[0].split("\t"), tsv_table(out)
 
 
 def letters(text: str) -> set[str]:
@@ -121,8 +120,8 @@ def test_two_runs_share_a_letter_if_they_do_not_differ_significantly(
     groups = {row["run"]: row["group"] for row in tsv_rows(track / "out" / "groups.tsv")}
     for (a, b), rejected in different.items():
         assert letters(groups[a]).isdisjoint(letters(groups[b])) == (rejected == "True")
-    plain_header, plain = printed(capsys, track, command="leaderboard")
-    header, shown = printed(capsys, track)
+    plain_header, plain = shown_by(capsys, track, command="leaderboard")
+    header, shown = shown_by(capsys, track)
     assert header == ["run", "group", *plain_header[1:]]
     assert {row["run"]: row.pop("group") for row in shown} == groups
     assert shown == plain
@@ -134,8 +133,8 @@ def test_a_baseline_gives_the_columns_and_values_of_a_pyterrier_experiment(
 ) -> None:
     measures = list(tsv_rows(track / "out" / "leaderboard.tsv")[0])[2::2][:2]
     words = [word for name in measures for word in ("-m", name)]
-    plain_header, plain = printed(capsys, track, *words, command="leaderboard")
-    header, shown = printed(capsys, track, *words, "--baseline", "run1", "--test", test)
+    plain_header, plain = shown_by(capsys, track, *words, command="leaderboard")
+    header, shown = shown_by(capsys, track, *words, "--baseline", "run1", "--test", test)
     names = ("difference", "effect size", "+", "-", "p-value", "reject", "p-value corrected")
     assert header == [*plain_header, *(f"{measure} {name}" for measure in measures for name in names)]
     assert [{name: row[name] for name in plain_header} for row in shown] == plain
@@ -177,18 +176,18 @@ def test_pairs_in_a_pipe_equal_the_file_in_out_with_more_on_request(
     capsys.readouterr()
     assert run(["compare", str(track), "--pairs", "-m", measures[0]]) == 0
     assert capsys.readouterr().out == (track / "out" / "differences.tsv").read_text()
-    _, all_pairs = printed(capsys, track, "--pairs")
+    _, all_pairs = shown_by(capsys, track, "--pairs")
     assert [row["measure"] for row in all_pairs] == [name for name in measures for _ in range(15)]
-    _, uncorrected = printed(capsys, track, "--pairs", "-m", measures[0], "--correction", "none")
+    _, uncorrected = shown_by(capsys, track, "--pairs", "-m", measures[0], "--correction", "none")
     assert all(row["p"] == row["p_corrected"] for row in uncorrected)
-    _, tenfold = printed(capsys, track, "--pairs", "-m", measures[0], "--correction", "bonferroni")
+    _, tenfold = shown_by(capsys, track, "--pairs", "-m", measures[0], "--correction", "bonferroni")
     for row in tenfold:
         if row["p"]:
             assert float(row["p_corrected"]) == pytest.approx(min(1, 15 * float(row["p"])), abs=1e-4)
 
 
 def test_the_official_judgments_have_groups_too(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, shown = printed(capsys, track, "--official", "-m", "nDCG@5")
+    _, shown = shown_by(capsys, track, "--official", "-m", "nDCG@5")
     with trecexam.open_track(track) as opened:
         groups = opened.compare(["nDCG@5"], official=True).groups
         assert {row["run"]: row["group"] for row in shown} == groups
@@ -203,12 +202,12 @@ def test_a_track_of_one_run_or_none_has_nothing_to_compare(
         (root / "runs" / f"run{number}.run").unlink()
     update(root)
     assert tsv_rows(root / "out" / "differences.tsv") == []
-    _, shown = printed(capsys, root)
+    _, shown = shown_by(capsys, root)
     assert [row["group"] for row in shown] == ["a"] * runs
     here = "run0 is the only one" if runs else "there is none"
     assert run(["compare", str(root)]) == 0
     assert f"`compare` needs two runs with scores, and {here}: drop more into" in capsys.readouterr().err
-    _, compared = printed(capsys, root, "--baseline", "run0") if runs else ([], [])
+    _, compared = shown_by(capsys, root, "--baseline", "run0") if runs else ([], [])
     assert len(compared) == runs
     assert {value for row in compared for name, value in row.items() if name.endswith("p-value")} <= {""}
 
@@ -281,3 +280,51 @@ def test_an_unknown_baseline_is_a_one_line_error(track: Path, capsys: pytest.Cap
 def test_python_rejects_arguments_out_of_range(track: Path, arguments: dict[str, Any], reason: str) -> None:
     with trecexam.open_track(track) as opened, pytest.raises(ValueError, match=re.escape(reason)):
         opened.compare(**arguments)
+
+
+# Letters of groups.
+
+
+def matrix(n: int, pairs: list[tuple[int, int]]) -> np.ndarray:
+    different = np.zeros((n, n), bool)
+    for a, b in pairs:
+        different[a, b] = different[b, a] = True
+    return different
+
+
+@given(st.integers(0, 14).flatmap(lambda n: st.tuples(st.just(n), st.randoms(), st.floats(0, 1))))
+def test_two_runs_share_a_letter_if_and_only_if_they_do_not_differ(drawn: tuple) -> None:
+    n, random, share = drawn
+    pairs = [pair for pair in itertools.combinations(range(n), 2) if random.random() < share]
+    groups = group_letters(matrix(n, pairs))
+    assert len(groups) == n
+    assert all(groups)
+    for a, b in itertools.combinations(range(n), 2):
+        assert letters(groups[a]).isdisjoint(letters(groups[b])) == ((a, b) in pairs)
+    # No group is redundant.
+    for letter in set().union(*map(letters, groups)):
+        members = [run for run in range(n) if letter in letters(groups[run])]
+        others = [letters(groups[run]) - {letter} for run in members]
+        assert not all(a & b for a, b in itertools.combinations_with_replacement(others, 2))
+
+
+def test_groups_of_neighbours_have_the_usual_letters() -> None:
+    far = [(a, b) for a, b in itertools.combinations(range(5), 2) if b - a > 1]
+    assert group_letters(matrix(5, far)) == ("a", "ab", "bc", "cd", "d")
+    assert group_letters(matrix(3, [])) == ("a", "a", "a")
+    assert group_letters(matrix(3, list(itertools.combinations(range(3), 2)))) == ("a", "b", "c")
+    assert group_letters(matrix(1, [])) == ("a",)
+
+
+def test_letters_after_the_52nd_have_a_number() -> None:
+    groups = group_letters(matrix(106, list(itertools.combinations(range(106), 2))))
+    assert [groups[place] for place in (0, 25, 26, 51, 52, 103, 104)] == [
+        "a",
+        "z",
+        "A",
+        "Z",
+        "a1",
+        "Z1",
+        "a2",
+    ]
+    assert len(set(groups)) == 106

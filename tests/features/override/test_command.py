@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from support import write_run
+from support import labels_of, printed, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -26,11 +26,6 @@ def give(track: Path, *args: str, status: int = 0) -> None:
     assert run(["override", str(track), *args]) == status
 
 
-def labels(track: Path) -> dict[tuple[str, str], int]:
-    rows = (line.split() for line in (track / "out/rubric.qrels").read_text().splitlines())
-    return {(query_id, doc_id): int(label) for query_id, _, doc_id, label in rows}
-
-
 def human_states(track: Path) -> list[tuple[str, str]]:
     rows = [line.split("\t") for line in (track / "out/human.tsv").read_text().splitlines()]
     return [(row[5], row[-1]) for row in rows[1:]]
@@ -39,13 +34,13 @@ def human_states(track: Path) -> list[tuple[str, str]]:
 def test_a_passage_label_by_a_person_is_in_the_qrels_next_to_that_of_the_grader(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = labels(graded)
+    before = labels_of(graded / "out/rubric.qrels")
     (query_id, doc_id), machine = next(iter(before.items()))
     rating = (machine + 2) % 6
     give(graded, "--query", query_id, "--doc", doc_id, "--rating", str(rating), *ANN)
     assert f"{rating} (ann) in place of the grader's {machine}" in capsys.readouterr().err
     assert run(["watch", str(graded), "--once"]) == 0
-    assert labels(graded) == before | {(query_id, doc_id): rating}
+    assert labels_of(graded / "out/rubric.qrels") == before | {(query_id, doc_id): rating}
     header, row = (graded / "out/human.tsv").read_text().splitlines()
     found = dict(zip(header.split("\t"), row.split("\t"), strict=True))
     assert (found["rating"], found["machine"], found["who"], found["why"], found["state"]) == (
@@ -82,20 +77,20 @@ def test_the_rating_of_one_cell_changes_cover_as_a_recount_does(graded: Path) ->
 def test_ratings_of_two_people_on_one_cell_are_both_kept_and_the_last_counts(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    query_id, doc_id = next(iter(labels(graded)))
+    query_id, doc_id = next(iter(labels_of(graded / "out/rubric.qrels")))
     where = ["--query", query_id, "--doc", doc_id]
     give(graded, *where, "--rating", "1", *ANN)
     give(graded, *where, "--rating", "3", "--who", "bob", "--why", "disagree")
     assert "ann had said 1: read it; both are kept" in capsys.readouterr().err
     assert run(["watch", str(graded), "--once"]) == 0
     assert human_states(graded) == [("ann", "replaced"), ("bob", "counts")]
-    assert labels(graded)[query_id, doc_id] == 3
+    assert labels_of(graded / "out/rubric.qrels")[query_id, doc_id] == 3
 
 
 def test_terminal_control_characters_written_by_others_are_escaped(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    query_id, doc_id = next(iter(labels(graded)))
+    query_id, doc_id = next(iter(labels_of(graded / "out/rubric.qrels")))
     (graded / "overrides.tsv").write_text(
         f"query_id\tdoc_id\trating\twho\twhy\n{query_id}\t{doc_id}\t1\tbob\tred \x1b[31m \u202e\n"
     )
@@ -108,7 +103,7 @@ def test_terminal_control_characters_written_by_others_are_escaped(
 
 
 def test_a_repeated_rating_is_stored_once(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    query_id, doc_id = next(iter(labels(graded)))
+    query_id, doc_id = next(iter(labels_of(graded / "out/rubric.qrels")))
     for _ in range(2):
         give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
     assert "ann said so already" in capsys.readouterr().err
@@ -116,7 +111,7 @@ def test_a_repeated_rating_is_stored_once(graded: Path, capsys: pytest.CaptureFi
 
 
 def test_concurrent_writers_lose_no_rating(graded: Path) -> None:
-    places = list(labels(graded))[:6]
+    places = list(labels_of(graded / "out/rubric.qrels"))[:6]
 
     def say(place: tuple[str, str], who: str) -> None:
         with trecexam.open_track(graded) as track:
@@ -133,9 +128,9 @@ def test_concurrent_writers_lose_no_rating(graded: Path) -> None:
 
 def test_withdrawing_a_rating_restores_that_of_the_grader(graded: Path) -> None:
     before = (graded / "out/rubric.qrels").read_bytes()
-    query_id, doc_id = next(iter(labels(graded)))
+    query_id, doc_id = next(iter(labels_of(graded / "out/rubric.qrels")))
     where = ["--query", query_id, "--doc", doc_id]
-    rating = (labels(graded)[query_id, doc_id] + 1) % 6
+    rating = (labels_of(graded / "out/rubric.qrels")[query_id, doc_id] + 1) % 6
     give(graded, *where, "--rating", str(rating), *ANN)
     run(["watch", str(graded), "--once"])
     assert (graded / "out/rubric.qrels").read_bytes() != before
@@ -146,7 +141,7 @@ def test_withdrawing_a_rating_restores_that_of_the_grader(graded: Path) -> None:
 
 
 def test_a_rating_of_a_text_that_changed_since_is_rejected_with_the_reason(graded: Path) -> None:
-    query_id, doc_id = next(iter(labels(graded)))
+    query_id, doc_id = next(iter(labels_of(graded / "out/rubric.qrels")))
     give(graded, "--query", query_id, "--doc", doc_id, "--rating", "5", *ANN)
     passages = graded / "passages.jsonl"
     number = int(doc_id.rsplit("d", 1)[1])
@@ -159,7 +154,7 @@ def test_a_rating_of_a_text_that_changed_since_is_rejected_with_the_reason(grade
 
 
 def test_a_rating_of_an_item_that_was_edited_since_is_rejected(graded: Path) -> None:
-    query_id, doc_id = next(iter(labels(graded)))
+    query_id, doc_id = next(iter(labels_of(graded / "out/rubric.qrels")))
     give(graded, "--query", query_id, "--doc", doc_id, "--item", "1", "--rating", "5", *ANN)
     bank = graded / "bank.questions.jsonl"
     bank.write_text(bank.read_text().replace(f"question 0 of {query_id}?", "a better one?"))
@@ -168,7 +163,7 @@ def test_a_rating_of_an_item_that_was_edited_since_is_rejected(graded: Path) -> 
 
 
 def test_a_bad_line_of_overrides_is_reported_and_the_rest_counts(graded: Path) -> None:
-    (query_id, doc_id), machine = next(iter(labels(graded).items()))
+    (query_id, doc_id), machine = next(iter(labels_of(graded / "out/rubric.qrels").items()))
     rating = (machine + 1) % 6
     (graded / "overrides.tsv").write_text(
         "query_id\tdoc_id\titem_id\trating\twho\twhy\n"
@@ -179,7 +174,7 @@ def test_a_bad_line_of_overrides_is_reported_and_the_rest_counts(graded: Path) -
         f"{query_id}\t{doc_id}\t\t{rating}\tann\tgood\n"
     )
     assert run(["watch", str(graded), "--once"]) == 1
-    assert labels(graded)[query_id, doc_id] == rating
+    assert labels_of(graded / "out/rubric.qrels")[query_id, doc_id] == rating
     rejected = [line.split("\t")[:2] for line in (graded / "out/rejected.tsv").read_text().splitlines()[1:]]
     assert rejected == [["overrides.tsv", "2"], ["overrides.tsv", "3"], ["overrides.tsv", "4"]]
     assert human_states(graded)[-2:] == [("ann", "not pooled"), ("ann", "counts")]
@@ -196,26 +191,24 @@ def test_a_line_of_invalid_bytes_loses_only_itself_and_ratings_can_be_added(
     graded: Path, line: bytes, reason: str
 ) -> None:
     """One NUL byte removed all ratings from the scores and blocked new ones."""
-    (query_id, doc_id), machine = next(iter(labels(graded).items()))
+    (query_id, doc_id), machine = next(iter(labels_of(graded / "out/rubric.qrels").items()))
     rating = (machine + 1) % 6
     good = f"{query_id}\t{doc_id}\t\t{rating}\tann\tgood\n".encode()
     (graded / "overrides.tsv").write_bytes(
         b"query_id\tdoc_id\titem_id\trating\twho\twhy\n" + line + b"\n" + good
     )
     assert run(["watch", str(graded), "--once"]) == 1
-    assert labels(graded)[query_id, doc_id] == rating
+    assert labels_of(graded / "out/rubric.qrels")[query_id, doc_id] == rating
     rejected = (graded / "out/rejected.tsv").read_text().splitlines()[1:]
     assert [row.split("\t")[:2] for row in rejected] == [["overrides.tsv", "2"]]
     assert reason in rejected[0]
     give(graded, "--query", query_id, "--doc", doc_id, "--rating", str((machine + 2) % 6), *ANN)
     assert run(["watch", str(graded), "--once"]) == 1
-    assert labels(graded)[query_id, doc_id] == (machine + 2) % 6
+    assert labels_of(graded / "out/rubric.qrels")[query_id, doc_id] == (machine + 2) % 6
 
 
 @pytest.mark.parametrize("field", ["who", "why"])
-@pytest.mark.parametrize(
-    "control", ["\0", "\x1b", "\x1c", "\x7f", "\x9b", "\u202e", "\u2066", "\u2028", "\udc80"]
-)
+@pytest.mark.parametrize("control", ["\0", "\x9b", "\u202e", "\u2028", "\udc80"])
 def test_a_control_character_in_a_name_or_reason_is_rejected(
     graded: Path, capsys: pytest.CaptureFixture[str], field: str, control: str
 ) -> None:
@@ -320,7 +313,7 @@ def test_nothing_is_added_to_a_file_whose_lines_would_not_count(
 ) -> None:
     """It printed "1 (ann) in place of the grader's", and wrote an empty line, or one that is never read."""
     (graded / "overrides.tsv").write_bytes(content)
-    query_id, doc_id = next(iter(labels(graded)))
+    query_id, doc_id = next(iter(labels_of(graded / "out/rubric.qrels")))
     capsys.readouterr()
     give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN, status=2)
     told = capsys.readouterr().err
@@ -332,14 +325,13 @@ def test_nothing_is_added_to_a_file_whose_lines_would_not_count(
 def test_a_broken_symlink_and_a_symlink_loop_are_reported_without_traceback(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    query_id, doc_id = next(iter(labels(graded)))
+    query_id, doc_id = next(iter(labels_of(graded / "out/rubric.qrels")))
     path = graded / "overrides.tsv"
     for target, says in (("gone/overrides.tsv", "a folder that is not there"), (path.name, "cannot be read")):
         path.symlink_to(target)
         (graded / "queries.tsv").touch()
-        capsys.readouterr()
-        assert run(["watch", str(graded), "--once"]) == 1
-        assert "overrides.tsv: is a link to a file that is not there" in capsys.readouterr().err
+        said = printed(capsys, "watch", graded, "--once", status=1).err
+        assert "overrides.tsv: is a link to a file that is not there" in said
         give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN, status=2)
         assert says in capsys.readouterr().err
         assert path.is_symlink()
@@ -371,14 +363,12 @@ def test_a_cell_rating_that_does_not_change_the_label_does_not_count_as_human_la
 
 def test_the_correlation_lists_the_people_who_rated(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (graded / "aside.qrels").rename(graded / "qrels.txt")
-    query_id, doc_id = next(iter(labels(graded)))
+    query_id, doc_id = next(iter(labels_of(graded / "out/rubric.qrels")))
     give(graded, "--query", query_id, "--doc", doc_id, "--item", "1", "--rating", "1", *ANN)
     assert run(["watch", str(graded), "--once"]) == 0
     written = json.loads((graded / "out/correlation.json").read_text())
     assert written["human_ratings"] == {"cells": 1, "passages": 0, "who": ["ann"]}
-    capsys.readouterr()
-    assert run(["leaderboard", str(graded), "--official", "--json"]) == 0
-    told = capsys.readouterr()
+    told = printed(capsys, "leaderboard", graded, "--official", "--json")
     assert json.loads(told.out)["human_ratings"]["who"] == []
     assert "person" not in told.err
 
@@ -388,7 +378,7 @@ def test_while_a_daemon_runs_override_does_not_suggest_starting_one(
 ) -> None:
     from trecexam.files.track_lock import track_lock
 
-    query_id, doc_id = next(iter(labels(graded)))
+    query_id, doc_id = next(iter(labels_of(graded / "out/rubric.qrels")))
     with track_lock(graded / ".trecexam" / "lock"):
         give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
     told = capsys.readouterr().err

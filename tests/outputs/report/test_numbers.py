@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
@@ -12,7 +11,16 @@ from pathlib import Path
 
 import pytest
 from scipy import stats
-from support import REPORTED, HashGrader, hashed_rating, make_small_track, write_run
+from support import (
+    REPORTED,
+    HashGrader,
+    hashed_rating,
+    make_small_track,
+    tsv_rows,
+    tsv_table,
+    update,
+    write_run,
+)
 
 import trecexam
 from trecexam.results.table import to_tsv
@@ -28,21 +36,18 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_run(root / "runs" / "skips.run", {"q1": ["q1-d03", "q1-d00", "nowhere"]})
     grader = HashGrader()
     grader.status = lambda cell: "unparsed" if cell.doc_id in {"q2-d01", "q1-d03"} else "ok"
-    with trecexam.open_track(root, grader=grader) as track:
-        track.update()
+    update(root, grader)
     return root
 
 
 def rows(root: Path, name: str) -> Rows:
-    with (root / "out" / name).open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return tsv_rows(root / "out" / name)
 
 
 def plotted(root: Path, name: str) -> Rows:
     """The numbers of a plot that the report does not have."""
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        text = to_tsv(track.plot(name).plot.table)
-    return list(csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
+        return tsv_table(to_tsv(track.plot(name).plot.table))
 
 
 def rankings(root: Path) -> dict[str, dict[str, list[str]]]:
