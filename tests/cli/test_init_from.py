@@ -242,3 +242,31 @@ def test_a_broken_bank_line_is_named_with_what_to_do(
     assert "a track/bank.jsonl:2: not valid JSON" in said
     assert "mend the line; `trecexam bank check 'a track/bank.jsonl'` names all such lines" in said
     assert run(["bank", "check", "a track/bank.jsonl"]) == 1
+
+
+@pytest.mark.parametrize("whole_folder", [True, False])
+def test_a_file_that_is_no_run_is_named_with_its_line_as_watch_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, whole_folder: bool
+) -> None:
+    files = {
+        "good.run": b"q1 Q0 q1-d00 1 2.0 good\n",
+        "noise": b"\x8f\x01\x00\xff\n\x00\x07",
+        "wide.run": "q1 Q0 d1 1 2.0 wide\n".encode("utf-16"),
+        "words.run": b"q1 Q0 d1 1 2.0 words\nnot a line of a run\n",
+    }
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    given = [folder] if whole_folder else sorted(folder.iterdir())
+    options = [word for path in given for word in ("--runs", str(path))]
+    small, root = make_small_track(tmp_path / "small"), tmp_path / "track"
+    options += ["--bank", str(small / "bank.questions.jsonl"), "--passages", str(small / "passages.jsonl")]
+    assert run(["init", str(root), *options]) == 0
+    named = [line for line in capsys.readouterr().err.splitlines() if line.startswith("rejected: ")]
+    assert [line.split(": ")[1] for line in named] == ["runs/noise:1", "runs/wide.run:1", "runs/words.run:2"]
+    assert "a NUL byte" in named[0]
+    assert "iconv -f UTF-16" in named[1]
+    assert "the score (column 5) is not a number" in named[2]
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        assert [f"rejected: {row}" for row in track.files.rejected() if row.lost == "file"] == named

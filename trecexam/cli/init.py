@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import converters
 import trecexam
 from converters.errors import ConversionError
+from converters.lines import head, head_object
 from trecexam.errors import plain_reason, quoted
 from trecexam.extension import provided
+from trecexam.files.stamps import Rejected
 from trecexam.results.text import plural
 
 if TYPE_CHECKING:
@@ -143,6 +147,8 @@ def init(track: Path, folder: Path | None, **options: Any) -> None:
         )
     for line in () if official is None else provenance_notes(official, opened.shown(official)):
         _say(f"note: {line}")
+    for line in _no_runs(opened):
+        _say(line)
     if official is not None and not pool_judged and recorded != "qrels":
         _say_judged_outside(track)
     _say(f"next: {_next(opened)}")
@@ -217,6 +223,20 @@ def _say_judged_outside(root: Path) -> None:
             _say(
                 f"{passages} outside of the runs' first {depth}; --pool-judged also grades those with a text"
             )
+
+
+def _no_runs(folder: TrackFolder) -> Iterator[str]:
+    """Yield a line on each file in the drop folder that is no run, as `watch` does; JSON is left to `watch`."""
+    from trecexam.inputs.inputs import rejected_notes
+
+    rows = []
+    for path in folder.run_files():
+        try:
+            if head_object(head(path)) is None:
+                converters.read(path, "run")
+        except ConversionError as error:
+            rows.append(Rejected(folder.shown(path), error.line, error.reason, "file"))
+    return rejected_notes(rows)
 
 
 def _next(folder: TrackFolder) -> str:
