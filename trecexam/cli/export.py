@@ -18,9 +18,10 @@ from converters.workbench import write_pool
 from trecexam.cli import show
 from trecexam.cli.lazy import LazyGroup
 from trecexam.cli.options import answering, output_folder_option, output_option, output_path, track_argument
+from trecexam.cli.reading import say
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
-from trecexam.results.notes import standing_notes
+from trecexam.results.notes import first_notes
 from trecexam.results.text import plural
 
 if TYPE_CHECKING:
@@ -191,8 +192,7 @@ def leaderboard(track: Track, form: str, output: Path | None) -> None:
 
     `auto-judge-evaluate` of TREC AutoJudge reads all of these formats.
     """
-    for note in standing_notes(track.leaderboard().notes):
-        click.echo(f"note: {note}", err=True)
+    say(first_notes(track.leaderboard().notes, "`trecexam leaderboard --json`"))
     # The names that files have columns for: those of runs in sub-folders may have blanks.
     rows = [row._replace(run="_".join(row.run.split())) for row in track.export.leaderboard_values()]
     if form != "trec_eval":

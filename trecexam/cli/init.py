@@ -226,7 +226,7 @@ def _say_judged_outside(root: Path) -> None:
 
 
 def _no_runs(folder: TrackFolder) -> Iterator[str]:
-    """Yield a line on each file in the drop folder that is no run, as `watch` does; JSON is left to `watch`."""
+    """Yield a line on each dropped file that is no run, as `watch` does; only `watch` reads JSON."""
     from trecexam.inputs.inputs import rejected_notes
 
     rows = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import click
 from trecexam.cli import show
 from trecexam.cli.options import estimate_option, output_option, refuse_inputs
 from trecexam.errors import quoted
-from trecexam.results.notes import REJECTED, first_notes, without_standing
+from trecexam.results.notes import REJECTED, first_notes
 from trecexam.results.result import Result
 from trecexam.results.terminal import printable
 
@@ -110,22 +110,16 @@ def answer(
 ) -> None:
     """Print a result as JSON, as aligned tables on a terminal, else as TSV; then its first notes to stderr.
 
-    Standing notes are below the table on a terminal. JSON has all notes.
+    JSON has all notes.
 
     Args:
         all_in: what has all notes, for the line on further notes.
     """
-    people = not as_json and output is None and show.on_terminal()
-    notes: Sequence[str] = result.notes
-    if people:
-        tables = result._for_people(wide=wide)
-        if result.notes:
-            # The notes say it without headings that stand above nothing.
-            tables = tuple(table for table in tables if table.rows)
-        below, others = without_standing(notes)
-        notes = others if tables else notes
-        text = show.tables_text(tables, below, wide=wide)
+    if not as_json and output is None and show.on_terminal():
+        # With notes, no heading stands above nothing.
+        tables = (each for each in result._for_people(wide=wide) if each.rows or not result.notes)
+        text = show.tables_text(tables, wide=wide)
     else:
         text = result.to_json() if as_json else result.to_tsv()
     show.write(text, output)
-    say(first_notes(notes, all_in))
+    say(first_notes(result.notes, all_in))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,12 +20,8 @@ if TYPE_CHECKING:
     from trecexam.track import Track
 
 
-def tables_text(tables: Iterable[Table], below: Sequence[str] = (), *, wide: bool = False) -> str:
-    """Return tables as people read them: to the terminal's width, unless they are wide.
-
-    Args:
-        below: what a line below the first table says of it.
-    """
+def tables_text(tables: Iterable[Table], *, wide: bool = False) -> str:
+    """Return tables as people read them: to the terminal's width, unless they are wide."""
     texts = (
         "".join(
             f"{line}\n"
@@ -34,12 +30,11 @@ def tables_text(tables: Iterable[Table], below: Sequence[str] = (), *, wide: boo
                 width(),
                 "--wide shows all",
                 wide=wide,
-                below=() if number else below,
                 heading=partial(_styled, bold=True),
                 last=partial(_styled, dim=True),
             )
         )
-        for number, table in enumerate(tables)
+        for table in tables
     )
     return "\n".join(texts)
 

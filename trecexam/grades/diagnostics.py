@@ -28,7 +28,7 @@ from trecexam.inputs.measures import (
     without_vital,
 )
 from trecexam.inputs.track_graders import MeasureLike
-from trecexam.results.notes import CHANGES, METHOD, STANDING, Note
+from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.terminal import printable
 from trecexam.results.text import number, plural, shorten_list
 from trecexam.scores.columns.measures.cover import ITEM
@@ -276,7 +276,7 @@ def pool_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterat
         f"values of {', '.join(names)} depend on this pool of {plural(len(track.runs), 'run')}{where}; "
         f"do not compare them with values from other pools; {helps}"
     )
-    yield Note(line, STANDING)
+    yield Note(line, METHOD)
 
 
 def depth_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from html import escape
 
-from trecexam.results.notes import first_notes, without_standing
+from trecexam.results.notes import first_notes
 from trecexam.results.terminal import columns, padded, printable, wrapped
 from trecexam.results.text import heading_parts, plural, shorten_list
 from trecexam.results.view import Column, Rows, View, view
@@ -39,7 +39,6 @@ def table_lines(
     *,
     wide: bool = False,
     most: int | None = None,
-    below: Sequence[str] = (),
     heading: Callable[[str], str] = str,
     last: Callable[[str], str] = str,
 ) -> Iterator[str]:
@@ -52,7 +51,6 @@ def table_lines(
         has_all: what has all of the table, for the last line.
         wide: nothing is cut or left out, whatever the width.
         most: so many rows are shown.
-        below: more for the last line.
         heading, last: style a line of the heading, and of the last line.
     """
     shown = view(replace(table, rows=table.rows[:most]), wide=wide)
@@ -74,7 +72,7 @@ def table_lines(
     left_out = [f"left out: {shorten_list(missing, 4, quote='')}"] if missing else []
     is_cut = any(each.widest > to for each, to in zip(fields, widths, strict=True))
     left_out += ["long names are cut"] if is_cut else []
-    parts = [*_legend(fields), *below, *left_out, *([has_all] if left_out or more > 0 else [])]
+    parts = [*_legend(fields), *left_out, *([has_all] if left_out or more > 0 else [])]
     yield from map(last, wrapped("; ".join(parts), width))
 
 
@@ -153,7 +151,7 @@ def as_text(tables: Sequence[Rows], notes: Sequence[str] = ()) -> str:
     width = max(40, shutil.get_terminal_size((100, 24)).columns)
     below = [
         line if n == 0 else f"  {line}"
-        for note in _notes_below(notes)
+        for note in first_notes(notes, ".notes")
         for n, line in enumerate(wrapped(f"- {note}", width - 2))
     ]
     most = max(1, (LINES - len(below)) // max(1, min(len(tables), _TABLES)) - 5)
@@ -167,13 +165,8 @@ def as_text(tables: Sequence[Rows], notes: Sequence[str] = ()) -> str:
 def as_html(tables: Sequence[Rows], notes: Sequence[str] = ()) -> str:
     """Return what a notebook shows: the tables' first rows, then the notes; everything escaped."""
     more = _more(len(tables) - _HTML_TABLES, "more table", ": .tables has them")
-    shown = [*map(_html_table, tables[:_HTML_TABLES]), _html_lines([*more, *_notes_below(notes)])]
+    shown = [*map(_html_table, tables[:_HTML_TABLES]), _html_lines([*more, *first_notes(notes, ".notes")])]
     return "".join(shown)
-
-
-def _notes_below(notes: Sequence[str]) -> list[str]:
-    standing, others = without_standing(notes)
-    return [*standing, *first_notes(others, ".notes")]
 
 
 def _more(count: int, noun: str, where: str = "") -> list[str]:
