@@ -13,7 +13,7 @@ import pytest
 from support import ROOT, HashGrader, write_run
 
 import trecexam
-from trecexam.results.plots.model import Drawing, Plot
+from trecexam.results.plots.canvas import Drawing, Plot
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

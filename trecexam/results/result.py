@@ -12,7 +12,7 @@ from trecexam.results.printers import as_html, as_latex, as_text
 from trecexam.results.table import Table, Value, to_json, to_tsv
 
 if TYPE_CHECKING:
-    from trecexam.results.plots.model import Plot
+    from trecexam.results.plots.canvas import Plot
 
 
 class Result(Framed):

@@ -16,7 +16,7 @@ from support import REPORTED, HashGrader, make_small_track, write_run
 import trecexam
 from trecexam.outputs.grader_update import Update
 from trecexam.results.plots import canvas
-from trecexam.results.plots.model import Drawing, Plot
+from trecexam.results.plots.canvas import Drawing, Plot
 
 PLOTS = ("leaderboard", "scatter")
 OFFICIAL = {"scatter"}
