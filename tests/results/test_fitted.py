@@ -122,13 +122,6 @@ def test_with_many_measures_the_first_are_shown_and_the_others_counted(width: in
     assert last[-3].endswith(f" and {60 - n_shown - 4} more")
 
 
-def test_values_without_their_errors_are_shown_where_all_of_them_have_room_then() -> None:
-    heading, rows, last = shown(board(["first", "second"]), 70)
-    assert column_names(heading) == ["run", *MEASURES]
-    assert rows[0].split() == ["first", *["0.500"] * 5]
-    assert last == ["left out: standard errors", "ALL"]
-
-
 def test_names_that_differ_where_they_are_cut_are_numbered() -> None:
     names = [f"{'a' * 40}{x}{'m' * 40}{y}{'z' * 40}" for x in "12" for y in "12"]
     cut = cut_apart(names, 16)

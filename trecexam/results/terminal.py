@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import textwrap
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
@@ -43,18 +44,11 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
 
 def wrapped(text: str, width: int) -> list[str]:
     """Return lines of at most so many columns, broken at blanks where possible; [] for an empty text."""
-    lines: list[str] = []
-    for word in text.split():
-        if lines and columns(lines[-1]) + 1 + columns(word) <= width:
-            lines[-1] += " " + word
-            continue
-        while columns(word) > width:
-            head = _head(word, width) or word[0]
-            lines.append(head)
-            word = word[len(head) :]
-        if word:
-            lines.append(word)
-    return lines
+    if text.isascii():
+        return textwrap.wrap(text, width, break_on_hyphens=False)
+    from wcwidth import wrap
+
+    return wrap(text, width, break_on_hyphens=False)
 
 
 def cut(text: str, width: int, *, middle: bool = False) -> str:
