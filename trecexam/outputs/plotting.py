@@ -15,7 +15,7 @@ from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.inputs.track_graders import MeasureLike
 from trecexam.outputs.outputs import features
 from trecexam.results.notes import each_once, of_grader
-from trecexam.results.plots.canvas import Plot
+from trecexam.results.result import Plot
 from trecexam.results.table import Table
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from support import REPORTED, HashGrader, make_small_track, write_run
 import trecexam
 from trecexam.outputs.grader_update import Update
 from trecexam.results.plots import canvas
-from trecexam.results.plots.canvas import Drawing, Plot
+from trecexam.results.plots.canvas import Drawing
+from trecexam.results.result import Plot
 
 PLOTS = ("leaderboard", "scatter")
 OFFICIAL = {"scatter"}

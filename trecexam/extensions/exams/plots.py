@@ -14,7 +14,6 @@ from trecexam.extensions.exams.irt.improvement import Improvement
 from trecexam.extensions.exams.irt.model import GRID, exam_information, probability
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 from trecexam.extensions.exams.tables import abilities_table, information_curves
-from trecexam.results.plots.canvas import Plot
 from trecexam.results.plots.style import (
     BLUE,
     GREEN,
@@ -27,6 +26,7 @@ from trecexam.results.plots.style import (
     letters,
 )
 from trecexam.results.plots.style import GRID as PALE
+from trecexam.results.result import Plot
 from trecexam.results.table import Table, rounded
 from trecexam.results.terminal import cut
 

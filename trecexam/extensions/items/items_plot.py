@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.extensions.items.quality import ItemRow
-from trecexam.results.plots.canvas import Plot
 from trecexam.results.plots.style import BLUE, MUTED, ORANGE, PURPLE, grid
+from trecexam.results.result import Plot
 from trecexam.results.table import Table
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import numpy as np
 from trecexam.features.correlation.paired_scores import PairedScores, paired_scores
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.official import of_leaderboard
-from trecexam.results.plots.canvas import Plot
 from trecexam.results.plots.style import BLUE, GRID, MUTED, ORANGE, end_at_one, fitted, grid, letters
+from trecexam.results.result import Plot
 from trecexam.results.table import Table
 from trecexam.results.terminal import cut
 from trecexam.scores.correlation import Correlation, correlate

@@ -12,8 +12,8 @@ from trecexam.features.correlation.comparison import correlation_table
 from trecexam.features.correlation.paired_scores import paired_scores
 from trecexam.grades.evaluation import rubric_values
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.results.plots.canvas import Plot
 from trecexam.results.plots.style import BLUE, GRID, end_at_one, grid
+from trecexam.results.result import Plot
 from trecexam.scores import measures as of_measures
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.rank_correlation import QueryDraws

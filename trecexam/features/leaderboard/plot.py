@@ -14,8 +14,8 @@ from trecexam.features.leaderboard.joint import boards_of, track_leaderboard
 from trecexam.grades.diagnostics import NO_RUNS, nothing_graded
 from trecexam.grades.evaluation import why_no_scores
 from trecexam.grades.loaded_track import LoadedTrack
-from trecexam.results.plots.canvas import Plot
 from trecexam.results.plots.style import NAMED, draw_rows, letters
+from trecexam.results.result import Plot
 from trecexam.results.table import Table, Value
 from trecexam.results.terminal import cut
 from trecexam.results.text import plural

@@ -1,20 +1,18 @@
-"""A plot before it is drawn, and its SVG and PDF: the same bytes for the same plot."""
+"""A plot as SVG and PDF: the same bytes for the same plot."""
 
 from __future__ import annotations
 
 import html
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 from trecexam.results.plots.style import WIDTH, own_settings
-from trecexam.results.table import Table, Value, to_tsv
+from trecexam.results.result import Plot
+from trecexam.results.table import to_tsv
 from trecexam.results.terminal import printable
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: In out/, and the kinds of file that each plot has there.
 FOLDER = "plots"
@@ -24,33 +22,6 @@ _DPI = 160
 _PROLOGUE = re.compile(r"\A.*?(?=<svg )", re.DOTALL)
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _ID = re.compile(r'(\bid="|\bhref="#|url\(#)')
-
-
-@dataclass(frozen=True)
-class Plot:
-    """A plot, all of it: `draw` looks at nothing else.
-
-    Attributes:
-        name: of its files, and the start of the ids inside its SVG; letters and underscores.
-        title: a few words.
-        caption: how it is to be read.
-        summary: what there is to see, for who cannot see it.
-        table: its numbers.
-        draw: draws it on an empty figure, of whatever size.
-        height: in the report, in inches.
-        settings: what else it needs to know.
-        rows: the height of its rows of text goes with their letters.
-    """
-
-    name: str
-    title: str
-    caption: str
-    summary: str
-    table: Table
-    draw: Callable[[Figure, Plot], None] = field(compare=False)
-    height: float
-    settings: Mapping[str, Value] = field(default_factory=dict)
-    rows: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 
 from trecexam.errors import TrecexamError
-from trecexam.results.plots.canvas import Plot
 from trecexam.results.plots.style import LETTERS, WIDTH, own_settings
+from trecexam.results.result import Plot
 from trecexam.results.terminal import printable
 
 #: The kinds of file, by their endings; what each would otherwise say of the program and the time goes.
