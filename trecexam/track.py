@@ -17,6 +17,7 @@ from trecexam.grades.loaded_track import LoadedTrack, has_bank
 from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.selection import Selection
 from trecexam.scores.measures import measure as parsed
+from trecexam.track_groups import Correlate, Export, Files, Fill, Grading, Override, Verify
 
 if TYPE_CHECKING:
     from trecexam.extensions.banks.accessor import BankAccessor
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from trecexam.scores.labels import LabelRule, RubricQrel
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.scores.paired_tests import Correction
-    from trecexam.track_groups import Correlate, Export, Files, Fill, Grading, Override, Verify
 
 
 def open_track(
@@ -197,50 +197,36 @@ class Track:
     @property
     def grading(self) -> Grading:
         """Progress and costs of grading: `counts()`, `grade()`, `estimate_time()` ..."""
-        from trecexam.track_groups import Grading
-
         return Grading(self._selected)
 
     @property
     def files(self) -> Files:
         """Files that were read: `runs()`, `rejected()` ..."""
-        from trecexam.track_groups import Files
-
         return Files(self._selected)
 
     @property
     def export(self) -> Export:
         """Formats of other tools: data frames, subtopics, the pool."""
-        from trecexam.track_groups import Export
-
         return Export(self._selected)
 
     @property
     def correlate(self) -> Correlate:
         """Correlations of the grades with the official side: `correlate()`."""
-        from trecexam.track_groups import Correlate
-
         return Correlate(self._selected)
 
     @property
     def fill(self) -> Fill:
         """Fills judgment holes: `fill(fill.find())`."""
-        from trecexam.track_groups import Fill
-
         return Fill(self._selected)
 
     @property
     def verify(self) -> Verify:
         """Views of the grades behind the scores: `verify.grading()`, `grid()`, `missing()` ..."""
-        from trecexam.track_groups import Verify
-
         return Verify(self._selected)
 
     @property
     def override(self) -> Override:
         """A person's rating in place of the grader's: `override(...)`; `override.ratings()` has them."""
-        from trecexam.track_groups import Override
-
         return Override(self._selected)
 
     # What extensions add.
