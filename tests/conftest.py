@@ -209,7 +209,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     @contextlib.contextmanager
     def terminal() -> Iterator[None]:
         with monkeypatch.context() as patch:
-            patch.setattr("trecexam.cli.show.on_terminal", lambda: True)
+            patch.setattr("trecexam.cli.reading.on_terminal", lambda: True)
             patch.setenv("NO_COLOR", "1")
             yield
 

@@ -398,10 +398,9 @@ def test_runs_without_the_first_column_are_listed_below_with_a_note(
     capsys.readouterr()
     with on_terminal():
         assert run(["leaderboard", "mytrack"]) == 0
-    shown, people = capsys.readouterr()
+    people = capsys.readouterr().err
     note = "2 runs without nuggets:all_score@20 listed below the others, ordered by umbrela:nDCG@10: "
     assert note in people
-    assert "depend on this pool" in shown
     with trecexam.open_track("mytrack") as track:
         board = track.leaderboard()
         ndcg = [row.scores["umbrela:nDCG@10"].mean for row in board.rows][-2:]

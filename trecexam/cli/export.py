@@ -15,7 +15,6 @@ from converters.measure_values import write_values
 from converters.trec_qrels import write_qrels
 from converters.trec_run import write_run
 from converters.workbench import write_pool
-from trecexam.cli import show
 from trecexam.cli.lazy import LazyGroup
 from trecexam.cli.options import answering, output_folder_option, output_option, output_path, track_argument
 from trecexam.cli.reading import say
@@ -83,7 +82,7 @@ def qrels(track: Track, output: Path | None, **options: Any) -> None:
     left_out = track.export.items_without_facet() if options["by"] == "facet" else 0
     if left_out:
         click.echo(f"left out {plural(left_out, 'item')} without a facet", err=True)
-    show.human(track)
+    _say_human(track)
 
 
 @export.command(epilog="Example: trecexam export subtopics mytrack -o rubric.subtopics.qrels")
@@ -94,7 +93,7 @@ def subtopics(track: Track, output: Path | None, min_rating: int | None) -> None
     """Write which passage reaches which item, for ndeval: query, item index, document, 0 or 1."""
     track = answering(track)
     _write_qrels(track.export.subtopics(min_rating=min_rating), output)
-    show.human(track)
+    _say_human(track)
 
 
 @export.command(epilog="Example: trecexam export grades mytrack -o grades.jsonl")
@@ -273,3 +272,10 @@ def _emit(content: bytes, output: Path | None) -> None:
         sys.stdout.buffer.flush()
     else:
         files.replace(output, content)
+
+
+def _say_human(track: Track) -> None:
+    """Print how much of what is shown people rated, if they did."""
+    from trecexam.grades.diagnostics import human_notes
+
+    say(human_notes(track.override.summary()))

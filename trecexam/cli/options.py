@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -108,21 +107,6 @@ measure_option = click.option(
 #: How automatic labels become official ones: a rule, and its cuts where they are named.
 Map = tuple["RuleName", dict[int, int]]
 _RULES: tuple[RuleName, ...] = ("fitted", "identity", "thresholds")
-
-
-class FloatRange(click.FloatRange):
-    """A number in a range; nan is in none."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number.
-
-        Raises:
-            click.BadParameter: it is outside the range.
-        """
-        number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
-        return number
 
 
 def _map(ctx: click.Context, param: click.Parameter, value: str | None) -> Map | None:

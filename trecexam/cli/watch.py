@@ -12,7 +12,6 @@ import click
 
 from trecexam.cli import bars
 from trecexam.cli.options import (
-    FloatRange,
     estimate_json_option,
     grader_option,
     open_chosen,
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--settle",
-    type=FloatRange(min=0),
+    type=click.FloatRange(min=0),
     metavar="SECONDS",
     help="Read a dropped file after this time without a change [default: the track's, 2].",
 )

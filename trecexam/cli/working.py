@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from converters.errors import ConversionError
-from trecexam.cli import bars, show
-from trecexam.cli.reading import answer
+from trecexam.cli import bars
+from trecexam.cli.reading import answer, on_terminal, write
 from trecexam.cli.signals import signals
 from trecexam.errors import TrecexamError, cannot_go_on
 from trecexam.results.result import Tables
@@ -165,7 +165,7 @@ def show_estimates(
             minutes = [row["minutes"] for row in rows if isinstance(row["minutes"], float)]
             rows[-1]["minutes"] = sum(minutes) if minutes else None
             rows[-1] |= {"without": ", ".join(without)} if without else {}
-        show.write(to_json(rows))
+        write(to_json(rows))
 
 
 def _show_estimates(rows: Sequence[Mapping[str, Value]]) -> None:
@@ -173,7 +173,7 @@ def _show_estimates(rows: Sequence[Mapping[str, Value]]) -> None:
     is_work = any(value for row in rows for value in row.values() if isinstance(value, int))
     heading = "nothing is sent, nothing is stored" if is_work else "nothing is left to do"
     click.echo(f"estimate ({heading}):", err=True)
-    used = [key for key in rows[0] if not show.on_terminal() or any(row[key] is not None for row in rows)]
+    used = [key for key in rows[0] if not on_terminal() or any(row[key] is not None for row in rows)]
     table = Table(tuple(used), tuple(tuple(row[key] for key in used) for row in rows))
     answer(Tables({"estimate": table}), wide=True)
 

@@ -120,7 +120,7 @@ def test_json_has_the_same_content_as_the_table(graded: Path, capsys: pytest.Cap
 def test_an_undefined_share_is_a_dash_on_a_terminal(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("trecexam.cli.reading.sys.stdout.isatty", lambda: True, raising=False)
     assert run(["agreement", str(graded), "--min-answers", "9", "--min-relevant", "7"]) == 0
     shown = capsys.readouterr()
     assert "precision -, recall -, Cohen's kappa" in shown.err

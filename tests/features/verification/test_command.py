@@ -15,7 +15,7 @@ from support import HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.cli.show import tables_text
+from trecexam.cli.reading import tables_text
 
 VIEWS = ("grading", "grid", "missing", "spurious")
 Rating = dict[tuple[str, str], int]
@@ -30,7 +30,7 @@ def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
 def on_terminal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     """The output on a terminal."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("trecexam.cli.show.on_terminal", lambda: True)
+        patch.setattr("trecexam.cli.reading.on_terminal", lambda: True)
         return out(capsys, *arguments)
 
 
@@ -368,7 +368,7 @@ def test_a_grid_of_many_items_shows_the_first_and_names_others(
 def test_a_terminal_shows_text_without_a_pager(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("trecexam.cli.reading.sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("LINES", "20")
     monkeypatch.setenv("PAGER", "false")
     short = out(capsys, "grading", graded, "-q", "q1", "--item", "q1/0", "--top", "1")
