@@ -17,6 +17,7 @@ from converters.lines import head, head_object
 from trecexam.errors import plain_reason, quoted
 from trecexam.extension import provided
 from trecexam.files.stamps import Rejected
+from trecexam.results.notes import rejected_notes
 from trecexam.results.text import plural
 
 if TYPE_CHECKING:
@@ -227,8 +228,6 @@ def _say_judged_outside(root: Path) -> None:
 
 def _no_runs(folder: TrackFolder) -> Iterator[str]:
     """Yield a line on each dropped file that is no run, as `watch` does; only `watch` reads JSON."""
-    from trecexam.inputs.inputs import rejected_notes
-
     rows = []
     for path in folder.run_files():
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Self, TypeVar
 
 from trecexam.results.text import plural
@@ -44,6 +44,13 @@ def first_notes(notes: Sequence[str], where: str) -> list[str]:
     others = [note for note in ranked(notes) if note not in lost]
     more = [f"{plural(len(others) - MOST, 'more note')}: {where} has all"] if len(others) > MOST else []
     return [*lost, *others[:MOST], *more]
+
+
+def rejected_notes(rows: Sequence[object], most: int = 20) -> Iterator[str]:
+    """Yield a line for each of the first rows, and how many more there are."""
+    yield from (f"{REJECTED}{row}" for row in rows[:most])
+    if len(rows) > most:
+        yield f"{REJECTED}{len(rows) - most:,} more"
 
 
 def of_grader(name: str, note: str) -> Note:

@@ -20,7 +20,7 @@ from trecexam.extensions.ragval.judged_scores import (
     systems_of,
 )
 from trecexam.files.stamps import Rejected
-from trecexam.inputs.inputs import rejected_notes
+from trecexam.results.notes import rejected_notes
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import plural

@@ -29,7 +29,6 @@ from trecexam.grades.grading import Progress, count_missing, grade, refuse_lost_
 from trecexam.grades.official import no_overlap, track_judgments
 from trecexam.grades.open_track import GraderView
 from trecexam.grades.stored_grades import unusable_lines
-from trecexam.inputs.inputs import rejected_notes
 from trecexam.inputs.official import Official, read_official
 from trecexam.inputs.protected import refuse_protected
 from trecexam.inputs.sources import (
@@ -40,7 +39,7 @@ from trecexam.inputs.sources import (
     sources_beside,
     written_by,
 )
-from trecexam.results.notes import CHANGES, LOST, METHOD, Note
+from trecexam.results.notes import CHANGES, LOST, METHOD, Note, rejected_notes
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores.labels import labels
 from trecexam.scores.measures import NO_SUBTOPIC

@@ -27,7 +27,6 @@ from trecexam.grades.graded_track import GradedTrack, with_texts
 from trecexam.grades.loaded_track import LoadedTrack
 from trecexam.grades.official import official_judgments
 from trecexam.grades.rejected import all_rejected
-from trecexam.inputs.inputs import rejected_notes
 from trecexam.inputs.kind import ItemSources
 from trecexam.inputs.overrides import (
     COUNTS,
@@ -39,6 +38,7 @@ from trecexam.inputs.overrides import (
     takes_back,
 )
 from trecexam.inputs.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
+from trecexam.results.notes import rejected_notes
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table
