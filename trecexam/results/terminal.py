@@ -7,23 +7,17 @@ overwrite what a reader sees, and a bidirectional override could show it in anot
 from __future__ import annotations
 
 import itertools
-import json
 import textwrap
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 
-from converters.errors import CONTROLS, escaped
+from converters.errors import escaped
 
 
 def printable(text: str) -> str:
     """Return one line: white space becomes one blank, characters that steer a terminal become escapes."""
     return escaped(" ".join(text.split()))
-
-
-def printable_json(text: str) -> str:
-    """Return JSON with such characters as JSON escapes; a parser reads the same values."""
-    return CONTROLS.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def columns(text: str) -> int:
