@@ -100,6 +100,11 @@ class Table(Rows, Framed):
                 columns[name] = texts([None if value is None else str(value) for value in values])
         return columns
 
+    def records(self) -> list[dict[str, Value]]:
+        """Return the rows as JSON-ready objects."""
+        rows: list[dict[str, Value]] = _clean(list(self))
+        return rows
+
 
 def rounded(table: Table, digits: int) -> Table:
     """Round a table's floats, for files, people and JSON: further digits are not certain."""

@@ -26,7 +26,6 @@ from trecexam.extensions.audit.pool import dealt_p, open_ranks
 from trecexam.extensions.audit.ranking import ranking, smallest_difference
 from trecexam.extensions.audit.reading import read_inputs
 from trecexam.extensions.audit.records import AuditInputs
-from trecexam.results.table import to_json
 
 Qrels = Mapping[str, Mapping[str, int]]
 Capture = pytest.CaptureFixture[str]
@@ -305,7 +304,7 @@ def test_differing_runs_and_queries_are_intersected_with_a_note(desk: Desk, caps
         "teams.tsv: left",
     ):
         assert part in "\n".join(told["notes"])
-    assert told["pool (judge)"] == json.loads(to_json(list(whole.tables["pool (judge)"])))
+    assert told["pool (judge)"] == whole.tables["pool (judge)"].records()
 
 
 def test_inputs_that_cannot_be_audited_are_rejected_with_the_reason(desk: Desk, capsys: Capture) -> None:

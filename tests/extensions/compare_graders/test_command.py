@@ -15,7 +15,6 @@ from support import HashGrader, all_notes, hashed_rating, make_small_track, writ
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
-from trecexam.results.table import to_json
 
 Rows = list[dict[str, str]]
 #: (query_id, doc_id, item_id) -> rating
@@ -258,11 +257,11 @@ def test_stored_grades_are_used_and_nothing_is_graded_or_stored(
         alone = opened.compare_graders([HashGrader()], measures=["P@5"])
     assert files(track) == before
     assert stranger.asked == []
-    names = {row["grader"] for row in compared.table}
+    names = {row["grader"] for row in compared.table.records()}
     assert names == {"hash", "first", "second"}
     assert any(line.startswith("hash-2: ") and "not graded yet" in line for line in compared.notes)
-    of_hash = [row for row in compared.table if row["grader"] == "hash"]
-    assert to_json(of_hash) == to_json(list(alone.table))
+    of_hash = [row for row in compared.table.records() if row["grader"] == "hash"]
+    assert of_hash == alone.table.records()
     first = two[1]["first"]
     texts = {(q, d): f"passage {int(d[-2:])} about {q}" for q, d in pooled(track)}
     expected = [
@@ -272,7 +271,7 @@ def test_stored_grades_are_used_and_nothing_is_graded_or_stored(
     ]
     (row,) = [
         row
-        for row in compared.tables["pairs"]
+        for row in compared.tables["pairs"].records()
         if (row["other_grader"], row["over"], row["min_rating"]) == ("first", "ratings", None)
         and row["grader"] == "hash"
     ]
