@@ -9,26 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from printing import err, out
 from support import RECORDED, ROOT, make_small_track, write_run
 
 from trecexam.cli.main import commands, grouped, run
 from trecexam.config import load_config
 from trecexam.config.track_config import config_class
 from trecexam.files.track_lock import track_lock
-
-
-def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
-    capsys.readouterr()
-    assert run([str(argument) for argument in arguments]) == status
-    return capsys.readouterr().out
-
-
-def err(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 2) -> str:
-    capsys.readouterr()
-    assert run([str(argument) for argument in arguments]) == status
-    text = capsys.readouterr().err
-    assert "Traceback" not in text
-    return text
 
 
 def test_leaderboard_in_a_pipe_equals_the_file_in_out(
