@@ -240,9 +240,9 @@ class Verify(Group):
     def grading(
         self,
         *,
-        query_ids: Collection[str] | None = None,
-        item_ids: Collection[str] | None = None,
-        doc_ids: Collection[str] | None = None,
+        query_ids: Collection[str] = (),
+        item_ids: Collection[str] = (),
+        doc_ids: Collection[str] = (),
         top: int | None = None,
     ) -> View:
         """List every cell with its answer and official judgment, item by item, best rating first.
@@ -250,7 +250,7 @@ class Verify(Group):
         The table `items` has the items with their texts, and how often each rating was given.
 
         Args:
-            query_ids, item_ids, doc_ids: only these; None for all.
+            query_ids, item_ids, doc_ids: only these; none for all.
             top: of each item, only so many passages.
         """
         graded = self._track.graded()
@@ -262,9 +262,9 @@ class Verify(Group):
     def grid(
         self,
         *,
-        query_ids: Collection[str] | None = None,
-        item_ids: Collection[str] | None = None,
-        doc_ids: Collection[str] | None = None,
+        query_ids: Collection[str] = (),
+        item_ids: Collection[str] = (),
+        doc_ids: Collection[str] = (),
         min_rating: int | None = None,
         top: int | None = None,
     ) -> View:
@@ -274,7 +274,7 @@ class Verify(Group):
         indices, and "label" for the passage as a whole. `items` counts the passages that reach each.
 
         Args:
-            query_ids, item_ids, doc_ids: only these; None for all. Labels are over all items.
+            query_ids, item_ids, doc_ids: only these; none for all. Labels are over all items.
             min_rating: in place of the track's.
             top: of each query, only so many passages; the counts of `items` are over all.
         """
@@ -287,7 +287,7 @@ class Verify(Group):
     def missing(
         self,
         *,
-        query_ids: Collection[str] | None = None,
+        query_ids: Collection[str] = (),
         min_rating: int | None = None,
         min_relevant: int | None = None,
         per_query: bool = False,
@@ -298,7 +298,7 @@ class Verify(Group):
         `best_items` are the indices of the items on which a passage has its best rating.
 
         Args:
-            query_ids: only these; None for all.
+            query_ids: only these; none for all.
             min_rating, min_relevant: in place of the track's.
             per_query: put the table `queries` first.
             top: of each query, only so many passages.
@@ -317,8 +317,8 @@ class Verify(Group):
     def spurious(
         self,
         *,
-        query_ids: Collection[str] | None = None,
-        item_ids: Collection[str] | None = None,
+        query_ids: Collection[str] = (),
+        item_ids: Collection[str] = (),
         min_rating: int | None = None,
         min_relevant: int | None = None,
         order: Order = "phi",
@@ -327,7 +327,7 @@ class Verify(Group):
         """Rank the items by how badly they tell relevant from non-relevant passages, worst first.
 
         Args:
-            query_ids, item_ids: only these; None for all.
+            query_ids, item_ids: only these; none for all.
             min_rating, min_relevant: in place of the track's.
             order: "phi", "nonrelevant" (how many of these reach it), "precision" or "discrimination".
             top: only so many items.
