@@ -32,7 +32,6 @@ from trecexam.grades.selection import Selection
 from trecexam.grades.sheets import Counts
 from trecexam.inputs.kind import Kind
 from trecexam.inputs.missing_banks import estimate_missing_banks, forget_unread_answers
-from trecexam.inputs.pool import count_judged_outside
 from trecexam.inputs.track_graders import Measures
 from trecexam.results.frames import Library
 from trecexam.results.result import Tables
@@ -122,14 +121,6 @@ class Grading(Group):
 
 class Files(Group):
     """Files that were read."""
-
-    def judged_outside_pool(self) -> int:
-        """Count the judged passages of the bank's queries that no run has in its first `depth` ranks.
-
-        Without a bank all queries with a text count. It is 0 where no run has a judged passage at any rank:
-        the judgments are then of other documents.
-        """
-        return count_judged_outside(self._track.folder)
 
     def rejected(self) -> tuple[Rejected, ...]:
         """Return rejected inputs, and cells without a grade, with file, line and reason."""

@@ -331,29 +331,15 @@ def test_init_never_overwrites_files(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert not (made / "runs").exists()
 
 
-def judged_track(tmp_path: Path, *options: str, bank: bool = True) -> list[str]:
-    """Arguments of an `init` with runs of three ranks: nine of twelve judged passages per query."""
-    source = make_small_track(tmp_path / "source")
-    for path in (source / "runs").iterdir():
-        rows = [line for line in path.read_text().splitlines(keepends=True) if int(line.split()[3]) <= 3]
-        path.write_text("".join(rows))
-    with (source / "qrels.txt").open("a") as qrels:
-        qrels.write("of-no-bank 0 q1-d01 2\n")
-    with_bank = ("--bank", source / "bank.questions.jsonl") if bank else ("--queries", source / "queries.tsv")
-    files = (*with_bank, "--passages", source / "passages.jsonl", "--qrels", source / "qrels.txt")
-    return ["init", str(tmp_path / "made"), *map(str, files), "--runs", str(source / "runs"), *options]
-
-
-@pytest.mark.parametrize("bank", [True, False])
-@pytest.mark.parametrize("option", [("--grader", "openai"), ("--pool-judged",)])
-def test_init_prints_how_many_judged_passages_are_not_in_the_pool(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, ...], bank: bool
+@pytest.mark.parametrize("option", [(), ("--pool-judged",)])
+def test_init_says_how_to_pool_judged_passages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, ...]
 ) -> None:
-    assert run(judged_track(tmp_path, *option, bank=bank)) == 0
-    is_pooled = option == ("--pool-judged",)
-    said = "9 judged passages are outside of the runs' first 20; --pool-judged also grades those with a text"
-    assert (said in capsys.readouterr().err) != is_pooled
-    assert load_config(tmp_path / "made" / "trecexam.toml").track.pool_judged == is_pooled
+    source = make_small_track(tmp_path / "source")
+    given = ["--qrels", source / "qrels.txt", "--runs", source / "runs", *option]
+    said = err(capsys, "init", tmp_path / "made", *given, status=0)
+    assert ("`pool_judged = true` in [track] adds the passages of official judgments" in said) != bool(option)
+    assert load_config(tmp_path / "made" / "trecexam.toml").track.pool_judged == bool(option)
 
 
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:

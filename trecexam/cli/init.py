@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import converters
-import trecexam
 from converters.errors import ConversionError
 from converters.lines import head, head_object
 from trecexam.errors import plain_reason, quoted
@@ -150,8 +148,6 @@ def init(track: Path, folder: Path | None, **options: Any) -> None:
         _say(f"note: {line}")
     for line in _no_runs(opened):
         _say(line)
-    if official is not None and not pool_judged and recorded != "qrels":
-        _say_judged_outside(track)
     _say(f"next: {_next(opened)}")
 
 
@@ -213,17 +209,6 @@ def _with_grader(sources: Sources, settings: dict[str, str], *, recorded: bool) 
             option, graders = name.replace("_", "-"), ", ".join(readers[name])
             _say(f"note: --{option} changes nothing: it is for --grader {graders}, and this grader is {used}")
     return replace(sources, grader=grader, prompt=prompt)
-
-
-def _say_judged_outside(root: Path) -> None:
-    """Print how many judged passages are not pooled, as far as the folder has what tells."""
-    with suppress(trecexam.TrecexamError, ConversionError), trecexam.open_track(root) as track:
-        outside, depth = track.files.judged_outside_pool(), track.folder.config.track.depth
-        if outside:
-            passages = f"{plural(outside, 'judged passage')} {'is' if outside == 1 else 'are'}"
-            _say(
-                f"{passages} outside of the runs' first {depth}; --pool-judged also grades those with a text"
-            )
 
 
 def _no_runs(folder: TrackFolder) -> Iterator[str]:
