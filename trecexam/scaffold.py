@@ -107,8 +107,8 @@ def look_at_named(path: Path, role: str) -> Found:
 
 
 def runs_in(folder: Path) -> list[Found]:
-    """Return the files of a folder of runs, whatever they are, without hidden ones."""
-    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith("."))
+    """Return the files of a folder of runs, whatever they are."""
+    paths = (path for path in files_in(folder) if path.is_file())
     return [Found(path, "runs", why=NAMED, below=path.relative_to(folder).as_posix()) for path in paths]
 
 

@@ -15,7 +15,7 @@ from converters.measure_values import write_values
 from converters.trec_qrels import write_qrels
 from converters.trec_run import write_run
 from converters.workbench import write_pool
-from trecexam.cli.lazy import LazyGroup
+from trecexam.cli.main import LazyGroup
 from trecexam.cli.options import answering, output_folder_option, output_option, output_path, track_argument
 from trecexam.cli.reading import say
 from trecexam.errors import TrecexamError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trecexam.cli.export import min_rating_option
-from trecexam.cli.lazy import LazyGroup
+from trecexam.cli.main import LazyGroup
 from trecexam.cli.options import Command, track_argument
 from trecexam.cli.reading import reading
 

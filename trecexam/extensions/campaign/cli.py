@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from trecexam.cli import bars
-from trecexam.cli.lazy import LazyGroup
+from trecexam.cli.main import LazyGroup
 from trecexam.cli.options import answering, output_folder_option, track_argument
 from trecexam.cli.reading import reading, writing
 from trecexam.errors import quoted
