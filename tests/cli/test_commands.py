@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from printing import err, out
-from support import RECORDED, ROOT, make_small_track, write_run
+from support import ROOT, make_small_track, write_run
 
 from trecexam.cli.main import commands, grouped, run
 from trecexam.config import load_config
@@ -35,24 +35,6 @@ def test_requested_measures_are_the_columns_and_the_first_one_sorts(
     assert header == ["run", "Cover(rel=3)@5", "Cover(rel=3)@5.stderr", "P@3", "P@3.stderr"]
     values = [float(row[1]) for row in rows]
     assert values == sorted(values, reverse=True)
-
-
-def test_leaderboard_of_an_ungraded_track_says_that_nothing_is_graded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_small_track(tmp_path / "t", config=RECORDED)
-    (root / "grades.jsonl").write_text('{"query_id": "q1", "doc_id": "d", "item_id": "i", "rating": 1}\n')
-    assert run(["leaderboard", str(root), "-m", "P@5", "-m", "AP"]) == 0
-    shown = capsys.readouterr()
-    assert "nothing is graded yet; `trecexam watch" in shown.err
-    # Zeros would say that no run found anything good.
-    assert shown.out.splitlines()[1:] == [f"run{number}\t\t\t\t" for number in range(3)]
-    for name in ("leaderboard", "items"):
-        assert run(["plot", name, str(root), "-o", str(tmp_path / "plot.svg")]) == 2
-        reason = f"`trecexam watch {root} --once` takes what grades.jsonl has of this pool"
-        line = f"trecexam: {root}: nothing is graded yet; {reason}\n"
-        assert capsys.readouterr().err == line
-    assert not (root / ".trecexam").exists()
 
 
 def test_exported_qrels_equal_the_file_in_out_and_can_go_to_a_file(

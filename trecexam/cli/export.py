@@ -223,11 +223,7 @@ def pool(track: Track, output: Path | None) -> None:
 
 
 def _write_files(contents: Mapping[Path, bytes], folder: Path, track: Track) -> None:
-    """Write a file per run into a folder, and say so.
-
-    Raises:
-        TrecexamError: it is of a track, one would replace a file of the track, or they cannot be written.
-    """
+    """Write a file per run into a folder, and say so."""
     # Imports pydantic.
     from trecexam.inputs.protected import refuse_folder
 
@@ -262,11 +258,7 @@ def _written(write: Callable[..., object], rows: Any, *options: Any) -> bytes:
 
 
 def _emit(content: bytes, output: Path | None) -> None:
-    """Write a file, or to standard output.
-
-    Raises:
-        TrecexamError: the file cannot be written.
-    """
+    """Write a file, or to standard output."""
     if output is None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()

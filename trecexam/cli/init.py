@@ -161,10 +161,6 @@ def _with_grader(sources: Sources, settings: dict[str, str], *, recorded: bool) 
     Args:
         settings: those of [grader]; a model's folder becomes absolute there.
         recorded: there are existing grades.
-
-    Raises:
-        click.BadParameter: an option cannot be used.
-        GraderError: the prompt cannot be used.
     """
     from pydantic import ValidationError
 

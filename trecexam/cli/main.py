@@ -58,11 +58,7 @@ HEADINGS = ("", "look closer", "holes", "people", "banks and exams", "published 
 
 
 def commands() -> dict[str, Command]:
-    """Return all commands, the extensions' too.
-
-    Raises:
-        TrecexamError: an extension cannot be loaded, or has a command of a name in use.
-    """
+    """Return all commands, the extensions' too."""
     of_extensions = commands_below("")
     for name in COMMANDS.keys() & of_extensions.keys():
         raise TrecexamError(

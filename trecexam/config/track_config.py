@@ -87,11 +87,7 @@ class TrackConfig(Section):
         return "judging" in self.model_fields_set
 
     def suited(self, scores: Mapping[str, Any], max_rating: int, min_rating: int, path: Path) -> TrackConfig:
-        """Fill in what trecexam.toml does not set in [scores]; min_rating is the default on 0..`max_rating`.
-
-        Raises:
-            ConfigError: a min_rating is set that no grade can reach.
-        """
+        """Fill in what trecexam.toml does not set in [scores], for the scale 0..`max_rating`."""
         defaults = {"min_rating": min_rating, **scores}
         unset = defaults.keys() - self.scores.model_fields_set
         suited = self.scores.model_copy(update={key: defaults[key] for key in unset})
@@ -138,9 +134,6 @@ def effective(
     The grader's section comes first, then the shared section, then `defaults` (section -> key -> value, of
     the kind of grading). A section with its own `name` takes nothing of [grader]; one with its own `model`
     takes neither prices nor revision of another model.
-
-    Raises:
-        ConfigError: settings that do not go together.
     """
     grader_section = config.graders[name]
     shared = config.grader.model_dump(exclude_unset=True)
@@ -185,11 +178,7 @@ def bank_commands() -> Mapping[str, str]:
 
 @cache
 def config_class() -> type[TrackConfig]:
-    """`TrackConfig` with the sections that extensions declare.
-
-    Raises:
-        ConfigError: one of them has a name in use.
-    """
+    """`TrackConfig` with the sections that extensions declare."""
     declared = {name: at for extension in extensions() for name, at in extension.settings.items()}
     clashes = sorted(declared.keys() & TrackConfig.model_fields.keys())
     if clashes:

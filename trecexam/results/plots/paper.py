@@ -51,9 +51,6 @@ class PaperFigure(Figure):
             width: inches; None for that in the report.
             height: inches; None for one that suits the plot at this width.
             letters: points of the letters; some are a little smaller.
-
-        Raises:
-            TrecexamError: there is no room for it in this size.
         """
         across = WIDTH if width is None else width
         # Rows of names are as high as their letters; other plots keep their shape, but grow no higher.
