@@ -4,15 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from trecexam.config import (
-    NamedGrader,
-    TrackConfig,
-    effective,
-    load_config,
-    render_config,
-)
-from trecexam.config.sections import TrackSection, descriptions
-from trecexam.config.track_config import config_class
+from trecexam.config import TrackConfig, load_config, render_config
+from trecexam.config.sections import NamedGrader, TrackSection, descriptions
+from trecexam.config.track_config import config_class, effective
 from trecexam.errors import ConfigError, TrackError
 from trecexam.folder import TrackFolder
 

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from converters.errors import ConversionError
-from trecexam.config import GraderSection, ScoresSection
+from trecexam.config import GraderSection
+from trecexam.config.sections import ScoresSection
 from trecexam.errors import GraderError, TrecexamError
 from trecexam.graders import Grader
 from trecexam.graders.recorded import RecordedGrader, recorded_sources
