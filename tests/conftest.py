@@ -22,7 +22,8 @@ import threadpoolctl
 from outside import outside
 from support import RECORDED, REPORTED, HashGrader, Terminal, graded_track, make_small_track, update
 
-from trecexam.results.plots.model import Drawing, Plot
+from trecexam.results.plots.canvas import Drawing
+from trecexam.results.result import Plot
 
 # A busy machine is slow, not wrong. `bash tests/run.sh --all` is thorough.
 for name, examples in (("trecexam", 20), ("thorough", 100)):
@@ -206,7 +207,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     @contextlib.contextmanager
     def terminal() -> Iterator[None]:
         with monkeypatch.context() as patch:
-            patch.setattr("trecexam.cli.show.on_terminal", lambda: True)
+            patch.setattr("trecexam.cli.reading.on_terminal", lambda: True)
             patch.setenv("NO_COLOR", "1")
             yield
 

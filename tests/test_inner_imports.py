@@ -26,7 +26,12 @@ HEAVY = (
     "trecexam.graders.prompts.stated",
 )
 #: They import what a call needs, so that a command, and an update of most tracks, do not import the rest.
-CALLS = {"trecexam.track", "trecexam.track_groups", "trecexam.extensions.ragval.extra_outputs"}
+CALLS = {
+    "trecexam.track",
+    "trecexam.track_groups",
+    "trecexam.extensions.learn.outputs",
+    "trecexam.extensions.ragval.extra_outputs",
+}
 
 
 class InnerImport(NamedTuple):

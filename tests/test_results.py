@@ -63,7 +63,7 @@ def test_a_call_returns_tables_by_name_notes_and_facts(track: trecexam.Track, ca
     header, *lines = found.to_tsv().splitlines()
     assert list(found.to_pandas().columns) == header.split("\t") == list(found.table.header)
     assert len(lines) == len(found) == len(found.to_pandas())
-    assert len(repr(found).splitlines()) <= 40
+    assert len(repr(found).splitlines()) <= 50
     assert found._repr_html_().startswith("<")
     assert found.to_latex().count(r"\begin{tabular}") == len(found._for_people())
 

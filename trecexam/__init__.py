@@ -29,23 +29,20 @@ __all__ = [
     "make_demo_track",
     "open_track",
 ]
+#: Modules that are imported at the first use of their names: `trecexam --help` needs none of them.
+_LAZY = {
+    "Evaluation": "extensions.evaluate.evaluating",
+    "Track": "track",
+    "evaluate": "extensions.evaluate.evaluating",
+    "make_demo_track": "demo",
+    "open_track": "track",
+}
 
 
 def __getattr__(name: str) -> Any:
-    # Importing the package must stay cheap (`trecexam --help`), so this module loads on first use.
-    if name in {"Track", "open_track"}:
-        import trecexam.track as track
-
-        return getattr(track, name)
-    if name in {"Evaluation", "evaluate"}:
-        return getattr(import_module("trecexam.extensions.evaluate.evaluating"), name)
-    if name == "make_demo_track":
-        from trecexam.demo import make_demo_track
-
-        return make_demo_track
-    if name == "pyterrier":
-        return import_module("trecexam.pyterrier")
-    raise AttributeError(f"module 'trecexam' has no attribute {name!r}")
+    if name not in _LAZY:
+        raise AttributeError(f"module 'trecexam' has no attribute {name!r}")
+    return getattr(import_module(f"trecexam.{_LAZY[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -108,11 +108,7 @@ class Daemon:
                 self._loaders.close()
 
     def _open(self) -> None:
-        """Take the settings as they are now.
-
-        Raises:
-            TrecexamError: they are wrong.
-        """
+        """Take the settings as they are now."""
         # Before it is read: what is written meanwhile is a change still to come.
         written = stamp(self.root / CONFIG_NAME)
         folder = TrackFolder.open(self.root)
@@ -214,11 +210,7 @@ def _settings(folder: TrackFolder) -> tuple[object, object]:
 
 
 def _stamps(loaders: OpenTrack) -> dict[Path, Stamp]:
-    """Return the stamps of all input files, of the graders that can say which they look at.
-
-    Raises:
-        TrecexamError: none of them can.
-    """
+    """Return the stamps of all input files, of the graders that can say which they look at."""
     stamps: dict[Path, Stamp] = {}
     errors: list[TrecexamError] = []
     for name in loaders:

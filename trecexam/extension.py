@@ -8,7 +8,7 @@ and is imported when it is requested: so `--help` stays quick, and the core impo
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -65,16 +65,11 @@ class Extension:
     services: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for address in (*(each.at for each in self.commands.values()), *self._places()):
+        tables = (self.labels, self.graders, self.settings, self.services)
+        places = [*self.features, *(at for each in tables for at in each.values())]
+        for address in (*(each.at for each in self.commands.values()), *places):
             if address.count(":") != 1:
                 raise TrecexamError(f"extension '{self.name}' names '{address}': give \"module:name\"")
-
-    def _places(self) -> Iterator[str]:
-        yield from self.features
-        yield from self.labels.values()
-        yield from self.graders.values()
-        yield from self.settings.values()
-        yield from self.services.values()
 
 
 @cache

@@ -9,8 +9,7 @@ from pathlib import Path
 from trecexam.files.cache import memoized
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.page.page import Page
-from trecexam.results.plots.model import Plot
-from trecexam.results.result import Result
+from trecexam.results.result import Plot, Result
 
 #: By name in out/: what is in a file, for the reference page, and the function that makes it. A `Result` is
 #: written as the name's ending says, .tsv or .json; None is for a track without the file.

@@ -268,11 +268,7 @@ class TrackFolder:
         return any(absolute.match(os.path.join(root, pattern)) for pattern in patterns or BANK_PATTERNS)  # noqa: PTH118
 
     def run_files(self) -> tuple[Path, ...]:
-        """Return all files in the drop folder and its sub-folders, sorted, whatever they are.
-
-        Raises:
-            TrackError: the drop folder is a file, or the settings name another one that is not there.
-        """
+        """Return all files in the drop folder and its sub-folders, sorted, whatever they are."""
         if not self.runs.exists():
             if self.config.track.runs != TrackSection.model_fields["runs"].default:
                 raise TrackError("no such folder; see `runs` in [track]", path=self.runs)
@@ -300,11 +296,7 @@ class TrackFolder:
         return TrackError(reason, path=self.config_path)
 
     def _input_file(self, key: str, named: str | None, section: str = "track") -> Path | None:
-        """Return the file that the settings name, else the first default that is there.
-
-        Raises:
-            TrackError: the settings name a file that does not exist.
-        """
+        """Return the file that the settings name, else the first default that is there."""
         if named is not None:
             path = self.root / named
             if not path.exists():

@@ -92,11 +92,7 @@ def look_at(path: Path) -> Found:
 
 
 def look_at_named(path: Path, role: str) -> Found:
-    """Detect the format of a file that the user gave a role.
-
-    Raises:
-        TrackError: the file is missing, or surely has another role.
-    """
+    """Detect the format of a file that the user gave a role."""
     if not path.is_file():
         reason = "is a folder, a pipe or a device, not a file" if path.exists() else "no such file"
         raise TrackError(reason, path=path)
@@ -107,8 +103,8 @@ def look_at_named(path: Path, role: str) -> Found:
 
 
 def runs_in(folder: Path) -> list[Found]:
-    """Return the files of a folder of runs, whatever they are, without hidden ones."""
-    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith("."))
+    """Return the files of a folder of runs, whatever they are."""
+    paths = (path for path in files_in(folder) if path.is_file())
     return [Found(path, "runs", why=NAMED, below=path.relative_to(folder).as_posix()) for path in paths]
 
 
@@ -120,9 +116,6 @@ def look_into(folder: Path, but: Path, named: Sequence[Found] = ()) -> list[Foun
     Args:
         but: a folder whose files are left out: the track's own.
         named: files that the user gave roles, which they have here, too.
-
-    Raises:
-        TrackError: the folder is a track itself, or none of its files is of use to a track.
     """
     if (folder / CONFIG_NAME).is_file():
         raise TrackError(
@@ -147,11 +140,7 @@ def look_into(folder: Path, but: Path, named: Sequence[Found] = ()) -> list[Foun
 
 
 def refuse_two(files: Sequence[Found], folder: Path) -> None:
-    """Refuse files that have a role of which a track has one file.
-
-    Raises:
-        TrackError: it names the files, and says how to choose.
-    """
+    """Refuse files that have a role of which a track has one file."""
     for role in SINGLE:
         paths = [each.path for each in files if each.role == role]
         if len(paths) > 1:

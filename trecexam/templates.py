@@ -77,9 +77,6 @@ def filled(template: str, values: Mapping[str, str], *, jinja: bool, name: str) 
 
     Args:
         name: of the prompt, for the message.
-
-    Raises:
-        GraderError: a Jinja template cannot be filled in with these values.
     """
     if not jinja:
         return _SLOT.sub(lambda slot: values.get(slot[1], slot[0]), template)
@@ -98,9 +95,6 @@ def read_own_prompt(
     Args:
         slot_names: the slots that there are.
         needed: what a prompt must have a place for -> the slots that are such a place, the usual one first.
-
-    Raises:
-        GraderError: the file cannot be read or used; the message says why.
     """
     jinja = path.suffix.lower() != ".toml"
     try:
@@ -143,11 +137,7 @@ def read_own_prompt(
 
 
 def published_prompt(name: str, prompts: Mapping[str, Prompt]) -> Prompt:
-    """Return the prompt of that name.
-
-    Raises:
-        GraderError: there is none; the message names the nearest.
-    """
+    """Return the prompt of that name."""
     if name not in prompts:
         hint = did_you_mean(name, prompts, f"known are {', '.join(prompts)}")
         raise GraderError(f"no prompt '{name}'; {hint} (your own goes into a .toml or .jinja file)")

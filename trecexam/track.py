@@ -17,6 +17,7 @@ from trecexam.grades.graded_track import LoadedTrack, has_bank
 from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.selection import Selection
 from trecexam.scores.measures import measure as parsed
+from trecexam.track_groups import Correlate, Export, Files, Fill, Grading, Override, Verify
 
 if TYPE_CHECKING:
     from trecexam.extensions.banks.accessor import BankAccessor
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from trecexam.scores.labels import LabelRule, RubricQrel
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.scores.paired_tests import Correction
-    from trecexam.track_groups import Correlate, Export, Files, Fill, Grading, Override, Verify
 
 
 def open_track(
@@ -58,9 +58,6 @@ def open_track(
         grader: a grader of your own in place of the one that trecexam.toml names.
         graders: of a track that has several, graders of your own in place of those of these names.
         trust_code: run code that trecexam.toml names (`metric = "module:function"`): read it first.
-
-    Raises:
-        TrecexamError: it is no track folder, or its trecexam.toml is wrong.
     """
     return Track(OpenTrack(TrackFolder.open(root, trust_code=trust_code), grader, graders=graders))
 
@@ -76,6 +73,10 @@ class Track:
     Methods that read (`leaderboard`, `qrels` ...) use stored grades; `update` runs graders. Of a track with
     several graders, `track["NAME"]` is what one of them says. Where none is selected, the first that applies
     answers, and a note names it.
+
+    Measures are one or several, by ir_measures' names or objects; None for the track's own. With `official`
+    they are of the official judgments instead of the grades, and the track needs no bank. A measure that
+    cannot be computed is a ValueError; all else that a user can mend is a TrecexamError.
     """
 
     def __init__(self, loaders: OpenTrack, grader: str | None = None) -> None:
@@ -85,11 +86,7 @@ class Track:
         self._selected = Selection(loaders, grader)
 
     def __getitem__(self, grader: str) -> Track:
-        """Return the track as one of its graders sees it.
-
-        Raises:
-            TrackError: there is no grader of this name, or it is no name.
-        """
+        """Return the track as one of its graders sees it."""
         if not isinstance(grader, str):
             raise TrackError(f"track[{grader!r}]: give a grader's name, one of {', '.join(self.graders)}")
         return Track(self._selected.loaders, grader)
@@ -146,8 +143,6 @@ class Track:
         except (TrecexamError, ConversionError) as error:
             return f"<Track {self.name!r}, which cannot be read: {error}>"
 
-    # Runs, grading, and what there is.
-
     def update(
         self,
         *,
@@ -163,10 +158,6 @@ class Track:
             stop: called again and again; True ends grading early.
             doing: called with the name of each stage: reading, grading, each output.
             regrade: cells of a lost store may be graded, and paid for, again.
-
-        Raises:
-            LockedError: a daemon is running on this track.
-            StoreError: the store is gone or an older one, and what it had would be paid for again.
         """
         from trecexam.outputs.update import update
 
@@ -179,9 +170,6 @@ class Track:
 
         Args:
             retry_errors: as if answers that are errors were forgotten, see `grading.forget_errors`.
-
-        Raises:
-            TrecexamError, ConversionError: no grader can go on; else it is the sum of those that can.
         """
         from trecexam.grades.grading import estimate
 
@@ -197,53 +185,37 @@ class Track:
     @property
     def grading(self) -> Grading:
         """Progress and costs of grading: `counts()`, `grade()`, `estimate_time()` ..."""
-        from trecexam.track_groups import Grading
-
         return Grading(self._selected)
 
     @property
     def files(self) -> Files:
         """Files that were read: `runs()`, `rejected()` ..."""
-        from trecexam.track_groups import Files
-
         return Files(self._selected)
 
     @property
     def export(self) -> Export:
         """Formats of other tools: data frames, subtopics, the pool."""
-        from trecexam.track_groups import Export
-
         return Export(self._selected)
 
     @property
     def correlate(self) -> Correlate:
         """Correlations of the grades with the official side: `correlate()`."""
-        from trecexam.track_groups import Correlate
-
         return Correlate(self._selected)
 
     @property
     def fill(self) -> Fill:
         """Fills judgment holes: `fill(fill.find())`."""
-        from trecexam.track_groups import Fill
-
         return Fill(self._selected)
 
     @property
     def verify(self) -> Verify:
         """Views of the grades behind the scores: `verify.grading()`, `grid()`, `missing()` ..."""
-        from trecexam.track_groups import Verify
-
         return Verify(self._selected)
 
     @property
     def override(self) -> Override:
         """A person's rating in place of the grader's: `override(...)`; `override.ratings()` has them."""
-        from trecexam.track_groups import Override
-
         return Override(self._selected)
-
-    # What extensions add.
 
     @property
     def bank(self) -> BankAccessor:
@@ -287,8 +259,6 @@ class Track:
 
         return RagvalAccessor(self._selected)
 
-    # Scores, and how far they agree with the official side.
-
     def leaderboard(
         self,
         measures: Measures | None = None,
@@ -303,37 +273,26 @@ class Track:
         graders the columns stand side by side, each over its grader's queries.
 
         Args:
-            measures: one or several; None for the track's own. Of several graders `NAME:MEASURE`.
-            official: use the official judgments instead of the grades; the track needs no bank.
+            measures: of several graders `NAME:MEASURE`.
             runs: show these runs; None for all.
             labels: "learned": expected nDCG@10 and AP, with labels of `track.learn` for missing judgments.
-
-        Raises:
-            TrecexamError: no such run, judgments or learned labels; or arguments do not go together.
-            ValueError: a measure cannot be computed.
         """
         if labels is not None:
-            return self._learned_leaderboard(measures, official=official, runs=runs, labels=labels)
+            from trecexam.extensions.learn.learn import learned_leaderboard
+
+            if labels != "learned" or measures is not None or official:
+                raise TrecexamError(
+                    f"labels = {labels!r}: give 'learned', whose leaderboard has expected nDCG@10 and AP "
+                    "alone: leave out the measures and `official`"
+                )
+            graded = self._selected.graded(documents=True, bank_needed=False)
+            return self._selected.with_grader_note(learned_leaderboard(graded, runs), graded.name)
         if official:
             judged = self._selected.graded(
                 lambda each: each.of_documents and has_bank(each), bank_needed=False
             )
             return leaderboard(judged, measures, official=True, runs=runs)
         return track_leaderboard(self._selected.loaded(), measures, runs=runs)
-
-    def _learned_leaderboard(
-        self, measures: Measures | None, *, official: bool, runs: Collection[str] | None, labels: str
-    ) -> Leaderboard:
-        from trecexam.extensions.learn.learn import learned_leaderboard
-
-        if labels != "learned":
-            raise TrecexamError(f"labels = {labels!r}: give 'learned'")
-        if measures is not None or official:
-            raise TrecexamError(
-                "learned labels give expected nDCG@10 and AP alone: leave out the measures and `official`"
-            )
-        graded = self._selected.graded(documents=True, bank_needed=False)
-        return self._selected.with_grader_note(learned_leaderboard(graded, runs), graded.name)
 
     def compare(
         self,
@@ -354,19 +313,14 @@ class Track:
         0 there. p values are corrected over the comparisons by one measure.
 
         Args:
-            measures: None for the track's own; the first tells all pairs apart unless `pairs` is set.
+            measures: the first tells all pairs apart unless `pairs` is set.
             baseline: the run to compare all others with; None compares all pairs, and forms groups.
             test: "t" (Student) or "randomisation" (Fisher); `trecexam.scores.paired_tests` has the sources.
             correction: "holm", "bonferroni", "fdr_bh", "fdr_by" or "none", as in pt.Experiment.
             alpha: a difference is significant where its corrected p value is lower.
-            official: use the official judgments instead of the grades.
             permutations: of the randomisation test; None for 10,000, or 50 a comparison if that is more.
             seed: of the randomisation test.
             pairs: put the table `differences` first, of all measures.
-
-        Raises:
-            TrecexamError: there is no such run, or nothing to score.
-            ValueError: a measure cannot be computed, or an argument is out of its range.
         """
         from trecexam.features.leaderboard.differences import differences, has_runs
 
@@ -399,15 +353,12 @@ class Track:
         """Return every run's value on every query and measure as a data frame: what the leaderboard averages.
 
         Args:
-            measures, official, runs: as in `leaderboard`.
+            runs: these runs; None for all.
             library: "pandas", "polars", or "pyarrow", which is always installed.
 
         Returns:
             The rows of `out/per_query.tsv` in full precision: `run`, `query_id`, `measure` (text) and `value`
             (float64), sorted by run and query.
-
-        Raises:
-            TrecexamError, ValueError: as `leaderboard`; or the library is not installed.
         """
         from trecexam.features.exporting.exports import per_query
 
@@ -435,7 +386,6 @@ class Track:
             by: "facet" for labels of each facet, from its own items, with query ids `query/facet`.
 
         Raises:
-            TrecexamError: by facet, and no item has one, or one has white space in it.
             ValueError: an unknown label rule or min_answers below 1, when the first row is requested.
         """
         from trecexam.features.exporting.exports import qrels
@@ -469,22 +419,12 @@ class Track:
             min_ratings: a passage reaches an item from this rating on, for each in turn.
             min_answers: a passage has to reach so many items, for each in turn.
             min_relevant: a passage is relevant from this official label on. All are in place of the track's.
-
-        Raises:
-            TrecexamError: there are no judgments, no labels of people, or thresholds for labels of citations.
         """
-        from trecexam.features.agreement.agreement import agreements
-        from trecexam.features.agreement.citations import citation_agreement
+        from trecexam.features.agreement.citations import agreement
 
         graded = self._selected.graded(lambda each: each.of_documents)
-        agreement: Agreements | Tables
-        if graded.asked.citing is None:
-            agreement = agreements(graded, min_ratings, min_answers, min_relevant)
-        elif min_ratings or min_answers or min_relevant:
-            raise TrecexamError(f"the grader {graded.name} labels citations: give no thresholds")
-        else:
-            agreement = citation_agreement(graded)
-        return self._selected.with_grade_notes(agreement, graded, human=False)
+        found = agreement(graded, min_ratings, min_answers, min_relevant)
+        return self._selected.with_grade_notes(found, graded, human=False)
 
     def holes(
         self, depths: Sequence[int] | None = None, *, qrels: Path | None = None, by: By | None = None
@@ -497,9 +437,6 @@ class Track:
             depths: how many first ranks count; None for the track's depth, below which nothing is graded.
             qrels: official judgments in place of the track's.
             by: "query" or "run": the table that comes first; None for "query", on a terminal "run".
-
-        Raises:
-            ConversionError: `qrels` cannot be read.
         """
         from trecexam.features.holes.holes import holes_report
 
@@ -522,14 +459,10 @@ class Track:
 
         Args:
             name: one of `trecexam plot`: "leaderboard", "scatter", "thresholds", "items" ...
-            measure, official_measure: of plots that have such; None for the track's first.
+            measure, official_measure: of plots that have such.
             width, height: "3.3in", "8.4cm", "84mm", "241pt" (of TeX), "single" or "double" column (3.33 and 7
                 inches), or inches. None for the width in the report, and a height that suits the plot.
             font_size: points, 3 to 40.
-
-        Raises:
-            TrecexamError: no such plot, nothing for it in the track, or no room for it in this size.
-            ValueError: a measure cannot be computed, or a length or font size is wrong.
         """
         from trecexam.outputs.plotting import has_plot, is_joint, plot
 
@@ -548,24 +481,16 @@ class Track:
             notes=() if note is None else (note,),
         )
 
-    # What extensions add by one call.
-
     def add_run(self, name: str, run: Any, *, replace: bool = False) -> Path:
-        """Put a run into the track's drop folder, as NAME.run; the next update grades and evaluates it.
+        """Put a run into the drop folder as NAME.run, for the next update; return the file.
 
         Args:
             name: the run's name and tag.
             run: a file (a TREC run, or a system's responses), a data frame or an iterable of records with
                 `query_id`, `doc_id` and `score` (`ir_measures.ScoredDoc`) or PyTerrier's `qid`, `docno`
-                and `score`, a dict query_id -> doc_id -> score, or a `converters.Run`. Order and ranks do not
-                count: the order is trec_eval's, by score and then by doc_id.
+                and `score`, a dict query_id -> doc_id -> score, or a `converters.Run`. Its order is
+                trec_eval's, by score and then by doc_id.
             replace: replace another run of this name.
-
-        Returns:
-            The file.
-
-        Raises:
-            TrecexamError: no file can have the name; the run cannot be read; another one is there.
         """
         from trecexam.extensions.evaluate.runs import add_runs
 
@@ -588,12 +513,7 @@ class Track:
         Args:
             graders: names of the track's graders, or graders. Empty: those of the same items and texts.
             recorded: recordings; each (model, prompt) in one is a grader.
-            measures, official_measures: as in `Track.correlate`.
-
-        Raises:
-            TrecexamError, ConversionError: a file or a grader cannot be used, nothing is graded, or there is
-                neither an official side nor a second grader.
-            ValueError: a measure cannot be computed.
+            official_measures: as in `Track.correlate`.
         """
         from trecexam.extensions.compare_graders.compare import compare_graders
 
@@ -622,10 +542,6 @@ class Track:
             query_ids: only these queries; none for all.
             top: at most so many suggestions; None for all.
             progress: called after each query with (queries done, queries).
-
-        Raises:
-            TrecexamError: `top` is below 1, a query is unknown, or the measure is not on labels of passages,
-                or the grader labels citations.
         """
         from trecexam.extensions.campaign.judge_next.next_judgments import (
             could_change_a_ranking,
@@ -654,17 +570,12 @@ class Track:
         from automatic to official labels is fitted in each step on the judgments that remain.
 
         Args:
-            official_measures: in place of the track's.
             teams: a file of `run<TAB>team` lines: a team is left out as a whole.
             judgments: remove 10 to 90% of the judgments at random instead, `repeats` times.
             seed: of the random numbers.
             by: other methods for dropped judgments: "learned" (anew in each step), "label:N" (N for all),
                 "label" (each label above 0 in turn), "condensed" (lists without dropped passages).
             progress: called while texts are encoded, then with the number of steps done.
-
-        Raises:
-            TrecexamError: no official judgments, a measure that cannot be computed, wrong teams or methods.
-            ConversionError: a file cannot be read.
         """
         from trecexam.extensions.simulation.simulating import simulate
 

@@ -32,7 +32,6 @@ from trecexam.grades.selection import Selection
 from trecexam.grades.sheets import Counts
 from trecexam.inputs.kind import Kind
 from trecexam.inputs.missing_banks import estimate_missing_banks, forget_unread_answers
-from trecexam.inputs.pool import count_judged_outside
 from trecexam.inputs.track_graders import Measures
 from trecexam.results.frames import Library
 from trecexam.results.result import Tables
@@ -40,7 +39,7 @@ from trecexam.scores.labels import LabelRule, subtopic_qrels
 
 
 class Group:
-    """Calls of a track under one name."""
+    """Calls of a track under one name; measures and errors are as in `Track`."""
 
     def __init__(self, track: Selection) -> None:
         """Args: track: the track that the calls are about."""
@@ -98,9 +97,6 @@ class Grading(Group):
 
         None where nothing is to be graded, and, unmeasured, for graders that count tokens, are users' own or
         run on a cluster.
-
-        Raises:
-            TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
         """
         loader = self._track.loader()
         return measure_time(loader, loader.load())
@@ -126,14 +122,6 @@ class Grading(Group):
 
 class Files(Group):
     """Files that were read."""
-
-    def judged_outside_pool(self) -> int:
-        """Count the judged passages of the bank's queries that no run has in its first `depth` ranks.
-
-        Without a bank all queries with a text count. It is 0 where no run has a judged passage at any rank:
-        the judgments are then of other documents.
-        """
-        return count_judged_outside(self._track.folder)
 
     def rejected(self) -> tuple[Rejected, ...]:
         """Return rejected inputs, and cells without a grade, with file, line and reason."""
@@ -168,11 +156,6 @@ class Correlate(Group):
             min_ratings: each rubric measure at each of these, in place of the track's min_rating.
             per_query: each query by itself, without intervals; an official leaderboard has none.
             rbo_p: the persistence of rank-biased overlap, between 0 and 1; None for 0.9.
-
-        Raises:
-            NothingToCompareError: there is no official side, or no run or query that both sides have.
-            TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard.
-            ValueError: a measure cannot be computed.
         """
         sides = (measures, official_measures)
         track = self._track.loaded()
@@ -249,9 +232,9 @@ class Verify(Group):
     def grading(
         self,
         *,
-        query_ids: Collection[str] | None = None,
-        item_ids: Collection[str] | None = None,
-        doc_ids: Collection[str] | None = None,
+        query_ids: Collection[str] = (),
+        item_ids: Collection[str] = (),
+        doc_ids: Collection[str] = (),
         top: int | None = None,
     ) -> View:
         """List every cell with its answer and official judgment, item by item, best rating first.
@@ -259,11 +242,8 @@ class Verify(Group):
         The table `items` has the items with their texts, and how often each rating was given.
 
         Args:
-            query_ids, item_ids, doc_ids: only these; None for all.
+            query_ids, item_ids, doc_ids: only these; none for all.
             top: of each item, only so many passages.
-
-        Raises:
-            TrecexamError: nothing is graded yet, or an id is not in the track.
         """
         graded = self._track.graded()
         result = verification.grading(
@@ -274,9 +254,9 @@ class Verify(Group):
     def grid(
         self,
         *,
-        query_ids: Collection[str] | None = None,
-        item_ids: Collection[str] | None = None,
-        doc_ids: Collection[str] | None = None,
+        query_ids: Collection[str] = (),
+        item_ids: Collection[str] = (),
+        doc_ids: Collection[str] = (),
         min_rating: int | None = None,
         top: int | None = None,
     ) -> View:
@@ -286,13 +266,9 @@ class Verify(Group):
         indices, and "label" for the passage as a whole. `items` counts the passages that reach each.
 
         Args:
-            query_ids, item_ids, doc_ids: only these; None for all. Labels are over all items.
+            query_ids, item_ids, doc_ids: only these; none for all. Labels are over all items.
             min_rating: in place of the track's.
             top: of each query, only so many passages; the counts of `items` are over all.
-
-        Raises:
-            TrecexamError: nothing is graded yet, an id is not in the track, no grade can reach the
-                min_rating, or the grader grades an item only with the passages that cite it.
         """
         graded = self._track.graded(lambda each: each.asked.citing is None)
         result = verification.grid(
@@ -303,7 +279,7 @@ class Verify(Group):
     def missing(
         self,
         *,
-        query_ids: Collection[str] | None = None,
+        query_ids: Collection[str] = (),
         min_rating: int | None = None,
         min_relevant: int | None = None,
         per_query: bool = False,
@@ -314,14 +290,10 @@ class Verify(Group):
         `best_items` are the indices of the items on which a passage has its best rating.
 
         Args:
-            query_ids: only these; None for all.
+            query_ids: only these; none for all.
             min_rating, min_relevant: in place of the track's.
             per_query: put the table `queries` first.
             top: of each query, only so many passages.
-
-        Raises:
-            TrecexamError: no official judgments of these queries or this pool; nothing is graded yet; an id
-                is not in the track; or no grade can reach the min_rating.
         """
         graded = self._track.graded(documents=True)
         result = verification.missing(
@@ -337,8 +309,8 @@ class Verify(Group):
     def spurious(
         self,
         *,
-        query_ids: Collection[str] | None = None,
-        item_ids: Collection[str] | None = None,
+        query_ids: Collection[str] = (),
+        item_ids: Collection[str] = (),
         min_rating: int | None = None,
         min_relevant: int | None = None,
         order: Order = "phi",
@@ -347,13 +319,10 @@ class Verify(Group):
         """Rank the items by how badly they tell relevant from non-relevant passages, worst first.
 
         Args:
-            query_ids, item_ids: only these; None for all.
+            query_ids, item_ids: only these; none for all.
             min_rating, min_relevant: in place of the track's.
             order: "phi", "nonrelevant" (how many of these reach it), "precision" or "discrimination".
             top: only so many items.
-
-        Raises:
-            TrecexamError: as `missing`.
         """
         from trecexam.extensions.exams.rubric import discriminations
 
@@ -440,9 +409,6 @@ class Export(Group):
         Args:
             output: an existing file is replaced, but none in a track.
             label, min_rating, min_answers, binary, by: as of `Track.qrels`.
-
-        Raises:
-            TrecexamError, ValueError: as `Track.qrels`; or a file is not ours, or cannot be written.
         """
         return exports.write_qrels(
             self._track.graded(documents=True),
@@ -474,9 +440,6 @@ class Export(Group):
 
         Args:
             runs: their names, None for all.
-
-        Raises:
-            TrecexamError: there is no such run.
         """
         return exports.runs(self._track.graded(has_bank, bank_needed=False), runs)
 
@@ -486,19 +449,11 @@ class Export(Group):
         Args:
             run: its name.
             measures: None for the track's own.
-
-        Raises:
-            TrecexamError: there is no such run, or it is a ranking.
-            ValueError: a measure cannot be computed.
         """
         return exports.responses(self._track.of_measures(measures).graded(), run, measures)
 
     def official_qrels(self) -> Iterator[Qrel]:
-        """The official judgments, whatever they came from.
-
-        Raises:
-            TrecexamError: the track has none.
-        """
+        """The official judgments, whatever they came from."""
         graded = self._track.graded(has_bank, documents=True, bank_needed=False)
         return iter(official_judgments(graded).rows)
 
@@ -511,9 +466,6 @@ class Export(Group):
 
         Args:
             first: measures that come first, also others than the track's.
-
-        Raises:
-            TrecexamError: there are no scores; or as `Track.leaderboard`.
         """
         return exports.leaderboard_values(self._track.loaded(), first)
 
@@ -554,10 +506,6 @@ class Export(Group):
             item's `importance` ("vital", "okay" or "") and `weight` (float64, else 1). Items are in the
             bank's order. With the label "expected", and not `binary`, `gain` (float64) is the passage's
             expected label.
-
-        Raises:
-            TrecexamError: the library is not installed.
-            ValueError: as `Track.qrels`.
         """
         from trecexam.extensions.libraries.frames import qrels_frame
 
@@ -580,20 +528,13 @@ class Export(Group):
             Columns `query_id`, `doc_id`, `item_id` (text), `rating` (int64, the grader's, 0..5, -1 for none),
             `human_rating` (int64, -1 for none), `who` (text, "" for nobody), `status` (text: "ok",
             "unparsed", "refused", "error"), `answer`, `model` and `prompt` (text).
-
-        Raises:
-            TrecexamError: the library is not installed.
         """
         from trecexam.extensions.libraries.frames import grades_frame
 
         return grades_frame(self._track.graded(), library=library)
 
     def pack(self, output: Path | str) -> str:
-        """Write inputs, settings, grades and the digests of out/ to one .tar.gz, and say how large it is.
-
-        Raises:
-            TrecexamError: out/ is not up to date, a file cannot be packed, or the archive cannot be written.
-        """
+        """Write inputs, settings, grades and the digests of out/ to one .tar.gz, and say how large it is."""
         from trecexam.extensions.pack.packing import pack
 
         return pack(self._track.loaders, output)

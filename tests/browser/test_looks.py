@@ -23,7 +23,8 @@ from trecexam.extensions.page import urls
 from trecexam.extensions.page.users import Users
 from trecexam.folder import TrackFolder
 from trecexam.results.page.page import LOOK
-from trecexam.results.plots.model import Drawing, Plot
+from trecexam.results.plots.canvas import Drawing
+from trecexam.results.result import Plot
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -13,7 +13,8 @@ import pytest
 from support import ROOT, HashGrader, write_run
 
 import trecexam
-from trecexam.results.plots.model import Drawing, Plot
+from trecexam.results.plots.canvas import Drawing
+from trecexam.results.result import Plot
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -9,26 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import RECORDED, ROOT, make_small_track, write_run
+from printing import err, out
+from support import ROOT, make_small_track, write_run
 
 from trecexam.cli.main import commands, grouped, run
 from trecexam.config import load_config
 from trecexam.config.track_config import config_class
 from trecexam.files.track_lock import track_lock
-
-
-def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
-    capsys.readouterr()
-    assert run([str(argument) for argument in arguments]) == status
-    return capsys.readouterr().out
-
-
-def err(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 2) -> str:
-    capsys.readouterr()
-    assert run([str(argument) for argument in arguments]) == status
-    text = capsys.readouterr().err
-    assert "Traceback" not in text
-    return text
 
 
 def test_leaderboard_in_a_pipe_equals_the_file_in_out(
@@ -48,24 +35,6 @@ def test_requested_measures_are_the_columns_and_the_first_one_sorts(
     assert header == ["run", "Cover(rel=3)@5", "Cover(rel=3)@5.stderr", "P@3", "P@3.stderr"]
     values = [float(row[1]) for row in rows]
     assert values == sorted(values, reverse=True)
-
-
-def test_leaderboard_of_an_ungraded_track_says_that_nothing_is_graded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_small_track(tmp_path / "t", config=RECORDED)
-    (root / "grades.jsonl").write_text('{"query_id": "q1", "doc_id": "d", "item_id": "i", "rating": 1}\n')
-    assert run(["leaderboard", str(root), "-m", "P@5", "-m", "AP"]) == 0
-    shown = capsys.readouterr()
-    assert "nothing is graded yet; `trecexam watch" in shown.err
-    # Zeros would say that no run found anything good.
-    assert shown.out.splitlines()[1:] == [f"run{number}\t\t\t\t" for number in range(3)]
-    for name in ("leaderboard", "items"):
-        assert run(["plot", name, str(root), "-o", str(tmp_path / "plot.svg")]) == 2
-        reason = f"`trecexam watch {root} --once` takes what grades.jsonl has of this pool"
-        line = f"trecexam: {root}: nothing is graded yet; {reason}\n"
-        assert capsys.readouterr().err == line
-    assert not (root / ".trecexam").exists()
 
 
 def test_exported_qrels_equal_the_file_in_out_and_can_go_to_a_file(
@@ -344,29 +313,15 @@ def test_init_never_overwrites_files(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert not (made / "runs").exists()
 
 
-def judged_track(tmp_path: Path, *options: str, bank: bool = True) -> list[str]:
-    """Arguments of an `init` with runs of three ranks: nine of twelve judged passages per query."""
-    source = make_small_track(tmp_path / "source")
-    for path in (source / "runs").iterdir():
-        rows = [line for line in path.read_text().splitlines(keepends=True) if int(line.split()[3]) <= 3]
-        path.write_text("".join(rows))
-    with (source / "qrels.txt").open("a") as qrels:
-        qrels.write("of-no-bank 0 q1-d01 2\n")
-    with_bank = ("--bank", source / "bank.questions.jsonl") if bank else ("--queries", source / "queries.tsv")
-    files = (*with_bank, "--passages", source / "passages.jsonl", "--qrels", source / "qrels.txt")
-    return ["init", str(tmp_path / "made"), *map(str, files), "--runs", str(source / "runs"), *options]
-
-
-@pytest.mark.parametrize("bank", [True, False])
-@pytest.mark.parametrize("option", [("--grader", "openai"), ("--pool-judged",)])
-def test_init_prints_how_many_judged_passages_are_not_in_the_pool(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, ...], bank: bool
+@pytest.mark.parametrize("option", [(), ("--pool-judged",)])
+def test_init_says_how_to_pool_judged_passages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, ...]
 ) -> None:
-    assert run(judged_track(tmp_path, *option, bank=bank)) == 0
-    is_pooled = option == ("--pool-judged",)
-    said = "9 judged passages are outside of the runs' first 20; --pool-judged also grades those with a text"
-    assert (said in capsys.readouterr().err) != is_pooled
-    assert load_config(tmp_path / "made" / "trecexam.toml").track.pool_judged == is_pooled
+    source = make_small_track(tmp_path / "source")
+    given = ["--qrels", source / "qrels.txt", "--runs", source / "runs", *option]
+    said = err(capsys, "init", tmp_path / "made", *given, status=0)
+    assert ("`pool_judged = true` in [track] adds the passages of official judgments" in said) != bool(option)
+    assert load_config(tmp_path / "made" / "trecexam.toml").track.pool_judged == bool(option)
 
 
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:

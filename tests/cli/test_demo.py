@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from printing import err, out
 from support import ROOT, Terminal, write_run
 
 import trecexam
@@ -170,8 +171,7 @@ def test_all_passages_of_the_demo_have_grades_for_any_run(
     settings = (demo / "trecexam.toml").read_text()
     (demo / "trecexam.toml").write_text(settings.replace("depth = 10", "depth = 96"))
     write_run(demo / "runs" / "all.run", dict.fromkeys(query_ids, doc_ids))
-    assert run(["demo", str(demo)]) == 0
-    assert "\nall\t" in capsys.readouterr().out
+    assert "\nall\t" in out(capsys, "demo", demo)
     with trecexam.open_track(demo) as track:
         assert (track.grading.counts().cells, track.grading.counts().missing) == (4656, 0)
 
@@ -207,8 +207,7 @@ def test_a_folder_with_other_content_is_rejected_and_left_unchanged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "thesis.tex").write_text("chapter 1")
-    assert run(["demo", str(tmp_path)]) == 2
-    assert capsys.readouterr().err == (
+    assert err(capsys, "demo", tmp_path) == (
         f"trecexam: {tmp_path}: is not empty and is no track of `trecexam demo`; give another folder\n"
     )
     assert contents(tmp_path) == {"thesis.tex": b"chapter 1"}
@@ -218,8 +217,8 @@ def test_a_folder_that_cannot_be_created_is_a_one_line_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
-    assert run(["demo", str(tmp_path / "file" / "demo")]) == 2
-    assert capsys.readouterr().err == f"trecexam: {tmp_path}/file/demo: cannot be written: Not a directory\n"
+    shown = err(capsys, "demo", tmp_path / "file" / "demo")
+    assert shown == f"trecexam: {tmp_path}/file/demo: cannot be written: Not a directory\n"
 
 
 def test_grading_the_demo_locally_puts_the_embedder_into_the_settings(tmp_path: Path) -> None:

@@ -65,8 +65,8 @@ def root(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("bank generate TRACK -o TRACK/bank.new.jsonl", "asking", 6),
         ("exam generate TRACK --domain heat -o TRACK/new.jsonl", "asking", 7),
         ("exam score TRACK/exam.jsonl -o TRACK/new --model MODEL --examples 0 --examples 1",
-         "answering", 12),
-        ("erag TRACK --gold TRACK/gold.jsonl", "answering", 3),
+         "asking", 12),
+        ("erag TRACK --gold TRACK/gold.jsonl", "asking", 3),
         ("ragval answers TRACK", "asking", 6),
     ],
 )  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from outside import outside
+from printing import err
 from support import HashGrader, make_small_track
 
 import converters
@@ -41,9 +42,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def init_messages(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
-    capsys.readouterr()
-    assert run(["init", "track", *words]) == 0
-    return [line for line in capsys.readouterr().err.splitlines() if line.startswith(("took", "left out"))]
+    shown = err(capsys, "init", "track", *words, status=0)
+    return [line for line in shown.splitlines() if line.startswith(("took", "left out"))]
 
 
 def test_a_beir_folder_becomes_a_track(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,8 +70,7 @@ def test_two_files_of_one_role_are_named_and_nothing_is_made(
     (folder / "more.jsonl").write_text(BEIR["queries.jsonl"])
     said = []
     for words in ((), ("--queries", "beir/queries.jsonl")):
-        assert run(["init", "track", "--from", "beir", *words]) == 2
-        said += capsys.readouterr().err.splitlines()
+        said += err(capsys, "init", "track", "--from", "beir", *words).splitlines()
     assert said == [
         "trecexam: beir: 2 files can be the queries: more.jsonl, queries.jsonl; choose one: "
         "--queries beir/more.jsonl",
@@ -119,8 +118,8 @@ def test_a_track_is_no_source_of_files_and_neither_is_the_out_of_one_inside(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "trecexam.toml").write_text("")
-    assert run(["init", "track", "--from", "beir"]) == 2
-    assert "beir: is a track already: `trecexam watch beir --once` updates it" in capsys.readouterr().err
+    shown = err(capsys, "init", "track", "--from", "beir")
+    assert "beir: is a track already: `trecexam watch beir --once` updates it" in shown
     assert not Path("track").exists()
     inner = folder / "mine" / "out"
     inner.mkdir(parents=True)
@@ -135,8 +134,8 @@ def test_a_collection_is_told_from_queries_by_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "notes.md").write_text("nothing\n")
-    assert run(["init", str(tmp_path / "track"), "--from", str(tmp_path)]) == 2
-    assert "no file here is in a format that a track takes" in capsys.readouterr().err
+    shown = err(capsys, "init", tmp_path / "track", "--from", tmp_path)
+    assert "no file here is in a format that a track takes" in shown
     (tmp_path / "collection.tsv").write_text("7\tThey move heat.\n8\tThey make honey.\n")
     (tmp_path / "b.tsv").write_text("q1\theat pumps\nq2\tbees\n")
     (tmp_path / "top.run").write_text("q1 Q0 7 1 2.0 top\nq2 Q0 8 1 2.0 top\n")
@@ -165,10 +164,9 @@ def test_ambiguous_files_are_read_as_the_option_that_named_them(
         ("qrels", "runs/bm25.tsv", "looks like a run, and was given as --qrels; is --runs meant?"),
         ("runs", "qrels/test.tsv", "looks like qrels, and was given as --runs; is --qrels meant?"),
     ):
-        assert run(["init", "track", f"--{option}", str(folder / file)]) == 2
-        assert meant in capsys.readouterr().err
-    assert run(["convert", "beir/runs/bm25.tsv", "x.qrels", "--from", "qrels"]) == 2
-    assert "the file looks like 'run': --from run" in capsys.readouterr().err
+        assert meant in err(capsys, "init", "track", f"--{option}", str(folder / file))
+    shown = err(capsys, "convert", "beir/runs/bm25.tsv", "x.qrels", "--from", "qrels")
+    assert "the file looks like 'run': --from run" in shown
 
 
 def test_umbrela_judgments_grade_by_text(tmp_path: Path) -> None:
@@ -233,12 +231,38 @@ def test_a_broken_bank_line_is_named_with_what_to_do(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("bank.jsonl").write_text('{"query_id": "q1", "question": "?"}\n{"query_id": "q1"\n')
-    assert run(["init", "a track", "--bank", "bank.jsonl"]) == 0
-    following = capsys.readouterr().err.splitlines()[-1]
+    following = err(capsys, "init", "a track", "--bank", "bank.jsonl", status=0).splitlines()[-1]
     assert following.startswith("next: mend a track/bank.jsonl:2: not valid JSON")
     assert following.endswith(", then: trecexam watch 'a track' --once")
-    assert run(["watch", "a track", "--once"]) == 2
-    said = capsys.readouterr().err
+    said = err(capsys, "watch", "a track", "--once")
     assert "a track/bank.jsonl:2: not valid JSON" in said
     assert "mend the line; `trecexam bank check 'a track/bank.jsonl'` names all such lines" in said
     assert run(["bank", "check", "a track/bank.jsonl"]) == 1
+
+
+@pytest.mark.parametrize("whole_folder", [True, False])
+def test_a_file_that_is_no_run_is_named_with_its_line_as_watch_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, whole_folder: bool
+) -> None:
+    files = {
+        "good.run": b"q1 Q0 q1-d00 1 2.0 good\n",
+        "noise": b"\x8f\x01\x00\xff\n\x00\x07",
+        "wide.run": "q1 Q0 d1 1 2.0 wide\n".encode("utf-16"),
+        "words.run": b"q1 Q0 d1 1 2.0 words\nnot a line of a run\n",
+    }
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    given = [folder] if whole_folder else sorted(folder.iterdir())
+    options = [word for path in given for word in ("--runs", str(path))]
+    small, root = make_small_track(tmp_path / "small"), tmp_path / "track"
+    options += ["--bank", str(small / "bank.questions.jsonl"), "--passages", str(small / "passages.jsonl")]
+    shown = err(capsys, "init", root, *options, status=0)
+    named = [line for line in shown.splitlines() if line.startswith("rejected: ")]
+    assert [line.split(": ")[1] for line in named] == ["runs/noise:1", "runs/wide.run:1", "runs/words.run:2"]
+    assert "a NUL byte" in named[0]
+    assert "iconv -f UTF-16" in named[1]
+    assert "the score (column 5) is not a number" in named[2]
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        assert [f"rejected: {row}" for row in track.files.rejected() if row.lost == "file"] == named

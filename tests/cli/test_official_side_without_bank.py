@@ -8,6 +8,7 @@ from pathlib import Path
 import ir_measures
 import pytest
 from ir_measures import AP, P, nDCG
+from printing import printed
 from support import write_run
 
 import trecexam
@@ -39,13 +40,6 @@ def root(with_bank: Path, tmp_path: Path) -> Path:
     return root
 
 
-def asked(capsys: pytest.CaptureFixture[str], *words: object, status: int = 0) -> tuple[str, str]:
-    """What a command prints, and what it says."""
-    capsys.readouterr()
-    assert run([str(word) for word in words]) == status
-    return capsys.readouterr()
-
-
 def rows(text: str) -> list[dict[str, str]]:
     header, *lines = (line.split("\t") for line in text.splitlines())
     return [dict(zip(header, line, strict=True)) for line in lines]
@@ -75,12 +69,12 @@ def test_a_bank_changes_no_hole_and_no_official_value(
         ["compare", "--official", "-m", "nDCG@10"],
     ):
         command, *options = words
-        expected = asked(capsys, command, with_bank, *options)[0]
-        assert asked(capsys, command, root, *options)[0] == expected
-    assert asked(capsys, "export", "official", root) == asked(capsys, "export", "official", with_bank)
+        expected = printed(capsys, command, with_bank, *options)[0]
+        assert printed(capsys, command, root, *options)[0] == expected
+    assert printed(capsys, "export", "official", root) == printed(capsys, "export", "official", with_bank)
     kept = ("run", "query_id", "unjudged", f"Judged@{DEPTH}")
     of_tracks = [
-        [[row[name] for name in kept] for row in rows(asked(capsys, "holes", track)[0])]
+        [[row[name] for name in kept] for row in rows(printed(capsys, "holes", track)[0])]
         for track in (with_bank, root)
     ]
     assert of_tracks[0] == of_tracks[1]
@@ -117,7 +111,7 @@ def test_the_plan_has_every_unjudged_passage_of_the_first_ranks(
         for query_id, doc_ids in by_query.items()
         for doc_id in doc_ids[:DEPTH]
     } - labels(root).keys()
-    out, said = asked(capsys, "judge", "plan", root, "--assessors", "ada,bob", "--overlap", "100%")
+    out, said = printed(capsys, "judge", "plan", root, "--assessors", "ada,bob", "--overlap", "100%")
     assert f"{len(holes)} passages, each for two people: {2 * len(holes)} tasks for 2 assessors" in said
     assert f"`trecexam judge import {root} FILE`" in said
     assert [(row["tasks"], row["shared"]) for row in rows(out)] == [(str(len(holes)),) * 2] * 2
@@ -130,32 +124,32 @@ def test_fill_adds_the_judgments_of_people_and_leaves_other_holes(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     merged = tmp_path / "merged.qrels"
-    assert "no test bank: put bank" in asked(capsys, "fill", root, "-o", merged, status=2)[1]
+    assert "no test bank: put bank" in printed(capsys, "fill", root, "-o", merged, status=2)[1]
     table = tmp_path / "judged.tsv"
     table.write_text(
         "query_id\tdoc_id\tassessor\trating\nq2\tnew\tada\t2\nq2\tnew\tbob\t2\nq1\tq1-d03\tada\t0\n"
     )
     assert ("q1", "q1-d03") not in labels(root)
-    asked(capsys, "judge", "import", root, table)
-    assert json.loads(asked(capsys, "judge", "agreement", root, "--json")[0])["agreement"][0]["cells"] == 1
-    asked(capsys, "judge", "export", root, "-o", tmp_path / "judged")
+    printed(capsys, "judge", "import", root, table)
+    assert json.loads(printed(capsys, "judge", "agreement", root, "--json")[0])["agreement"][0]["cells"] == 1
+    printed(capsys, "judge", "export", root, "-o", tmp_path / "judged")
     by_people = "q1 0 q1-d03 0\nq2 0 new 2\n"
     assert (tmp_path / "judged" / "qrels.txt").read_text() == by_people
-    said = asked(capsys, "fill", root, "-o", merged, status=1)[1]
+    said = printed(capsys, "fill", root, "-o", merged, status=1)[1]
     assert merged.read_text() == (root / "qrels.txt").read_text() + by_people
     assert "2 judgments by people of this track, and 0 new lines" in said
-    n_holes = sum(int(row["holes"]) for row in rows(asked(capsys, "fill", root, "--dry-run")[0]))
+    n_holes = sum(int(row["holes"]) for row in rows(printed(capsys, "fill", root, "--dry-run")[0]))
     assert f"not filled: {n_holes} holes that no grader rated" in said
     assert f"trecexam bank generate {root}; " in said
     assert "; `--by learned` fills without one" in said
     for options in (["--by", "grader"], ["--map", "identity"], ["--as-unjudged"]):
-        assert "no test bank: put bank" in asked(capsys, "fill", root, "-o", merged, *options, status=2)[1]
+        assert "no test bank: put bank" in printed(capsys, "fill", root, "-o", merged, *options, status=2)[1]
 
 
 def test_a_grader_with_a_bank_answers_before_one_without(
     with_bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    expected = asked(capsys, "holes", with_bank)[0]
+    expected = printed(capsys, "holes", with_bank)[0]
     sections = "".join(
         f'[graders.{name}]\nkind = "rubric"\nname = "recorded"\nrecorded = "grades.jsonl"\n'
         f'bank = ["{bank}"]\nwrite_bank = "nuggets"\n'
@@ -163,13 +157,13 @@ def test_a_grader_with_a_bank_answers_before_one_without(
     )
     config = with_bank / "trecexam.toml"
     config.write_text(config.read_text().split("[grader]")[0] + sections)
-    assert asked(capsys, "holes", with_bank)[0] == expected
+    assert printed(capsys, "holes", with_bank)[0] == expected
     (with_bank / "bank.questions.jsonl").unlink()
-    assert "no test bank" in asked(capsys, "leaderboard", with_bank, status=2)[1]
+    assert "no test bank" in printed(capsys, "leaderboard", with_bank, status=2)[1]
     kept = ("run", "query_id", "unjudged", f"Judged@{DEPTH}")
-    for found, other in zip(rows(asked(capsys, "holes", with_bank)[0]), rows(expected), strict=True):
+    for found, other in zip(rows(printed(capsys, "holes", with_bank)[0]), rows(expected), strict=True):
         assert [found[name] for name in kept] == [other[name] for name in kept]
-    asked(capsys, "leaderboard", with_bank, "--official")
+    printed(capsys, "leaderboard", with_bank, "--official")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +174,7 @@ def test_commands_that_need_grades_say_how_to_get_a_bank(
     root: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
     at = 2 if command[0] == "export" else 1
-    said = asked(capsys, *command[:at], root, *command[at:], status=2)[1]
+    said = printed(capsys, *command[:at], root, *command[at:], status=2)[1]
     assert "no test bank: put bank.<name>.jsonl here" in said
     assert f"trecexam bank generate {root}; `leaderboard` and `compare` need none with --official" in said
     assert len(said.splitlines()) == 1
@@ -191,7 +185,7 @@ def test_status_shows_what_there_is_and_what_is_missing(
 ) -> None:
     n_runs = len(rankings(root))
     (root / "runs" / "bad.run").write_text("no run\n")
-    out, said = asked(capsys, "status", root)
+    out, said = printed(capsys, "status", root)
     values = {row["name"]: row["value"] for row in rows(out)}
     expected = {"queries": "3", "items": "0", "cells": "0", "rejected": "1 file"}
     assert {name: values[name] for name in expected} == expected
@@ -203,13 +197,13 @@ def test_status_shows_what_there_is_and_what_is_missing(
 def test_learning_needs_passages_and_init_says_what_needs_none(
     root: Path, with_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "no passages: put passages.jsonl here" in asked(capsys, "learn", root, status=2)[1]
+    assert "no passages: put passages.jsonl here" in printed(capsys, "learn", root, status=2)[1]
     new = tmp_path / "new"
-    said = asked(capsys, "init", new, "--qrels", with_bank / "qrels.txt", "--runs", with_bank / "runs")[1]
+    said = printed(capsys, "init", new, "--qrels", with_bank / "qrels.txt", "--runs", with_bank / "runs")[1]
     following = (
         f"on runs and judgments alone: trecexam holes {new}; with a test bank: trecexam watch {new} --once"
     )
     assert said.splitlines()[-1] == f"next: {following}"
-    assert len(rows(asked(capsys, "holes", new)[0])) == 16
+    assert len(rows(printed(capsys, "holes", new)[0])) == 16
     with trecexam.open_track(new) as track, pytest.raises(TrecexamError, match="no test bank"):
         track.leaderboard()

@@ -17,6 +17,7 @@ from assigning import label_of as assigned
 from cited import label_of as supported
 from forked import start_forked
 from forked import trecexam as trecexam_command
+from printing import err, out
 from rag_track import FILES, answer_as_a_judge, lay_out_two_queries, write_other_responses, writes_a_bank
 from scripted_server import Exchange, Scripted, serving
 from support import ROOT, Terminal
@@ -106,14 +107,8 @@ def test_three_commands_give_the_five_columns_of_a_count_by_hand(
         assert run(["watch", "mytrack", "--once"]) == 0
         assert len(server.bodies) == n_asked
         assert files_of(root / "out") == before
-        statuses = json.loads(printed(capsys, "status", "mytrack", "--json"))
+        statuses = json.loads(out(capsys, "status", "mytrack", "--json"))
         assert [statuses["graders"][name]["missing"] for name in NAMES] == [0] * 4
-
-
-def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    capsys.readouterr()
-    assert run([*words]) == 0
-    return capsys.readouterr().out
 
 
 def check_by_hand(root: Path, board: Board) -> None:
@@ -214,8 +209,7 @@ def test_a_given_bank_is_graded_and_no_bank_is_written(
 def test_a_generated_bank_can_be_edited_by_the_user(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(answer_as_a_judge) as server:
         root = made(server)
-        assert run(["watch", "mytrack", "--once"]) == 0
-        said = capsys.readouterr().err
+        said = err(capsys, "watch", "mytrack", "--once", status=0)
         n_nuggets = sum(map(len, nuggets_of(root).values()))
         assert f"nuggets: bank.nuggets.jsonl is written, {n_nuggets} items of 2 queries; edit it" in said
         assert "rubric: bank.questions.jsonl is written, 10 items of 2 queries" in said
@@ -241,7 +235,7 @@ def test_an_estimate_has_a_row_for_each_bank_and_sends_no_prompt(
 ) -> None:
     with serving(answer_as_a_judge) as server:
         made(server, settings="price_in = 1.0\nprice_out = 2.0")
-        rows = json.loads(printed(capsys, "watch", "mytrack", "--estimate", "--json"))
+        rows = json.loads(out(capsys, "watch", "mytrack", "--estimate", "--json"))
         assert server.bodies == []
         names = [row["grader"] for row in rows]
         assert names == [
@@ -256,8 +250,7 @@ def test_an_estimate_has_a_row_for_each_bank_and_sends_no_prompt(
         for column in ("cells", "tokens_in", "calls", "cost"):
             assert rows[-1][column] == pytest.approx(sum(row[column] for row in rows[:-1]))
         assert rows[-1]["without"] == "nuggets, rubric"
-        assert run(["watch", "mytrack", "--estimate"]) == 0
-        notes = capsys.readouterr().err.splitlines()
+        notes = err(capsys, "watch", "mytrack", "--estimate", status=0).splitlines()
         assert notes[0] == "estimate (nothing is sent, nothing is stored):"
         assert notes[1:3] == [
             f"the sum lacks grading by {name}: known once the bank is written"
@@ -265,7 +258,7 @@ def test_an_estimate_has_a_row_for_each_bank_and_sends_no_prompt(
         ]
         assert run(["watch", "mytrack", "--once"]) == 0
         n_asked = len(server.bodies)
-        status = json.loads(printed(capsys, "status", "mytrack", "--json"))
+        status = json.loads(out(capsys, "status", "mytrack", "--json"))
         assert status["total"]["requests"] == n_asked
         assert status["written"]["requests"] > 0
         of_graders = [each["cost"] for each in status["graders"].values()]
@@ -273,7 +266,7 @@ def test_an_estimate_has_a_row_for_each_bank_and_sends_no_prompt(
         asked = sum(map(writes_a_bank, server.seen))
         estimated = [by_name[f"bank of {name}"] for name in ("nuggets", "rubric")]
         assert sum(row["calls"] for row in estimated) >= asked
-        rows = json.loads(printed(capsys, "watch", "mytrack", "--estimate", "--json"))
+        rows = json.loads(out(capsys, "watch", "mytrack", "--estimate", "--json"))
         assert [(row["grader"], row["cells"]) for row in rows] == [(name, 0) for name in (*NAMES, "sum")]
         assert "without" not in rows[-1]
 
@@ -334,13 +327,12 @@ def test_with_embedding_only_supported_measures_are_scored_and_the_rest_is_repor
         "rubric": "mytrack: no test bank, and `embedding` cannot write one: put bank.questions.jsonl here",
     }
     set_up(Path("mytrack"))
-    assert run(["watch", "mytrack", "--once"]) == 0
-    said = capsys.readouterr().err
+    said = err(capsys, "watch", "mytrack", "--once", status=0)
     assert all(said.count(f"note: {name} cannot go on: {reason}") == 1 for name, reason in lacking.items())
     board = board_of(capsys, "mytrack")
     assert [*board] == ["rag-demo"]
     assert measures_of(board) == ("support:SupportF1", "support:SupportP", "support:SupportR")
-    statuses = json.loads(printed(capsys, "status", "mytrack", "--json"))["graders"]
+    statuses = json.loads(out(capsys, "status", "mytrack", "--json"))["graders"]
     assert [name for name in NAMES if "unable" in statuses[name]] == [*lacking]
     # A question for one grader goes to the first grader that can answer it.
     assert run(["holes", "mytrack"]) == 2
@@ -375,8 +367,7 @@ def test_options_of_a_single_grader_are_rejected(
     desk: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str
 ) -> None:
     (desk / "grades.jsonl").write_text('{"query_id": "q", "doc_id": "d", "item_id": "i", "rating": 1}\n')
-    assert run(["init", "mytrack", "--rag", *FILES, *words]) == 2
-    assert reason in capsys.readouterr().err
+    assert reason in err(capsys, "init", "mytrack", "--rag", *FILES, *words)
     assert not Path("mytrack").exists()
 
 
@@ -398,10 +389,9 @@ def test_runs_without_the_first_column_are_listed_below_with_a_note(
     capsys.readouterr()
     with on_terminal():
         assert run(["leaderboard", "mytrack"]) == 0
-    shown, people = capsys.readouterr()
+    people = capsys.readouterr().err
     note = "2 runs without nuggets:all_score@20 listed below the others, ordered by umbrela:nDCG@10: "
     assert note in people
-    assert "depend on this pool" in shown
     with trecexam.open_track("mytrack") as track:
         board = track.leaderboard()
         ndcg = [row.scores["umbrela:nDCG@10"].mean for row in board.rows][-2:]
@@ -436,15 +426,12 @@ def test_without_a_usable_run_the_command_says_so(desk: Path, capsys: pytest.Cap
     assert run(["init", "mytrack", "--rag", *files, "--grader", "embedding"]) == 0
     set_up(Path("mytrack"))
     assert run(["watch", "mytrack", "--once"]) == 0
-    capsys.readouterr()
-    assert run(["leaderboard", "mytrack"]) == 0
-    assert "no runs yet: drop some into mytrack/runs" in capsys.readouterr().err.splitlines()
+    shown = err(capsys, "leaderboard", "mytrack", status=0)
+    assert "no runs yet: drop some into mytrack/runs" in shown.splitlines()
     lines = (desk / "runs" / "dense.run").read_text().replace("q0", "z0")
     (Path("mytrack") / "runs" / "other.run").write_text(lines)
     assert run(["watch", "mytrack", "--once"]) == 1
-    capsys.readouterr()
-    assert run(["leaderboard", "mytrack"]) == 0
-    notes = capsys.readouterr().err.splitlines()
+    notes = err(capsys, "leaderboard", "mytrack", status=0).splitlines()
     assert "no usable run: drop some into mytrack/runs" in notes
     assert any(line.startswith("rejected: runs/other.run:1: support: none of its queries") for line in notes)
 
@@ -457,8 +444,7 @@ def test_responses_without_citations_are_a_note_where_other_graders_score_them(
         first = (root / "runs/rag-demo.jsonl").read_text().splitlines()[0].replace("rag-demo", "silent")
         answer = {"references": [], "answer": [{"text": "It cites nothing.", "citations": []}]}
         (root / "runs/silent.jsonl").write_text(json.dumps(json.loads(first) | answer) + "\n")
-        assert run(["watch", "mytrack", "--once"]) == 0
-        said = capsys.readouterr().err
+        said = err(capsys, "watch", "mytrack", "--once", status=0)
         why = 'runs/silent.jsonl: no citations in it, and `pool` in [graders.umbrela] is "citations"'
         assert f"{why}; other graders score it" in said
         assert "lost: file" not in said
@@ -479,18 +465,16 @@ def test_bank_answers_that_could_not_be_read_are_asked_for_again_by_what_the_mes
 
     with serving(answer) as server:
         made(server)
-        assert run(["watch", "mytrack", "--once"]) == 1
-        said = capsys.readouterr().err
+        said = err(capsys, "watch", "mytrack", "--once", status=1)
         generate = "trecexam bank generate mytrack --grader {} --again` asks again"
         assert all(generate.format(name) in said for name in ("nuggets", "rubric"))
-        assert run(["status", "mytrack"]) == 0
-        assert "watch mytrack --retry-errors` goes on" in capsys.readouterr().err
+        assert "watch mytrack --retry-errors` goes on" in err(capsys, "status", "mytrack", status=0)
         n_asked, is_broken = len(server.bodies), False
         assert run(["watch", "mytrack", "--once"]) == 1
         assert len(server.bodies) == n_asked
         # An estimate forgets nothing, and counts what would be asked again.
         estimate = ("bank", "generate", "mytrack", "--again", "--json")
-        assert [json.loads(printed(capsys, *estimate))[0]["prompts"] for _ in range(2)] == [2, 2]
+        assert [json.loads(out(capsys, *estimate))[0]["prompts"] for _ in range(2)] == [2, 2]
         for grader in ("nuggets", "rubric"):
             assert run([*again[:-1], "mytrack", again[-1], "--grader", grader]) == 0
         assert {name.name for name in Path("mytrack").glob("bank.*")} == {
@@ -512,6 +496,5 @@ def test_bank_generate_writes_the_bank_of_the_grader_that_has_such_a_prompt(
         assert (root / "bank.questions.jsonl").exists()
         assert run(["bank", "generate", "mytrack", "--grader", "nuggets"]) == 0
         assert "vital" in (root / "bank.nuggets.jsonl").read_text()
-        capsys.readouterr()
-        assert run(["bank", "generate", "mytrack", "-o", "mytrack/bank.mine.jsonl"]) == 2
-        assert "name it in `bank` of [graders.rubric], which has" in capsys.readouterr().err
+        shown = err(capsys, "bank", "generate", "mytrack", "-o", "mytrack/bank.mine.jsonl")
+        assert "name it in `bank` of [graders.rubric], which has" in shown

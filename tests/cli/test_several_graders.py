@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from headings import split_heading
+from printing import err, out
 from rag_track import make_demo_with_two_graders
 from scripted_server import Exchange, Scripted, serving
 from support import Terminal, make_small_track
@@ -55,12 +56,6 @@ def root(graded_by_three: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(graded_by_three, tmp_path / "track"))
 
 
-def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
-    capsys.readouterr()
-    assert run([str(argument) for argument in arguments]) == status, capsys.readouterr().err
-    return capsys.readouterr().out
-
-
 def test_the_leaderboard_in_a_pipe_equals_the_file_in_out(
     root: Path, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
 ) -> None:
@@ -97,16 +92,14 @@ def test_status_has_a_row_for_each_grader_and_a_sum(root: Path, capsys: pytest.C
 def test_a_command_for_one_grader_says_which_grader_it_used(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    capsys.readouterr()
-    assert run(["verify", "grading", str(root)]) == 0
-    assert "shown for the grader rubric; --grader selects another: umbrela, mini" in (capsys.readouterr().err)
-    assert run(["verify", "grading", str(root), "--grader", "umbrela"]) == 0
-    assert "shown for the grader" not in capsys.readouterr().err
-    assert run(["holes", str(root), "--grader", "umbrel"]) == 2
-    assert "no grader 'umbrel' in this track; did you mean 'umbrela'?" in capsys.readouterr().err
+    shown = err(capsys, "verify", "grading", root, status=0)
+    assert "shown for the grader rubric; --grader selects another: umbrela, mini" in shown
+    shown = err(capsys, "verify", "grading", root, "--grader", "umbrela", status=0)
+    assert "shown for the grader" not in shown
+    shown = err(capsys, "holes", root, "--grader", "umbrel")
+    assert "no grader 'umbrel' in this track; did you mean 'umbrela'?" in shown
     # The next command does not support that grader.
-    assert run(["verify", "grading", str(root)]) == 0
-    assert "for the grader rubric" in capsys.readouterr().err
+    assert "for the grader rubric" in err(capsys, "verify", "grading", root, status=0)
 
 
 def test_overrides_lists_the_ratings_of_all_graders(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,9 +125,7 @@ def test_overrides_lists_the_ratings_of_all_graders(root: Path, capsys: pytest.C
     }  # fmt: skip
     with (root / "overrides.mini.tsv").open("a") as file:
         file.write("q1\tnowhere\t\t9\tbob\tno\t\n")
-    capsys.readouterr()
-    assert run(["override", str(root), "--list"]) == 1
-    assert "rejected: overrides.mini.tsv:3: " in capsys.readouterr().err
+    assert "rejected: overrides.mini.tsv:3: " in err(capsys, "override", root, "--list", status=1)
 
 
 def test_graders_that_inherit_a_budget_share_it(server: Scripted, tmp_path: Path) -> None:
@@ -222,10 +213,10 @@ def test_a_measure_of_no_grader_or_of_two_says_what_to_write(
 def test_a_measure_with_a_grader_on_a_track_of_one_grader_names_that_one(
     updated: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    assert run([command, str(updated), "-m", "support:SupportF1"]) == 2
-    assert f"measure 'support:SupportF1': {UNKNOWN}" in capsys.readouterr().err
-    assert run([command, str(updated), "-m", "rubric:P@5"]) == 2
-    assert "measure 'rubric:P@5': this track has only one grader: write P@5" in capsys.readouterr().err
+    shown = err(capsys, command, updated, "-m", "support:SupportF1")
+    assert f"measure 'support:SupportF1': {UNKNOWN}" in shown
+    shown = err(capsys, command, updated, "-m", "rubric:P@5")
+    assert "measure 'rubric:P@5': this track has only one grader: write P@5" in shown
 
 
 @pytest.mark.parametrize("words", [["exam", "fit"], ["bank", "check"], ["plot", "leaderboard"]])
@@ -235,8 +226,7 @@ def test_the_grader_option_works_on_commands_with_other_arguments_too(
     more = ["-o", str(tmp_path / "it.svg")] if words[0] == "plot" else []
     run([*words, str(root), "--grader", "mini", *more])
     assert "no grader" not in capsys.readouterr().err
-    assert run([*words, str(root), "--grader", "nobody", *more]) == 2
-    assert "no grader 'nobody' in this track" in capsys.readouterr().err
+    assert "no grader 'nobody' in this track" in err(capsys, *words, root, "--grader", "nobody", *more)
 
 
 def test_compare_graders_compares_graders_of_the_same_cells(

@@ -4,15 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from trecexam.config import (
-    NamedGrader,
-    TrackConfig,
-    effective,
-    load_config,
-    render_config,
-)
-from trecexam.config.sections import TrackSection, descriptions
-from trecexam.config.track_config import config_class
+from trecexam.config import TrackConfig, load_config, render_config
+from trecexam.config.sections import NamedGrader, TrackSection, descriptions
+from trecexam.config.track_config import config_class, effective
 from trecexam.errors import ConfigError, TrackError
 from trecexam.folder import TrackFolder
 
@@ -186,7 +180,7 @@ def test_graders_use_their_own_settings_then_shared_ones_then_those_of_their_kin
     assert own.grader.model_dump(exclude_unset=True) == {"name": "embedding", "max_new_tokens": 64}
     for each in (umbrela, mini, own):
         assert each.graders == {}
-        assert "graders" not in each.model_dump()
+        assert "graders" not in each.values()
 
 
 def test_inconsistent_settings_of_one_grader_are_rejected(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def run_code_forked(code: str, folder: Path, output: Path) -> int:
 def trecexam(arguments: list[str]) -> int:
     from trecexam.cli.main import run
     from trecexam.results.plots import canvas
-    from trecexam.results.plots.model import Drawing
+    from trecexam.results.plots.canvas import Drawing
 
     if arguments[0] != "plot":
         # Drawing plots does not affect the status; tests with the mark `plots` check it.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from trecexam.cli.main import run
 from trecexam.results.plots import canvas
-from trecexam.results.plots.model import Drawing
+from trecexam.results.plots.canvas import Drawing
 
 
 def bind(path: Path) -> None:

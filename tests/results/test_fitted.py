@@ -88,29 +88,6 @@ def test_columns_are_in_the_order_of_the_layout_and_those_without_values_are_omi
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
-@pytest.mark.parametrize(
-    "names",
-    [
-        ["a"],
-        [f"run{n}" for n in range(100)],
-        [f"{'bm25-' * 20}{n:03}{'-rerank' * 20}" for n in range(100)],
-        [f"検索エンジン{n}号機の長い名前{'機' * n}" for n in range(40)],
-        [],
-    ],
-    ids=["one", "hundred", "alike", "wide", "none"],
-)
-def test_lines_fit_the_width_and_run_names_stay_distinct(names: list[str], width: int) -> None:
-    ranks = tuple(range(1, len(names) + 1))
-    heading, rows, last = shown(replace(board(names), layout=Layout(("run",), most=3, ranks=ranks)), width)
-    assert len(rows) == len(names)
-    assert max(map(drawn, (*heading, *rows))) <= width
-    assert len({drawn(row) for row in rows}) <= 1, "columns are in line"
-    assert len({row.split("0.")[0].split(maxsplit=1)[1] for row in rows}) == len(names)
-    assert column_names(heading)[:3] == [*(["rank"] if names else []), "run", *MEASURES][:3]
-    assert ("long names are cut" in last) == any(name not in "\n".join(rows) for name in names)
-
-
-@pytest.mark.parametrize("width", [40, 80, 120])
 def test_with_many_measures_the_first_are_shown_and_the_others_counted(width: int) -> None:
     measures = tuple(f"Cover(rel={n % 5},weights=vital)@{n}" for n in range(60))
     table = board([f"{'run' * 30}{n}" for n in range(3)], measures)
@@ -120,20 +97,6 @@ def test_with_many_measures_the_first_are_shown_and_the_others_counted(width: in
     assert n_shown == {40: 1, 80: 3, 120: 3}[width]
     assert last[-3].startswith(f"left out: {measures[n_shown]}, ")
     assert last[-3].endswith(f" and {60 - n_shown - 4} more")
-
-
-def test_values_without_their_errors_are_shown_where_all_of_them_have_room_then() -> None:
-    heading, rows, last = shown(board(["first", "second"]), 70)
-    assert column_names(heading) == ["run", *MEASURES]
-    assert rows[0].split() == ["first", *["0.500"] * 5]
-    assert last == ["left out: standard errors", "ALL"]
-
-
-def test_names_that_differ_where_they_are_cut_are_numbered() -> None:
-    names = [f"{'a' * 40}{x}{'m' * 40}{y}{'z' * 40}" for x in "12" for y in "12"]
-    cut = cut_apart(names, 16)
-    assert len(set(cut)) == 4
-    assert all(len(name) <= 16 for name in cut)
 
 
 @given(

@@ -59,18 +59,12 @@ def test_cover_equals_hand_computed_values() -> None:
     assert [per_query(each, rows, {})["q"] for each in (Cover, nCover)] == [0, 0]
 
 
-def test_import_is_fast_and_lazy() -> None:
+def test_importing_the_measures_loads_neither_scipy_nor_pandas() -> None:
     script = (
-        "import sys, trecexam.scores\n"
-        "heavy = {'scipy', 'torch', 'transformers', 'ir_measures', 'numpy', 'pandas'} & sys.modules.keys()\n"
-        "assert not heavy, heavy\n"
-        "from trecexam.scores import Cover, nCover\n"
-        "import ir_measures\n"
+        "import sys, ir_measures\n"
+        "import trecexam.scores\n"
         "assert str(ir_measures.parse_measure('nCover@5')) == 'nCover(rel=4)@5'\n"
-        "import trecexam.scores.measures, trecexam.scores.correlation, trecexam.scores.leaderboard\n"
         "assert not {'scipy', 'torch', 'transformers', 'pandas'} & sys.modules.keys()\n"
-        "assert 'Cover' in dir(trecexam.scores)\n"
-        "assert all(getattr(trecexam.scores, name) for name in trecexam.scores.__all__)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 

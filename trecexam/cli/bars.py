@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 #: Seconds between log lines of long work that has no terminal to draw on.
 LOG_EVERY = 10.0
-#: Seconds for which a time left stays: answers of a server arrive several at once.
-LEFT_EVERY = 1.0
 #: Gives the seconds by which the time left is computed.
 clock = time.monotonic
 
@@ -65,11 +63,10 @@ class _Display:
         self._is_terminal = sys.stderr.isatty()
         self._next = clock() + LOG_EVERY
         self._now: Progress | None = None
-        self._left, self._left_at = "", 0.0
         self._bar: Any = None
         self._is_loading = False
-        #: When the pace is measured from, and how many units were done then.
-        self._since, self._is_warm = (0.0, 0), False
+        #: When the first units of a stage were done, and how many: before, a model may have been loaded.
+        self._since: tuple[float, int] | None = None
 
     def __call__(self, now: Progress) -> None:
         if now.loading:
@@ -81,15 +78,13 @@ class _Display:
         before, self._now = self._now, now
         goes_on = before is not None and before[1:] == now[1:] and before.graded < before.cells
         if before is None or not goes_on or now.graded < before.graded:
-            self._since, self._is_warm = (clock(), now.graded), now.graded > 0
-            self._left_at = 0.0
+            self._since = None
             self.finish()
-        if now.graded >= now.cells or clock() - self._left_at >= LEFT_EVERY:
-            self._left, self._left_at = self._time_left(now), clock() if now.graded else 0.0
+        left = self._time_left(now)
         doing, what = f"{self._doing} ({now.grader})" if now.grader else self._doing, now.what or self._what
         if not self._is_terminal:
             if clock() >= self._next:
-                log(f"{doing}: {now.graded:,} of {now.cells:,} {what}{self._left}")
+                log(f"{doing}: {now.graded:,} of {now.cells:,} {what}{left}")
                 self._next = clock() + LOG_EVERY
             return
         if self._bar is None and now.cells:
@@ -99,11 +94,11 @@ class _Display:
                 file=sys.stderr,
                 show_pos=True,
                 show_eta=False,
-                item_show_func=lambda _: what + self._left,
+                item_show_func=lambda left: left,
             )
             self._bar.__enter__()
         if self._bar is not None:
-            self._bar.update(now.graded - self._bar.pos)
+            self._bar.update(now.graded - self._bar.pos, what + left)
         if now.graded == now.cells:
             self.finish()
 
@@ -118,10 +113,9 @@ class _Display:
 
     def _time_left(self, now: Progress) -> str:
         """Return the time left in words; "" while no pace is known, or when all is done."""
-        seconds, done = clock() - self._since[0], now.graded - self._since[1]
-        if not done or now.graded >= now.cells:
+        if self._since is None and now.graded:
+            self._since = clock(), now.graded
+        if self._since is None or now.graded in (self._since[1], now.cells):
             return ""
-        if not self._is_warm:
-            # A model was loaded before the first units were done: the pace is that of the units that follow.
-            self._since, self._is_warm = (clock(), now.graded), True
-        return f", about {duration(seconds / done * (now.cells - now.graded))} left"
+        pace = (clock() - self._since[0]) / (now.graded - self._since[1])
+        return f", about {duration(pace * (now.cells - now.graded))} left"

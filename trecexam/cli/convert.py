@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +71,7 @@ def convert(
     skipped: list[converters.ConversionError] = []
     try:
         records = converted(source, source_format, format_name, pool, run, skipped.append)
-        converters.write(_counted(records), part, format_name)
+        converters.write(records, part, format_name)
         part.replace(target)
     except converters.ConversionError as error:
         kind = None if source_format is None or source.is_dir() else sniffed(source)
@@ -104,14 +102,6 @@ def _format_of_name(target: Path) -> str:
     if len(matching) != 1:
         raise click.UsageError(f"the name {target.name} does not tell the format: name it with --to")
     return matching[0]
-
-
-def _counted(records: Iterable[Any]) -> Iterable[Any]:
-    """Yield the records, with a count on a terminal while there are many."""
-    for number, record in enumerate(records, 1):
-        if number % 100_000 == 0 and sys.stderr.isatty():
-            click.echo(f"\r{number:,} records", err=True, nl=False)
-        yield record
 
 
 @click.command(epilog="Example: trecexam formats")

@@ -15,12 +15,12 @@ from converters.measure_values import write_values
 from converters.trec_qrels import write_qrels
 from converters.trec_run import write_run
 from converters.workbench import write_pool
-from trecexam.cli import show
-from trecexam.cli.lazy import LazyGroup
+from trecexam.cli.main import LazyGroup
 from trecexam.cli.options import answering, output_folder_option, output_option, output_path, track_argument
+from trecexam.cli.reading import say
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
-from trecexam.results.notes import standing_notes
+from trecexam.results.notes import first_notes
 from trecexam.results.text import plural
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def qrels(track: Track, output: Path | None, **options: Any) -> None:
     left_out = track.export.items_without_facet() if options["by"] == "facet" else 0
     if left_out:
         click.echo(f"left out {plural(left_out, 'item')} without a facet", err=True)
-    show.human(track)
+    _say_human(track)
 
 
 @export.command(epilog="Example: trecexam export subtopics mytrack -o rubric.subtopics.qrels")
@@ -93,7 +93,7 @@ def subtopics(track: Track, output: Path | None, min_rating: int | None) -> None
     """Write which passage reaches which item, for ndeval: query, item index, document, 0 or 1."""
     track = answering(track)
     _write_qrels(track.export.subtopics(min_rating=min_rating), output)
-    show.human(track)
+    _say_human(track)
 
 
 @export.command(epilog="Example: trecexam export grades mytrack -o grades.jsonl")
@@ -191,8 +191,7 @@ def leaderboard(track: Track, form: str, output: Path | None) -> None:
 
     `auto-judge-evaluate` of TREC AutoJudge reads all of these formats.
     """
-    for note in standing_notes(track.leaderboard().notes):
-        click.echo(f"note: {note}", err=True)
+    say(first_notes(track.leaderboard().notes, "`trecexam leaderboard --json`"))
     # The names that files have columns for: those of runs in sub-folders may have blanks.
     rows = [row._replace(run="_".join(row.run.split())) for row in track.export.leaderboard_values()]
     if form != "trec_eval":
@@ -224,11 +223,7 @@ def pool(track: Track, output: Path | None) -> None:
 
 
 def _write_files(contents: Mapping[Path, bytes], folder: Path, track: Track) -> None:
-    """Write a file per run into a folder, and say so.
-
-    Raises:
-        TrecexamError: it is of a track, one would replace a file of the track, or they cannot be written.
-    """
+    """Write a file per run into a folder, and say so."""
     # Imports pydantic.
     from trecexam.inputs.protected import refuse_folder
 
@@ -263,13 +258,16 @@ def _written(write: Callable[..., object], rows: Any, *options: Any) -> bytes:
 
 
 def _emit(content: bytes, output: Path | None) -> None:
-    """Write a file, or to standard output.
-
-    Raises:
-        TrecexamError: the file cannot be written.
-    """
+    """Write a file, or to standard output."""
     if output is None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     else:
         files.replace(output, content)
+
+
+def _say_human(track: Track) -> None:
+    """Print how much of what is shown people rated, if they did."""
+    from trecexam.grades.diagnostics import human_notes
+
+    say(human_notes(track.override.summary()))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-import trecexam
+import converters
 from converters.errors import ConversionError
+from converters.lines import head, head_object
 from trecexam.errors import plain_reason, quoted
 from trecexam.extension import provided
+from trecexam.files.stamps import Rejected
+from trecexam.results.notes import rejected_notes
 from trecexam.results.text import plural
 
 if TYPE_CHECKING:
@@ -143,8 +146,8 @@ def init(track: Path, folder: Path | None, **options: Any) -> None:
         )
     for line in () if official is None else provenance_notes(official, opened.shown(official)):
         _say(f"note: {line}")
-    if official is not None and not pool_judged and recorded != "qrels":
-        _say_judged_outside(track)
+    for line in _no_runs(opened):
+        _say(line)
     _say(f"next: {_next(opened)}")
 
 
@@ -158,10 +161,6 @@ def _with_grader(sources: Sources, settings: dict[str, str], *, recorded: bool) 
     Args:
         settings: those of [grader]; a model's folder becomes absolute there.
         recorded: there are existing grades.
-
-    Raises:
-        click.BadParameter: an option cannot be used.
-        GraderError: the prompt cannot be used.
     """
     from pydantic import ValidationError
 
@@ -208,15 +207,16 @@ def _with_grader(sources: Sources, settings: dict[str, str], *, recorded: bool) 
     return replace(sources, grader=grader, prompt=prompt)
 
 
-def _say_judged_outside(root: Path) -> None:
-    """Print how many judged passages are not pooled, as far as the folder has what tells."""
-    with suppress(trecexam.TrecexamError, ConversionError), trecexam.open_track(root) as track:
-        outside, depth = track.files.judged_outside_pool(), track.folder.config.track.depth
-        if outside:
-            passages = f"{plural(outside, 'judged passage')} {'is' if outside == 1 else 'are'}"
-            _say(
-                f"{passages} outside of the runs' first {depth}; --pool-judged also grades those with a text"
-            )
+def _no_runs(folder: TrackFolder) -> Iterator[str]:
+    """Yield a line on each dropped file that is no run, as `watch` does; only `watch` reads JSON."""
+    rows = []
+    for path in folder.run_files():
+        try:
+            if head_object(head(path)) is None:
+                converters.read(path, "run")
+        except ConversionError as error:
+            rows.append(Rejected(folder.shown(path), error.line, error.reason, "file"))
+    return rejected_notes(rows)
 
 
 def _next(folder: TrackFolder) -> str:

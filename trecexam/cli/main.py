@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 import gc
 import os
 import sys
 import textwrap
+from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import Any
 
 import click
 
 from converters.errors import ConversionError
-from trecexam.cli.lazy import LazyGroup
 from trecexam.errors import TrecexamError, shortened
-from trecexam.extension import Command, commands_below
+from trecexam.extension import Command, commands_below, named
 from trecexam.version import __version__
 
 # Plugins of pydantic would have the metadata of every installed package read.
@@ -57,11 +58,7 @@ HEADINGS = ("", "look closer", "holes", "people", "banks and exams", "published 
 
 
 def commands() -> dict[str, Command]:
-    """Return all commands, the extensions' too.
-
-    Raises:
-        TrecexamError: an extension cannot be loaded, or has a command of a name in use.
-    """
+    """Return all commands, the extensions' too."""
     of_extensions = commands_below("")
     for name in COMMANDS.keys() & of_extensions.keys():
         raise TrecexamError(
@@ -76,6 +73,44 @@ def grouped() -> dict[str, list[str]]:
     for name, command in commands().items():
         by_heading.setdefault(command.group, []).append(name)
     return by_heading
+
+
+class LazyGroup(click.Group):
+    """A group of commands; those that extensions declare are imported when they are called."""
+
+    @cached_property
+    def declared(self) -> Mapping[str, Command]:
+        """The commands that are imported when they are called."""
+        return commands_below(f"{self.name} ")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*self.commands, *self.declared}) if self.commands else list(self.declared)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.declared:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = named(self.declared[cmd_name].at)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
+            commands = self.list_commands(ctx)
+            near = difflib.get_close_matches(name.lower(), commands, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            if not near and ctx.parent is not None:
+                hint = f"; give a command first: {', '.join(commands)}"
+            ctx.fail(f"No such command '{name}'{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.commands:
+            super().format_commands(ctx, formatter)
+            return
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.line) for name, command in self.declared.items()])
 
 
 class _CommandGroup(LazyGroup):

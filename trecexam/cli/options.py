@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -110,21 +109,6 @@ Map = tuple["RuleName", dict[int, int]]
 _RULES: tuple[RuleName, ...] = ("fitted", "identity", "thresholds")
 
 
-class FloatRange(click.FloatRange):
-    """A number in a range; nan is in none."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number.
-
-        Raises:
-            click.BadParameter: it is outside the range.
-        """
-        number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
-        return number
-
-
 def _map(ctx: click.Context, param: click.Parameter, value: str | None) -> Map | None:
     """Return the rule of `--map`, and its cuts."""
     if value is None:
@@ -160,9 +144,6 @@ def refuse_inputs(output: Path, values: Iterable[object]) -> None:
     Args:
         values: the values of its other parameters; the paths among them, in tuples too, are inputs. Of a
             folder these are the files that have a format.
-
-    Raises:
-        TrecexamError: it is one.
     """
     paths = [path for value in values for path in (value if isinstance(value, tuple) else (value,))]
     if not output.is_file():
@@ -178,12 +159,7 @@ def refuse_inputs(output: Path, values: Iterable[object]) -> None:
 
 
 def output_path(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Return the path of an output; refuse, before any work, a file that must not be replaced.
-
-    Raises:
-        click.UsageError: its folder does not exist.
-        TrecexamError: it is one of the files that a track is made of, or stores.
-    """
+    """Return the path of an output; refuse, before any work, a file that must not be replaced."""
     if path is not None and not path.parent.is_dir():
         raise click.UsageError(
             f"{path}: the folder {path.parent} does not exist: make it, or correct the path", ctx

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from trecexam.cli import show
 from trecexam.cli.options import estimate_option, output_option, refuse_inputs
 from trecexam.errors import quoted
-from trecexam.results.notes import REJECTED, first_notes, without_standing
+from trecexam.files import atomic
+from trecexam.results.notes import REJECTED, first_notes
+from trecexam.results.printers import table_lines
 from trecexam.results.result import Result
+from trecexam.results.table import Table
 from trecexam.results.terminal import printable
 
 if TYPE_CHECKING:
@@ -110,22 +115,57 @@ def answer(
 ) -> None:
     """Print a result as JSON, as aligned tables on a terminal, else as TSV; then its first notes to stderr.
 
-    Standing notes are below the table on a terminal. JSON has all notes.
+    JSON has all notes.
 
     Args:
         all_in: what has all notes, for the line on further notes.
     """
-    people = not as_json and output is None and show.on_terminal()
-    notes: Sequence[str] = result.notes
-    if people:
-        tables = result._for_people(wide=wide)
-        if result.notes:
-            # The notes say it without headings that stand above nothing.
-            tables = tuple(table for table in tables if table.rows)
-        below, others = without_standing(notes)
-        notes = others if tables else notes
-        text = show.tables_text(tables, below, wide=wide)
+    if not as_json and output is None and on_terminal():
+        # With notes, no heading stands above nothing.
+        tables = (each for each in result._for_people(wide=wide) if each.rows or not result.notes)
+        text = tables_text(tables, wide=wide)
     else:
         text = result.to_json() if as_json else result.to_tsv()
-    show.write(text, output)
-    say(first_notes(notes, all_in))
+    write(text, output)
+    say(first_notes(result.notes, all_in))
+
+
+def tables_text(tables: Iterable[Table], *, wide: bool = False) -> str:
+    """Return tables as people read them: to the terminal's width, unless they are wide."""
+    width = max(40, shutil.get_terminal_size((80, 24)).columns)
+    texts = (
+        "".join(
+            f"{line}\n"
+            for line in table_lines(
+                table,
+                width,
+                "--wide shows all",
+                wide=wide,
+                heading=partial(_styled, bold=True),
+                last=partial(_styled, dim=True),
+            )
+        )
+        for table in tables
+    )
+    return "\n".join(texts)
+
+
+def write(text: str, output: Path | None = None) -> None:
+    """Write a text to stdout, or to a file that it replaces."""
+    if output is None:
+        # Characters that stdout's encoding does not have are escaped.
+        encoding = sys.stdout.encoding or "utf-8"
+        click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)
+        return
+    atomic.replace(output, text.encode())
+
+
+def _styled(text: str, **style: bool) -> str:
+    """Return the text bold or dim where stdout shows that."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not on_terminal()
+    return text if plain else click.style(text, **style)
+
+
+def on_terminal() -> bool:
+    """Return True where a person reads stdout."""
+    return sys.stdout.isatty()

@@ -12,6 +12,7 @@ from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
 from trecexam.extension import label_sources
+from trecexam.results.notes import rejected_notes
 from trecexam.results.result import Result
 
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ def leaderboard(
 
 def _without_runs(track: Track, *, official: bool) -> Iterator[str]:
     """Yield why a leaderboard has no rows: there are no files, or each was rejected."""
-    # Imports numpy.
-    from trecexam.inputs.inputs import rejected_notes
     from trecexam.track import selection
 
     rows = selection(track).graded(bank_needed=False).not_taken if official else track.files.rejected()

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.cli import show
 from trecexam.cli.options import track_argument
-from trecexam.cli.reading import reading
+from trecexam.cli.reading import reading, write
 from trecexam.extension import provided
 from trecexam.results.result import Result, Tables
 from trecexam.results.table import Layout, Table
@@ -43,7 +42,7 @@ def config(track: Path | None) -> None:
     from trecexam.folder import TrackFolder
 
     values = {} if track is None else TrackFolder.open(track).config.model_dump(exclude_unset=True)
-    show.write(render_config(values))
+    write(render_config(values))
 
 
 @click.command(epilog="Example: trecexam graders")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from trecexam.cli.export import min_rating_option
-from trecexam.cli.lazy import LazyGroup
+from trecexam.cli.main import LazyGroup
 from trecexam.cli.options import Command, track_argument
 from trecexam.cli.reading import reading
 
@@ -64,7 +64,7 @@ def grading(track: Track, **options: Any) -> Result:
     `rating` is the one that counts in the scores. `status` is ok, unparsed, refused or error; missing if
     there is no answer, no_text if the passage has no text to grade.
     """
-    return track.verify.grading(**_all_or(options))
+    return track.verify.grading(**options)
 
 
 @verify.command(epilog="Example: trecexam verify grid mytrack -q q1")
@@ -81,7 +81,7 @@ def grid(track: Track, **options: Any) -> Result:
     Passages are sorted by official judgment, then by label. `reached` counts the items with --min-rating or
     better. In TSV, column item.N is the N-th item of the query, so queries share their columns.
     """
-    return track.verify.grid(**_all_or(options))
+    return track.verify.grid(**options)
 
 
 @verify.command(epilog="Example: trecexam verify missing mytrack --min-relevant 2 --min-rating 5")
@@ -100,7 +100,7 @@ def missing(track: Track, **options: Any) -> Result:
     Relevant passages without a rating, without text or outside the pool are counted separately. Needs
     official judgments.
     """
-    return track.verify.missing(**_all_or(options))
+    return track.verify.missing(**options)
 
 
 @verify.command(epilog="Example: trecexam verify spurious mytrack --min-relevant 2 --top 20")
@@ -127,9 +127,4 @@ def spurious(track: Track, **options: Any) -> Result:
     below 0 it favours non-relevant passages. discrimination is the item's a from `exam fit`: how well it
     separates good from bad runs, whatever the judgments are. Needs official judgments.
     """
-    return track.verify.spurious(**_all_or(options))
-
-
-def _all_or(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options, with None, for all, in place of no ids."""
-    return {name: None if value == () else value for name, value in options.items()}
+    return track.verify.spurious(**options)

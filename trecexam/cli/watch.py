@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,6 @@ import click
 
 from trecexam.cli import bars
 from trecexam.cli.options import (
-    FloatRange,
     estimate_json_option,
     grader_option,
     open_chosen,
@@ -50,8 +48,7 @@ if TYPE_CHECKING:
 @click.option(
     "--regrade",
     is_flag=True,
-    help="Grade and pay again if the store of grades is missing or older than the outputs. On a terminal, "
-    "the program offers this.",
+    help="Grade and pay again if the store of grades is missing or older than the outputs.",
 )
 @click.option(
     "--poll",
@@ -60,7 +57,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--settle",
-    type=FloatRange(min=0),
+    type=click.FloatRange(min=0),
     metavar="SECONDS",
     help="Read a dropped file after this time without a change [default: the track's, 2].",
 )
@@ -97,7 +94,6 @@ def watch(
         if retry_errors:
             forgotten = opened.grading.forget_errors()
             click.echo(f"{forgotten:,} answers forgotten; these will be asked for again", err=True)
-        regrade = regrade or _may_regrade(opened)
         if once:
             return _once(opened, regrade=regrade)
     with bars.progress() as progress:
@@ -114,15 +110,6 @@ def _of_grader(track: Track, name: str, retry_errors: bool, *, timed: bool = Fal
     grader = track[name]
     estimated = grader.estimate(retry_errors=retry_errors)
     return estimated._replace(time=grader.grading.estimate_time()) if timed else estimated
-
-
-def _may_regrade(track: Track) -> bool:
-    """Ask a person at a terminal whether to grade, and pay, again for lost grades."""
-    lost = track.grading.lost() if sys.stdin.isatty() else 0
-    return bool(lost) and click.confirm(
-        f"The store of grades is missing or older. Grade {lost:,} cells again, and pay for them again?",
-        err=True,
-    )
 
 
 def _once(track: Track, *, regrade: bool) -> int:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from converters.errors import ConversionError
-from trecexam.cli import bars, show
-from trecexam.cli.reading import answer
+from trecexam.cli import bars
+from trecexam.cli.reading import answer, on_terminal, write
 from trecexam.cli.signals import signals
 from trecexam.errors import TrecexamError, cannot_go_on
 from trecexam.results.result import Tables
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from trecexam.grades.grading import Progress
 
 Made = TypeVar("Made")
-#: Of the lines that were rejected, so many are named.
-_NAMED = 20
 
 
 class Working(NamedTuple):
@@ -91,15 +89,9 @@ def told(made: AskingResult[Any], what: str = "") -> None:
         click.echo(made.used.line(made.cost), err=True)
 
 
-def show_estimate(
-    estimate: Callable[..., Estimate],
-    *,
-    as_json: bool = False,
-    doing: str = "asking",
-    what: str = "prompt",
-) -> int:
-    """Print the estimate of one piece of work, see `show_estimates`; return the exit status."""
-    show_estimates({"": estimate}, {}, as_json=as_json, doing=doing, what=what)
+def show_estimate(estimate: Callable[..., Estimate], *, as_json: bool) -> int:
+    """Print the estimate of asking prompts, see `show_estimates`; return the exit status."""
+    show_estimates({"": estimate}, {}, as_json=as_json, what="prompt")
     return 0
 
 
@@ -108,7 +100,6 @@ def show_estimates(
     banks: Mapping[str, Estimate],
     *,
     as_json: bool,
-    doing: str = "grading",
     what: str = "passage",
 ) -> None:
     """Print estimates, of several a row each and a sum; then the times, which take seconds to measure.
@@ -119,7 +110,7 @@ def show_estimates(
     Args:
         estimates: name -> returns the grader's estimate; with `timed` it measures the time, too.
         banks: name -> the estimate of writing the grader's test bank, where it has none.
-        doing: the work, as "asking"; `what` is the noun of a unit: prompt, passage.
+        what: the noun of a unit: prompt, passage.
     """
     # Imports all formats, and pydantic.
     from trecexam.graders.base import Estimate as Estimated
@@ -153,8 +144,8 @@ def show_estimates(
         why = "known once the bank is written" if name in banks else reason
         click.echo(f"the sum lacks grading by {name}: {why}", err=True)
     for (name, each), row in zip(estimate_of.items(), rows, strict=True):
-        of = doing if is_one else f"{doing} by {name}"
-        sample = _time_of(estimates[name], each, of, what) if name in estimates else None
+        doing = "asking" if what == "prompt" else "grading" if is_one else f"grading by {name}"
+        sample = _time_of(estimates[name], each, doing, what) if name in estimates else None
         row["minutes"] = None if sample is None else round(sample.seconds / 60, 2)
         if is_one:
             row["measured"] = None if sample is None else sample.cells
@@ -165,7 +156,7 @@ def show_estimates(
             minutes = [row["minutes"] for row in rows if isinstance(row["minutes"], float)]
             rows[-1]["minutes"] = sum(minutes) if minutes else None
             rows[-1] |= {"without": ", ".join(without)} if without else {}
-        show.write(to_json(rows))
+        write(to_json(rows))
 
 
 def _show_estimates(rows: Sequence[Mapping[str, Value]]) -> None:
@@ -173,7 +164,7 @@ def _show_estimates(rows: Sequence[Mapping[str, Value]]) -> None:
     is_work = any(value for row in rows for value in row.values() if isinstance(value, int))
     heading = "nothing is sent, nothing is stored" if is_work else "nothing is left to do"
     click.echo(f"estimate ({heading}):", err=True)
-    used = [key for key in rows[0] if not show.on_terminal() or any(row[key] is not None for row in rows)]
+    used = [key for key in rows[0] if not on_terminal() or any(row[key] is not None for row in rows)]
     table = Table(tuple(used), tuple(tuple(row[key] for key in used) for row in rows))
     answer(Tables({"estimate": table}), wide=True)
 
@@ -202,11 +193,3 @@ def _time_of(
             err=True,
         )
     return sample
-
-
-def not_taken(errors: Sequence[ConversionError]) -> None:
-    """Print the lines that were rejected; of many the first."""
-    for error in errors[:_NAMED]:
-        click.echo(printable(f"rejected: {error}"), err=True)
-    if len(errors) > _NAMED:
-        click.echo(f"rejected: {len(errors) - _NAMED:,} more lines", err=True)

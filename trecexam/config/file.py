@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -75,25 +76,24 @@ def load_config(path: Path) -> TrackConfig:
         config = config_class().model_validate(data)
     except ValidationError as error:
         raise _explain(error, path, text) from None
-    for location, reason in _wrong_graders(config):
-        raise ConfigError(reason, path=path, line=_line_of(text, location))
+    _check_graders(config, path, text)
     return config
 
 
-def _wrong_graders(config: TrackConfig) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield wrong names of graders, and shared settings that belong to one grader: section, key, reason."""
+def _check_graders(config: TrackConfig, path: Path, text: str) -> None:
+    """Refuse wrong names of graders, and shared settings that belong to one grader."""
     for name in config.graders:
         if not _GRADER_NAME.fullmatch(name) or name in _RESERVED:
             how = "use small letters, digits and -, at most 32, beginning with a letter"
-            reason = "the name is in use; give it another one" if name in _RESERVED else how
-            yield ("graders", name), f"`[graders.{name}]`: {reason}"
+            reason = f"`[graders.{name}]`: {'the name is in use' if name in _RESERVED else how}"
+            raise ConfigError(reason, path=path, line=_line_of(text, ("graders", name)))
     for section, keys in _OF_ONE.items() if config.graders else ():
         for key in (key for key in keys if key in getattr(config, section).model_fields_set):
-            yield (
-                (section, key),
+            reason = (
                 f"`{section}.{key}` belongs to one grader, and this track has several: put it into "
-                f"[graders.{next(iter(config.graders))}], or into another of them",
+                f"[graders.{next(iter(config.graders))}], or into another of them"
             )
+            raise ConfigError(reason, path=path, line=_line_of(text, (section, key)))
 
 
 def line_of_setting(path: Path, *location: str) -> int | None:
@@ -156,7 +156,10 @@ def _line_of(text: str, location: Sequence[str]) -> int | None:
 
 
 def render_config(
-    values: Mapping[str, Mapping[str, Any]], *, full: bool = True, comments: Mapping[str, str] | None = None
+    values: Mapping[str, Mapping[str, Any]],
+    *,
+    full: bool = True,
+    comments: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Return a commented trecexam.toml: `values` are set, other settings are there as comments.
 
@@ -165,7 +168,6 @@ def render_config(
         full: all settings, each with its description; else what is set, and `_FIRST`.
         comments: section name ("graders.NAME") -> what is at its head.
     """
-    comments = comments or {}
     first = _FIRST if not values.get("graders") else _FIRST_OF_SEVERAL
     lines = [
         "# Settings of a trecexam track. A setting behind # is not set: it shows the default, or an example",
@@ -178,7 +180,9 @@ def render_config(
             lines += _several(values.get(section, {}), comments, full=full)
             continue
         model, section_values = _section(section), values.get(section, {})
-        shared = _as_in_grader(model) if full else []
+        is_writer = issubclass(model, LanguageModelSection) and model is not GraderSection
+        explained = LanguageModelSection.model_fields if full and is_writer else ()
+        shared = [key for key in explained if key not in model.__annotations__]
         keys = [
             key
             for key in model.model_fields
@@ -187,7 +191,7 @@ def render_config(
         if keys:
             # [judging] counts where it is there, be it empty.
             off = section == "judging" and section not in values
-            lines += ["", f"# [{section}]" if off else f"[{section}]", *_comment(comments.get(section))]
+            lines += ["", f"# [{section}]" if off else f"[{section}]", *_comment(comments, section)]
         for key in keys:
             unset = [] if key in shared else _unset(model, key)
             if key in section_values:
@@ -207,8 +211,8 @@ def _unset(section: type[BaseModel], key: str) -> list[str]:
     return [f"# {descriptions(section)[key]}", f"# {key} = {toml_value(default)}"]
 
 
-def _comment(text: str | None) -> list[str]:
-    return [] if text is None else [f"# {line}" for line in wrap(text, _WIDTH)]
+def _comment(comments: Mapping[str, str], section: str) -> list[str]:
+    return [f"# {line}" for line in wrap(comments.get(section, ""), _WIDTH)]
 
 
 def _several(
@@ -228,16 +232,8 @@ def _several(
     for name, section_values in graders.items():
         yield ""
         yield f"[graders.{name}]"
-        yield from _comment(comments.get(f"graders.{name}"))
+        yield from _comment(comments, f"graders.{name}")
         yield from (f"{key} = {toml_value(value)}" for key, value in section_values.items())
-
-
-def _as_in_grader(section: type[BaseModel]) -> list[str]:
-    """Return the settings of a section that [grader] has too, and explains."""
-    if section is GraderSection or not issubclass(section, LanguageModelSection):
-        return []
-    annotations = section.__annotations__
-    return [key for key in LanguageModelSection.model_fields if key not in annotations]
 
 
 def toml_value(value: Any) -> str:

@@ -10,6 +10,7 @@ import inspect
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
@@ -229,11 +230,17 @@ class LanguageModelSection(Section):
     @field_validator("base_url")
     @classmethod
     def _address_alone(cls, value: str | None) -> str | None:
-        if value is not None and not _is_address(value):
-            raise ValueError(
-                "give an address such as http://localhost:8000/v1, without a password or a key in it"
-            )
-        return None if value is None else value.rstrip("/")
+        if value is None:
+            return None
+        with suppress(ValueError):
+            parts = urlsplit(value)
+            # Reading the port checks it.
+            is_named = bool(parts.hostname) and parts.port != 0
+            if is_named and re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", value):
+                return value.rstrip("/")
+        raise ValueError(
+            "give an address such as http://localhost:8000/v1, without a password or a key in it"
+        )
 
     @field_validator("headers", "query")
     @classmethod
@@ -262,16 +269,6 @@ class LanguageModelSection(Section):
                 f"`{min(ours)}` is set by trecexam: see `max_new_tokens`, `temperature`, `seed`, `logprobs`"
             )
         return value
-
-
-def _is_address(value: str) -> bool:
-    try:
-        parts = urlsplit(value)
-        # Reading the port checks it.
-        named = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    return named and re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", value) is not None
 
 
 class GraderSection(LanguageModelSection):

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, create_model, model_serializer
+from pydantic import Field, ValidationError, create_model
 
 from trecexam.config.sections import (
     CellsSection,
@@ -47,15 +47,6 @@ class TrackConfig(Section):
     generator: GeneratorSection = _DEFAULTS
     judging: JudgingSection = _DEFAULTS
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        values: dict[str, Any] = serialize(self)
-        if not self.has_judging:
-            values.pop("judging", None)
-        if not self.graders:
-            values.pop("graders", None)
-        return values
-
     def values(self, *, work: bool = False, exclude_none: bool = False) -> dict[str, Any]:
         """Return the settings that change values in out/, ready for JSON.
 
@@ -66,6 +57,7 @@ class TrackConfig(Section):
         left_out = ("nothing",) if work else ("nothing", "work")
         kinds = {name: field.annotation for name, field in type(self).model_fields.items()}
         exclude = {name for name, kind in kinds.items() if getattr(kind, "changes", "values") in left_out}
+        exclude |= {"judging"} - self.model_fields_set | ({"graders"} if not self.graders else set())
         return self.model_dump(mode="json", exclude=exclude, exclude_none=exclude_none)
 
     def section(self, kind: type[S]) -> S:
@@ -95,16 +87,7 @@ class TrackConfig(Section):
         return "judging" in self.model_fields_set
 
     def suited(self, scores: Mapping[str, Any], max_rating: int, min_rating: int, path: Path) -> TrackConfig:
-        """Fill in the settings of [scores] that trecexam.toml does not set.
-
-        Args:
-            scores: a grader's settings.
-            max_rating: the grader's scale is 0..`max_rating`.
-            min_rating: the default on that scale.
-
-        Raises:
-            ConfigError: a min_rating is set that no grade can reach.
-        """
+        """Fill in what trecexam.toml does not set in [scores], for the scale 0..`max_rating`."""
         defaults = {"min_rating": min_rating, **scores}
         unset = defaults.keys() - self.scores.model_fields_set
         suited = self.scores.model_copy(update={key: defaults[key] for key in unset})
@@ -135,11 +118,7 @@ class TrackConfig(Section):
         ]
 
     def official_measures(self, threshold: int | None = None) -> list[str]:
-        """The measures that the official judgments are evaluated with.
-
-        Args:
-            threshold: from this judgment on a passage is relevant, in place of `min_relevant`.
-        """
+        """Return the measures on the official judgments, with `threshold` in place of `min_relevant`."""
         if self.scores.official_measures is not None:
             return list(dict.fromkeys(self.scores.official_measures))
         least = self.scores.min_relevant if threshold is None else threshold
@@ -150,18 +129,11 @@ class TrackConfig(Section):
 def effective(
     config: TrackConfig, name: str, defaults: Mapping[str, Mapping[str, Any]], path: Path
 ) -> TrackConfig:
-    """The settings that hold for one of several graders, as a track would have them with it alone.
+    """Return the settings of one of several graders, as a track would have them with it alone.
 
-    What its section sets comes first, then what the shared section sets, then `defaults`, then what holds
-    where nobody says anything. A section with its own `name` takes nothing of [grader]; one with a
-    its own `model` takes neither prices nor revision of another one.
-
-    Args:
-        defaults: section -> key -> value: those of what is graded.
-        path: of trecexam.toml, for errors.
-
-    Raises:
-        ConfigError: settings that do not go together.
+    The grader's section comes first, then the shared section, then `defaults` (section -> key -> value, of
+    the kind of grading). A section with its own `name` takes nothing of [grader]; one with its own `model`
+    takes neither prices nor revision of another model.
     """
     grader_section = config.graders[name]
     shared = config.grader.model_dump(exclude_unset=True)
@@ -190,11 +162,7 @@ def effective(
 
 
 def purse_of(config: TrackConfig, name: str | None) -> str:
-    """The section whose budget pays for what a grader uses, and for what is written by its model.
-
-    Args:
-        name: the grader's; None for the one of a track that names none.
-    """
+    """Return the section whose budget pays for what a grader uses, and for what its model writes."""
     if name is None or not config.graders:
         return "grader"
     fields_set = config.graders[name].model_fields_set
@@ -210,11 +178,7 @@ def bank_commands() -> Mapping[str, str]:
 
 @cache
 def config_class() -> type[TrackConfig]:
-    """`TrackConfig` with the sections that extensions declare.
-
-    Raises:
-        ConfigError: one of them has a name in use.
-    """
+    """`TrackConfig` with the sections that extensions declare."""
     declared = {name: at for extension in extensions() for name, at in extension.settings.items()}
     clashes = sorted(declared.keys() & TrackConfig.model_fields.keys())
     if clashes:

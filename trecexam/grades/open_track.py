@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
-from trecexam.config import TrackConfig, purse_of
+from trecexam.config import TrackConfig
+from trecexam.config.track_config import purse_of
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.extension import named, provided
 from trecexam.files.cache import FileCache

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from converters.records import Item
 from trecexam.bank.model import asked_digest, item_digest
-from trecexam.config import UnparsedPolicy
+from trecexam.config.sections import UnparsedPolicy
 from trecexam.inputs.overrides import QueryOverrides
 from trecexam.scores.ratings import QueryRatings
 

@@ -454,13 +454,6 @@ def rejected_order(row: Rejected) -> tuple[str, int, str]:
     return row.file, row.line or 0, row.reason
 
 
-def rejected_notes(rows: Sequence[Rejected], most: int = 20) -> Iterator[str]:
-    """A line for each of the first rows, and how many more there are."""
-    yield from (f"rejected: {row}" for row in rows[:most])
-    if len(rows) > most:
-        yield f"rejected: {len(rows) - most:,} more"
-
-
 def lost_in_words(lost: Mapping[Lost, int]) -> str:
     """Return how much was rejected, "2 files, 14 lines", from rows by what they lose; "" of none."""
     kinds: tuple[Lost, ...] = ("file", "line", "response")

@@ -17,18 +17,16 @@ from numpy.typing import NDArray
 
 from converters.arrow import column, numbers, strings
 from converters.errors import ConversionError
-from converters.gold import KIND as GOLD
 from converters.ir_dataset import dataset_passages
 from converters.passages import numbered_passages
 from converters.rubric_jsonl import numbered_graded_passages
 from converters.run import Run
-from trecexam.bank.model import QUERY
 from trecexam.errors import TrackError
 from trecexam.files.stamps import Rejected, sniffed, stamp
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.inputs.dropped_files import judges_answers
-from trecexam.inputs.inputs import Needs, TrackInputs, read_inputs
+from trecexam.inputs.inputs import TrackInputs
 from trecexam.inputs.typed_text import differing_in_form, other_forms
 from trecexam.results.text import plural, shorten_list
 
@@ -274,21 +272,6 @@ def _outside(
         query_id: set(passages.get(query_id, ())).difference(of.doc_ids, (query_id,) if exclude else ())
         for query_id, of in (queries.items() if passages else ())
     }
-
-
-def count_judged_outside(folder: TrackFolder) -> int:
-    """Count the judged passages of the bank's queries that no run has in its first `depth` ranks.
-
-    They are 0 where the runs have no judged passage at any rank: then ids differ.
-    """
-    kinds = ("question", "nugget", GOLD) if folder.bank(optional=True) else (QUERY,)
-    inputs = read_inputs(folder, Needs(frozenset(kinds)))
-    runs, judged_ids = tuple(inputs.runs.values()), {row.doc_id for row in inputs.official or ()}
-    rankings = (run.ranking(query_id) for run in runs for query_id in run.query_ids)
-    if runs and all(judged_ids.isdisjoint(ranking) for ranking in rankings):
-        return 0
-    queries = pool_with_ranks(runs, inputs.bank.query_ids, folder.config.track.depth)
-    return sum(map(len, _outside(folder, inputs.judged, queries).values()))
 
 
 def _texts(

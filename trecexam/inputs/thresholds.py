@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trecexam.config import ScoresSection
+from trecexam.config.sections import ScoresSection
 from trecexam.scores.labels import LabelRule
 from trecexam.scores.ratings import MAX_RATING
 

@@ -9,7 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from trecexam.config import TrackConfig, effective, line_of_setting
+from trecexam.config import TrackConfig
+from trecexam.config.file import line_of_setting
+from trecexam.config.track_config import effective
 from trecexam.errors import ConfigError, LackingError, TrackError, did_you_mean
 from trecexam.folder import PROMPT_SUFFIXES, TrackFolder
 from trecexam.inputs.kind import Kind

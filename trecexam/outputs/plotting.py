@@ -14,7 +14,7 @@ from trecexam.grades.graded_track import GradedTrack, LoadedTrack
 from trecexam.inputs.track_graders import MeasureLike
 from trecexam.outputs.outputs import features
 from trecexam.results.notes import each_once, of_grader
-from trecexam.results.plots.model import Plot
+from trecexam.results.result import Plot
 from trecexam.results.table import Table
 
 if TYPE_CHECKING:

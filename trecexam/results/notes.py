@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Self, TypeVar
 
 from trecexam.results.text import plural
@@ -14,13 +14,12 @@ REJECTED = "rejected: "
 #: Notes that people are shown after a table.
 MOST = 3
 #: Ranks of notes, the first first: what is missing and which files were written, which is always shown; what
-#: makes values too low or unlike others; a note without a rank; how values are computed; what is true of the
-#: track whatever its runs are, which a terminal has as a footnote.
-LOST, CHANGES, PLAIN, METHOD, STANDING = range(5)
+#: makes values too low or unlike others; a note without a rank; how values are computed.
+LOST, CHANGES, PLAIN, METHOD = range(4)
 
 
 class Note(str):
-    """A note with a rank: LOST, CHANGES, PLAIN, METHOD or STANDING. It is a text wherever notes are texts."""
+    """A note with a rank: LOST, CHANGES, PLAIN or METHOD. It is a text wherever notes are texts."""
 
     rank: int
 
@@ -47,15 +46,11 @@ def first_notes(notes: Sequence[str], where: str) -> list[str]:
     return [*lost, *others[:MOST], *more]
 
 
-def standing_notes(notes: Iterable[str]) -> list[str]:
-    """Return the standing notes."""
-    return [note for note in notes if _rank(note) == STANDING]
-
-
-def without_standing(notes: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the standing notes in short, as they are below a table, and the others."""
-    standing = standing_notes(notes)
-    return [note.partition(";")[0] for note in standing], [note for note in notes if note not in standing]
+def rejected_notes(rows: Sequence[object], most: int = 20) -> Iterator[str]:
+    """Yield a line for each of the first rows, and how many more there are."""
+    yield from (f"{REJECTED}{row}" for row in rows[:most])
+    if len(rows) > most:
+        yield f"{REJECTED}{len(rows) - most:,} more"
 
 
 def of_grader(name: str, note: str) -> Note:

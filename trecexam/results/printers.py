@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from html import escape
 
-from trecexam.results.notes import first_notes, without_standing
+from trecexam.results.notes import first_notes
 from trecexam.results.terminal import columns, padded, printable, wrapped
 from trecexam.results.text import heading_parts, plural, shorten_list
 from trecexam.results.view import Column, Rows, View, view
@@ -16,10 +16,8 @@ from trecexam.results.view import Column, Rows, View, view
 _GAP = 2
 #: A text column is cut to this share of the width before a column of numbers is left out.
 _TEXT = 0.3
-#: Lines of a `repr`.
-LINES = 40
-#: So many tables are shown in a `repr`, and in a notebook; and so many rows in a notebook.
-_TABLES, _HTML_TABLES, _HTML_ROWS = 4, 10, 50
+#: So many tables are shown in a `repr` and in a notebook, and so many rows (a `repr`: of all).
+_TABLES, _ROWS, _HTML_TABLES, _HTML_ROWS = 4, 24, 10, 50
 _LEFT = " style='text-align: left'"
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -39,7 +37,6 @@ def table_lines(
     *,
     wide: bool = False,
     most: int | None = None,
-    below: Sequence[str] = (),
     heading: Callable[[str], str] = str,
     last: Callable[[str], str] = str,
 ) -> Iterator[str]:
@@ -52,11 +49,10 @@ def table_lines(
         has_all: what has all of the table, for the last line.
         wide: nothing is cut or left out, whatever the width.
         most: so many rows are shown.
-        below: more for the last line.
         heading, last: style a line of the heading, and of the last line.
     """
     shown = view(replace(table, rows=table.rows[:most]), wide=wide)
-    fields = shown.columns if wide else _fitting(shown, table.layout.most, width)
+    fields = shown.columns if wide else (*shown.keys, *_fitting(shown, table.layout.most, width))
     widths = [each.natural for each in fields] if wide else _widths(fields, width)
     heads = [_broken(each.heading, to) for each, to in zip(fields, widths, strict=True)]
     n_heads = max(map(len, heads), default=0)
@@ -74,35 +70,21 @@ def table_lines(
     left_out = [f"left out: {shorten_list(missing, 4, quote='')}"] if missing else []
     is_cut = any(each.widest > to for each, to in zip(fields, widths, strict=True))
     left_out += ["long names are cut"] if is_cut else []
-    parts = [*_legend(fields), *below, *left_out, *([has_all] if left_out or more > 0 else [])]
+    parts = [*_legend(fields), *left_out, *([has_all] if left_out or more > 0 else [])]
     yield from map(last, wrapped("; ".join(parts), width))
 
 
 def _fitting(shown: View, most: int | None, width: int) -> list[Column]:
-    """Return the columns that there is room for; without what stands behind values where then all fit."""
+    """Return the columns beside the keys that there is room for; of the first at least its values."""
     meant = list(dict.fromkeys(column.of for column in shown.rest))[:most]
-    rest = [column for column in shown.rest if column.of in meant]
-    chosen = _with_room(shown.keys, rest, width)
-    if len(chosen) < len(rest):
-        bare = [replace(column, spread=(), legend="") for column in rest]
-        fitting = _with_room(shown.keys, bare, width)
-        if not chosen or len(fitting) == len(rest):
-            chosen = fitting or bare[:1]
-    return [*shown.keys, *chosen]
-
-
-def _with_room(keys: Sequence[Column], rest: Sequence[Column], width: int) -> list[Column]:
-    """Return the columns that there is room for; none where the first has none."""
     text = int(_TEXT * width)
-    left = width - sum(column.width(text, 0) + _GAP for column in keys) + _GAP
+    left = width - sum(column.width(text, 0) + _GAP for column in shown.keys) + _GAP
     chosen: list[Column] = []
-    for column in rest:
+    for column in shown.rest:
         needed = _GAP + column.width(text, 0)
-        if needed <= left:
+        if column.of in meant and (needed <= left or not chosen):
+            chosen.append(column if needed <= left else replace(column, spread=(), legend=""))
             left -= needed
-            chosen.append(column)
-        elif not chosen:
-            break
     return chosen
 
 
@@ -112,18 +94,14 @@ def _legend(fields: Iterable[Column]) -> list[str]:
 
 
 def _left_out(shown: View, fields: Sequence[Column]) -> list[str]:
-    """Return the headings of columns that are not shown, and what is not shown behind values."""
-    chosen = {column.name: column for column in fields}
+    """Return the headings of columns that are not shown; of `NAME what` where NAME is."""
+    chosen = {column.name for column in fields}
     unseen = {column.name: column for column in shown.rest if column.name not in chosen}
-    missing = [
+    return [
         each.heading if each.of == each.name else printable(each.name)
         for each in unseen.values()
         if each.of == each.name or each.of not in unseen
     ]
-    for each in shown.rest:
-        if each.name in chosen and each.spread and not chosen[each.name].spread:
-            missing.append("standard errors" if each.legend.startswith("±") else "intervals")
-    return list(dict.fromkeys(missing))
 
 
 def _widths(fields: Sequence[Column], width: int) -> list[int]:
@@ -151,29 +129,22 @@ def _broken(heading: str, width: int) -> list[str]:
 def as_text(tables: Sequence[Rows], notes: Sequence[str] = ()) -> str:
     """Return a `repr`: the first rows of the tables as a terminal shows them, then the notes."""
     width = max(40, shutil.get_terminal_size((100, 24)).columns)
-    below = [
-        line if n == 0 else f"  {line}"
-        for note in _notes_below(notes)
-        for n, line in enumerate(wrapped(f"- {note}", width - 2))
-    ]
-    most = max(1, (LINES - len(below)) // max(1, min(len(tables), _TABLES)) - 5)
+    most = _ROWS // max(1, min(len(tables), _TABLES))
     lines: list[str] = []
     for table in tables[:_TABLES]:
         lines += table_lines(table, width, ".to_pandas() has all", most=most)
     lines += _more(len(tables) - _TABLES, "more table", ": .tables has them")
-    return "\n".join([*lines[: max(1, LINES - len(below))], *below])
+    for note in first_notes(notes, ".notes"):
+        first, *others = wrapped(f"- {note}", width - 2)
+        lines += [first, *(f"  {line}" for line in others)]
+    return "\n".join(lines)
 
 
 def as_html(tables: Sequence[Rows], notes: Sequence[str] = ()) -> str:
     """Return what a notebook shows: the tables' first rows, then the notes; everything escaped."""
     more = _more(len(tables) - _HTML_TABLES, "more table", ": .tables has them")
-    shown = [*map(_html_table, tables[:_HTML_TABLES]), _html_lines([*more, *_notes_below(notes)])]
+    shown = [*map(_html_table, tables[:_HTML_TABLES]), _html_lines([*more, *first_notes(notes, ".notes")])]
     return "".join(shown)
-
-
-def _notes_below(notes: Sequence[str]) -> list[str]:
-    standing, others = without_standing(notes)
-    return [*standing, *first_notes(others, ".notes")]
 
 
 def _more(count: int, noun: str, where: str = "") -> list[str]:

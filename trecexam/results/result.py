@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -12,7 +12,34 @@ from trecexam.results.printers import as_html, as_latex, as_text
 from trecexam.results.table import Table, Value, to_json, to_tsv
 
 if TYPE_CHECKING:
-    from trecexam.results.plots.model import Plot
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture of a result, before it is drawn: `draw` looks at nothing else.
+
+    Attributes:
+        name: of its files, and the start of the ids inside its SVG; letters and underscores.
+        title: a few words.
+        caption: how it is to be read.
+        summary: what there is to see, for who cannot see it.
+        table: its numbers.
+        draw: draws it on an empty figure, of whatever size.
+        height: in the report, in inches.
+        settings: what else it needs to know.
+        rows: the height of its rows of text goes with their letters.
+    """
+
+    name: str
+    title: str
+    caption: str
+    summary: str
+    table: Table
+    draw: Callable[[Figure, Plot], None] = field(compare=False)
+    height: float
+    settings: Mapping[str, Value] = field(default_factory=dict)
+    rows: bool = False
 
 
 class Result(Framed):

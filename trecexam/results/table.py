@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
+from converters.errors import CONTROLS
 from trecexam.results.frames import Framed, texts
 from trecexam.results.printers import as_html, as_text
-from trecexam.results.terminal import printable, printable_json
+from trecexam.results.terminal import printable
 from trecexam.results.text import shorten_list
 from trecexam.results.view import Layout, Rows, Value, by_column, column_texts
 
@@ -126,8 +127,12 @@ def to_tsv(table: Table) -> str:
 
 
 def to_json(value: Any) -> str:
-    """Return indented JSON in which NaN and infinity are null, so that every parser takes it."""
-    return printable_json(json.dumps(_clean(value), indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
+    """Return indented JSON in which NaN and infinity are null, so that every parser takes it.
+
+    Characters that steer a terminal are JSON escapes.
+    """
+    text = json.dumps(_clean(value), indent=1, ensure_ascii=False, allow_nan=False)
+    return CONTROLS.sub(lambda match: json.dumps(match[0])[1:-1], text) + "\n"
 
 
 def _clean(value: Any) -> Any:

@@ -7,22 +7,17 @@ overwrite what a reader sees, and a bidirectional override could show it in anot
 from __future__ import annotations
 
 import itertools
-import json
+import textwrap
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 
-from converters.errors import CONTROLS, escaped
+from converters.errors import escaped
 
 
 def printable(text: str) -> str:
     """Return one line: white space becomes one blank, characters that steer a terminal become escapes."""
     return escaped(" ".join(text.split()))
-
-
-def printable_json(text: str) -> str:
-    """Return JSON with such characters as JSON escapes; a parser reads the same values."""
-    return CONTROLS.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def columns(text: str) -> int:
@@ -43,18 +38,11 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
 
 def wrapped(text: str, width: int) -> list[str]:
     """Return lines of at most so many columns, broken at blanks where possible; [] for an empty text."""
-    lines: list[str] = []
-    for word in text.split():
-        if lines and columns(lines[-1]) + 1 + columns(word) <= width:
-            lines[-1] += " " + word
-            continue
-        while columns(word) > width:
-            head = _head(word, width) or word[0]
-            lines.append(head)
-            word = word[len(head) :]
-        if word:
-            lines.append(word)
-    return lines
+    if text.isascii():
+        return textwrap.wrap(text, width, break_on_hyphens=False)
+    from wcwidth import wrap
+
+    return wrap(text, width, break_on_hyphens=False)
 
 
 def cut(text: str, width: int, *, middle: bool = False) -> str:

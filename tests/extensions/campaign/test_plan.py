@@ -88,6 +88,16 @@ def test_officially_judged_passages_are_skipped_but_their_items_are_planned(grad
         assert set(planned.plan.rows) - set(again.plan.rows) == {PlannedTask("ada", "q1", "q1-d03")}
 
 
+def test_without_runs_there_is_no_plan(graded: Path) -> None:
+    for path in (graded / "runs").iterdir():
+        path.unlink()
+    with campaign(graded) as track:
+        with pytest.raises(TrecexamError, match="no runs yet: drop some into") as caught:
+            track.judging.plan(["ada"])
+        assert caught.value.path == str(graded / "runs")
+        assert read_plan(track.folder) is None
+
+
 def test_a_rating_of_a_passage_on_the_graders_scale_is_no_judgment_on_the_tracks(graded: Path) -> None:
     (graded / "overrides.tsv").write_text("query_id\tdoc_id\trating\twho\twhy\nq1\tq1-d03\t5\tada\tx\n")
     with campaign(graded) as track:

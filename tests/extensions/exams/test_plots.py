@@ -12,7 +12,7 @@ from trecexam.extensions.exams.irt.improvement import improve
 from trecexam.extensions.exams.irt.model import probability
 from trecexam.extensions.exams.irt.settings import Settings
 from trecexam.extensions.exams.plots import groups_plot, steps_plot
-from trecexam.results.plots.model import Plot
+from trecexam.results.result import Plot
 
 pytestmark = pytest.mark.plots
 

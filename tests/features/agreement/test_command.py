@@ -79,7 +79,7 @@ def test_every_min_rating_is_combined_with_every_min_answers(
 def test_an_undefined_share_is_a_dash_on_a_terminal(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("trecexam.cli.reading.sys.stdout.isatty", lambda: True, raising=False)
     shown = printed(capsys, "agreement", graded, "--min-answers", "9", "--min-relevant", "7")
     assert "precision -, recall -, Cohen's kappa" in shown.err
     assert "nan" not in shown.err + shown.out

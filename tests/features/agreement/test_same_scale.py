@@ -154,7 +154,7 @@ def test_every_output_says_which_side_is_people(
     assert "rows are labels of recorded, columns are people&#39;s judgments (qrels.txt)" in (
         (graded / "out" / "report.html").read_text()
     )
-    monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("trecexam.cli.reading.sys.stdout.isatty", lambda: True, raising=False)
     assert run(["agreement", str(graded)]) == 0
     table = capsys.readouterr().out
     assert "graded label  judged 3  judged 2  judged 1  judged 0" in table

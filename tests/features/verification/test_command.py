@@ -12,7 +12,7 @@ from support import HashGrader, hashed_rating, make_small_track, printed, tsv_ta
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.cli.show import tables_text
+from trecexam.cli.reading import tables_text
 
 VIEWS = ("grading", "grid", "missing", "spurious")
 Rating = dict[tuple[str, str], int]
@@ -25,7 +25,7 @@ def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
 def on_terminal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     """The output on a terminal."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("trecexam.cli.show.on_terminal", lambda: True)
+        patch.setattr("trecexam.cli.reading.on_terminal", lambda: True)
         return out(capsys, *arguments)
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -118,27 +115,6 @@ def test_if_grading_is_free_a_lost_store_is_made_again(
     assert outputs(graded) == before
     assert run(["watch", str(graded), "--once"]) == 0
     assert "nothing new" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 2)])
-def test_a_user_at_a_terminal_is_asked(
-    paid_track: Path,
-    server: Scripted,
-    answer: str,
-    status: int,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    asked = len(server.bodies)
-    lose_store(paid_track)
-    mine, theirs = pty.openpty()
-    with os.fdopen(mine, "wb", buffering=0) as keys, os.fdopen(theirs) as terminal:
-        keys.write(answer.encode())
-        monkeypatch.setattr(sys, "stdin", terminal)
-        capsys.readouterr()
-        assert run(["watch", str(paid_track), "--once"]) == status
-    assert "cells again" in capsys.readouterr().err
-    assert len(server.bodies) == asked * (2 if status == 0 else 1)
 
 
 def test_a_store_lost_while_a_daemon_runs_is_noticed_and_no_grades_are_lost(

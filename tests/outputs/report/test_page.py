@@ -12,7 +12,8 @@ from support import REPORTED, HashGrader, make_small_track, update, write_run
 
 import trecexam
 from trecexam.results.plots import canvas
-from trecexam.results.plots.model import Drawing, Plot
+from trecexam.results.plots.canvas import Drawing
+from trecexam.results.result import Plot
 
 PLOTS = ("leaderboard", "scatter")
 OFFICIAL = {"scatter"}

@@ -14,7 +14,8 @@ from trecexam.features.correlation.paired_scores import PairedScores
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import thresholds_plot
 from trecexam.features.leaderboard.plot import leaderboard_plot
-from trecexam.results.plots.model import Drawing, Plot
+from trecexam.results.plots.canvas import Drawing
+from trecexam.results.result import Plot
 from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import leaderboard
 from trecexam.scores.rank_correlation import QueryDraws

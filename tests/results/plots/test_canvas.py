@@ -16,8 +16,8 @@ from matplotlib.text import Text
 from trecexam.features.correlation.paired_scores import PairedScores
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.results.plots import canvas
-from trecexam.results.plots.canvas import draw
-from trecexam.results.plots.model import Drawing, Plot
+from trecexam.results.plots.canvas import Drawing, draw
+from trecexam.results.result import Plot
 
 pytestmark = pytest.mark.plots
 NAMES = ("leaderboard", "scatter", "thresholds", "items")

@@ -13,8 +13,8 @@ from trecexam.errors import TrecexamError
 from trecexam.features.correlation.paired_scores import PairedScores
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.leaderboard.plot import leaderboard_plot
-from trecexam.results.plots.model import Plot
 from trecexam.results.plots.paper import PaperFigure
+from trecexam.results.result import Plot
 from trecexam.scores.leaderboard import Leaderboard, Row, Score
 
 NAMES = ("leaderboard", "scatter", "thresholds", "items")

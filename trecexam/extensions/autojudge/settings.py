@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from trecexam.config import toml_value
+from trecexam.config.file import toml_value
 from trecexam.errors import ConfigError
 from trecexam.scaffold import rag_graders
 

@@ -10,10 +10,11 @@ import click
 from click.core import ParameterSource
 
 from trecexam.cli import bars
-from trecexam.cli.lazy import LazyGroup
+from trecexam.cli.main import LazyGroup
 from trecexam.cli.options import answering, output_folder_option, track_argument
 from trecexam.cli.reading import reading, writing
 from trecexam.errors import quoted
+from trecexam.results.notes import rejected_notes
 from trecexam.results.terminal import printable
 from trecexam.results.text import plural, shorten_list
 
@@ -165,7 +166,6 @@ def import_(track: Track, table: Path) -> int:
     """
     # Import numpy.
     from trecexam.grades.graded_track import has_bank
-    from trecexam.inputs.inputs import rejected_notes
 
     done = answering(track, has_bank, documents=True, bank_needed=False).judging.take_in(table)
     for note in rejected_notes(done.refused):

@@ -13,6 +13,7 @@ from trecexam.extensions.campaign.assessments import asked_by_query, counting, i
 from trecexam.extensions.campaign.judge_next.next_judgments import suggestions
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
 from trecexam.extensions.campaign.tables import read_columns
+from trecexam.grades.diagnostics import NO_RUNS
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.typed_text import MAX_WHO, typed
 from trecexam.results.notes import LOST, Note
@@ -73,6 +74,8 @@ def plan_judging(
         ranked = _listed(track, Path(passages))
     topics = _topics(track, items_by_query, ranked, {task[1:3] for task in done_tasks if not task.overlap})
     plan = divided(topics, names, topics_each=topics_each, overlap=overlap, budget=budget, done=done_tasks)
+    if not plan.rows and not track.runs:
+        raise TrecexamError(NO_RUNS, path=track.folder.runs)
     if not plan.rows:
         of_whole = any("" in items and track.inputs.judged.get(q) for q, items in items_by_query.items())
         why = " (passages with official judgments are not planned)" if of_whole else ""

@@ -11,7 +11,8 @@ import numpy as np
 
 from converters.errors import ConversionError
 from trecexam.bank.model import asked_digest
-from trecexam.config import GraderSection, ScoresSection
+from trecexam.config import GraderSection
+from trecexam.config.sections import ScoresSection
 from trecexam.errors import GraderError, TrecexamError
 from trecexam.graders import Grader
 from trecexam.graders.recorded import RecordedGrader, recorded_sources

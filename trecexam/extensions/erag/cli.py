@@ -90,7 +90,7 @@ def erag(
         return None, show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
     if estimate:
         estimate_of = partial(track.erag.estimate, options["gold"])
-        return None, show_estimate(estimate_of, as_json=as_json, doing="answering")
+        return None, show_estimate(estimate_of, as_json=as_json)
     with working("answering", "documents") as work:
         done = track.erag.score(**options, output=output, progress=work.progress, stop=work.stop)
     if not done.complete:

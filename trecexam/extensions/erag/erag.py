@@ -37,10 +37,10 @@ from trecexam.graders.base import Estimate, Grader
 from trecexam.graders.writing.create import create_writer, writing_purse
 from trecexam.grades import grading
 from trecexam.grades.open_track import GraderView, OpenTrack
-from trecexam.inputs.inputs import Needs, TrackInputs, read_inputs, rejected_notes
+from trecexam.inputs.inputs import Needs, TrackInputs, read_inputs
 from trecexam.inputs.official import never_judged, never_judged_note
 from trecexam.inputs.pool import Texts
-from trecexam.results.notes import LOST, Note
+from trecexam.results.notes import LOST, Note, rejected_notes
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores.leaderboard import leaderboard
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from trecexam.extension import named
 from trecexam.feature import Feature
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.results.plots.model import Plot
+from trecexam.results.result import Plot
 
 _EXAMS = "trecexam.extensions.exams"
 

@@ -14,7 +14,6 @@ from trecexam.extensions.exams.irt.improvement import Improvement
 from trecexam.extensions.exams.irt.model import GRID, exam_information, probability
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 from trecexam.extensions.exams.tables import abilities_table, information_curves
-from trecexam.results.plots.model import Plot, Size
 from trecexam.results.plots.style import (
     BLUE,
     GREEN,
@@ -22,12 +21,12 @@ from trecexam.results.plots.style import (
     ORANGE,
     PURPLE,
     SEQUENTIAL,
-    WIDTH,
     draw_rows,
     grid,
     letters,
 )
 from trecexam.results.plots.style import GRID as PALE
+from trecexam.results.result import Plot
 from trecexam.results.table import Table, rounded
 from trecexam.results.terminal import cut
 
@@ -76,7 +75,7 @@ def curves_plot(fitted: FittedExam) -> Plot:
         f"{f.b.min():.2f} to {f.b.max():.2f}.",
         rounded(Table(("theta", *names), rows), CERTAIN_DIGITS),
         _draw_curves,
-        Size(WIDTH, 3.4),
+        3.4,
         {"examinees": " ".join(f"{theta:.3f}" for theta in f.theta)},
     )
 
@@ -194,7 +193,7 @@ def _curves_plot(
         summary,
         rounded(Table(("theta", *curves), tuple(zip(GRID.tolist(), *columns, strict=True))), CERTAIN_DIGITS),
         _draw_information,
-        Size(WIDTH, 3.4),
+        3.4,
         {"examinees": " ".join(f"{theta:.3f}" for theta in thetas), "ordered": int(ordered)},
     )
 
@@ -252,7 +251,8 @@ def abilities_plot(fitted: FittedExam) -> Plot:
         f"{len(rows)} examinees; the ablest is {cut(str(rows[0][0]), 60)} with {rows[0][1]:.2f}.",
         rounded(Table(("examinee", "theta", "theta.low", "theta.high"), rows), CERTAIN_DIGITS),
         _draw_abilities,
-        Size(WIDTH, min(_MOST, 0.7 + _ROW * max(len(rows), 3)), rows=True),
+        min(_MOST, 0.7 + _ROW * max(len(rows), 3)),
+        rows=True,
     )
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.extensions.items.quality import ItemRow
-from trecexam.results.plots.model import Plot, Size
-from trecexam.results.plots.style import BLUE, MUTED, ORANGE, PURPLE, WIDTH, grid
+from trecexam.results.plots.style import BLUE, MUTED, ORANGE, PURPLE, grid
+from trecexam.results.result import Plot
 from trecexam.results.table import Table
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def items_plot(items: Sequence[ItemRow], min_rating: int, depth: int) -> Plot:
         f"{len(live):,} items: no run covers {none:,}, all runs cover {every:,}.",
         Table(ItemRow._fields, tuple(items)),
         _draw,
-        Size(WIDTH, 3.4),
+        3.4,
     )
 
 

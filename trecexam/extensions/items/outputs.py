@@ -11,8 +11,7 @@ from trecexam.feature import Feature
 from trecexam.grades.diagnostics import NO_RUNS, nothing_graded
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.page.page import Page
-from trecexam.results.plots.model import Plot
-from trecexam.results.result import Tables
+from trecexam.results.result import Plot, Tables
 from trecexam.results.table import Layout, Table
 from trecexam.results.text import sentence
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from trecexam.config import UnparsedPolicy
+from trecexam.config.sections import UnparsedPolicy
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.features import Lexical, query_features
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages, Vectors

@@ -20,8 +20,7 @@ from trecexam.extensions.campaign.assessments import (
     is_done,
     own_assessments,
 )
-from trecexam.extensions.campaign.guidelines import guidelines_text
-from trecexam.extensions.campaign.plan import JudgingPlan, read_plan
+from trecexam.extensions.campaign.plan import JudgingPlan, guidelines_text, read_plan
 from trecexam.extensions.page.gather import query_view
 from trecexam.extensions.page.people import Choice, choices, text_of
 from trecexam.features.override.overriding import seen_token

@@ -17,8 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.campaign.guidelines import guidelines_warning
-from trecexam.extensions.campaign.plan import PLAN, read_plan
+from trecexam.extensions.campaign.plan import PLAN, guidelines_warning, read_plan
 from trecexam.extensions.page.app import create_app
 from trecexam.extensions.page.front import Front, address_of
 from trecexam.extensions.page.guard import plain_page

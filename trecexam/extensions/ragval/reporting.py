@@ -19,7 +19,7 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval.formats.answers import AnswerRow, read_judged
 from trecexam.features.leaderboard.differences import ALPHA, Differences, compare
 from trecexam.files.stamps import Rejected
-from trecexam.inputs.inputs import rejected_notes
+from trecexam.results.notes import rejected_notes
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table
 from trecexam.results.text import plural

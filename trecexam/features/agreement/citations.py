@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from converters.support_labels import LABELS
 from trecexam.errors import TrecexamError, quoted
+from trecexam.features.agreement.agreement import Agreements, agreements
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.result import Tables
 from trecexam.results.table import Table
@@ -13,7 +15,18 @@ from trecexam.results.text import plural
 from trecexam.scores.kappa import labels_of_both, rater_agreement
 
 
-def citation_agreement(track: GradedTrack) -> Tables:
+def agreement(
+    track: GradedTrack, min_ratings: Sequence[int], min_answers: Sequence[int], min_relevant: int | None
+) -> Agreements | Tables:
+    """Return the agreement of labels of passages, see `agreements`, or of a support grader's labels."""
+    if track.asked.citing is None:
+        return agreements(track, min_ratings, min_answers, min_relevant)
+    if min_ratings or min_answers or min_relevant:
+        raise TrecexamError(f"the grader {track.name} labels citations: give no thresholds")
+    return _citation_agreement(track)
+
+
+def _citation_agreement(track: GradedTrack) -> Tables:
     """Compare the grader's labels of citations with people's, once per sentence and passage.
 
     The table `labels` has the confusion matrix, summed over queries; the interval of kappa keeps a query's

@@ -12,8 +12,8 @@ from trecexam.features.correlation.comparison import correlation_table
 from trecexam.features.correlation.paired_scores import paired_scores
 from trecexam.grades.evaluation import rubric_values
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.results.plots.model import Plot, Size
-from trecexam.results.plots.style import BLUE, GRID, WIDTH, end_at_one, grid
+from trecexam.results.plots.style import BLUE, GRID, end_at_one, grid
+from trecexam.results.result import Plot
 from trecexam.scores import measures as of_measures
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.rank_correlation import QueryDraws
@@ -67,7 +67,7 @@ def thresholds_plot(points: Sequence[ThresholdPoint], min_rating: int) -> Plot:
         f"the track has min_rating {min_rating}.",
         correlation_table(points, _KEYS),
         _draw,
-        Size(WIDTH, 3.8),
+        3.8,
         {"min_rating": min_rating},
     )
 

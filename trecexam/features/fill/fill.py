@@ -28,7 +28,6 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress, count_missing, grade, refuse_lost_grades
 from trecexam.grades.official import track_judgments, with_people
 from trecexam.grades.open_track import GraderView
-from trecexam.inputs.inputs import rejected_notes
 from trecexam.inputs.official import Official, no_overlap, read_official
 from trecexam.inputs.protected import refuse_protected
 from trecexam.inputs.sources import (
@@ -39,7 +38,7 @@ from trecexam.inputs.sources import (
     sources_beside,
     written_by,
 )
-from trecexam.results.notes import CHANGES, LOST, METHOD, Note
+from trecexam.results.notes import CHANGES, LOST, METHOD, Note, rejected_notes
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores.labels import labels
 from trecexam.scores.measures import NO_SUBTOPIC

@@ -34,7 +34,7 @@ from trecexam.inputs.measures import (
 )
 from trecexam.inputs.official import never_judged, never_judged_note, unjudged_note
 from trecexam.inputs.track_graders import MeasureLike, Measures, listed, names_of, own_measures
-from trecexam.results.notes import CHANGES, METHOD, STANDING, Note, each_once, of_grader
+from trecexam.results.notes import CHANGES, METHOD, Note, each_once, of_grader
 from trecexam.results.table import Table
 from trecexam.results.text import number, plural, shorten_list
 from trecexam.scores.columns.measures.cover import ITEM
@@ -145,7 +145,7 @@ def pool_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterat
         f"values of {', '.join(names)} depend on this pool of {plural(len(track.runs), 'run')}{where}; "
         f"do not compare them with values from other pools; {helps}"
     )
-    yield Note(line, STANDING)
+    yield Note(line, METHOD)
 
 
 def depth_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterator[str]:

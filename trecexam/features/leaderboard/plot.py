@@ -14,8 +14,8 @@ from trecexam.features.leaderboard.board import boards_of, track_leaderboard
 from trecexam.grades.diagnostics import NO_RUNS, nothing_graded
 from trecexam.grades.evaluation import why_no_scores
 from trecexam.grades.graded_track import LoadedTrack
-from trecexam.results.plots.model import Plot, Size
-from trecexam.results.plots.style import NAMED, WIDTH, draw_rows, letters
+from trecexam.results.plots.style import NAMED, draw_rows, letters
+from trecexam.results.result import Plot
 from trecexam.results.table import Table, Value
 from trecexam.results.terminal import cut
 from trecexam.results.text import plural
@@ -78,8 +78,9 @@ def leaderboard_plot(board: Leaderboard, boards: Mapping[str, Leaderboard] = Map
         f"{cut(best.run, 60)} with {best.scores[first].mean:.3f}.",
         Table((*header, *(f"{column}{of}" for column in columns for of in _OF_EACH)), tuple(rows)),
         _draw,
-        Size(WIDTH, min(_MOST, _AROUND + _LINE * panels + _ROW * max(len(rows), 3)), rows=True),
+        min(_MOST, _AROUND + _LINE * panels + _ROW * max(len(rows), 3)),
         {f"panel {n}": column for n, column in enumerate(columns)} if boards else {},
+        rows=True,
     )
 
 

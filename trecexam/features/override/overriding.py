@@ -26,7 +26,6 @@ from trecexam.folder import TrackFolder
 from trecexam.grades.diagnostics import all_rejected
 from trecexam.grades.graded_track import GradedTrack, LoadedTrack, with_texts
 from trecexam.grades.official import official_judgments
-from trecexam.inputs.inputs import rejected_notes
 from trecexam.inputs.kind import ItemSources
 from trecexam.inputs.overrides import (
     COUNTS,
@@ -38,6 +37,7 @@ from trecexam.inputs.overrides import (
     takes_back,
 )
 from trecexam.inputs.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
+from trecexam.results.notes import rejected_notes
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table

@@ -31,7 +31,7 @@ from trecexam.results.text import plural, shorten_list
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 
-Ids = Collection[str] | None
+Ids = Collection[str]
 #: Where people are shown the grid: behind a rating or label that is not the grader's.
 BY_A_PERSON = "*"
 #: What became of a cell; of those without a rating the ones come first that have an answer to look at.
@@ -89,9 +89,9 @@ class GradedCell(NamedTuple):
 def grading(
     track: GradedTrack,
     *,
-    query_ids: Ids = None,
-    item_ids: Ids = None,
-    doc_ids: Ids = None,
+    query_ids: Ids = (),
+    item_ids: Ids = (),
+    doc_ids: Ids = (),
     top: int | None = None,
 ) -> View:
     """Return every cell with its answer and official judgment, item by item, best rating first."""
@@ -101,7 +101,7 @@ def grading(
         answers = {(row["item_id"], row["doc_id"]): row for row in track.grade_rows((q.query_id,))}
         for column, item in _items(track, q, item_ids):
             found = _cells(track, q, column, item, answers)
-            cells = [cell for cell in found if doc_ids is None or cell.doc_id in doc_ids]
+            cells = [cell for cell in found if not doc_ids or cell.doc_id in doc_ids]
             cells.sort(
                 key=lambda cell: (
                     -(MISSING if cell.rating is None else cell.rating),
@@ -120,9 +120,9 @@ def grading(
 def grid(
     track: GradedTrack,
     *,
-    query_ids: Ids = None,
-    item_ids: Ids = None,
-    doc_ids: Ids = None,
+    query_ids: Ids = (),
+    item_ids: Ids = (),
+    doc_ids: Ids = (),
     min_rating: int | None = None,
     top: int | None = None,
 ) -> View:
@@ -141,7 +141,7 @@ def grid(
         in_grid = [
             (doc_id, judged.get(doc_id), label.get(doc_id), ratings)
             for doc_id, ratings in zip(q.doc_ids, q.ratings.tolist(), strict=True)
-            if doc_ids is None or doc_id in doc_ids
+            if not doc_ids or doc_id in doc_ids
         ]
         in_grid.sort(
             key=lambda row: (
@@ -173,14 +173,14 @@ def grid(
 def missing(
     track: GradedTrack,
     *,
-    query_ids: Ids = None,
+    query_ids: Ids = (),
     min_rating: int | None = None,
     min_relevant: int | None = None,
     per_query: bool = False,
     top: int | None = None,
 ) -> View:
     """Return the officially relevant passages that reach no item; and by query the fate of relevant ones."""
-    judged, rating, relevant, unjudged = _judged_queries(track, query_ids, None, min_rating, min_relevant)
+    judged, rating, relevant, unjudged = _judged_queries(track, query_ids, (), min_rating, min_relevant)
     counts: list[RelevantPassages] = []
     rows: list[tuple[Value, ...]] = []
     for q, judgments in judged:
@@ -210,8 +210,8 @@ def spurious(
     track: GradedTrack,
     discriminations_of: Callable[[GradedTrack, int], Mapping[tuple[str, str], float]],
     *,
-    query_ids: Ids = None,
-    item_ids: Ids = None,
+    query_ids: Ids = (),
+    item_ids: Ids = (),
     min_rating: int | None = None,
     min_relevant: int | None = None,
     order: Order = "phi",
@@ -228,7 +228,7 @@ def spurious(
         replace(reach, discrimination=discriminations.get((q.query_id, reach.item.item_id), math.nan))
         for q, judgments in judged
         for reach in item_reaches(q, track.bank.items[q.query_id], judgments, rating, relevant)
-        if item_ids is None or reach.item.item_id in item_ids
+        if not item_ids or reach.item.item_id in item_ids
     ]
     table = Table(
         ("query_id", "item_index", "item_id", *_COUNTS, "note", "item"),
@@ -293,12 +293,12 @@ def _judged_view(
 
 
 def _chosen_queries(
-    track: GradedTrack, query_ids: Ids = None, item_ids: Ids = None, doc_ids: Ids = None
+    track: GradedTrack, query_ids: Ids = (), item_ids: Ids = (), doc_ids: Ids = ()
 ) -> Sequence[QueryRatings]:
     """Return the ratings of the queries asked for, of those that have the items asked for."""
     bank, counts = track.bank, track.counts
     _refuse_unknown(query_ids, bank.query_ids, "query", "in the bank", track)
-    chosen = [query_id for query_id in bank.query_ids if query_ids is None or query_id in query_ids]
+    chosen = [query_id for query_id in bank.query_ids if not query_ids or query_id in query_ids]
     items = {query_id: {item.item_id for item in bank.items[query_id]} for query_id in chosen}
     _refuse_unknown(item_ids, list(chain.from_iterable(items.values())), "item", "in the bank", track)
     ratings = track.ratings()
@@ -307,14 +307,14 @@ def _chosen_queries(
         no_runs = f"nothing is graded yet: drop runs into {track.folder.runs}, then {watch}"
         raise TrecexamError(nothing_graded(track) if track.runs else no_runs, path=track.folder.root)
     queries = [q for q in ratings if q.query_id in items]
-    if item_ids is not None:
+    if item_ids:
         queries = [q for q in queries if not items[q.query_id].isdisjoint(item_ids)]
     _refuse_unknown(doc_ids, {d for q in queries for d in q.doc_ids}, "passage", "in the pool", track)
     return queries
 
 
 def _refuse_unknown(ids: Ids, known_ids: Collection[str], what: str, where: str, track: GradedTrack) -> None:
-    for unknown in ids or ():
+    for unknown in ids:
         if unknown not in known_ids:
             hint = did_you_mean(unknown, known_ids, before="; ")
             raise TrecexamError(f"no {what} '{unknown}' {where}{hint}", path=track.folder.root)
@@ -340,10 +340,10 @@ def _unused_note(track: GradedTrack) -> tuple[str, ...]:
     return () if reason is None else (f"no judgments shown: {reason}",)
 
 
-def _items(track: GradedTrack, q: QueryRatings, item_ids: Ids = None) -> list[tuple[int, Item]]:
+def _items(track: GradedTrack, q: QueryRatings, item_ids: Ids = ()) -> list[tuple[int, Item]]:
     """Return the query's items with their places in the bank, from 0."""
     items = enumerate(track.bank.items[q.query_id])
-    return [(column, item) for column, item in items if item_ids is None or item.item_id in item_ids]
+    return [(column, item) for column, item in items if not item_ids or item.item_id in item_ids]
 
 
 def _item(track: GradedTrack, column: int, item: Item) -> tuple[Value, ...]:

@@ -8,15 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from trecexam.config import (
-    GeneratorSection,
-    GraderSection,
-    LanguageModelSection,
-    Section,
-    TrackConfig,
-    purse_of,
-)
+from trecexam.config import GeneratorSection, GraderSection, LanguageModelSection, Section, TrackConfig
 from trecexam.config.sections import LanguageModel
+from trecexam.config.track_config import purse_of
 from trecexam.errors import GraderError
 from trecexam.extension import provided
 from trecexam.folder import TrackFolder

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.results.notes import ranked
 from trecexam.results.plots.canvas import FOLDER, draw, plot_files
-from trecexam.results.plots.style import WIDTH
 from trecexam.results.result import Result
 from trecexam.results.terminal import cut, printable
 from trecexam.results.text import heading_parts
@@ -99,7 +98,6 @@ class Page:
             notes=() if result is None else ranked(result.notes),
             tables=[excerpt(table, rows, next(iter(files), "")) for table in tables],
             pictures=[*zip(plots, drawings, strict=True)],
-            wide=WIDTH,
             plots=self._link(FOLDER) if self._with_files else "",
             link=self._link,
         )

@@ -6,11 +6,11 @@ import html
 import io
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from trecexam.results.plots.model import Drawing, Plot
-from trecexam.results.plots.style import own_settings
+from trecexam.results.plots.style import WIDTH, own_settings
+from trecexam.results.result import Plot
 from trecexam.results.table import to_tsv
 from trecexam.results.terminal import printable
 
@@ -22,6 +22,15 @@ _DPI = 160
 _PROLOGUE = re.compile(r"\A.*?(?=<svg )", re.DOTALL)
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _ID = re.compile(r'(\bid="|\bhref="#|url\(#)')
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Files of a plot; a file that could not be drawn is empty, and `why` says the reason."""
+
+    svg: bytes = b""
+    pdf: bytes = b""
+    why: str = ""
 
 
 def draw(plot: Plot, *, pdf: bool = False) -> Drawing:
@@ -66,7 +75,7 @@ def _drawn(plot: Plot) -> Drawing:
 
     buffer = io.BytesIO()
     with own_settings():
-        figure = Figure(plot.size[:2], layout="constrained")
+        figure = Figure((WIDTH, plot.height), layout="constrained")
         plot.draw(figure, plot)
         # As `figure.savefig`, which draws everything once more before, to no end.
         figure.dpi = _DPI

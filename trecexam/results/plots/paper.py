@@ -11,8 +11,8 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 
 from trecexam.errors import TrecexamError
-from trecexam.results.plots.model import Plot
-from trecexam.results.plots.style import LETTERS, own_settings
+from trecexam.results.plots.style import LETTERS, WIDTH, own_settings
+from trecexam.results.result import Plot
 from trecexam.results.terminal import printable
 
 #: The kinds of file, by their endings; what each would otherwise say of the program and the time goes.
@@ -51,15 +51,11 @@ class PaperFigure(Figure):
             width: inches; None for that in the report.
             height: inches; None for one that suits the plot at this width.
             letters: points of the letters; some are a little smaller.
-
-        Raises:
-            TrecexamError: there is no room for it in this size.
         """
-        size = plot.size
-        across = size.width if width is None else width
+        across = WIDTH if width is None else width
         # Rows of names are as high as their letters; other plots keep their shape, but grow no higher.
-        ratio = letters / LETTERS if size.rows else min(1.0, across / size.width)
-        up = size.height * ratio if height is None else height
+        ratio = letters / LETTERS if plot.rows else min(1.0, across / WIDTH)
+        up = plot.height * ratio if height is None else height
         self.plot, self.notes = plot, notes
         # Text as paths: whatever fonts a reader has, nothing collides.
         self._settings = {"font.size": letters, "svg.fonttype": "path"}

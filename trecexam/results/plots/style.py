@@ -111,65 +111,6 @@ def draw_rows(axes: Axes, names: Sequence[str], values: Floats, low: Floats, hig
     grid(axes, "x")
 
 
-#: Directions from a dot to its name, right before left, and how many points the name is away.
-_TURNS = np.radians([0, 180, 25, -25, 155, -155, 45, -45, 135, -135, 65, -65, 115, -115, 90, -90])
-_AWAY = (5.0, 20.0, 40.0, 80.0)
-#: In points: half a dot, and the room around a name.
-_DOT, _ROOM = 2.5, 1.5
-
-
-def name_dots(axes: Axes, names: Sequence[str], dots: Floats, named: Sequence[int]) -> None:
-    """Write names beside dots into axes whose limits and size are settled, the most important first.
-
-    A name lies within the axes, upon no dot and no other name, as near as it can, with a line to its dot.
-    Where there is no such place it is left out.
-
-    Args:
-        dots: all dots of the axes, shape (n, 2), in the axes' data.
-        named: the index of each name's dot.
-    """
-    from matplotlib.text import Text
-
-    points = axes.figure.dpi / 72
-    frame = np.array(axes.bbox.extents) / points
-    centres = axes.transData.transform(dots) / points
-    ways = np.stack((np.cos(_TURNS), np.sin(_TURNS)), axis=1)
-    # To the border of a square, so that the middle of a name's side or its corner is what is nearest.
-    ways /= np.abs(ways).max(axis=1, keepdims=True)
-    covered = _boxes(centres, _DOT)
-    arrow = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
-    for name, dot in zip(names, named, strict=True):
-        annotation = axes.annotate(
-            name,
-            tuple(dots[dot]),
-            xytext=(0, 0),
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            fontsize=letters(8),
-            annotation_clip=False,
-            arrowprops=arrow,
-        )
-        # Its place is sought within the axes as they are: they must not make room for it.
-        annotation.set_in_layout(False)
-        half = np.array(Text.get_window_extent(annotation).size) / points / 2 + _ROOM
-        offsets = np.concatenate([ways * (half + away) for away in _AWAY])
-        boxes = _boxes(centres[dot] + offsets, half)
-        meets = (boxes[:, None, :2] < covered[:, 2:]) & (covered[:, :2] < boxes[:, None, 2:])
-        inside = (boxes[:, :2] >= frame[:2]) & (boxes[:, 2:] <= frame[2:])
-        free = inside.all(axis=1) & ~np.any(meets.all(axis=2), axis=1)
-        if free.any():
-            annotation.xyann = tuple(offsets[free.argmax()])
-            covered = np.vstack((covered, boxes[free.argmax()]))
-        else:
-            annotation.remove()
-
-
-def _boxes(centres: Floats, half: Floats | float) -> Floats:
-    """Return boxes (x0, y0, x1, y1) around their centres."""
-    return np.concatenate((centres - half, centres + half), axis=-1)
-
-
 #: The settings are the process's: two threads must not draw at once. To save a figure draws it, too.
 _ONE_AT_A_TIME = threading.RLock()
 

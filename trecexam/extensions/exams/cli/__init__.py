@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from trecexam.cli.lazy import LazyGroup
+from trecexam.cli.main import LazyGroup
 
 
 @click.group(cls=LazyGroup, epilog="Example: trecexam exam fit matrix.tsv -o fitted")

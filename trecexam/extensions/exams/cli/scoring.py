@@ -107,7 +107,7 @@ def scoring(
     ]
     if estimate:
         estimate_of = partial(estimate_taking, settings, output, todo)
-        return None, show_estimate(estimate_of, as_json=as_json, doing="answering")
+        return None, show_estimate(estimate_of, as_json=as_json)
     source = examinee(settings, output)
     status, notes = 0, dict[str, None]()
     examinees = None

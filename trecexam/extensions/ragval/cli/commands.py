@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from trecexam.cli.options import estimate_json_option, estimate_option, track_argument
-from trecexam.cli.reading import reading
+from trecexam.cli.reading import reading, say
 from trecexam.cli.signals import exit_status
-from trecexam.cli.working import ask, not_taken, told
+from trecexam.cli.working import ask, told
+from trecexam.results.notes import rejected_notes
 from trecexam.results.terminal import printable
 from trecexam.results.text import plural
 
@@ -60,7 +61,7 @@ def asking(track: Track, blocks: Path | None, per_block: int, estimate: bool, as
 
 
 def _say(made: Questions) -> None:
-    not_taken(made.rejected)
+    say(rejected_notes(made.rejected))
     told(made, "block")
     for reason, number in made.unread.items():
         click.echo(f"no question in {plural(number, 'answer')}: {reason}", err=True)
