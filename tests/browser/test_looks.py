@@ -19,7 +19,7 @@ from team import users_file
 
 from trecexam.cli.main import run
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
-from trecexam.extensions.page import urls
+from trecexam.extensions.page.urls import Urls, segment
 from trecexam.extensions.page.users import Users
 from trecexam.folder import TrackFolder
 from trecexam.results.page.page import LOOK
@@ -27,6 +27,8 @@ from trecexam.results.plots.model import Drawing, Plot
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+
+urls = Urls()
 
 SHOTS = os.environ.get("TRECEXAM_SHOTS")
 Scheme = Literal["light", "dark"]
@@ -68,23 +70,23 @@ class Place(NamedTuple):
             "compared": f"{rubric}?baseline=bm25",
             "support": urls.grader("support"),
             "run": urls.run("dense"),
-            "run-query": urls.run_query("dense", "q01"),
-            "queries": urls.queries(),
+            "run-query": urls.query("q01", run="dense"),
+            "queries": urls.result("queries"),
             "query": urls.query("q01"),
             "items": urls.query("q01", show="items"),
             "query-runs": urls.query("q01", show="runs"),
             "item": urls.item("q01", item),
-            "passage": urls.passage("q01", doc, item),
-            "cited": urls.grader("support", f"/query/q01/passage/{urls.segment(support.doc_ids[0])}"),
+            "passage": urls.passage("q01", doc, item=item),
+            "cited": urls.grader("support", f"/query/q01/passage/{segment(support.doc_ids[0])}"),
             "bank": urls.bank("q01"),
-            "disagreements": urls.disagreements(),
+            "disagreements": urls.result("disagreements"),
             "judge": urls.assess(),
             "judge-support": urls.grader("support", "/assess"),
             "campaign": urls.campaign(),
-            "agreement": urls.campaign_agreement(),
+            "agreement": urls.agreement(),
             **{f"section-{each.name}": urls.section(each.name) for each in own.sections},
-            "rejected": urls.rejected(),
-            "grading": urls.work(),
+            "rejected": urls.result("rejected"),
+            "grading": urls.result("grading"),
             "search": urls.search(q="coffee"),
             "nowhere": "/nowhere",
             "assess": "/assess",

@@ -17,10 +17,12 @@ from served import Served, serving
 from support import graded_track, make_small_track, write_run
 
 import trecexam
-from trecexam.extensions.page import urls
+from trecexam.extensions.page.urls import Urls
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
+
+urls = Urls()
 
 HOSTILE = "\"'><img src=x onerror=alert(1)><script>alert(2)</script></textarea></title><svg/onload=alert(3)>"
 HEBREW = "שלום עולם, זהו קטע בעברית 123 (עם סוגריים)."
@@ -72,19 +74,19 @@ def served(graded: Path, tmp_path: Path) -> Iterator[Served]:
 
 ADDRESSES = [
     "/",
-    "/queries",
-    "/disagreements",
+    "/result/queries",
+    "/result/disagreements",
     "/section/holes",
-    "/rejected",
+    "/result/rejected",
     urls.run("run1"),
-    urls.run_query("run1", "q1"),
+    urls.query("q1", run="run1"),
     urls.query("q1"),
     urls.query("q1", show="items"),
     urls.query("q1", show="runs"),
-    urls.passage("q1", "q1-d00", "q1/1"),
-    urls.passage("q1", "q1-d01", "q1/1"),
-    urls.passage("q1", "q1-d02", "q1/1"),
-    urls.passage("q1", "q1-d03", "q1/1"),
+    urls.passage("q1", "q1-d00", item="q1/1"),
+    urls.passage("q1", "q1-d01", item="q1/1"),
+    urls.passage("q1", "q1-d02", item="q1/1"),
+    urls.passage("q1", "q1-d03", item="q1/1"),
     urls.item("q1", "q1/3"),
     urls.search(q="passage"),
     "/nowhere",
@@ -189,9 +191,9 @@ def test_the_token_opens_the_page_and_is_not_visible_afterwards(
 ) -> None:
     root = Path(shutil.copytree(graded, tmp_path / "track"))
     with serving(root, token="s3cret") as running:
-        page.goto(f"{running.url}/queries?token=s3cret")
+        page.goto(f"{running.url}/result/queries?token=s3cret")
         page.get_by_role("heading", name="Queries").wait_for()
-        assert page.url == f"{running.url}/queries"
+        assert page.url == f"{running.url}/result/queries"
         assert page.evaluate("document.cookie") == ""
         (cookie,) = context.cookies()
         assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")

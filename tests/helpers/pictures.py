@@ -12,7 +12,7 @@ from playwright.sync_api import sync_playwright
 from served import serving
 
 from trecexam.cli.main import run
-from trecexam.extensions.page import urls
+from trecexam.extensions.page.urls import Urls
 
 IMAGES = Path(__file__).resolve().parents[2] / "examples" / "images"
 WIDTH, HEIGHT = 1200, 800
@@ -42,3 +42,5 @@ def store(name: str, png: bytes, height: float) -> None:
 
 if __name__ == "__main__":
     main()
+
+urls = Urls()

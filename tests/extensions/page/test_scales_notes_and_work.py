@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from served import client_of, csrf_of
+from served import client_of, csrf_of, rows_of
 from starlette.testclient import TestClient
 from support import Terminal
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.extensions.page import urls
+from trecexam.extensions.page.urls import Urls
+
+urls = Urls()
 
 CELL = {"query": "q1", "doc": "q1-d03", "item": "", "who": "Ann", "why": "read it"}
 TREC = ["irrelevant", "related", "highly relevant", "perfectly relevant"]
@@ -165,7 +167,7 @@ def test_the_page_folds_all_notes_after_the_third(track: Path, monkeypatch: pyte
     monkeypatch.setattr("trecexam.grades.diagnostics.encoder_cautions", lambda track: lines)
     assert run(["watch", str(track), "--once"]) == 0
     with client_of(track) as client:
-        shown, _, folded = client.get("/").text.partition("<details><summary>")
+        shown, _, folded = client.get("/").text.partition('<details id="more-notes"><summary>')
     assert shown.count('<p class="note">') == 4  # one of them is in the head, hidden
     assert re.match(r"\d+ more</summary>", folded)
     assert "line 8" in folded
@@ -178,30 +180,6 @@ def test_each_note_is_in_all_five_places(places: dict[str, str]) -> None:
     assert not missing
 
 
-def cells(html: str) -> dict[str, int]:
-    """The page's first table."""
-    rows = re.findall(r'<tr><th scope="row"[^>]*><bdi>([^<]+)</bdi></th><td class="n">([\d,]+)</td>', html)
-    return {name: int(count.replace(",", "")) for name, count in rows}
-
-
 def test_the_page_counts_every_cell_by_its_status(client: TestClient) -> None:
-    html = client.get("/work").text
-    counts = cells(html)
-    assert "Nothing is left to grade" in html
+    counts = {name: int(count) for name, count in rows_of(client.get("/result/grading").text)}
     assert counts["graded"] == sum(counts.values()) > 0
-
-
-def test_remaining_work_and_cost_are_shown(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    client.get("/work")
-    live = client.app.state.live  # type: ignore[attr-defined]
-    live.wait_for(lambda track: track.work is not None)
-    usage = {"requests": 1200, "tokens_in": 34567, "tokens_out": 89, "cost": 1.234}
-    monkeypatch.setattr(live, "work", live.work._replace(graded=0, cells=600, usage=usage))
-    monkeypatch.setattr(live.pace, "cells_a_second", lambda: 2.0)
-    html = client.get("/work").text
-    assert "120 cells per minute" in html
-    assert "600 cells are left, about 5.0 minutes" in html
-    for text in ("1,200", "34,567", "89", "1.23"):
-        assert f'<td class="n">{text}</td>' in html
-    monkeypatch.setattr(live.pace, "cells_a_second", lambda: None)
-    assert "none was graded in the last minutes" in client.get("/work").text

@@ -8,7 +8,7 @@ import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
-from pathlib import Path
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from converters.nuggets import RATINGS
@@ -27,7 +27,6 @@ from trecexam.extensions.page.people import Choice, choices, text_of
 from trecexam.features.override.overriding import seen_token
 from trecexam.files.cache import memoized
 from trecexam.files.kept import read_kept, write_kept
-from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import exclusive_lock
 from trecexam.folder import TrackFolder
 from trecexam.inputs.overrides import takes_back
@@ -118,17 +117,10 @@ class Desk:
         return is_done(self.own, task.query_id, task.doc_id, self.asked(task.query_id, task.doc_id))
 
     def named(self, name: str) -> Task | None:
-        """The task of that name."""
-        return next((task for task in self.tasks if task.name == name), None)
-
-    def shown_earlier(self, name: str, fingerprint: str) -> Task | None:
-        """Without a plan, a task that a colleague finished first, if it still has this `fingerprint`."""
-        if self.plan is not None:
-            return None
+        """Return the task of that name; without a plan also one that a colleague finished meanwhile."""
         pairs = ((query_id, doc_id) for query_id, query in self._queries.items() for doc_id in query.doc_ids)
-        tasks = (Task(name_of(self._secret, *pair), *pair) for pair in pairs)
-        task = next((task for task in tasks if task.name == name), None)
-        return task if task is not None and self.shown(task) == fingerprint else None
+        others = (Task(name_of(self._secret, *pair), *pair) for pair in pairs if self.plan is None)
+        return next((task for task in chain(self.tasks, others) if task.name == name), None)
 
     def next_open(self, after: Task | None = None) -> Task | None:
         """The next open task with a text: after this one, else before it."""
@@ -139,7 +131,7 @@ class Desk:
 
     def before(self, task: Task) -> Task | None:
         """The previous task."""
-        at = self.tasks.index(task)
+        at = self.tasks.index(task) if task in self.tasks else 0
         return next((other for other in reversed(self.tasks[:at]) if self.text_of(other)), None)
 
     def text_of(self, task: Task) -> str | None:
@@ -272,7 +264,7 @@ def plan_of(folder: TrackFolder, view: View) -> JudgingPlan | None:
 
 def choices_of(item: Item | None, view: View) -> tuple[Choice, ...]:
     """The possible ratings of an item, or with None of a whole passage."""
-    if item is not None and item.kind == "nugget" and view.settings.max_rating == RATINGS["support"]:
+    if item is not None and item.kind == "nugget" and view.max_rating == RATINGS["support"]:
         return tuple(Choice(key, RATINGS[label] or 0, text) for key, text, label in _NUGGET)
     return choices(view, whole=item is None)
 
@@ -307,17 +299,10 @@ def secret_of(folder: TrackFolder) -> bytes:
             could tell ids from names.
     """
     path = folder.shared_state / "passage-names.key"
-    if (current := stamp(path)) is None:
+    if not path.exists():
         with exclusive_lock(folder.shared_state / "overrides.lock"):
-            if stamp(path) is None:
+            if not path.exists():
                 write_kept(path, secrets.token_hex(_SECRET_BYTES).encode(), mode=0o600)
-        current = stamp(path)
-    assert current is not None
-    return _secret(path, current)
-
-
-@lru_cache(maxsize=8)
-def _secret(path: Path, current: Stamp) -> bytes:
     secret = read_kept(path)
     if secret is None:
         raise TrecexamError(

@@ -54,9 +54,8 @@ class Sessions:
     """
 
     def __init__(self, users: Users, front: Front, cookie: str) -> None:
-        prefix, secure = front.place
         self.users = users
-        self.cookie = ("__Secure-" if prefix else "__Host-") * secure + cookie
+        self.cookie = ("__Secure-" if front.prefix else "__Host-") * front.is_secure + cookie
         # By a digest: how long it takes to look up says nothing of an id.
         self._logins: OrderedDict[bytes, _Login] = OrderedDict()
 

@@ -16,7 +16,6 @@ from converters.overrides import CANNOT
 from converters.records import HumanRating
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, record_assessment, said_before
-from trecexam.extensions.page import urls
 from trecexam.extensions.page.assessing import (
     Desk,
     DeskQuery,
@@ -27,7 +26,7 @@ from trecexam.extensions.page.assessing import (
     plan_of,
 )
 from trecexam.extensions.page.pages.people import rating_of
-from trecexam.extensions.page.people import standing, text_of
+from trecexam.extensions.page.people import standing
 from trecexam.extensions.page.rendering import (
     NotFoundError,
     Switch,
@@ -37,6 +36,7 @@ from trecexam.extensions.page.rendering import (
     grader_folder,
     live_of,
     render,
+    urls_of,
     view_of,
     who_of,
 )
@@ -47,6 +47,9 @@ from trecexam.inputs.typed_text import MAX_NOTE, MAX_WHY, typed
 Wishes = dict[str, int | Literal["cannot"] | None]
 #: Seconds of work on a passage at the most: who took longer was away.
 LONGEST = 600.0
+_ELSEWHERE = (
+    "You judged this passage in another window meanwhile. Nothing was saved: look at it, and save again."
+)
 
 
 def assess(request: Request) -> Response:
@@ -55,10 +58,11 @@ def assess(request: Request) -> Response:
         # Items are written one by one: another window of hers, or a second click, is to see all of them.
         with request.app.state.assessing.setdefault(who_of(request), Lock()):
             return _judged(request, _desk(request))
+    urls = urls_of(request)
     if not who_of(request):
         return go(request, urls.who(back=urls.assess()))
     desk = _desk(request)
-    elsewhere = to_planned(request, "/assess")
+    elsewhere = to_planned(request, "assess")
     if elsewhere is not None:
         return elsewhere
     following = desk.next_open()
@@ -79,7 +83,7 @@ def to_planned(request: Request, page: str) -> Response | None:
         return None
     folder, views = grader_folder(request), (first, *first.others.values())
     name = next((view.own for view in views if plan_of(folder, view) is not None), first.own)
-    return None if name == first.own else go(request, urls.grader(name, page))
+    return None if name == first.own else go(request, getattr(urls_of(request).of(name), page)())
 
 
 def passage(request: Request) -> Response:
@@ -117,9 +121,8 @@ def _desk(request: Request) -> Desk:
     return Desk(grader_folder(request), view, who, kept[view.own][1])
 
 
-def _named(desk: Desk, name: str, fingerprint: str = "") -> Task:
-    """The task with this name; with a form's `fingerprint` also one that a colleague judged meanwhile."""
-    task = desk.named(name) or (desk.shown_earlier(name, fingerprint) if fingerprint else None)
+def _named(desk: Desk, name: str) -> Task:
+    task = desk.named(name)
     if task is None or not desk.text_of(task):
         raise NotFoundError("This passage is no longer assigned to you.")
     return task
@@ -160,8 +163,8 @@ def _guidelines(desk: Desk) -> str | None:
 def _judged(request: Request, desk: Desk) -> Response:
     """Stores a form's judgment of a passage; shows both if she judged it differently meanwhile."""
     form = form_of(request)
-    task = _named(desk, form.get("passage", ""), form.get("shown", ""))
-    judgments, task_url = desk.said(task), urls.assess_passage(task.name)
+    task = _named(desk, form.get("passage", ""))
+    judgments, task_url = desk.said(task), urls_of(request).assess_passage(task.name)
     if form.get("shown") != desk.shown(task):
         # Questions have numbers in the form: the same number may be another question by now.
         return go(
@@ -193,7 +196,7 @@ def _judged(request: Request, desk: Desk) -> Response:
         row = judgments.get(holder)
         new[holder] = wishes[holder] if row is None else "cannot" if row.cannot else row.rating
     if new and form.get("seen", "") != desk.token(task):
-        return _conflict(request, desk, task, wishes)
+        return go(request, task_url, _ELSEWHERE)
     seconds = _seconds(form, len(new))
     state = desk.view.query(task.query_id)
     assert state is not None
@@ -219,14 +222,14 @@ def _judged(request: Request, desk: Desk) -> Response:
                 )  # fmt: skip
             desk.take(recorded)
     except RatingConflictError:
-        return _conflict(request, _desk(request), task, wishes)
+        return go(request, task_url, _ELSEWHERE)
     if new:
         live_of(request).reload(wait=0)
     try:
         return _gone_on(request, desk, task, new, judgments.get(""))
     except TrecexamError as error:
         # What is written is confirmed, whatever can be shown now.
-        return go(request, urls.assess(), f"Saved. {error}")
+        return go(request, urls_of(request).assess(), f"Saved. {error}")
 
 
 def _not_taken(request: Request, desk: Desk, task: Task, wishes: Wishes, error: TrecexamError) -> Response:
@@ -249,6 +252,7 @@ def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes, whole: Human
     Args:
         whole: what was said before of the passage as a whole.
     """
+    urls = urls_of(request)
     task_url = urls.assess_passage(task.name)
     if form_of(request).get("act") == "withdraw":
         return go(request, task_url, "Taken back.")
@@ -323,24 +327,6 @@ def _seconds(form: Mapping[str, str], n: int) -> float | None:
     return round(seconds / n, 1) if n and seconds >= 0 else None
 
 
-def _conflict(request: Request, desk: Desk, task: Task, wishes: Wishes) -> Response:
-    """Shows her current judgment and the form's, to choose from."""
-    rows = []
-    for question in desk.questions(task):
-        wish = wishes.get(question.item_id, question.own and question.own.rating)
-        mine = "cannot judge" if CANNOT in wishes.values() else _words(question, wish)
-        now = question.own
-        rows.append(
-            (question, "cannot judge" if now and now.cannot else _words(question, now and now.rating), mine)
-        )
-    fields = {key: text for key, text in form_of(request).items() if key != "seen"}
-    return _render(request, "assess_conflict.html", 409, rows=rows, fields=fields, **_shown(desk, task))
-
-
-def _words(question: Question, rating: int | str | None) -> str:
-    return text_of(rating, question.choices) if isinstance(rating, int) else "nothing"
-
-
 def _places(questions: Sequence[Question], item_ids: Collection[str]) -> str:
     """The numbers of these questions of a passage, for an address; 0 is the whole passage."""
     numbers = [str(question.number) for question in questions if question.item_id in item_ids]
@@ -370,7 +356,7 @@ def _render(request: Request, template: str, status: int = 200, **values: Any) -
     """Renders a page without the organizer's links: organizers judge as blind as assessors."""
     view, first = view_of(request), first_view_of(request)
     names = (first.own, *first.others) if first.others else ()
-    switches = [Switch(name, urls.grader(name, "/assess"), name == view.own) for name in names]
+    switches = [Switch(name, urls_of(request).of(name).assess(), name == view.own) for name in names]
     return render(request, template, status, **values, sees_all=False, switches=switches)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
@@ -12,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from converters.records import HumanRating, Item
-from trecexam.extensions.page.answers import GraderAnswer, of_passage
+from trecexam.extensions.page.answers import GraderAnswer, answers_on
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.marking import marked
 from trecexam.extensions.page.people import choices, words_of
@@ -58,10 +57,10 @@ def passage(request: Request) -> Response:
     if row_index is None:
         raise NotFoundError(
             f"Passage '{doc_id}' is not in the pool of query '{state.query_id}': no run has it in its first "
-            f"{view.settings.depth} ranks."
+            f"{view.depth} ranks."
         )
-    answers = of_passage(Path(view.store), view, state, row_index)
-    cells = cells_of(state, row_index, answers.by_id)
+    answers, trouble = answers_on(view, state, row_index)
+    cells = cells_of(state, row_index, answers)
     focus = next((cell for cell in cells if cell.item.item_id == address.get("item")), None)
     text = state.texts[row_index]
     spans: Sequence[tuple[str, bool]] = [(text or "", False)]
@@ -78,7 +77,7 @@ def passage(request: Request) -> Response:
         any_marked=any(is_marked for _, is_marked in spans),
         cells=cells,
         focus=focus,
-        trouble=answers.trouble,
+        trouble=trouble,
         ranks=state.ranks(row_index),
         human=state.human.get((doc_id, "")),
         scale=words_of(view, whole=True),
@@ -95,7 +94,7 @@ def cells_of(state: QueryView, row_index: int, answers: Mapping[str, GraderAnswe
     for column, item in state.asked(row_index):
         code, counts = int(state.codes[row_index, column]), int(state.ratings[row_index, column])
         status = STATUS.get(code, "")
-        if not state.gradable[row_index]:
+        if state.keys[row_index] is None:
             status = "no text to grade"
         cells.append(
             CellShown(

@@ -10,7 +10,6 @@ from starlette.routing import Route
 
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey
-from trecexam.extensions.page import urls
 from trecexam.extensions.page.people import standing, words_of
 from trecexam.extensions.page.rendering import (
     NotFoundError,
@@ -19,14 +18,15 @@ from trecexam.extensions.page.rendering import (
     go,
     grader_folder,
     live_of,
-    remember,
-    render,
+    urls_of,
     view_of,
 )
-from trecexam.features.override.overriding import Overridden, seen_token, take
+from trecexam.features.override.overriding import Overridden, take
 
 #: What a person takes back is a line too, and needs a reason.
 WITHDRAWN = "withdrawn"
+#: Seconds that who changed something waits for the new state; a large track takes longer, and is told so.
+SOON = 5.0
 
 
 def override(request: Request) -> Response:
@@ -38,7 +38,7 @@ def override(request: Request) -> Response:
         raise NotFoundError(f"No query '{key.query_id}' in the bank.")
     rating = rating_of(form.get("rating", ""))
     why = form.get("why", "") or (WITHDRAWN if rating is None else "")
-    folder = grader_folder(request)
+    folder, back = grader_folder(request), urls_of(request).local(form.get("back", ""))
     try:
         outcome = take(
             folder,
@@ -51,15 +51,13 @@ def override(request: Request) -> Response:
             form.get("seen") or None,
         )
     except RatingConflictError as error:
-        return render(
-            request, "conflict.html", 409, key=key, theirs=error.now, token=seen_token(error.now), form=form,
-            who=author_of(request), rating=rating, why=why, state=state, place=state.place(key.doc_id),
-            item_at=state.item(key.item_id), back=urls.local(form.get("back", "")),
-        )  # fmt: skip
+        live.reload()
+        return go(
+            request, back, f"Nothing was saved: {error.reason}. Look again, and rate again if you like."
+        )
     if outcome.written:
-        live.reload(wait=0)
-    message = said_of(outcome, words_of(view, whole=not key.item_id))
-    return remember(go(request, urls.local(form.get("back", "")), message), outcome.row.who)
+        live.reload(wait=SOON)
+    return go(request, back, said_of(outcome, words_of(view, whole=not key.item_id)), outcome.row.who)
 
 
 def rating_of(text: str) -> int | None:
