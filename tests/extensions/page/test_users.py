@@ -175,7 +175,7 @@ def test_a_name_without_a_token_cannot_log_in(path: Path) -> None:
 
 NAMES_THAT_CANNOT_BE = (
     *("", " ", "a b ", "a  b", "a\tb", "a\nb", 'a"b', "a,b", "a/b", "x" * 65, "a\u202eb", "\\", "a=b", "[x]"),
-    *("\u0301a", "1\u0301", "a \u0301b", "a" + "\u0301" * 6, "a\u200db", "a\ufe0f", "a\u034fb"),
+    "a\u200db",
 )
 
 

@@ -12,7 +12,7 @@ from converters.records import HumanRating, Item
 from trecexam.bank.model import QUERY
 from trecexam.config.sections import JudgingSection
 from trecexam.errors import TrecexamError
-from trecexam.features.override.overriding import QueryToRate, seen_token, take
+from trecexam.features.override.overriding import QueryToRate, take
 from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.overrides import REFUSED, JudgingScale, takes_back
@@ -87,15 +87,6 @@ def ratings_by_assessor(folder: TrackFolder, cell: CellKey, scale: JudgingScale 
     opinions = standing_opinions(_lines(_file_of(folder, cell, scale), cell.query_id, cell.doc_id))
     rows = ((name, of_person.get(cell)) for name, of_person in opinions.items())
     return {name: row.rating for name, row in rows if row is not None and row.rating is not None}
-
-
-def said_before(
-    folder: TrackFolder, who: str, cell: CellKey, seen: str, scale: JudgingScale | None
-) -> HumanRating | None:
-    """Return a person's earlier judgment of a cell with this `seen_token`; None if there is none."""
-    lines = _lines(_file_of(folder, cell, scale), cell.query_id, who)
-    own = (row for row in lines if row.who == who and CellKey(*row[:3]) == cell)
-    return next((row for row in own if seen_token(row) == seen), None)
 
 
 def _file_of(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> Path:

@@ -11,7 +11,8 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from converters.nuggets import RATINGS
+import numpy as np
+
 from converters.records import HumanRating, Item
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import (
@@ -22,25 +23,24 @@ from trecexam.extensions.campaign.assessments import (
 )
 from trecexam.extensions.campaign.guidelines import guidelines_text
 from trecexam.extensions.campaign.plan import JudgingPlan, read_plan
-from trecexam.extensions.page.gather import query_view
+from trecexam.extensions.page.gather import human_ratings
 from trecexam.extensions.page.people import Choice, choices, text_of
 from trecexam.features.override.overriding import seen_token
 from trecexam.files.cache import memoized
 from trecexam.files.kept import read_kept, write_kept
 from trecexam.files.track_lock import exclusive_lock
 from trecexam.folder import TrackFolder
+from trecexam.grades.cell_order import retrieved_weights
 from trecexam.inputs.overrides import takes_back
 
 if TYPE_CHECKING:
-    from trecexam.extensions.page.view import QueryView, View
+    from trecexam.extensions.page.view import View
     from trecexam.grades.graded_track import GradedTrack
 
 #: Letters of a passage's name.
 _LETTERS = 16
 #: Of the secret, which is in its file in hexadecimal digits.
 _SECRET_BYTES = 32
-#: What a nugget may be on the scale 0..5, and its keys.
-_NUGGET = (("1", "support", "support"), ("2", "partial", "partial_support"), ("3", "not", "not_support"))
 
 
 class Task(NamedTuple):
@@ -149,7 +149,7 @@ class Desk:
             Question(
                 number,
                 items.get(item_id),
-                choices_of(items.get(item_id), self.view),
+                choices(self.view, items.get(item_id)),
                 self.own.get(CellKey(task.query_id, task.doc_id, item_id)),
             )
             for number, item_id in enumerate(self.asked(task.query_id, task.doc_id), 1)
@@ -229,23 +229,27 @@ class DeskQuery(NamedTuple):
 @memoized
 def desk_queries(track: GradedTrack) -> dict[str, DeskQuery]:
     """Return every query for people who judge; computed by the process that reads the track."""
-    queries, judging = {}, track.config.judging
-    for query_id in track.bank.query_ids:
-        state = query_view(track, query_id)
-        assert state is not None
+    queries, judging, citing = {}, track.config.judging, track.asked.citing
+    for query_id, items in track.bank.items.items():
+        sheet, ranks = track.sheets[query_id], track.pool[query_id].ranks[:, : track.config.track.depth]
+        weights = retrieved_weights(ranks, len(sheet.doc_ids))
+        texts = [track.texts.get(doc_id) for doc_id in sheet.doc_ids]
+        first: dict[str, str] = {}
+        for row_index in np.argsort(-weights, kind="stable").tolist():
+            if text := texts[row_index]:
+                first.setdefault(text, sheet.doc_ids[row_index])
+        cited: dict[str, tuple[str, ...]] = {}
+        for item, doc_ids in zip(items, () if citing is None else citing[query_id], strict=False):
+            for doc_id in doc_ids:
+                cited[doc_id] = (*cited.get(doc_id, ()), item.item_id)
         queries[query_id] = DeskQuery(
-            _by_retrieved(state),
-            asked_items(judging, track.judging_scale, state.items),
-            None if track.asked.citing is None else _citing(state),
+            tuple(first.values()),
+            asked_items(judging, track.judging_scale, items),
+            None if citing is None else cited,
             frozenset(track.inputs.judged.get(query_id, ())),
-            {key: row.who for key, row in state.human.items()},
+            {key: row.who for key, row in human_ratings(track, query_id).items()},
         )
     return queries
-
-
-def _citing(state: QueryView) -> dict[str, tuple[str, ...]]:
-    asked = ((doc_id, state.asked(row_index)) for row_index, doc_id in enumerate(state.doc_ids))
-    return {doc_id: tuple(item.item_id for _, item in items) for doc_id, items in asked}
 
 
 def plan_of(folder: TrackFolder, view: View) -> JudgingPlan | None:
@@ -260,28 +264,6 @@ def plan_of(folder: TrackFolder, view: View) -> JudgingPlan | None:
     states = ((view.query(row.query_id), row.doc_id) for row in plan.rows)
     is_ours = any(state is not None and state.place(doc_id) is not None for state, doc_id in states)
     return plan if is_ours else None
-
-
-def choices_of(item: Item | None, view: View) -> tuple[Choice, ...]:
-    """The possible ratings of an item, or with None of a whole passage."""
-    if item is not None and item.kind == "nugget" and view.max_rating == RATINGS["support"]:
-        return tuple(Choice(key, RATINGS[label] or 0, text) for key, text, label in _NUGGET)
-    return choices(view, whole=item is None)
-
-
-def _by_retrieved(state: QueryView) -> tuple[str, ...]:
-    """Passages with distinct texts, those first that most runs retrieve at high ranks."""
-    weights = [0.0] * len(state.doc_ids)
-    for ranking in state.rankings.values():
-        for rank, row_index in enumerate(ranking, 1):
-            weights[row_index] += 1 / rank
-    order = sorted(range(len(weights)), key=lambda row_index: (-weights[row_index], state.doc_ids[row_index]))
-    first = {text: row_index for row_index in reversed(order) if (text := state.texts[row_index])}
-    return tuple(
-        state.doc_ids[row_index]
-        for row_index in order
-        if first.get(state.texts[row_index] or "") == row_index
-    )
 
 
 @lru_cache(maxsize=1 << 17)

@@ -65,7 +65,7 @@ def query_view(track: GradedTrack, query_id: str) -> QueryView | None:
         sheet.matrix(),
         tuple(label.get(doc_id) for doc_id in q.doc_ids),
         {} if judgments is None else dict(judgments.judged.get(query_id, {})),
-        _human(track, query_id),
+        human_ratings(track, query_id),
         rankings,
         {name: track.runs[name].count(query_id) for name in rankings},
         {} if track.asked.citing is None else dict(_around(track, query_id)),
@@ -87,7 +87,7 @@ def queries(track: GradedTrack) -> Tables:
             (
                 *(query_id, track.query_texts.get(query_id, ""), len(sheet.items), len(sheet.doc_ids)),
                 None if judgments is None else sum(doc_id in of_query for doc_id in sheet.doc_ids),
-                *(mean.get(query_id), missing, len(_human(track, query_id))),
+                *(mean.get(query_id), missing, len(human_ratings(track, query_id))),
             )
         )
     header = ("query_id", "text", "items", "passages", "judged", "mean", "missing", "human")
@@ -224,7 +224,8 @@ def view_of_track(track: GradedTrack) -> View:
     )
 
 
-def _human(track: GradedTrack, query_id: str) -> dict[tuple[str, str], HumanRating]:
+def human_ratings(track: GradedTrack, query_id: str) -> dict[tuple[str, str], HumanRating]:
+    """Return (doc_id, item_id or "" for the passage as a whole) -> the rating that counts."""
     human = {}
     # With a scale of judgments, whole passages that were rated on the grader's scale are on another one.
     for people, whole in ((track.overrides, track.judging_scale is None), (track.judgments, True)):

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from converters.nuggets import RATINGS
+from converters.records import Item
 from trecexam.features.override import overriding
 from trecexam.inputs.overrides import rubric_names
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View
+
+
+#: What a nugget may be on the scale 0..5, and its keys.
+_NUGGET = (("1", "support", "support"), ("2", "partial", "partial_support"), ("3", "not", "not_support"))
 
 
 class Choice(NamedTuple):
@@ -25,12 +31,14 @@ def words_of(view: View, *, whole: bool) -> tuple[str, ...]:
     return view.scale.names if whole and view.scale is not None else view.words
 
 
-def choices(view: View, *, whole: bool) -> tuple[Choice, ...]:
-    """Return the possible ratings of a cell or of a `whole` passage.
+def choices(view: View, item: Item | None) -> tuple[Choice, ...]:
+    """Return the possible ratings of an item, or with None of a whole passage.
 
     Passages are judged on the scale of [judging] or of the official judgments, else in words of the rubric.
     """
-    names = () if not whole else view.scale.names if view.scale else rubric_names(view.max_rating)
+    if item is not None and item.kind == "nugget" and view.max_rating == RATINGS["support"]:
+        return tuple(Choice(key, RATINGS[label] or 0, text) for key, text, label in _NUGGET)
+    names = () if item else view.scale.names if view.scale else rubric_names(view.max_rating)
     if names and (view.scale or not view.words):
         return tuple(Choice(str(value), value, name) for value, name in enumerate(names))
     if view.words:

@@ -15,7 +15,7 @@ from converters.errors import CONTROLS
 from converters.overrides import CANNOT
 from converters.records import HumanRating
 from trecexam.errors import RatingConflictError, TrecexamError
-from trecexam.extensions.campaign.assessments import CellKey, record_assessment, said_before
+from trecexam.extensions.campaign.assessments import record_assessment
 from trecexam.extensions.page.assessing import (
     Desk,
     DeskQuery,
@@ -203,12 +203,6 @@ def _judged(request: Request, desk: Desk) -> Response:
     try:
         for item_id, wish in new.items():
             row = judgments.get(item_id)
-            if undoes and wish == CANNOT:
-                key = CellKey(task.query_id, task.doc_id, "")
-                cannot = said_before(desk.folder, desk.who, key, form["cannot"], desk.view.scale)
-                if cannot is None or not cannot.cannot:
-                    continue
-                why, note, holder = cannot.why, cannot.note, item_id
             recorded = record_assessment(
                 desk.folder, standing(desk.view, state), task.doc_id, item_id, wish,
                 who=desk.who, why=why, note=note if item_id == holder else "", seconds=seconds,
@@ -226,7 +220,7 @@ def _judged(request: Request, desk: Desk) -> Response:
     if new:
         live_of(request).reload(wait=0)
     try:
-        return _gone_on(request, desk, task, new, judgments.get(""))
+        return _gone_on(request, desk, task, new)
     except TrecexamError as error:
         # What is written is confirmed, whatever can be shown now.
         return go(request, urls_of(request).assess(), f"Saved. {error}")
@@ -246,12 +240,8 @@ def _not_taken(request: Request, desk: Desk, task: Task, wishes: Wishes, error: 
     return _page(request, desk, task, 422, trouble=trouble, note=note, picked=picked, **reason)
 
 
-def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes, whole: HumanRating | None) -> Response:
-    """Redirects to the next task, with a link to undo this judgment.
-
-    Args:
-        whole: what was said before of the passage as a whole.
-    """
+def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes) -> Response:
+    """Redirect to the next task, with a link to undo this judgment."""
     urls = urls_of(request)
     task_url = urls.assess_passage(task.name)
     if form_of(request).get("act") == "withdraw":
@@ -266,7 +256,6 @@ def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes, whole: Human
             desk.questions(task), [item_id for item_id, wish in new.items() if wish is not None]
         ),
         "shown": desk.shown(task),
-        **({"cannot": seen_token(whole)} if whole is not None and None in new.values() else {}),
     }
     if following is None:
         return go(request, urls.assess(**undo))
@@ -286,8 +275,7 @@ def _wishes(
     if form.get("act") == "withdraw":
         numbers = form.get("places", "").split(".")
         item_ids = {"0": "", **{str(question.number): question.item_id for question in questions}}
-        back: Wishes = {item_ids[number]: None for number in numbers if item_ids.get(number) in judgments}
-        return {**back, "": "cannot"} if form.get("cannot") and "" not in judgments else back
+        return {item_ids[number]: None for number in numbers if item_ids.get(number) in judgments}
     if form.get("act") == "cannot":
         return {"": "cannot"}
     wishes: Wishes = {}
@@ -341,14 +329,11 @@ def _last(request: Request, desk: Desk) -> dict[str, str] | None:
         return None
     if request.query_params.get("shown") != desk.shown(task):
         return None
-    places_param = request.query_params.get("places", "")
-    cannot = request.query_params.get("cannot", "")
     return {
         "name": task.name,
-        "places": places_param,
+        "places": request.query_params.get("places", ""),
         "token": desk.token(task),
         "shown": desk.shown(task),
-        "cannot": cannot,
     }
 
 

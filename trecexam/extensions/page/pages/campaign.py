@@ -15,11 +15,11 @@ from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.extensions.campaign.agreement import Disagreement, assessor_agreement
 from trecexam.extensions.campaign.assessments import CellKey, ratings_by_assessor
 from trecexam.extensions.campaign.progress import judging_progress
-from trecexam.extensions.page.assessing import choices_of, guidelines, plan_of
+from trecexam.extensions.page.assessing import guidelines, plan_of
 from trecexam.extensions.page.listing import Address, listed
 from trecexam.extensions.page.pages.assess import to_planned
 from trecexam.extensions.page.pages.people import SOON, WITHDRAWN, rating_of
-from trecexam.extensions.page.people import Choice, standing, text_of
+from trecexam.extensions.page.people import Choice, choices, standing, text_of
 from trecexam.extensions.page.rendering import (
     NotFoundError,
     author_of,
@@ -114,7 +114,7 @@ def adjudicate(request: Request) -> Response:
         live.reload(wait=SOON)
         return go(request, back, "Nothing was saved: the ratings changed meanwhile. Look at both again.")
     live.reload(wait=SOON)
-    rating_text = "" if rating is None else text_of(rating, choices_of(_item(state, key.item_id), view))
+    rating_text = "" if rating is None else text_of(rating, choices(view, _item(state, key.item_id)))
     message = f"{rating_text} counts now, by your decision." if rating_text else "The decision is withdrawn."
     return go(request, back, message, decision.row.who)
 
@@ -128,14 +128,14 @@ def _line(view: View, row: Disagreement) -> DisagreementLine | None:
     item = _item(state, row.item_id)
     if row.item_id and item is None:
         return None
-    choices = choices_of(item, view)
+    ratings = choices(view, item)
     counts = state.human.get((row.doc_id, row.item_id))
     return DisagreementLine(
         row,
         item,
         state.texts[row_index] or "",
-        choices,
-        {name: text_of(rating, choices) for name, rating in row.ratings.items()},
+        ratings,
+        {name: text_of(rating, ratings) for name, rating in row.ratings.items()},
         _seen(row.ratings),
         counts,
         seen_token(counts),

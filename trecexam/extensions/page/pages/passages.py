@@ -81,7 +81,7 @@ def passage(request: Request) -> Response:
         ranks=state.ranks(row_index),
         human=state.human.get((doc_id, "")),
         scale=words_of(view, whole=True),
-        choices=lambda item_id: choices(view, whole=not item_id),
+        choices=lambda item: choices(view, item),
         token=lambda item_id: seen_token(state.human.get((doc_id, item_id))),
         who=who_of(request),
         nearby=_nearby(state, row_index),

@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey
+from trecexam.extensions.page.drawing import named
 from trecexam.extensions.page.people import standing, words_of
 from trecexam.extensions.page.rendering import (
     NotFoundError,
@@ -80,24 +81,18 @@ def said_of(outcome: Overridden, words: Sequence[str] = ()) -> str:
         words: what people call the ratings from 0, where they have names.
     """
 
-    def rating_word(rating: int | None) -> str:
-        return words[rating].replace("_", " ") if words and rating is not None else str(rating)
-
-    row, before, after = outcome.row, outcome.before, outcome.after
+    row, after = outcome.row, outcome.after
     what = f"{row.doc_id} on {row.item_id}" if row.item_id and not words else row.doc_id
     if not outcome.written:
         return f"{what}: {row.who} said so already."
-    if row.rating is None and after is None:
-        withdrawn = "" if before is None else f"{rating_word(before.rating)} by {before.who} "
-        return f"{what}: the rating {withdrawn}is withdrawn."
     if after is None:
-        return f"{what}: {rating_word(row.rating)} by {row.who} is kept; people differ, so that none counts."
+        kept = "is withdrawn" if row.rating is None else "is kept; people differ, so that none counts"
+        return f"{what}: the rating {kept}."
+    assert after.rating is not None
     instead = (
-        f", in place of {before.who}'s {rating_word(before.rating)}"
-        if before and before.who != after.who
-        else ""
+        f", in place of {outcome.before.who}'s" if outcome.before and outcome.before.who != after.who else ""
     )
-    return f"{what}: {rating_word(after.rating)} by {after.who} counts now{instead}."
+    return f"{what}: {named(after.rating, words)} by {after.who} counts now{instead}."
 
 
 ROUTES = [Route("/override", override, methods=["POST"])]
