@@ -223,15 +223,21 @@ def test_names_that_are_not_valid_text_are_still_shown(
 class TestThereIsNothingYet:
     """The page of a track that lacks something, and the advice."""
 
-    def test_without_a_bank_the_reason_is_shown_and_the_page_waits(
+    def test_without_a_bank_whole_passages_are_judged_until_there_is_one(
         self, track: Path, open_client: Callable[..., TestClient]
     ) -> None:
         bank = (track / "bank.questions.jsonl").read_bytes()
         (track / "bank.questions.jsonl").unlink()
+        (track / "qrels.txt").unlink()
         client = open_client(track)
         page = client.get("/")
-        assert page.status_code == 503
         assert "no test bank" in page.text
+        assert "0.000" not in page.text
+        for path in (urls.query("q1"), urls.passage("q1", "q1-d00"), *map(urls.result, RESULTS)):
+            assert client.get(path).status_code == 200, path
+        client.cookies["trecexam-who"] = "ann"
+        assert "How well does it answer as a whole?" not in client.get("/assess", follow_redirects=True).text
+        assert "highly relevant and complete <kbd>5" in client.get("/assess", follow_redirects=True).text
         (track / "bank.questions.jsonl").write_bytes(bank)
         client.app.state.live.reload()  # type: ignore[attr-defined]
         assert "run0" in client.get("/").text

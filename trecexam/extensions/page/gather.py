@@ -159,13 +159,13 @@ def grading(track: GradedTrack) -> Tables:
 @memoized
 def board(track: GradedTrack) -> Tables:
     """Return the leaderboard with its groups, then that on the official judgments."""
-    own, compared, (judgments, judgment_notes) = (
-        own_leaderboard(track),
-        own_differences(track),
-        _official(track),
-    )
-    tables, notes = {"leaderboard": compared.joined_to(own.table)}, [*own.notes, *judgment_notes]
-    if track.runs and (why := why_no_scores(track)):
+    own, compared, judgments = own_leaderboard(track), own_differences(track), _official(track)[0]
+    tables, notes = {"leaderboard": compared.joined_to(own.table)}, [*own.notes, *_official(track)[1]]
+    if not len(track.bank):
+        # Zeros would say that no run found anything good.
+        tables = {}
+        notes = ["no test bank: put bank.<name>.jsonl there to score runs; people can judge whole passages"]
+    elif track.runs and (why := why_no_scores(track)):
         notes.insert(0, why)
     if any(compared.groups.values()):
         notes.append(f"runs that share a letter do not differ significantly: {compared.words}")

@@ -193,7 +193,13 @@ class Reader:
                 loaders[name].forget_missing()
         track = loaders.load(tuple(waiting))
         if not track.graded_tracks:
-            raise next(iter(track.unable.values()))
+            error, *others = track.unable.values()
+            had_bank = self._track is not None and len(self._track.first.bank) > 0
+            if others or had_bank:
+                raise error
+            # Whole passages can be judged without a bank.
+            first = loaders.first
+            track = loaders.load(updated={first.name: first.load(tuple(waiting), bank_needed=False)})
         fresh = {name: loaders[name].refreshed(each) for name, each in track.graded_tracks.items()}
         return replace(track, graded_tracks=fresh)
 
