@@ -87,8 +87,6 @@ ADDRESSES = [
     urls.passage("q1", "q1-d01", item="q1/1"),
     urls.passage("q1", "q1-d02", item="q1/1"),
     urls.passage("q1", "q1-d03", item="q1/1"),
-    urls.item("q1", "q1/3"),
-    urls.search(q="passage"),
     "/nowhere",
 ]
 
@@ -174,13 +172,13 @@ def test_the_page_reloads_itself_while_the_track_is_first_read(
     graded: Path, tmp_path: Path, context: BrowserContext
 ) -> None:
     root = Path(shutil.copytree(graded, tmp_path / "track"))
-    bank = (root / "bank.questions.jsonl").read_bytes()
-    (root / "bank.questions.jsonl").unlink()
+    settings = (root / "trecexam.toml").read_text()
+    (root / "trecexam.toml").write_text("[track")
     with serving(root) as running:
         page = context.new_page()
         page.goto(running.url)
-        assert "no test bank" in (page.locator("#status").text_content() or "")
-        (root / "bank.questions.jsonl").write_bytes(bank)
+        assert "not valid TOML" in (page.locator("#status").text_content() or "")
+        (root / "trecexam.toml").write_text(settings)
         running.live.reload()
         page.get_by_role("heading", name="Leaderboard").wait_for(timeout=60_000)
         assert not (page.locator("#status").text_content() or "").strip()
@@ -209,4 +207,4 @@ def test_the_page_says_so_when_the_server_stops(
     with serving(Path(shutil.copytree(graded, tmp_path / "track"))) as running:
         page.goto(running.url)
     page.get_by_text("trecexam serve does not answer").wait_for(timeout=60_000)
-    assert page.get_by_role("link", name="run1").is_visible()
+    assert page.get_by_role("link", name="run1").first.is_visible()

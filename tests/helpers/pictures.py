@@ -29,7 +29,7 @@ def main() -> None:
         assert leaderboard is not None
         store("report.png", page.screenshot(full_page=True), leaderboard["y"] + leaderboard["height"])
         with serving(demo) as served:
-            page.goto(served.url + urls.passage("q01", "heat-pump-01"))
+            page.goto(served.url + Urls().passage("q01", "heat-pump-01"))
             store("serve.png", page.screenshot(), HEIGHT)
         browser.close()
 
@@ -42,5 +42,3 @@ def store(name: str, png: bytes, height: float) -> None:
 
 if __name__ == "__main__":
     main()
-
-urls = Urls()

@@ -160,8 +160,11 @@ def grading(track: GradedTrack) -> Tables:
 def board(track: GradedTrack) -> Tables:
     """Return the leaderboard with its groups, then that on the official judgments."""
     own, compared, judgments = own_leaderboard(track), own_differences(track), _official(track)[0]
-    tables, notes = {"leaderboard": compared.joined_to(own.table)}, [*own.notes, *_official(track)[1]]
-    if not len(track.bank):
+    table, notes = compared.joined_to(own.table), [*own.notes, *_official(track)[1]]
+    # The first score has room on a phone.
+    layout = replace(table.layout, keys=("run",), first=(*own.measures[:1], "group"), most=None)
+    tables = {"leaderboard": replace(table, layout=layout, caption="Runs by their means, best first")}
+    if track.asked.citing is None and not len(track.bank):
         # Zeros would say that no run found anything good.
         tables = {}
         notes = ["no test bank: put bank.<name>.jsonl there to score runs; people can judge whole passages"]
