@@ -186,8 +186,10 @@ def board(track: GradedTrack) -> Tables:
 
 def compared_with(track: GradedTrack, baseline: str) -> Tables:
     """Return the leaderboard with each run's differences from a baseline."""
-    compared = differences(track, baseline=baseline)
-    tables = {str(number): table for number, table in enumerate(compared._for_people())}
+    compared, tables = differences(track, baseline=baseline), {}
+    for of, table in zip(compared.measures, compared._for_people(), strict=False):
+        layout = replace(table.layout, keys=("run",), first=(of.measure,), most=None)
+        tables[of.measure] = replace(table, layout=layout, caption=f"Compared with {baseline}")
     return Tables(tables, compared.notes)
 
 
