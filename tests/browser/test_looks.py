@@ -22,7 +22,6 @@ from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_pl
 from trecexam.extensions.page.urls import Urls
 from trecexam.extensions.page.users import Users
 from trecexam.folder import TrackFolder
-from trecexam.results.page.page import LOOK
 from trecexam.results.plots.model import Drawing, Plot
 
 if TYPE_CHECKING:
@@ -275,37 +274,6 @@ def test_guidelines_are_open_for_the_first_passage_only(place: Place, page: Page
     assert page.locator("#guidelines[open]").count() == 1
     page.get_by_role("button", name="related").first.click()
     page.wait_for_selector("#guidelines:not([open])")
-
-
-PAIRS = [
-    *((ink, paper) for ink in ("ink", "soft", "link") for paper in ("paper", "shade", "row")),
-    *(("on-low", f"r{rating}") for rating in range(4)),
-    *(("on-high", f"r{rating}") for rating in (4, 5)),
-    *(("ink", paper) for paper in ("good", "bad", "warn", "mark", "focus", "hover", "field")),
-    *(("bad-ink", "paper"), ("hint", "field"), ("on-top", "top")),
-]
-
-
-@pytest.mark.parametrize(("scheme", "place_of"), [("light", 1), ("dark", 2)])
-def test_text_colours_have_enough_contrast(scheme: str, place_of: int) -> None:
-    block = (LOOK / "look.css").read_text().split(":root {")[place_of + 1].split("}")[0]
-    colours = dict(re.findall(r"--([\w-]+): #(\w+);", block))
-    for one, other in PAIRS:
-        assert contrast(colours[one], colours[other]) >= 4.5, (scheme, one, other)
-    # A better rating is further from the page.
-    ratings = [contrast(colours[f"r{rating}"], colours["paper"]) for rating in range(6)]
-    assert ratings == sorted(ratings)
-
-
-def contrast(one: str, other: str) -> float:
-    def light(digits: str) -> float:
-        digits = digits if len(digits) == 6 else "".join(2 * digit for digit in digits)
-        parts = (int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4))
-        linear = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-        return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-    dark, bright = sorted((light(one), light(other)))
-    return (bright + 0.05) / (dark + 0.05)
 
 
 @pytest.mark.plots

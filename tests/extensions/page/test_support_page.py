@@ -96,10 +96,6 @@ def fields(page: str, form: str = "rate-form") -> dict[str, str]:
     return {name: unescape(value) for name, value in hidden}
 
 
-def send(client: TestClient, **form: str) -> Any:
-    return client.post("/grader/support/override", data=form)
-
-
 def label(client: TestClient, address: str, *ratings: str, form: str = "rate-form", act: str = "") -> Any:
     """Labels the sentences of a passage, or sends another form of its page."""
     given = {f"item-{number}": rating for number, rating in enumerate(ratings, 1)}
@@ -137,41 +133,6 @@ def test_sentences_are_judged_in_context_without_run_and_grader(client: TestClie
     board = client.get("/").text
     assert re.search(r"4 of 4 cells graded by openai tiny, 4 rated by people, 1 without a text", board)
     assert f'href="{JUDGE}"' in board
-
-
-def test_the_last_label_can_be_undone(client: TestClient, track: Path) -> None:
-    one = first(client)
-    n_sentences = len(sentences_of(client.get(one).text))
-    following = label(client, one, *["2"] * n_sentences).headers["location"]
-    undone = label(client, following, form="Undo your last", act="withdraw")
-    assert undone.headers["location"] == one
-    assert [row["rating"] for row in overrides(track)] == ["2"] * n_sentences + [""] * n_sentences
-
-
-@pytest.mark.parametrize(
-    ("change", "status", "text"),
-    [
-        ({"rating": "3"}, 422, "not on the grader"),
-        ({"rating": ""}, 422, "choose a rating first"),
-        ({"who": ""}, 422, "needs a name"),
-        ({"why": ""}, 422, "needs a reason"),
-        ({"item": "statement:nonsense"}, 422, "is not graded with"),
-        ({"doc": "q1-cost"}, 422, "is not graded with"),
-        ({"item": ""}, 422, "no passage is rated as a whole"),
-        ({"query": "q9"}, 404, "No query"),
-        ({"csrf": "x"}, 403, "to another page"),
-    ],
-)
-def test_malformed_forms_get_a_response_and_write_nothing(
-    client: TestClient, track: Path, change: dict[str, str], status: int, text: str
-) -> None:
-    one = client.app.state.live.view.others["support"].query("q1")  # type: ignore[attr-defined]
-    doc_id = "q1-heat"
-    ((_, item),) = one.asked(one.place(doc_id))
-    form = {"csrf": csrf_of(client), "query": "q1", "doc": doc_id, "item": item.item_id, "seen": ""}
-    answer = send(client, **{"who": "Ann", "why": "w", **form, "rating": "1", **change})
-    assert (answer.status_code, text in answer.text) == (status, True)
-    assert not (track / "overrides.support.tsv").exists()
 
 
 def test_judge_next_refers_to_the_page(track: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,6 @@ from converters.overrides import ADJUDICATED, CANNOT, read_overrides
 from converters.records import HumanRating, Item
 from trecexam.bank.model import QUERY
 from trecexam.config.sections import JudgingSection
-from trecexam.errors import TrecexamError
 from trecexam.features.override.overriding import QueryToRate, take
 from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
@@ -147,34 +146,25 @@ def record_assessment(
     seconds: float | None = None,
     seen: str | None = None,
 ) -> HumanRating:
-    """Store a person's judgment of a cell or, with item_id "", of a whole passage.
+    """Store a person's judgment of a cell or, with item_id "", of a whole passage; return what she says now.
 
     It is a line of overrides.tsv; of a passage as a whole, where `query` has a scale, of judgments.tsv.
     Nobody else's ratings are looked at.
 
     Args:
-        rating: on the grader's scale, or on that of judgments of whole passages; "cannot" where it cannot be
-            judged; None takes back the last one, and brings back what this person said before, if she did.
-        why: needed with "cannot", and with `reason` in [judging].
+        rating: "cannot" where it cannot be judged; None takes back the last one, and brings back what this
+            person said before, if she did.
         seconds: of active work, 0 or more.
         seen: `seen_token` of her own judgment that she was shown, or of None where she had none; None to take
             this one in any case.
 
-    Returns:
-        What she says now.
-
     Raises:
         RatingConflictError: she said something else meanwhile, in another window; nothing was written.
-        TrecexamError: as `take`; a reason is missing; there is nothing to take back.
+        TrecexamError: as `take`; there is nothing to take back.
     """
-    cannot = rating == CANNOT
-    if not why.strip() and cannot:
-        raise TrecexamError("say why it cannot be judged")
-    if not why.strip() and rating is not None and folder.config.judging.reason:
-        raise TrecexamError("give a reason: this track asks for one with each judgment")
     why = why if why.strip() else WITHDRAWN if rating is None else JUDGED
     value = rating if isinstance(rating, int) else None
     return take(
         folder, query, doc_id, item_id, value, who, why, seen,
-        cannot=cannot, seconds=seconds, note=note, own_only=True,
+        cannot=rating == CANNOT, seconds=seconds, note=note, own_only=True,
     ).row  # fmt: skip

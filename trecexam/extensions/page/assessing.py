@@ -21,7 +21,6 @@ from trecexam.extensions.campaign.assessments import (
     is_done,
     own_assessments,
 )
-from trecexam.extensions.campaign.guidelines import guidelines_text
 from trecexam.extensions.campaign.plan import JudgingPlan, read_plan
 from trecexam.extensions.page.gather import human_ratings
 from trecexam.extensions.page.people import Choice, choices, text_of
@@ -294,20 +293,17 @@ def secret_of(folder: TrackFolder) -> bytes:
     return secret
 
 
-def guidelines(folder: TrackFolder) -> str:
-    """The track's guidelines as HTML; "" without any.
-
-    Raises:
-        TrecexamError: the file of [judging] does not exist, or cannot be read.
-    """
-    text = guidelines_text(folder)
-    return _rendered(text) if text else ""
-
-
-@lru_cache(maxsize=8)
-def _rendered(text: str) -> str:
+def guidelines(folder: TrackFolder) -> tuple[str, str]:
+    """Return the track's guidelines as HTML, and why they cannot be shown; "" for either."""
+    name = folder.config.judging.guidelines
+    if name is None:
+        return "", ""
+    try:
+        text = (folder.root / name).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
+        return "", f"{name}, named by `guidelines` in [judging], {why}"
     from markdown_it import MarkdownIt
 
-    # Headings of the page stand above these.
     html: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
-    return html
+    return html, ""

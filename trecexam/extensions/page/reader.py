@@ -180,7 +180,7 @@ class Reader:
         # Before the state, so that no page shows that without how far its grading is.
         self._tell_work(loader)
         self._say(Loaded(pickle.dumps(self._views, protocol=5)))
-        self._recover()
+        self._tell_trouble("")
 
     def _loaded(self, loaders: OpenTrack, waiting: Collection[Path]) -> LoadedTrack:
         """The current track, without those of its graders that cannot be loaded.
@@ -234,25 +234,22 @@ class Reader:
     def _tell_work(self, loader: GraderView) -> None:
         if not self._views:
             return
-        first, *others = self._views
-        counts = replace(first, others={view.own: view for view in others}).all_counts
+        missing = sum(view.counts.missing for view in self._views)
+        gradable = sum(view.counts.cells - view.counts.no_text_cells for view in self._views)
         pid = holder(loader.folder.lock_path)
-        done = counts.cells - counts.missing - counts.no_text_cells
-        if pid is not None and counts.missing and self._store_changes(loader) != self._changes:
+        done = gradable - missing
+        if pid is not None and missing and self._store_changes(loader) != self._changes:
             done += max(0, loader.store.count() - self._stored)
-        gradable = counts.cells - counts.no_text_cells
         work = Work(min(done, gradable), gradable, pid)
         if work != self._work:
             self._work = work
             self._say(work)
 
-    def _recover(self) -> None:
-        if self._trouble != "":
-            self._trouble = ""
-            self._say(Trouble(""))
-
     def _fail(self, reason: str) -> None:
         self._rest_until = time.monotonic() + RETRY
+        self._tell_trouble(reason)
+
+    def _tell_trouble(self, reason: str) -> None:
         if reason != self._trouble:
             self._trouble = reason
             self._say(Trouble(reason))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import jinja2
@@ -104,16 +104,8 @@ def first_view_of(request: Request) -> View:
     return scope_view
 
 
-class Switch(NamedTuple):
-    """A link to a grader's pages, and whether it is the current one."""
-
-    name: str
-    href: str
-    here: bool
-
-
-def _switches(request: Request, view: View | None) -> list[Switch]:
-    """Return links to all graders together and to each, to the same page where no name is in its address.
+def _switches(request: Request, view: View | None) -> list[tuple[str, str, bool]]:
+    """Return links to all graders together and to each: the name, the address, and whether it is this page.
 
     Args:
         view: of the first.
@@ -124,13 +116,9 @@ def _switches(request: Request, view: View | None) -> list[Switch]:
     is_start = path == urls.start()
     page = "" if params.keys() - {"grader", "result"} or is_start else urls.bare(path).rstrip("/")
     names = (view.own, *view.others)
-    return [
-        Switch("All graders", urls.start(), is_start),
-        *(
-            Switch(name, urls.of(name).board() + page, not is_start and name == urls.grader_name)
-            for name in names
-        ),
-    ]
+    current = "" if is_start else urls.grader_name
+    switches = [("All graders", urls.start(), is_start)]
+    return switches + [(name, urls.of(name).board() + page, name == current) for name in names]
 
 
 def render(request: Request, template: str, status: int = 200, **values: Any) -> Response:

@@ -18,9 +18,9 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.campaign.guidelines import guidelines_warning
 from trecexam.extensions.campaign.plan import PLAN, read_plan
 from trecexam.extensions.page.app import create_app
+from trecexam.extensions.page.assessing import guidelines
 from trecexam.extensions.page.front import Front, address_of
 from trecexam.extensions.page.guard import plain_page
 from trecexam.extensions.page.live import LiveTrack
@@ -92,8 +92,8 @@ def serve(
             users.make_links(f"{front.url}login" if front.url else address(host, actual, None, "login"))
             if warning := unknown_assessors(folder, users):
                 _log(warning)
-        if warning := guidelines_warning(folder):
-            _log(warning)
+        if missing := guidelines(folder)[1]:
+            _log(f"assessors see no guidelines: {missing}")
         warm_up()
         server = Server(
             live,
@@ -136,8 +136,6 @@ def is_loopback(host: str) -> bool:
 
 def address(host: str, port: int, token: str | None, page: str = "") -> str:
     """The address to open in a browser."""
-    import socket
-
     name = socket.gethostname() if host in {"0.0.0.0", "::", ""} else host
     if ":" in name:
         name = f"[{name}]"

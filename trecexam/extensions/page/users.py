@@ -42,32 +42,20 @@ _HEAD = "# Hashes of login tokens. Delete a person's line to get a new link from
 
 
 class User(NamedTuple):
-    """The user of a request. A visitor is not logged in and has no name."""
+    """A user with the sha256 of the login token, "" without one. A visitor is not logged in."""
 
     name: str
     role: Role | Literal["visitor"]
+    token_sha256: str = ""
 
 
 VISITOR = User("", "visitor")
 
 
 def user_of(request: Request) -> User | None:
-    """The user of a request; None if the page has no users, so that everybody may do everything."""
+    """Return the user of a request; None if the page has no users, so that everybody may do everything."""
     user: User | None = request.scope.get("trecexam.user")
     return user
-
-
-class UserEntry(NamedTuple):
-    """A user with the sha256 of the login token; "" without a token."""
-
-    name: str
-    role: Role
-    token_sha256: str = ""
-
-    @property
-    def user(self) -> User:
-        """The user without the token's digest."""
-        return User(self.name, self.role)
 
 
 def checked_name(name: str) -> str:
@@ -102,7 +90,7 @@ class Users:
         self._log = log
         self._login_url = ""
         self._stamp = self._stamps()
-        self._users: Mapping[str, UserEntry] = read_users(path)
+        self._users: Mapping[str, User] = read_users(path)
         self._trouble = ""
 
     @property
@@ -111,12 +99,12 @@ class Users:
         self.refresh()
         return self._trouble
 
-    def get(self, name: str) -> UserEntry | None:
+    def get(self, name: str) -> User | None:
         """The user with this name, ignoring case, from the current file."""
         self.refresh()
         return self._users.get(name_key(name))
 
-    def with_token(self, token: str) -> UserEntry | None:
+    def with_token(self, token: str) -> User | None:
         """The user with this token, or None; takes constant time."""
         self.refresh()
         token_sha256 = digest(token)
@@ -171,7 +159,7 @@ def hashes_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.tokens")
 
 
-def read_users(path: Path) -> dict[str, UserEntry]:
+def read_users(path: Path) -> dict[str, User]:
     """Reads the users of a file with their hashes, by case-folded name.
 
     Raises:
@@ -188,7 +176,7 @@ def read_users(path: Path) -> dict[str, UserEntry]:
     except RecursionError:
         raise TrecexamError("not valid: nested too deeply", path=path) from None
     hashes = _hashes(path)
-    users: dict[str, UserEntry] = {}
+    users: dict[str, User] = {}
     for given, role in data.items():
         try:
             name = checked_name(given)
@@ -203,7 +191,7 @@ def read_users(path: Path) -> dict[str, UserEntry]:
             )
         if name_key(name) in users:
             raise TrecexamError(f"a second {name!r}; names that differ only in case are the same", path=path)
-        users[name_key(name)] = UserEntry(name, role, hashes.get(name_key(name), ""))
+        users[name_key(name)] = User(name, role, hashes.get(name_key(name), ""))
     return users
 
 

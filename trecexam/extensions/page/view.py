@@ -6,7 +6,7 @@ Both are values. The process that reads the track makes them (`gather.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -68,10 +68,6 @@ class QueryView:
     def place(self, doc_id: str) -> int | None:
         """The passage's row; None if it is not in the pool."""
         return self._places.get(doc_id)
-
-    def item(self, item_id: str) -> tuple[int, Item] | None:
-        """The active item with its column; None without one."""
-        return next(((n, item) for n, item in enumerate(self.items) if item.item_id == item_id), None)
 
     def asked(self, row_index: int) -> tuple[tuple[int, Item], ...]:
         """A passage's items with their columns."""
@@ -150,12 +146,6 @@ class View:
     def of(self, grader: str | None) -> View | None:
         """Return the view of a grader (None: this one); None if there is no such grader."""
         return self if grader in (None, self.own) else self.others.get(grader)
-
-    @property
-    def all_counts(self) -> Counts:
-        """The counts of all graders' cells."""
-        every = [asdict(view.counts) for view in (self, *self.others.values())]
-        return Counts(**{name: sum(counts[name] for counts in every) for name in every[0]})
 
     def query(self, query_id: str) -> QueryView | None:
         """Return a query with its passages; None if the bank lacks it."""

@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from converters.errors import CONTROLS
 from converters.overrides import CANNOT
 from converters.records import HumanRating
 from trecexam.errors import RatingConflictError, TrecexamError
@@ -29,7 +28,6 @@ from trecexam.extensions.page.pages.people import rating_of
 from trecexam.extensions.page.people import standing
 from trecexam.extensions.page.rendering import (
     NotFoundError,
-    Switch,
     first_view_of,
     form_of,
     go,
@@ -87,27 +85,37 @@ def to_planned(request: Request, page: str) -> Response | None:
 
 
 def passage(request: Request) -> Response:
-    """A passage with all its items and the assessor's judgments."""
+    """Show a passage with all its items and the assessor's judgments."""
     desk = _desk(request)
-    return _page(request, desk, _named(desk, request.path_params["passage"]))
-
-
-def _page(request: Request, desk: Desk, task: Task, status: int = 200, **typed_anew: Any) -> Response:
-    """The page of a passage; after a rejected form with the reason and its values."""
-    topic = [other for other in desk.tasks if other.query_id == task.query_id]
-    still_open = frozenset(desk.open)
-    following = desk.next_open(task)
+    task = _named(desk, request.path_params["passage"])
+    questions, judgments, asks_why = desk.questions(task), desk.said(task), desk.folder.config.judging.reason
+    whole, topic = judgments.get(""), [other for other in desk.tasks if other.query_id == task.query_id]
+    still_open, following, before = frozenset(desk.open), desk.next_open(task), desk.before(task)
+    html, missing_guidelines = guidelines(desk.folder)
     return _render(
         request,
         "assess_passage.html",
-        status,
-        following=None if following is None else following.name,
-        back=None if (before := desk.before(task)) is None else before.name,
+        task=task,
+        query_text=desk.view.queries[task.query_id] or task.query_id,
+        text=desk.text_of(task),
+        questions=questions,
+        picked={q.number: q.own.rating for q in questions if q.own},
+        around={} if (state := desk.view.query(task.query_id)) is None else state.around,
+        cannot=whole if whole is not None and whole.cannot else None,
+        note=_note_of(judgments)[1],
+        asks_why=asks_why,
+        why=next((row.why for row in judgments.values() if not row.cannot), "") if asks_why else "",
+        guidelines=html,
+        missing_guidelines=missing_guidelines,
+        token=desk.token(task),
+        shown=desk.shown(task),
+        places=_places(questions, judgments),
+        following=following and following.name,
+        back=before and before.name,
         topic=(sum(other not in still_open for other in topic), len(topic)),
         all_tasks=(len(desk.tasks) - len(still_open), len(desk.tasks)),
         last=_last(request, desk),
         now=f"{time.time():.1f}",
-        **{"trouble": "", "cannot_why": "", **_shown(desk, task), **typed_anew},
     )
 
 
@@ -128,40 +136,8 @@ def _named(desk: Desk, name: str) -> Task:
     return task
 
 
-def _shown(desk: Desk, task: Task) -> dict[str, Any]:
-    """The template values of a passage."""
-    questions, judgments = desk.questions(task), desk.said(task)
-    whole, asks_why = judgments.get(""), desk.folder.config.judging.reason
-    return {
-        "task": task,
-        "query_text": desk.view.queries[task.query_id] or task.query_id,
-        "text": desk.text_of(task),
-        "questions": questions,
-        "picked": {q.number: q.own.rating for q in questions if q.own},
-        "around": {} if (state := desk.view.query(task.query_id)) is None else state.around,
-        "cannot": whole if whole is not None and whole.cannot else None,
-        "note": _note_of(judgments)[1],
-        "asks_why": asks_why,
-        "why": next((row.why for row in judgments.values() if not row.cannot), "") if asks_why else "",
-        "guidelines": _guidelines(desk),
-        "missing_guidelines": desk.folder.config.judging.guidelines if _guidelines(desk) is None else "",
-        "token": desk.token(task),
-        "shown": desk.shown(task),
-        "places": _places(questions, judgments),
-    }
-
-
-def _guidelines(desk: Desk) -> str | None:
-    """The guidelines as HTML; None if their file does not exist or cannot be read."""
-    try:
-        return guidelines(desk.folder)
-    except TrecexamError:
-        # The campaign's page has the reason.
-        return None
-
-
 def _judged(request: Request, desk: Desk) -> Response:
-    """Stores a form's judgment of a passage; shows both if she judged it differently meanwhile."""
+    """Store a form's judgment of a passage."""
     form = form_of(request)
     task = _named(desk, form.get("passage", ""))
     judgments, task_url = desk.said(task), urls_of(request).assess_passage(task.name)
@@ -181,7 +157,7 @@ def _judged(request: Request, desk: Desk) -> Response:
         typed("a note", note, MAX_NOTE)
         typed("a reason", why, MAX_WHY)
     except TrecexamError as error:
-        return _not_taken(request, desk, task, wishes, error)
+        return go(request, task_url, f"Nothing was saved: {error}.")
     asks_why, undoes = desk.folder.config.judging.reason, form.get("act") == "withdraw"
     if not undoes and not why and (CANNOT in wishes.values() or (asks_why and {*wishes.values()} != {None})):
         return go(request, task_url, "Nothing was saved: give a reason.")
@@ -224,20 +200,6 @@ def _judged(request: Request, desk: Desk) -> Response:
     except TrecexamError as error:
         # What is written is confirmed, whatever can be shown now.
         return go(request, urls_of(request).assess(), f"Saved. {error}")
-
-
-def _not_taken(request: Request, desk: Desk, task: Task, wishes: Wishes, error: TrecexamError) -> Response:
-    """The page again with all input, without forbidden characters."""
-    form, trouble = form_of(request), str(error)
-    note, why = (CONTROLS.sub("", form.get(name, "")) for name in ("note", "why"))
-    if (note, why) != (form.get("note", ""), form.get("why", "")):
-        trouble += ". It is left out below: check your text, and save again"
-    picked = {
-        question.number: wishes.get(question.item_id, question.own and question.own.rating)
-        for question in desk.questions(task)
-    }
-    reason = {"cannot_why": why} if form.get("act") == "cannot" else {"why": why}
-    return _page(request, desk, task, 422, trouble=trouble, note=note, picked=picked, **reason)
 
 
 def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes) -> Response:
@@ -337,12 +299,12 @@ def _last(request: Request, desk: Desk) -> dict[str, str] | None:
     }
 
 
-def _render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
+def _render(request: Request, template: str, **values: Any) -> Response:
     """Renders a page without the organizer's links: organizers judge as blind as assessors."""
     view, first = view_of(request), first_view_of(request)
     names = (first.own, *first.others) if first.others else ()
-    switches = [Switch(name, urls_of(request).of(name).assess(), name == view.own) for name in names]
-    return render(request, template, status, **values, sees_all=False, switches=switches)
+    switches = [(name, urls_of(request).of(name).assess(), name == view.own) for name in names]
+    return render(request, template, **values, sees_all=False, switches=switches)
 
 
 ROUTES = [

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from converters.errors import ConversionError
 from trecexam.errors import ItemConflictError, TrecexamError
-from trecexam.extensions.banks.editing import KINDS, Edited, ToEdit, items_to_edit
+from trecexam.extensions.banks.editing import KINDS, BankEditing, Edited, ToEdit, items_to_edit
 from trecexam.extensions.page.pages.people import SOON
 from trecexam.extensions.page.rendering import (
     NotFoundError,
@@ -44,7 +44,7 @@ def change(request: Request) -> Response:
     what, view = request.url.path.rpartition("/")[2], _view(request, query_id)
     try:
         with open_track(live.root) as track:
-            done = _CHANGES[what](track[view.own].bank, query_id, form, author_of(request))
+            done = _changed(track[view.own].bank, what, query_id, form, who=author_of(request))
     except (TrecexamError, ConversionError) as error:
         # The page has the item as it is now: who sends the form again has seen it.
         status = 409 if isinstance(error, ItemConflictError) else 422
@@ -59,28 +59,16 @@ def change(request: Request) -> Response:
     return go(request, target, message, author_of(request))
 
 
-def _add(bank: Any, query_id: str, form: Mapping[str, str], who: str) -> Edited:
+def _changed(bank: BankEditing, what: str, query_id: str, form: Mapping[str, str], who: str) -> Edited:
+    """Make the change of a form; `what` is the end of its path."""
+    item, text, why, seen = (form.get(name, "") for name in ("item", "text", "why", "seen"))
+    if what == "edit":
+        return bank.edit_item(item, text, who=who, why=why, seen=seen or None)
+    if what == "retire":
+        retired = form.get("retired") == "yes"
+        return bank.retire_item(item, who=who, why=why, retired=retired, seen=seen or None)
     kind, importance = form.get("kind", ""), form.get("importance", "")
-    edited: Edited = bank.add_item(
-        query_id, form.get("text", ""), who=who, why=form.get("why", ""), kind=kind, importance=importance
-    )
-    return edited
-
-
-def _edit(bank: Any, query_id: str, form: Mapping[str, str], who: str) -> Edited:
-    seen, why = form.get("seen") or None, form.get("why", "")
-    edited: Edited = bank.edit_item(form.get("item", ""), form.get("text", ""), who=who, why=why, seen=seen)
-    return edited
-
-
-def _retire(bank: Any, query_id: str, form: Mapping[str, str], who: str) -> Edited:
-    seen, why, retired = form.get("seen") or None, form.get("why", ""), form.get("retired") == "yes"
-    edited: Edited = bank.retire_item(form.get("item", ""), who=who, why=why, retired=retired, seen=seen)
-    return edited
-
-
-#: By the end of the path.
-_CHANGES = {"item": _add, "edit": _edit, "retire": _retire}
+    return bank.add_item(query_id, text, who=who, why=why, kind=kind, importance=importance)
 
 
 def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> Response:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from converters.overrides import ADJUDICATED
-from converters.records import HumanRating, Item
-from trecexam.errors import RatingConflictError, TrecexamError
+from converters.records import Item
+from trecexam.errors import RatingConflictError
 from trecexam.extensions.campaign.agreement import Disagreement, assessor_agreement
 from trecexam.extensions.campaign.assessments import CellKey, ratings_by_assessor
 from trecexam.extensions.campaign.progress import judging_progress
@@ -19,7 +19,7 @@ from trecexam.extensions.page.assessing import guidelines, plan_of
 from trecexam.extensions.page.listing import Address, listed
 from trecexam.extensions.page.pages.assess import to_planned
 from trecexam.extensions.page.pages.people import SOON, WITHDRAWN, rating_of
-from trecexam.extensions.page.people import Choice, choices, standing, text_of
+from trecexam.extensions.page.people import choices, standing, text_of
 from trecexam.extensions.page.rendering import (
     NotFoundError,
     author_of,
@@ -41,43 +41,15 @@ if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View
 
 
-class DisagreementLine(NamedTuple):
-    """A row of the page's disagreements.
-
-    Attributes:
-        item: None for the passage as a whole; `text` is the passage's.
-        ratings: assessor -> her rating in words; `seen` has them all, to tell them from others.
-        counts: the rating that counts, None where none does; `token` is its `seen_token`.
-    """
-
-    row: Disagreement
-    item: Item | None
-    text: str
-    choices: tuple[Choice, ...]
-    ratings: Mapping[str, str]
-    seen: str
-    counts: HumanRating | None
-    token: str
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether it is adjudicated."""
-        return self.counts is not None and self.counts.kind == ADJUDICATED
-
-
 def campaign(request: Request) -> Response:
     """Progress of each assessor, in total and by topic."""
     elsewhere = to_planned(request, "campaign")
     if elsewhere is not None:
         return elsewhere
     folder, view = grader_folder(request), view_of(request)
-    progress, trouble = Tables({}), ""
+    progress, (_, trouble) = Tables({}), guidelines(folder)
     if plan_of(folder, view) is not None:
         progress = live_of(request).call(view.own, judging_progress)
-    try:
-        guidelines(folder)
-    except TrecexamError as error:
-        trouble = str(error)
     return show(request, "campaign.html", progress, rule=folder.config.judging.rule, trouble=trouble)
 
 
@@ -86,11 +58,11 @@ def agreement(request: Request) -> Response:
     view, address = view_of(request), Address.of(request)
     agreed = live_of(request).call(view.own, assessor_agreement)
     lines = [line for row in agreed.disagreements if (line := _line(view, row)) is not None]
-    shown = lines if address.get("which") == "all" else [line for line in lines if not line.is_decided]
+    shown = lines if address.get("which") == "all" else [line for line in lines if not line["is_decided"]]
     return render(
         request, "campaign_agreement.html", agreed=agreed, rows=listed(shown, address), n_all=len(lines),
         agreement=drawn(agreed.table, urls_of(request)), n_elsewhere=len(agreed.disagreements) - len(lines),
-        n_open=sum(not line.is_decided for line in lines), who=who_of(request),
+        n_open=sum(not line["is_decided"] for line in lines), who=who_of(request),
     )  # fmt: skip
 
 
@@ -119,8 +91,8 @@ def adjudicate(request: Request) -> Response:
     return go(request, back, message, decision.row.who)
 
 
-def _line(view: View, row: Disagreement) -> DisagreementLine | None:
-    """A row for a disagreement; None if its passage or item is no longer in the pool or bank."""
+def _line(view: View, row: Disagreement) -> dict[str, Any] | None:
+    """Return a disagreement for the page; None if its passage or item is no longer in the pool or bank."""
     state = view.query(row.query_id)
     row_index = None if state is None else state.place(row.doc_id)
     if state is None or row_index is None:
@@ -128,23 +100,23 @@ def _line(view: View, row: Disagreement) -> DisagreementLine | None:
     item = _item(state, row.item_id)
     if row.item_id and item is None:
         return None
-    ratings = choices(view, item)
-    counts = state.human.get((row.doc_id, row.item_id))
-    return DisagreementLine(
-        row,
-        item,
-        state.texts[row_index] or "",
-        ratings,
-        {name: text_of(rating, ratings) for name, rating in row.ratings.items()},
-        _seen(row.ratings),
-        counts,
-        seen_token(counts),
-    )
+    ratings, counts = choices(view, item), state.human.get((row.doc_id, row.item_id))
+    return {
+        "row": row,
+        "item": item,
+        "text": state.texts[row_index] or "",
+        "choices": ratings,
+        "ratings": {name: text_of(rating, ratings) for name, rating in row.ratings.items()},
+        # To tell these ratings, and the one that counts, from later ones.
+        "seen": _seen(row.ratings),
+        "counts": counts,
+        "token": seen_token(counts),
+        "is_decided": counts is not None and counts.kind == ADJUDICATED,
+    }
 
 
 def _item(state: QueryView, item_id: str) -> Item | None:
-    at = state.item(item_id)
-    return None if at is None else at[1]
+    return next((item for item in state.items if item.item_id == item_id), None)
 
 
 def _seen(ratings: Mapping[str, int]) -> str:

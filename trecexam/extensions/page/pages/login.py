@@ -77,7 +77,7 @@ def _form(
     visitor: Visitor = request.scope["visitor"]
     entry = sessions.users.with_token(token)
     # Somebody else's link asks first, so that nobody judges under another one's name.
-    is_theirs = not token or (entry is not None and entry.user == visitor.user)
+    is_theirs = not token or (entry is not None and entry == visitor.user)
     if visitor.user is not VISITOR and status == 200 and is_theirs:
         return go(request, urls_of(request).local(back))
     response = render(
@@ -86,7 +86,7 @@ def _form(
         status,
         back=urls_of(request).local(back) if back else "",
         token=token,
-        name="" if entry is None else entry.user.name,
+        name="" if entry is None else entry.name,
         trouble=trouble,
     )
     if visitor.fresh:
