@@ -246,3 +246,8 @@ def test_if_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path, t
         assert 'action="/grader/support/override"' in page
         assert _rate(client, "support", key, "2").status_code == 303
     assert [path.name for path in track.glob("overrides*")] == ["overrides.support.tsv"]
+
+
+def test_judge_next_refers_to_the_page(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["judge-next", str(demo), "--grader", "support"]) == 2
+    assert "label them with `trecexam serve" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -102,7 +102,9 @@ class Desk:
     @property
     def open(self) -> tuple[Task, ...]:
         """The open tasks, in order."""
-        return tuple(task for task in self.tasks if not self.is_done(task))
+        # Few of many tasks are begun.
+        begun = {key[:2] for key in self.own}
+        return tuple(task for task in self.tasks if task[1:] not in begun or not self.is_done(task))
 
     def asked(self, query_id: str, doc_id: str) -> tuple[str, ...]:
         """The item_ids to judge on a passage; "" is the whole passage."""
@@ -192,19 +194,18 @@ class Desk:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def _unplanned(self) -> Iterator[tuple[str, str]]:
+        begun = {key[:2] for key in self.own}
         for query_id, query in self._queries.items():
             for doc_id in query.doc_ids:
                 item_ids = self.asked(query_id, doc_id)
-                if "" in item_ids and doc_id in query.judged:
+                if doc_id in query.judged and "" in item_ids:
                     continue
-                raters = [query.raters.get((doc_id, item_id)) for item_id in item_ids]
-                if any(rater in (None, self.who) for rater in raters) or self._spoke(
-                    query_id, doc_id, item_ids
-                ):
+                # Where somebody else rated all of it, and she nothing, it is not hers.
+                is_free = not query.raters or any(
+                    query.raters.get((doc_id, item_id)) in (None, self.who) for item_id in item_ids
+                )
+                if is_free or (query_id, doc_id) in begun:
                     yield query_id, doc_id
-
-    def _spoke(self, query_id: str, doc_id: str, item_ids: Iterable[str]) -> bool:
-        return any(CellKey(query_id, doc_id, item_id) in self.own for item_id in (*item_ids, ""))
 
 
 class DeskQuery(NamedTuple):

@@ -72,6 +72,7 @@ def query_view(track: GradedTrack, query_id: str) -> QueryView | None:
     )
 
 
+@memoized
 def queries(track: GradedTrack) -> Tables:
     """Return a row for each query, with the runs' mean by the first measure."""
     values, (judgments, _) = values_of_runs(track), _official(track)
@@ -121,6 +122,7 @@ def run_values(track: GradedTrack, run: str) -> Tables:
     return Tables({"queries": Table(header, tuple(rows), layout=Layout(("query_id",)), caption=caption)})
 
 
+@memoized
 def disagreements(track: GradedTrack) -> Tables:
     """Return the passages that the grader and the official judgments disagree on, furthest apart first."""
     agreed = own_agreement(track)
