@@ -67,18 +67,13 @@ class JudgingPlan:
         return tuple((row.query_id, row.doc_id) for row in self.by_assessor.get(assessor, ()))
 
 
-def plan_path(folder: TrackFolder) -> Path:
-    """Where a track's plan is, if it has one."""
-    return folder.root / PLAN
-
-
 def read_plan(folder: TrackFolder) -> JudgingPlan | None:
     """The track's plan; None without one. It is cached until the file changes.
 
     Raises:
         TrecexamError: with the line: it cannot be read.
     """
-    path = plan_path(folder)
+    path = folder.root / PLAN
     current = stamp(path)
     return None if current is None else _read(path, current)
 
@@ -106,6 +101,6 @@ def write_plan(folder: TrackFolder, plan: JudgingPlan) -> Path:
     for row in plan.rows:
         for text in row[:3]:
             refuse_controls(f"an id in {PLAN}", text)
-    path = plan_path(folder)
+    path = folder.root / PLAN
     atomic.replace(path, "".join("\t".join(line) + "\n" for line in lines).encode())
     return path
