@@ -98,6 +98,8 @@ def test_the_ranking_of_a_run_is_in_its_order_and_can_be_sorted(reading: TestCli
     by_label = rows_of(reading.get(urls.query("q1", run="run1", sort="-label")).text)
     labels = [row[2] for row in by_label]
     assert labels == sorted(labels, reverse=True)
+    best_first = [row[1] for row in rows_of(reading.get(urls.query("q1")).text)]
+    assert best_first == sorted(best_first, reverse=True)
     assert [row[1] for row in by_label] != ranked
     assert [ranked[int(row[0]) - 1] for row in by_label] == [row[1] for row in by_label]
 
