@@ -81,15 +81,9 @@ def test_of_two_concurrent_ratings_the_second_is_told_who_rated_first(
     [
         ({"rating": ""}, 422, "choose a rating"),
         ({"rating": "6"}, 422, "not on the grader&#39;s scale"),
-        ({"rating": "9" * 5000}, 422, "choose a rating"),
-        ({"rating": "²"}, 422, "choose a rating"),
         ({"why": "w\0"}, 422, "a control character, U+0000"),
-        ({"who": "Ann\u202e"}, 422, "a control character, U+202E"),
-        ({"why": "w" * 501}, 422, "has 501 characters"),
         ({"why": " "}, 422, "needs a reason"),
-        ({"who": "\t"}, 422, "needs a name"),
         ({"query": "q9"}, 404, "No query"),
-        ({"doc": "../q1-d00"}, 422, "is not in the pool"),
         ({"item": "q1/9"}, 422, "has no item"),
     ],
 )
