@@ -13,12 +13,12 @@ from converters.overrides import ADJUDICATED
 from converters.records import Item
 from trecexam.errors import RatingConflictError
 from trecexam.extensions.campaign.agreement import Disagreement, assessor_agreement
-from trecexam.extensions.campaign.assessments import CellKey, ratings_by_assessor
+from trecexam.extensions.campaign.assessments import WITHDRAWN, CellKey, ratings_by_assessor
 from trecexam.extensions.campaign.progress import judging_progress
 from trecexam.extensions.page.assessing import guidelines, plan_of
 from trecexam.extensions.page.listing import Address, listed
 from trecexam.extensions.page.pages.assess import to_planned
-from trecexam.extensions.page.pages.people import SOON, WITHDRAWN, rating_of
+from trecexam.extensions.page.pages.people import SOON, rating_of
 from trecexam.extensions.page.people import choices, standing, text_of
 from trecexam.extensions.page.rendering import (
     NotFoundError,

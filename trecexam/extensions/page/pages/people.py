@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.errors import RatingConflictError, TrecexamError
-from trecexam.extensions.campaign.assessments import CellKey
+from trecexam.extensions.campaign.assessments import WITHDRAWN, CellKey
 from trecexam.extensions.page.drawing import named
 from trecexam.extensions.page.people import standing, words_of
 from trecexam.extensions.page.rendering import (
@@ -24,8 +24,6 @@ from trecexam.extensions.page.rendering import (
 )
 from trecexam.features.override.overriding import Overridden, take
 
-#: What a person takes back is a line too, and needs a reason.
-WITHDRAWN = "withdrawn"
 #: Seconds that who changed something waits for the new state; a large track takes longer, and is told so.
 SOON = 5.0
 
