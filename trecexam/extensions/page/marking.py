@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import NamedTuple
 
 #: Letters of an answer that are looked at, and letters that a sentence of it has to be looked for by itself.
 _MOST, _LEAST = 4_000, 12
@@ -15,20 +14,13 @@ _NO_ANSWER = frozenset(
 )
 
 
-class MarkedPiece(NamedTuple):
-    """A part of a passage, marked or not."""
-
-    text: str
-    is_marked: bool
-
-
-def marked(passage: str, answer: str) -> list[MarkedPiece]:
+def marked(passage: str, answer: str) -> list[tuple[str, bool]]:
     """Return the passage in pieces, with the answer marked, or those of its sentences that are there.
 
     Nothing is marked for an answer that is a rating or says that there is no answer.
 
     Returns:
-        Pieces whose texts make up the passage, none of them empty; [] for an empty passage.
+        Texts that make up the passage, none of them empty, and whether each is marked.
     """
     answer = answer[:_MOST].strip()
     if " ".join(re.findall(r"\w+", answer.lower())) in _NO_ANSWER or _RATING.fullmatch(answer):
@@ -39,7 +31,7 @@ def marked(passage: str, answer: str) -> list[MarkedPiece]:
         )
     inside = {at for start, end in spans for at in range(start, end)}
     parts = groupby(enumerate(passage), lambda letter: letter[0] in inside)
-    return [MarkedPiece("".join(sign for _, sign in part), is_marked) for is_marked, part in parts]
+    return [("".join(sign for _, sign in part), is_marked) for is_marked, part in parts]
 
 
 def _spans(passage: str, texts: list[str]) -> list[tuple[int, int]]:

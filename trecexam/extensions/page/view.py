@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,7 +66,7 @@ class QueryView:
 
     def place(self, doc_id: str) -> int | None:
         """The passage's row; None if it is not in the pool."""
-        return self._places.get(doc_id)
+        return self.doc_ids.index(doc_id) if doc_id in self.doc_ids else None
 
     def asked(self, row_index: int) -> tuple[tuple[int, Item], ...]:
         """A passage's items with their columns."""
@@ -80,10 +79,6 @@ class QueryView:
             run: order.index(row_index) + 1 for run, order in self.rankings.items() if row_index in order
         }
         return dict(sorted(ranks.items(), key=lambda pair: (pair[1], pair[0])))
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {doc_id: row_index for row_index, doc_id in enumerate(self.doc_ids)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,12 +29,7 @@ def query(request: Request) -> Response:
     """Show one query."""
     view, state, address, urls = view_of(request), query_of(request), Address.of(request), urls_of(request)
     shown = address.get("show", "items", "runs") or "passages"
-    values: dict[str, Any] = {
-        "state": state,
-        "part": shown,
-        "run": "",
-        "statuses": ("human", *STATUSES, "no_text"),
-    }
+    values: dict[str, Any] = {"state": state, "part": shown, "run": ""}
     draw: dict[str, Draw] = {}
     sort = ""
     if shown == "items":
@@ -45,14 +40,15 @@ def query(request: Request) -> Response:
         table = live_of(request).call(view.own, runs_on_query, state.query_id)
         draw["run"] = lambda at: link(urls.query(state.query_id, run=table["run"][at]), table["run"][at])
     else:
-        run, status = address.get("run"), address.get("status", *STATUSES, "human", "no_text")
+        statuses = ("human", *STATUSES, "no_text")
+        run, status = address.get("run"), address.get("status", *statuses)
         if run and run not in view.runs:
             raise NotFoundError(f"There is no run '{run}' on the leaderboard.")
         chosen = list(state.rankings.get(run, ())) if run else list(range(len(state.doc_ids)))
         chosen = [row_index for row_index in chosen if _has(state, row_index, status)]
         table, draw = _passages(view, state, chosen, is_ranked=bool(run)), _drawn(view, state, chosen, urls)
         sort = "" if run else "-label"
-        values |= {"run": run, "retrieved": state.retrieved.get(run, 0)}
+        values |= {"run": run, "retrieved": state.retrieved.get(run, 0), "statuses": statuses}
     return show(request, "query.html", Tables({shown: table}), sort, draw, **values)
 
 
