@@ -109,16 +109,3 @@ def test_a_finished_assessor_changes_a_judgment_from_the_list_by_keys_on_a_phone
         assert "to the point" in (page.locator("#judged").text_content() or "")
         rows = [row for _, row in read_overrides(served.root / "judgments.tsv", lambda refused: None)]
     assert [row.rating for row in rows] == [0, 2]
-
-
-@pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_no_element_is_too_wide_unnamed_or_low_in_contrast(
-    graded_once: Path, tmp_path: Path, page: Page, width: int, settings: str
-) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    with opened(graded_once, tmp_path, settings) as (served, token):
-        log_in(page, served, token)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.evaluate(NAMELESS) == []
-        assert page.evaluate(FAINT) == []

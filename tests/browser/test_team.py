@@ -1,4 +1,4 @@
-"""A team's page in a real Chromium, through a real nginx below a path: log in, rate, be logged out."""
+"""A team's page in a real Chromium: log in, rate, be logged out."""
 
 from __future__ import annotations
 
@@ -12,17 +12,13 @@ import pytest
 
 pytest.importorskip("starlette", reason="the extra `serve` is not installed")
 
-from nginx import free_port, is_installed, nginx
 from served import serving
 from team import users_file
 
-from trecexam.extensions.page.front import Front
 from trecexam.extensions.page.users import Users, add_tokens, hashes_file
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
-
-pytestmark = pytest.mark.skipif(not is_installed(), reason="no nginx here: apt-get install nginx")
 
 
 @pytest.fixture
@@ -31,13 +27,8 @@ def team(graded_once: Path, tmp_path: Path) -> Iterator[dict[str, Any]]:
     # With official judgments, people judge whole passages on their scale.
     (track / "qrels.txt").unlink()
     path, tokens = users_file(tmp_path)
-    port = free_port()
-    front = Front.of(f"http://127.0.0.1:{port}/trec")
-    with (
-        serving(track, users=Users(path), front=front) as page,
-        nginx(tmp_path / "nginx", port, page.url, preserved=True) as url,
-    ):
-        yield {"url": url, "tokens": tokens, "track": track, "users": path, "live": page.live}
+    with serving(track, users=Users(path)) as page:
+        yield {"url": f"{page.url}/", "tokens": tokens, "track": track, "users": path, "live": page.live}
 
 
 def log_in(page: Page, team: dict[str, Any], name: str) -> None:

@@ -12,7 +12,7 @@ from playwright.sync_api import sync_playwright
 from served import serving
 
 from trecexam.cli.main import run
-from trecexam.extensions.page import urls
+from trecexam.extensions.page.urls import Urls
 
 IMAGES = Path(__file__).resolve().parents[2] / "examples" / "images"
 WIDTH, HEIGHT = 1200, 800
@@ -29,7 +29,7 @@ def main() -> None:
         assert leaderboard is not None
         store("report.png", page.screenshot(full_page=True), leaderboard["y"] + leaderboard["height"])
         with serving(demo) as served:
-            page.goto(served.url + urls.passage("q01", "heat-pump-01"))
+            page.goto(served.url + Urls().passage("q01", "heat-pump-01"))
             store("serve.png", page.screenshot(), HEIGHT)
         browser.close()
 

@@ -8,40 +8,35 @@ from pathlib import Path
 from typing import Any
 
 from trecexam.extensions.page import reader
-from trecexam.extensions.page.child import Process, Work
+from trecexam.extensions.page.child import Process
 from trecexam.extensions.page.live import LiveTrack
 
 
 def live_track(root: Path) -> LiveTrack:
     """A live track whose reader is a thread."""
-    return LiveTrack(root, link=Thread(reader.work, root))
+    return LiveTrack(root, link=Thread(root))
 
 
 class Thread(Process):
     """Work of the page in a thread in place of a process."""
 
-    def __init__(self, work: Work, root: Path) -> None:
-        self._work = work
-        self._root = root
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
         self._to: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._from: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._ending = False
 
     def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name=self._work.__name__)
+        self._thread = threading.Thread(target=self._run, name="reader")
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            self._work(self._root, self._asked, self._from.put)
+            reader.work(self._root, self._asked, self._from.put)
         finally:
             self._from.put(None)
 
-    def _asked(self, seconds: float) -> Any:
-        try:
-            message = self._to.get(timeout=seconds)
-        except queue.Empty:
-            return None
+    def _asked(self) -> Any:
+        message = self._to.get()
         if message is None:
             raise EOFError
         return message
@@ -59,6 +54,3 @@ class Thread(Process):
         if message is None and not self._ending:
             raise EOFError
         return message
-
-    def ended(self) -> str:
-        return "ended"

@@ -171,19 +171,24 @@ def test_the_live_page_shows_gold_outputs_without_edit_forms(graded: Path) -> No
     pytest.importorskip("starlette")
     from served import client_of, csrf_of
 
-    from trecexam.extensions.page import urls
+    from trecexam.extensions.page.urls import Urls
+
+    urls = Urls()
 
     with client_of(graded) as client:
-        pages = [urls.board(), urls.queries(), urls.query("q1"), urls.item("q1", "q1/gold"), urls.bank("q1")]
-        for path in (*pages, urls.passage("q1", "d1"), urls.passage("q1", "d1", "q1/gold")):
+        pages = [
+            urls.board(),
+            urls.result("queries"),
+            urls.query("q1"),
+            urls.bank("q1"),
+        ]
+        for path in (*pages, urls.passage("q1", "d1"), urls.passage("q1", "d1", item="q1/gold")):
             found = client.get(path)
             assert found.status_code in (200, 303), path
             assert "Traceback" not in found.text
         assert "Paris" in client.get(urls.bank("q1")).text
         form = {"csrf": csrf_of(client), "item": "q1/gold", "text": "Rome", "who": "Ann"}
-        done = client.post(
-            urls.bank_change("q1", "edit"), data=form, headers={"sec-fetch-site": "same-origin"}
-        )
+        done = client.post(urls.edit_item("q1"), data=form, headers={"sec-fetch-site": "same-origin"})
         assert done.status_code == 422
         assert "edit the file by hand" in done.text
     assert json.loads((graded / "bank.gold.jsonl").read_text().splitlines()[0])["outputs"] == ["Paris"]

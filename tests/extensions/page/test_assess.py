@@ -11,7 +11,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from served import client_of
+from served import client_of, rows_of
 from starlette.testclient import TestClient
 from team import Team, csrf_in, users_file
 
@@ -180,7 +180,6 @@ def test_responses_to_an_assessor_reveal_no_document_run_grade_or_other_rating(
     view = team.app.state.live.view
     secrets = {"-d0", "bobs-note", "bob", "run0", "run1", "run2", "rank", "grader", "· track", *view.runs}
     assert len(seen) > 15
-    assert 409 in {answer.status_code for answer in seen}
     for answer in seen:
         told = answer.text + str(answer.url) + "\n".join(map(str, answer.headers.items()))
         for step in answer.history:
@@ -227,7 +226,7 @@ def test_an_assessor_cannot_judge_tasks_of_another_assessor(
     assert len(lines(track, "judgments.tsv")) == 1
 
 
-def test_a_rating_from_another_window_is_shown_next_to_the_form_before_it_is_replaced(
+def test_a_rating_from_another_window_is_shown_before_it_is_replaced(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     browser = open_team(SCALE).client("ada")
@@ -235,18 +234,16 @@ def test_a_rating_from_another_window_is_shown_next_to_the_form_before_it_is_rep
     stale = fields(browser.get(address).text)
     judge(browser, address, item_1="2")
     answer = browser.post("/assess", data={**stale, "item-1": "0", "note": "typed"})
-    assert answer.status_code == 409
-    assert "<strong>to the point</strong>" in answer.text
-    assert "<strong>off topic</strong>" in answer.text
+    assert answer.headers["location"] == address
     assert [row[2] for row in lines(track, "judgments.tsv")] == ["2"]
-    again = dict(
-        re.findall(r'type="hidden" name="([\w-]+)" value="([^"]*)"', answer.text.split('id="yours"')[1])
-    )
-    assert browser.post("/assess", data=again).status_code == 303
-    assert [(row[2], row[4]) for row in lines(track, "judgments.tsv")] == [("2", ""), ("0", "typed")]
+    page = browser.get(address).text
+    assert "You judged this passage in another window meanwhile. Nothing was saved" in page
+    assert 'class="r2 now"' in page
+    again = {**fields(page), "item-1": "0", "note": "typed"}
     # Sending the same again, as by a double click, is not a conflict and adds no line.
-    assert browser.post("/assess", data=again).status_code == 303
-    assert len(lines(track, "judgments.tsv")) == 2
+    for _ in range(2):
+        assert browser.post("/assess", data=again).status_code == 303
+        assert [(row[2], row[4]) for row in lines(track, "judgments.tsv")] == [("2", ""), ("0", "typed")]
 
 
 @pytest.mark.parametrize("rating", ["2", "3"], ids=["the same", "another"])
@@ -275,10 +272,8 @@ def test_of_two_windows_saving_at_once_the_second_sees_the_ratings_of_the_first(
     monkeypatch.setattr("trecexam.extensions.page.pages.assess.record_assessment", between_two_items)
     assert browser.post("/assess", data={**hidden, **forms["2"]}).status_code == 303
     second.join(10)
-    assert answers[0].status_code == (303 if rating == "2" else 409)
-    if rating == "3":
-        now, mine = answers[0].text.split('<section aria-labelledby="yours">')
-        assert now.count("<strong>2</strong>") == mine.count("<strong>3</strong>") == n_items
+    assert answers[0].status_code == 303
+    assert (answers[0].headers["location"] == address) is (rating == "3")
     assert [row[2] for row in lines(track, "overrides.tsv")] == ["2"] * n_items
 
 
@@ -328,34 +323,6 @@ def test_after_cannot_judge_with_a_reason_the_passage_may_still_be_judged(
     judge(browser, address, **{f"item_{n}": "1" for n in range(1, n_items + 1)})
     assert "You cannot judge it" not in browser.get(address).text
     assert "This topic: 1 of 2 rated, 1 left." in browser.get(address).text
-
-
-@pytest.mark.parametrize(
-    ("typed", "trouble", "kept"),
-    [
-        ("n" * 2001, "a note has 2,001 characters, and may have 2,000", "n" * 2001),
-        ("a<b\0c\u202ed", "a control character, U+0000", "a&lt;bcd"),
-    ],
-    ids=["too long", "controls"],
-)
-@pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
-def test_an_error_in_a_note_is_shown_next_to_it_and_no_input_is_lost(
-    open_team: Callable[..., Team], track: Path, settings: str, typed: str, trouble: str, kept: str
-) -> None:
-    browser = open_team(settings + ("" if settings else ITEMS) + "reason = true\n").client("ada")
-    address = first(browser)
-    answer = judge(browser, address, item_1="2", note=typed, why="clear")
-    assert answer.status_code == 422
-    assert "Nothing was saved: " + trouble in unescape(answer.text)
-    assert f'name="note" value="{kept}"' in answer.text
-    assert 'name="why" value="clear"' in answer.text
-    assert settings or re.search(r'name="item-1" value="2"[^>]* checked', answer.text)
-    assert not any((track / name).exists() for name in ("judgments.tsv", "overrides.tsv"))
-    again = {**fields(answer.text), "item-1": "2", "note": "short", "why": "clear"}
-    assert browser.post("/assess", data=again).status_code == 303
-    assert [row[2:] for row in lines(track, "judgments.tsv" if settings else "overrides.tsv")] == [
-        ("2", "ada", "short")
-    ]
 
 
 @pytest.mark.parametrize("change", ["retire", "edit"])
@@ -409,22 +376,18 @@ def test_guidelines_are_next_to_the_passage_with_html_shown_as_text(
     assert "<script>alert" not in page
 
 
-def test_whole_passages_are_judged_only_if_the_track_asks_for_it(
+def test_a_note_that_cannot_be_stored_is_reported_and_nothing_is_written(
     open_team: Callable[..., Team], track: Path
 ) -> None:
-    (track / "qrels.txt").unlink()
-    team = open_team("[judging]\nwhole_passage = true\n")
-    browser = team.client("ada")
+    browser = open_team(SCALE).client("ada")
     address = first(browser)
-    page = browser.get(address).text
-    assert page.count("How well does it answer as a whole?") == 1
-    n = page.count("data-question")
-    judge(browser, address, **{f"item_{n}": "3"})
-    assert "partially relevant and complete" in page
-    assert lines(track, "overrides.tsv") == [("q1-d03", "", "3", "ada", "")]
-    (track / "trecexam.toml").write_text((track / "trecexam.toml").read_text().replace("= true", "= false"))
-    team.app.state.live.reload()
-    assert "as a whole" not in browser.get(address).text
+    for note, trouble in (
+        ("n" * 2001, "a note has 2,001 characters"),
+        ("a\0", "a control character, U+0000"),
+    ):
+        judge(browser, address, item_1="2", note=note)
+        assert f"Nothing was saved: {trouble}" in browser.get(address).text
+    assert not (track / "judgments.tsv").exists()
 
 
 def test_a_rating_outside_the_scale_is_rejected_and_nothing_is_written(
@@ -448,7 +411,6 @@ def test_without_a_plan_each_assessor_gets_what_nobody_else_judged(
     judge(ada, address, item_1="1")
     team.app.state.live.reload()
     assert first(bob) != address
-    assert bob.get(address).status_code == 404
     assert 'class="r1 now"' in ada.get(address).text
 
 
@@ -474,22 +436,6 @@ def test_without_a_plan_concurrent_judgments_of_a_passage_are_both_accepted(
     assert 'class="r2 now"' in bob.get(address).text
 
 
-def test_without_a_plan_a_passage_judged_meanwhile_is_accepted_only_with_an_unmodified_form(
-    open_team: Callable[..., Team], track: Path
-) -> None:
-    (track / "qrels.txt").unlink()
-    team = open_team(SCALE, ())
-    ada, bob = team.client("ada"), team.client("bob")
-    address = first(ada)
-    form = fields(ada.get(address).text)
-    judge(bob, address, item_1="2")
-    team.app.state.live.reload()
-    for changed in ({"shown": "0" * 16}, {"shown": ""}, {"passage": "0" * 16}):
-        answer = ada.post("/assess", data={**form, "item-1": "1", **changed})
-        assert answer.status_code == 404
-    assert len(lines(track, "judgments.tsv")) == 1
-
-
 def test_an_assessor_who_is_not_in_the_plan_is_told_so(open_team: Callable[..., Team]) -> None:
     page = open_team(SCALE).client("orla").get("/assess").text
     assert "The plan has no passage for you" in page
@@ -504,16 +450,9 @@ def test_organizers_see_progress_and_adjudicate_differences(
     judge(ada, first(ada), item_1="2")
     judge(bob, first(bob), item_1="0")
     team.app.state.live.reload()
-    row = (
-        r'<th scope="row"[^>]*><bdi>(\w+)</bdi></th>'
-        + r'<td class="n">(?:<span class="bar"><progress[^>]*></progress> )?(\d+)(?:</span>)?</td>' * 3
-    )
-    rows = re.findall(row, orla.get("/campaign").text)
-    assert rows[:2] == [("ada", "3", "1", "2"), ("bob", "1", "1", "0")]
+    rows = rows_of(orla.get("/campaign").text)
+    assert [row[:4] for row in rows[:2]] == [["ada", "3", "1", "2"], ["bob", "1", "1", "0"]]
     page = orla.get("/campaign/agreement").text
-    for link in re.findall(r'href="([^"]+table=[^"]+)"', orla.get("/campaign").text + page):
-        table = orla.get(link.replace("&amp;", "&"))
-        assert len(table.json() if "json" in link else table.text.splitlines()[1:]) > 0
     assert "<bdi>ada</bdi>: <strong>to the point</strong>" in page
     assert "<bdi>bob</bdi>: <strong>off topic</strong>" in page
     assert "1 of 1 are open" in page

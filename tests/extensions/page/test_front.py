@@ -35,7 +35,7 @@ def test_origin_prefix_and_security_follow_from_the_options(
     given: tuple[str, ...], origin: str, prefix: str, secure: bool
 ) -> None:
     front = Front.of(*given)
-    assert (front.origin, front.prefix, front.place.secure) == (origin, prefix, secure)
+    assert (front.origin, front.prefix, front.is_secure) == (origin, prefix, secure)
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,13 @@ def test_ratings_work_through_a_proxy_and_all_links_have_the_prefix(
     client = open_client(track, front=Front.of(f"{PUBLIC}/trec"))
     inner = "" if stripped else "/trec"
     headers = hosts(preserved)
-    paths = "/ /run/run0 /queries /query/q1 /query/q1/passage/q1-d00 /query/q1/item/q1~2F1 /disagreements"
-    for path in f"{paths} /section/holes /rejected /search?q=d00 /bank/q1 /who /nowhere".split():
+    paths = "/ /run/run0 /result/queries /query/q1 /query/q1/passage/q1-d00 /result/disagreements"
+    for path in f"{paths} /section/holes /result/rejected /bank/q1 /who /nowhere".split():
         page = client.get(inner + path, headers=headers).text
         links = re.findall(r'(?:href|src|action|data-state|content)="(?:0; url=)?(/[^"]*)"', page)
         assert links
         assert not [link for link in links if not link.startswith("/trec/")], path
-    assert 'aria-current="page"' in client.get(f"{inner}/queries", headers=headers).text
+    assert 'aria-current="page"' in client.get(f"{inner}/result/queries", headers=headers).text
     page = client.get(f"{inner}/query/q1", headers=headers).text
     doc = re.search(r'/trec/query/q1/passage/([^"?]+)"', page)
     assert doc
@@ -95,8 +95,8 @@ def test_ratings_work_through_a_proxy_and_all_links_have_the_prefix(
     assert (done.status_code, done.headers["location"]) == (303, "/trec/query/q1?sort=rank")
     assert len((track / "judgments.tsv").read_text().splitlines()) == 2
     # Starlette's own redirect keeps the public host and the prefix.
-    slash = client.get(f"{inner}/queries/", headers=headers)
-    assert slash.headers["location"] == f"{PUBLIC}/trec/queries"
+    slash = client.get(f"{inner}/result/queries/", headers=headers)
+    assert slash.headers["location"] == f"{PUBLIC}/trec/result/queries"
 
 
 def test_without_a_public_url_a_rewritten_host_is_rejected(track: Path, open_client: Opened) -> None:
@@ -130,11 +130,11 @@ def test_a_run_with_the_name_of_the_prefix_is_found(track: Path, open_client: Op
 
 def test_the_token_url_redirects_below_the_prefix(track: Path, open_client: Opened) -> None:
     client = open_client(track, front=Front.of(f"{PUBLIC}/trec"), token="s3cret-token")
-    asks = client.get("/trec/queries")
+    asks = client.get("/trec/result/queries")
     assert asks.status_code == 401
     assert 'action="/trec/"' in asks.text
-    welcome = client.get("/queries?token=s3cret-token&sort=mean")
-    assert 'url=/trec/queries?sort=mean"' in welcome.text
+    welcome = client.get("/result/queries?token=s3cret-token&sort=mean")
+    assert 'url=/trec/result/queries?sort=mean"' in welcome.text
     cookie = welcome.headers["set-cookie"]
     assert "Path=/trec;" in cookie
     assert "Secure" in cookie

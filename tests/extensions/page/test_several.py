@@ -19,11 +19,13 @@ from team import Team, users_file
 import trecexam
 from trecexam.cli.main import run
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
-from trecexam.extensions.page import urls
+from trecexam.extensions.page.urls import Urls, segment
 from trecexam.extensions.page.users import Users
 from trecexam.folder import TrackFolder
 
-LISTS = ("", "/queries", "/disagreements")
+urls = Urls()
+
+LISTS = ("", "/result/queries", "/result/disagreements")
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +96,6 @@ def test_links_stay_with_the_grader(pages: TestClient) -> None:
         known |= links
     assert "/grader/support/run/rag-demo" in known
     assert any("/passage/" in link for link in known)
-    assert any("/item/" in link for link in known)
 
 
 def _cells_of(pages: TestClient, grader: str) -> Iterator[dict[str, str]]:
@@ -136,7 +137,7 @@ def track(demo: Path, tmp_path: Path) -> Path:
 def test_people_rate_for_each_grader_in_a_separate_file(track: Path, grader: str, file: str) -> None:
     with client_of(track) as pages:
         cell = next(_cells_of(pages, grader))
-        passage = urls.segment(cell["doc"])
+        passage = segment(cell["doc"])
         page = pages.get(f"/grader/{grader}/query/{cell['query']}/passage/{passage}").text
         assert set(re.findall(r'<form method="post" action="([^"]*)"', page)) == {
             f"/grader/{grader}/override"
@@ -199,7 +200,7 @@ def test_a_plan_belongs_to_the_grader_whose_pool_has_its_passages(track: Path, t
         assert ada.get("/", follow_redirects=True).url.path.startswith("/grader/rubric/assess/passage/")
         assert "0 of 1 passage rated, 1 left." in ada.get("/assess", follow_redirects=True).text
         assert orla.get("/campaign").headers["location"] == "/grader/rubric/campaign"
-        assert "0 of 1 task done" in orla.get("/grader/rubric/campaign").text
+        assert rows_of(orla.get("/grader/rubric/campaign").text)[0][:4] == ["ada", "1", "0", "1"]
         assert "There is no plan" in orla.get("/grader/support/campaign").text
 
 
@@ -215,7 +216,7 @@ def test_editing_the_bank_affects_the_graders_that_use_it(track: Path) -> None:
 
 
 def test_an_unknown_grader_is_reported(pages: TestClient) -> None:
-    answer = pages.get("/grader/umbrela/queries")
+    answer = pages.get("/grader/umbrela/result/queries")
     assert answer.status_code == 404
     assert "the graders are rubric, support" in words(answer.text)
 
@@ -233,7 +234,7 @@ def test_if_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path, t
         assert first.status_code == 200
         assert "support:SupportF1" in first.text
         assert "no test bank" in words(first.text)
-        assert client.get("/grader/support/queries").status_code == 200
+        assert client.get("/grader/support/result/queries").status_code == 200
         cell = {"query": "q01", "doc": "heat-pump-06", "item": "", "rating": "3", "who": "ann", "why": "so"}
         answer = client.post("/override", data={"csrf": csrf_of(client), **cell})
         assert answer.status_code == 404
@@ -245,3 +246,8 @@ def test_if_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path, t
         assert 'action="/grader/support/override"' in page
         assert _rate(client, "support", key, "2").status_code == 303
     assert [path.name for path in track.glob("overrides*")] == ["overrides.support.tsv"]
+
+
+def test_judge_next_refers_to_the_page(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["judge-next", str(demo), "--grader", "support"]) == 2
+    assert "label them with `trecexam serve" in capsys.readouterr().err

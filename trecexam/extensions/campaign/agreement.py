@@ -10,40 +10,17 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from converters.overrides import ADJUDICATED
-from trecexam.extensions.campaign.alpha import MIN_TOPICS, Alpha, alpha
+from trecexam.extensions.campaign.alpha import alpha
 from trecexam.extensions.campaign.assessments import CellKey, counting, opinions_of
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.result import Result
-from trecexam.results.table import Layout, Table
+from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import plural
-from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
+from trecexam.scores.kappa import MIN_QUERIES, Kappa, kappa, weighted_kappa
 
 #: What the intervals are, in words.
-INTERVALS = f"intervals are 95%, over topics, with {MIN_TOPICS} topics or more"
+INTERVALS = f"intervals are 95%, over topics, with {MIN_QUERIES} topics or more"
 Level = Literal["passage", "item", "citation"]
-
-
-class AgreementRow(NamedTuple):
-    """Agreement of two assessors, or of all.
-
-    Attributes:
-        level: ratings of passages as a whole, of items, or labels of sentences with a cited passage.
-        assessors: two, or all, who rated a cell that another one rated.
-        topics, cells: on which at least two of them gave a rating.
-        same: of how many of these all of them gave the same.
-        kappa: Cohen's, of two; as of `trecexam.scores.kappa`, with its interval from 5 topics on.
-        weighted_kappa: with quadratic weights, of two; NaN if missing.
-        alpha: Krippendorff's, ordinal, with its interval from 5 topics on.
-    """
-
-    level: Level
-    assessors: tuple[str, ...]
-    topics: int
-    cells: int
-    same: int
-    kappa: Kappa
-    weighted_kappa: float
-    alpha: Alpha
 
 
 class Disagreement(NamedTuple):
@@ -75,13 +52,13 @@ class AssessorAgreement(Result):
 
     Attributes:
         rule: whose rating counts, see [judging].
-        rows: for each level all together first, then each two.
+        rows: of the table `agreement`: for each level all together first, then each two.
         disagreements: the widest apart first.
         notes: how much people differ on, and what the intervals are.
     """
 
     rule: str
-    rows: tuple[AgreementRow, ...]
+    rows: tuple[tuple[Value, ...], ...]
     disagreements: tuple[Disagreement, ...]
     notes: tuple[str, ...] = ()
 
@@ -91,18 +68,14 @@ class AssessorAgreement(Result):
         return {"rule": self.rule, "intervals": INTERVALS}
 
     def _declare(self) -> dict[str, Table]:
-        """`agreement`, a row for all and for each pair; `disagreements`, a row per such cell."""
+        """`agreement`, a row for all who rated and for each pair; `disagreements`, a row per such cell.
+
+        `topics` and `cells` are those that at least two of them rated; on `same` cells all of them agree.
+        alpha is Krippendorff's, ordinal; kappa is Cohen's, of two, also with quadratic weights.
+        """
         header = (
             *("level", "assessors", "topics", "cells", "same"),
             *("alpha", "alpha.low", "alpha.high", "kappa", "kappa.low", "kappa.high", "weighted_kappa"),
-        )
-        rows = (
-            (
-                *(row.level, ", ".join(row.assessors), row.topics, row.cells, row.same),
-                *(row.alpha.value, row.alpha.low, row.alpha.high),
-                *(row.kappa.value, row.kappa.low, row.kappa.high, row.weighted_kappa),
-            )
-            for row in self.rows
         )
         disagreements = (
             (
@@ -116,7 +89,7 @@ class AssessorAgreement(Result):
         )
         columns = ("level", "query_id", "doc_id", "item_id", "ratings", "spread", "counts", "adjudicated")
         return {
-            "agreement": Table(header, tuple(rows), layout=Layout(("level", "assessors"))),
+            "agreement": Table(header, self.rows, layout=Layout(("level", "assessors"))),
             "disagreements": Table(columns, tuple(disagreements)),
         }
 
@@ -133,7 +106,7 @@ def assessor_agreement(track: GradedTrack) -> AssessorAgreement:
             if row.rating is not None:
                 of_item: Level = "item" if track.asked.citing is None else "citation"
                 levels[of_item if key.item_id else "passage"].setdefault(key, {})[name] = row.rating
-    rows: list[AgreementRow] = []
+    rows: list[tuple[Value, ...]] = []
     disagreements: list[Disagreement] = []
     of_cell = counting(track)
     for level, cells in levels.items():
@@ -170,7 +143,7 @@ def _row(
     names: tuple[str, ...],
     cells: Mapping[CellKey, Mapping[str, int]],
     n_values: int,
-) -> AgreementRow:
+) -> tuple[Value, ...]:
     by_topic: dict[str, list[list[int]]] = {}
     for key, ratings in cells.items():
         by_topic.setdefault(key.query_id, []).append(list(ratings.values()))
@@ -181,13 +154,6 @@ def _row(
             for first, second in pairs:
                 counts[topic, first, second] += 1
         of_two, weighted = kappa(counts), weighted_kappa(counts.sum(axis=0), 2)
-    return AgreementRow(
-        level,
-        names,
-        len(by_topic),
-        len(cells),
-        sum(len(set(ratings.values())) == 1 for ratings in cells.values()),
-        of_two,
-        weighted,
-        alpha(list(by_topic.values()), n_values),
-    )
+    same = sum(len(set(ratings.values())) == 1 for ratings in cells.values())
+    counted = len(by_topic), len(cells), same
+    return (level, ", ".join(names), *counted, *alpha(list(by_topic.values()), n_values), *of_two, weighted)

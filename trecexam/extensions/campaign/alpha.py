@@ -7,38 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trecexam.scores.kappa import MIN_QUERIES, Kappa
+
 Floats = NDArray[np.float64]
-#: With fewer topics there is no interval, as there is none of kappa: cells of one topic are not independent.
-MIN_TOPICS = 5
 DRAWS = 2_000
 
 
-@dataclass(frozen=True)
-class Alpha:
-    """Agreement beyond chance, at most 1, and a 95% interval.
-
-    Attributes:
-        value: NaN where no cell has two ratings, or all are one and the same rating.
-        low, high: NaN where there is no value, or fewer than `MIN_TOPICS` topics have cells with two ratings.
-    """
-
-    value: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-
-
-def alpha(topics: Sequence[Sequence[Sequence[int]]], n_values: int) -> Alpha:
+def alpha(topics: Sequence[Sequence[Sequence[int]]], n_values: int) -> Kappa:
     """Krippendorff's alpha for ordinal data of any number of raters, each of whom may leave cells out.
 
     alpha = 1 - Do / De, observed over expected disagreement, with the ordinal difference of Krippendorff,
     "Computing Krippendorff's Alpha-Reliability" (2011), section C; cells with one rating do not count. The
     interval is the 2.5% and 97.5% percentile of `DRAWS` bootstrap samples of topics; samples without a value
-    are left out.
+    are left out. With fewer than `MIN_QUERIES` topics there is none: cells of a topic are not independent.
 
     Args:
         topics: of each topic, of each of its cells, the ratings 0 .. n_values - 1, in any order.
@@ -48,16 +33,16 @@ def alpha(topics: Sequence[Sequence[Sequence[int]]], n_values: int) -> Alpha:
     ]
     of_topic = [cells for cells in of_topic if cells]
     if not of_topic:
-        return Alpha()
+        return Kappa()
     tables = np.array([np.sum(cells, axis=0) for cells in of_topic])
     value = float(_alpha(tables.sum(axis=0)[None])[0])
     n = len(tables)
-    if math.isnan(value) or n < MIN_TOPICS:
-        return Alpha(value)
+    if math.isnan(value) or n < MIN_QUERIES:
+        return Kappa(value)
     weights = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), DRAWS).astype(np.float64)
     values = _alpha(np.tensordot(weights, tables, 1))
     low, high = np.percentile(values[~np.isnan(values)], [2.5, 97.5])
-    return Alpha(value, float(low), float(high))
+    return Kappa(value, float(low), float(high))
 
 
 def _coincidences(ratings: Sequence[int], n_values: int) -> Floats:

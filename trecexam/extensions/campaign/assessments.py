@@ -11,8 +11,7 @@ from converters.overrides import ADJUDICATED, CANNOT, read_overrides
 from converters.records import HumanRating, Item
 from trecexam.bank.model import QUERY
 from trecexam.config.sections import JudgingSection
-from trecexam.errors import TrecexamError
-from trecexam.features.override.overriding import QueryToRate, seen_token, take
+from trecexam.features.override.overriding import QueryToRate, take
 from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.overrides import REFUSED, JudgingScale, takes_back
@@ -89,15 +88,6 @@ def ratings_by_assessor(folder: TrackFolder, cell: CellKey, scale: JudgingScale 
     return {name: row.rating for name, row in rows if row is not None and row.rating is not None}
 
 
-def said_before(
-    folder: TrackFolder, who: str, cell: CellKey, seen: str, scale: JudgingScale | None
-) -> HumanRating | None:
-    """Return a person's earlier judgment of a cell with this `seen_token`; None if there is none."""
-    lines = _lines(_file_of(folder, cell, scale), cell.query_id, who)
-    own = (row for row in lines if row.who == who and CellKey(*row[:3]) == cell)
-    return next((row for row in own if seen_token(row) == seen), None)
-
-
 def _file_of(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> Path:
     return folder.overrides() if cell.item_id or scale is None else folder.judgments()
 
@@ -156,34 +146,25 @@ def record_assessment(
     seconds: float | None = None,
     seen: str | None = None,
 ) -> HumanRating:
-    """Store a person's judgment of a cell or, with item_id "", of a whole passage.
+    """Store a person's judgment of a cell or, with item_id "", of a whole passage; return what she says now.
 
     It is a line of overrides.tsv; of a passage as a whole, where `query` has a scale, of judgments.tsv.
     Nobody else's ratings are looked at.
 
     Args:
-        rating: on the grader's scale, or on that of judgments of whole passages; "cannot" where it cannot be
-            judged; None takes back the last one, and brings back what this person said before, if she did.
-        why: needed with "cannot", and with `reason` in [judging].
+        rating: "cannot" where it cannot be judged; None takes back the last one, and brings back what this
+            person said before, if she did.
         seconds: of active work, 0 or more.
         seen: `seen_token` of her own judgment that she was shown, or of None where she had none; None to take
             this one in any case.
 
-    Returns:
-        What she says now.
-
     Raises:
         RatingConflictError: she said something else meanwhile, in another window; nothing was written.
-        TrecexamError: as `take`; a reason is missing; there is nothing to take back.
+        TrecexamError: as `take`; there is nothing to take back.
     """
-    cannot = rating == CANNOT
-    if not why.strip() and cannot:
-        raise TrecexamError("say why it cannot be judged")
-    if not why.strip() and rating is not None and folder.config.judging.reason:
-        raise TrecexamError("give a reason: this track asks for one with each judgment")
     why = why if why.strip() else WITHDRAWN if rating is None else JUDGED
     value = rating if isinstance(rating, int) else None
     return take(
         folder, query, doc_id, item_id, value, who, why, seen,
-        cannot=cannot, seconds=seconds, note=note, own_only=True,
+        cannot=rating == CANNOT, seconds=seconds, note=note, own_only=True,
     ).row  # fmt: skip

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from trecexam.cli import bars
 from trecexam.cli.main import LazyGroup
@@ -207,9 +205,6 @@ def judge_next(track: Track, measure: str | None, top: int, query_ids: tuple[str
     another label. The probability of a rating is its share of the passage's ratings on the query's items.
 
     Other passages, and all without grades, follow by how many runs rank them high; queries take turns.
-    After `learn`, gain and sd are the expected judgment and its standard deviation.
     """
     with bars.progress("trying", "queries") as trying:
-        found = track.judge_next(measure, query_ids=query_ids, top=top, progress=bars.steps(trying))
-    given = click.get_current_context().get_parameter_source("top") is not ParameterSource.DEFAULT
-    return replace(found, every=given)
+        return track.judge_next(measure, query_ids=query_ids, top=top, progress=bars.steps(trying))

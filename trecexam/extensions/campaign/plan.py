@@ -67,18 +67,13 @@ class JudgingPlan:
         return tuple((row.query_id, row.doc_id) for row in self.by_assessor.get(assessor, ()))
 
 
-def plan_path(folder: TrackFolder) -> Path:
-    """Where a track's plan is, if it has one."""
-    return folder.root / PLAN
-
-
 def read_plan(folder: TrackFolder) -> JudgingPlan | None:
     """The track's plan; None without one. It is cached until the file changes.
 
     Raises:
         TrecexamError: with the line: it cannot be read.
     """
-    path = plan_path(folder)
+    path = folder.root / PLAN
     current = stamp(path)
     return None if current is None else _read(path, current)
 
@@ -106,32 +101,6 @@ def write_plan(folder: TrackFolder, plan: JudgingPlan) -> Path:
     for row in plan.rows:
         for text in row[:3]:
             refuse_controls(f"an id in {PLAN}", text)
-    path = plan_path(folder)
+    path = folder.root / PLAN
     atomic.replace(path, "".join("\t".join(line) + "\n" for line in lines).encode())
     return path
-
-
-def guidelines_text(folder: TrackFolder) -> str:
-    """Return the track's guidelines, Markdown; "" without the setting.
-
-    Raises:
-        TrecexamError: the file does not exist or cannot be read; names the file and the setting.
-    """
-    name = folder.config.judging.guidelines
-    if name is None:
-        return ""
-    path = folder.root / name
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
-        raise TrecexamError(f"{path}, named by `guidelines` in [judging], {why}") from None
-
-
-def guidelines_warning(folder: TrackFolder) -> str:
-    """Return why assessors see no guidelines although the setting names a file; "" if they see them."""
-    try:
-        guidelines_text(folder)
-    except TrecexamError as error:
-        return f"{error}; assessors see no guidelines"
-    return ""

@@ -104,11 +104,11 @@ def plan_judging(
 def _check(names: Sequence[str], topics_each: int | None, overlap: float, budget: int | None) -> None:
     if not names:
         raise TrecexamError("name the assessors who judge")
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice or not all(names):
-        raise TrecexamError(
-            f"assessor '{twice[0]}' is named twice" if all(names) else "an assessor has no name"
-        )
+    if not all(names):
+        raise TrecexamError("an assessor has no name")
+    for name in names:
+        if names.count(name) > 1:
+            raise TrecexamError(f"assessor '{name}' is named twice")
     for what, number in (("topics_each", topics_each), ("budget", budget)):
         if number is not None and number < 1:
             raise TrecexamError(f"{what} = {number}: at least 1")
@@ -180,10 +180,7 @@ def divided(
 
     Args:
         topics: query_id -> the passages to judge, the first to judge first; none that is in `done`.
-        assessors: at least one; with overlap at least two.
-        topics_each: topics of an assessor at the most; None: all topics are divided.
-        overlap: the share of tasks that a second person gets, too, drawn at random; 0..1.
-        budget: tasks in all, the overlap counted twice, evenly over topics; None: as many as there are.
+        topics_each, overlap, budget: as of `JudgingAccessor.plan`.
         done: finished tasks of an earlier plan.
     """
     most = topics_each or max(len(topics), len(done))

@@ -33,11 +33,11 @@ def judging_progress(track: GradedTrack) -> Tables:
             of_topic = [task for task in tasks if task.query_id == query_id]
             topics.append((name, query_id, *_work(of_topic, of_person, items_by_query)))
         assessors.append((name, *_work(tasks, of_person, items_by_query)))
-    keys = ("assessor", "query_id")
+    keys, of_topics = ("assessor", "query_id"), "Each assessor's topics"
     return Tables(
         {
             "assessors": Table((*keys[:1], *_COLUMNS), tuple(assessors), layout=Layout(keys[:1])),
-            "topics": Table((*keys, *_COLUMNS), tuple(topics), layout=Layout(keys)),
+            "topics": Table((*keys, *_COLUMNS), tuple(topics), layout=Layout(keys), caption=of_topics),
         }
     )
 

@@ -18,19 +18,11 @@ from trecexam.errors import TrecexamError
 
 #: The columns, and what they are called in overrides.tsv.
 COLUMNS = {
-    "query_id": "query_id",
-    "doc_id": "doc_id",
-    "item_id": "item_id",
+    **{each: each for each in ("query_id", "doc_id", "item_id")},
     "assessor": "who",
-    "rating": "rating",
-    "seconds": "seconds",
+    **{each: each for each in ("rating", "seconds")},
     "time": "when",
-    "note": "note",
-    "why": "why",
-    "kind": "kind",
-    "passage_sha256": "passage_sha256",
-    "item_sha256": "item_sha256",
-    "scale": "scale",
+    **{each: each for each in ("note", "why", "kind", "passage_sha256", "item_sha256", "scale")},
 }
 REQUIRED = ("query_id", "doc_id", "assessor", "rating")
 #: The reason for judgments without one in the table.

@@ -7,12 +7,9 @@ a store that was moved away or made anew meanwhile is simply the one that is the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from converters.records import Item
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.errors import StoreError
 from trecexam.grades.store import GradeStore
@@ -36,60 +33,25 @@ class GraderAnswer(NamedTuple):
         return re.search(r"[^\W\d_]{3}", self.text) is not None
 
 
-@dataclass(frozen=True)
-class GraderAnswers:
-    """Reads the grader's answers.
-
-    Attributes:
-        by_id: by item_id (of a passage) or doc_id (of an item); cells without an answer are not there.
-        trouble: why they cannot be read now; "" where they can.
-    """
-
-    by_id: Mapping[str, GraderAnswer]
-    trouble: str = ""
-
-
-def of_passage(path: Path, view: View, state: QueryView, row_index: int) -> GraderAnswers:
-    """item_id -> the grader's answer on this passage.
-
-    Args:
-        path: the store.
-        row_index: the passage's row in the state.
-    """
-    return _read(
-        path, view, [(item.item_id, item, state.keys[row_index]) for _, item in state.asked(row_index)]
-    )
-
-
-def of_item(path: Path, view: View, state: QueryView, column: int, row_indices: list[int]) -> GraderAnswers:
-    """doc_id -> the grader's answer on these passages for one item.
-
-    Args:
-        path: the store.
-        column: the item's.
-        row_indices: the passages' rows in the state.
-    """
-    item = state.items[column]
-    return _read(
-        path, view, [(state.doc_ids[row_index], item, state.keys[row_index]) for row_index in row_indices]
-    )
-
-
-def _read(path: Path, view: View, cells: Sequence[tuple[str, Item, str | None]]) -> GraderAnswers:
-    """By the first of each cell: its item, and what the store knows its passage by."""
-    gradable = [(name, item, key) for name, item, key in cells if key is not None]
-    answers = {}
+def answers_on(view: View, state: QueryView, row_index: int) -> tuple[dict[str, GraderAnswer], str]:
+    """Return item_id -> the grader's answer on a passage; and why they cannot be read, "" where they can."""
+    key, answers = state.keys[row_index], {}
+    if key is None:
+        return {}, ""
+    cells = [item for _, item in state.asked(row_index)]
     try:
-        with GradeStore(path, write=False, patience=PATIENCE) as store:
-            grader = store.grader_id(view.grader_digest)
-            items = store.ids("item", [asked_digest(item) for _, item, _ in gradable])
-            passages = store.ids("passage", [passage_digest(key) for _, _, key in gradable])
-            for (name, _, _), item, passage in zip(gradable, items, passages, strict=True):
+        with GradeStore(Path(view.store), write=False, patience=PATIENCE) as store:
+            grader, (passage,) = (
+                store.grader_id(view.grader_digest),
+                store.ids("passage", [passage_digest(key)]),
+            )
+            items = store.ids("item", [asked_digest(item) for item in cells])
+            for cell, item in zip(cells, items, strict=True):
                 if grader is None or item is None or passage is None:
                     continue
                 grade = store.answers(grader, item).get(passage)
                 if grade is not None:
-                    answers[name] = GraderAnswer(grade.answer, grade.probabilities)
+                    answers[cell.item_id] = GraderAnswer(grade.answer, grade.probabilities)
     except StoreError as error:
-        return GraderAnswers({}, str(error))
-    return GraderAnswers(answers)
+        return {}, str(error)
+    return answers, ""

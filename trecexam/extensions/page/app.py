@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from starlette.applications import Starlette
-from starlette.convertors import CONVERTOR_TYPES, Convertor
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -16,7 +14,6 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.page import urls
 from trecexam.extensions.page.front import Front
 from trecexam.extensions.page.guard import Guard
 from trecexam.extensions.page.listing import Address
@@ -29,18 +26,6 @@ from trecexam.results.page.page import LOOK
 
 #: Seconds that the first request waits for the first state: a small track is read by then.
 FIRST_LOOK = 1.5
-
-
-class _Name(Convertor[str]):
-    """A name in a path: see `urls.segment`."""
-
-    regex = r"[A-Za-z0-9_.~\-]+"
-
-    def convert(self, value: str) -> str:
-        return urls.name_of(value)
-
-    def to_string(self, value: str) -> str:
-        return urls.segment(value)
 
 
 def create_app(
@@ -61,7 +46,6 @@ def create_app(
     """
     front = front or Front()
     sessions = None if users is None else Sessions(users, front, cookie)
-    CONVERTOR_TYPES["name"] = _Name()
     static = StaticFiles(directory=Path(__file__).parent / "static")
     static.all_directories.append(LOOK)
     app = Starlette(
@@ -77,10 +61,10 @@ def create_app(
         },
     )
     app.state.live = live
+    app.state.front = front
     app.state.sessions = sessions
     app.state.desks = {}
     app.state.assessing = {}
-    app.state.started = time.time()
     return app
 
 

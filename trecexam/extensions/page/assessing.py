@@ -6,12 +6,13 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
-from pathlib import Path
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from converters.nuggets import RATINGS
+import numpy as np
+
 from converters.records import HumanRating, Item
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import (
@@ -20,27 +21,25 @@ from trecexam.extensions.campaign.assessments import (
     is_done,
     own_assessments,
 )
-from trecexam.extensions.campaign.plan import JudgingPlan, guidelines_text, read_plan
-from trecexam.extensions.page.gather import query_view
+from trecexam.extensions.campaign.plan import JudgingPlan, read_plan
+from trecexam.extensions.page.gather import human_ratings
 from trecexam.extensions.page.people import Choice, choices, text_of
 from trecexam.features.override.overriding import seen_token
 from trecexam.files.cache import memoized
 from trecexam.files.kept import read_kept, write_kept
-from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import exclusive_lock
 from trecexam.folder import TrackFolder
+from trecexam.grades.cell_order import retrieved_weights
 from trecexam.inputs.overrides import takes_back
 
 if TYPE_CHECKING:
-    from trecexam.extensions.page.view import QueryView, View
+    from trecexam.extensions.page.view import View
     from trecexam.grades.graded_track import GradedTrack
 
 #: Letters of a passage's name.
 _LETTERS = 16
 #: Of the secret, which is in its file in hexadecimal digits.
 _SECRET_BYTES = 32
-#: What a nugget may be on the scale 0..5, and its keys.
-_NUGGET = (("1", "support", "support"), ("2", "partial", "partial_support"), ("3", "not", "not_support"))
 
 
 class Task(NamedTuple):
@@ -103,7 +102,9 @@ class Desk:
     @property
     def open(self) -> tuple[Task, ...]:
         """The open tasks, in order."""
-        return tuple(task for task in self.tasks if not self.is_done(task))
+        # Few of many tasks are begun.
+        begun = {key[:2] for key in self.own}
+        return tuple(task for task in self.tasks if task[1:] not in begun or not self.is_done(task))
 
     def asked(self, query_id: str, doc_id: str) -> tuple[str, ...]:
         """The item_ids to judge on a passage; "" is the whole passage."""
@@ -117,17 +118,10 @@ class Desk:
         return is_done(self.own, task.query_id, task.doc_id, self.asked(task.query_id, task.doc_id))
 
     def named(self, name: str) -> Task | None:
-        """The task of that name."""
-        return next((task for task in self.tasks if task.name == name), None)
-
-    def shown_earlier(self, name: str, fingerprint: str) -> Task | None:
-        """Without a plan, a task that a colleague finished first, if it still has this `fingerprint`."""
-        if self.plan is not None:
-            return None
+        """Return the task of that name; without a plan also one that a colleague finished meanwhile."""
         pairs = ((query_id, doc_id) for query_id, query in self._queries.items() for doc_id in query.doc_ids)
-        tasks = (Task(name_of(self._secret, *pair), *pair) for pair in pairs)
-        task = next((task for task in tasks if task.name == name), None)
-        return task if task is not None and self.shown(task) == fingerprint else None
+        others = (Task(name_of(self._secret, *pair), *pair) for pair in pairs if self.plan is None)
+        return next((task for task in chain(self.tasks, others) if task.name == name), None)
 
     def next_open(self, after: Task | None = None) -> Task | None:
         """The next open task with a text: after this one, else before it."""
@@ -138,7 +132,7 @@ class Desk:
 
     def before(self, task: Task) -> Task | None:
         """The previous task."""
-        at = self.tasks.index(task)
+        at = self.tasks.index(task) if task in self.tasks else 0
         return next((other for other in reversed(self.tasks[:at]) if self.text_of(other)), None)
 
     def text_of(self, task: Task) -> str | None:
@@ -156,7 +150,7 @@ class Desk:
             Question(
                 number,
                 items.get(item_id),
-                choices_of(items.get(item_id), self.view),
+                choices(self.view, items.get(item_id)),
                 self.own.get(CellKey(task.query_id, task.doc_id, item_id)),
             )
             for number, item_id in enumerate(self.asked(task.query_id, task.doc_id), 1)
@@ -200,19 +194,18 @@ class Desk:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def _unplanned(self) -> Iterator[tuple[str, str]]:
+        begun = {key[:2] for key in self.own}
         for query_id, query in self._queries.items():
             for doc_id in query.doc_ids:
                 item_ids = self.asked(query_id, doc_id)
-                if "" in item_ids and doc_id in query.judged:
+                if doc_id in query.judged and "" in item_ids:
                     continue
-                raters = [query.raters.get((doc_id, item_id)) for item_id in item_ids]
-                if any(rater in (None, self.who) for rater in raters) or self._spoke(
-                    query_id, doc_id, item_ids
-                ):
+                # Where somebody else rated all of it, and she nothing, it is not hers.
+                is_free = not query.raters or any(
+                    query.raters.get((doc_id, item_id)) in (None, self.who) for item_id in item_ids
+                )
+                if is_free or (query_id, doc_id) in begun:
                     yield query_id, doc_id
-
-    def _spoke(self, query_id: str, doc_id: str, item_ids: Iterable[str]) -> bool:
-        return any(CellKey(query_id, doc_id, item_id) in self.own for item_id in (*item_ids, ""))
 
 
 class DeskQuery(NamedTuple):
@@ -236,23 +229,27 @@ class DeskQuery(NamedTuple):
 @memoized
 def desk_queries(track: GradedTrack) -> dict[str, DeskQuery]:
     """Return every query for people who judge; computed by the process that reads the track."""
-    queries, judging = {}, track.config.judging
-    for query_id in track.bank.query_ids:
-        state = query_view(track, query_id)
-        assert state is not None
+    queries, judging, citing = {}, track.config.judging, track.asked.citing
+    for query_id, items in track.bank.items.items():
+        sheet, ranks = track.sheets[query_id], track.pool[query_id].ranks[:, : track.config.track.depth]
+        weights = retrieved_weights(ranks, len(sheet.doc_ids))
+        texts = [track.texts.get(doc_id) for doc_id in sheet.doc_ids]
+        first: dict[str, str] = {}
+        for row_index in np.argsort(-weights, kind="stable").tolist():
+            if text := texts[row_index]:
+                first.setdefault(text, sheet.doc_ids[row_index])
+        cited: dict[str, tuple[str, ...]] = {}
+        for item, doc_ids in zip(items, () if citing is None else citing[query_id], strict=False):
+            for doc_id in doc_ids:
+                cited[doc_id] = (*cited.get(doc_id, ()), item.item_id)
         queries[query_id] = DeskQuery(
-            _by_retrieved(state),
-            asked_items(judging, track.judging_scale, state.items),
-            None if track.asked.citing is None else _citing(state),
+            tuple(first.values()),
+            asked_items(judging, track.judging_scale, items),
+            None if citing is None else cited,
             frozenset(track.inputs.judged.get(query_id, ())),
-            {key: row.who for key, row in state.human.items()},
+            {key: row.who for key, row in human_ratings(track, query_id).items()},
         )
     return queries
-
-
-def _citing(state: QueryView) -> dict[str, tuple[str, ...]]:
-    asked = ((doc_id, state.asked(row_index)) for row_index, doc_id in enumerate(state.doc_ids))
-    return {doc_id: tuple(item.item_id for _, item in items) for doc_id, items in asked}
 
 
 def plan_of(folder: TrackFolder, view: View) -> JudgingPlan | None:
@@ -267,28 +264,6 @@ def plan_of(folder: TrackFolder, view: View) -> JudgingPlan | None:
     states = ((view.query(row.query_id), row.doc_id) for row in plan.rows)
     is_ours = any(state is not None and state.place(doc_id) is not None for state, doc_id in states)
     return plan if is_ours else None
-
-
-def choices_of(item: Item | None, view: View) -> tuple[Choice, ...]:
-    """The possible ratings of an item, or with None of a whole passage."""
-    if item is not None and item.kind == "nugget" and view.settings.max_rating == RATINGS["support"]:
-        return tuple(Choice(key, RATINGS[label] or 0, text) for key, text, label in _NUGGET)
-    return choices(view, whole=item is None)
-
-
-def _by_retrieved(state: QueryView) -> tuple[str, ...]:
-    """Passages with distinct texts, those first that most runs retrieve at high ranks."""
-    weights = [0.0] * len(state.doc_ids)
-    for ranking in state.rankings.values():
-        for rank, row_index in enumerate(ranking, 1):
-            weights[row_index] += 1 / rank
-    order = sorted(range(len(weights)), key=lambda row_index: (-weights[row_index], state.doc_ids[row_index]))
-    first = {text: row_index for row_index in reversed(order) if (text := state.texts[row_index])}
-    return tuple(
-        state.doc_ids[row_index]
-        for row_index in order
-        if first.get(state.texts[row_index] or "") == row_index
-    )
 
 
 @lru_cache(maxsize=1 << 17)
@@ -306,17 +281,10 @@ def secret_of(folder: TrackFolder) -> bytes:
             could tell ids from names.
     """
     path = folder.shared_state / "passage-names.key"
-    if (current := stamp(path)) is None:
+    if not path.exists():
         with exclusive_lock(folder.shared_state / "overrides.lock"):
-            if stamp(path) is None:
+            if not path.exists():
                 write_kept(path, secrets.token_hex(_SECRET_BYTES).encode(), mode=0o600)
-        current = stamp(path)
-    assert current is not None
-    return _secret(path, current)
-
-
-@lru_cache(maxsize=8)
-def _secret(path: Path, current: Stamp) -> bytes:
     secret = read_kept(path)
     if secret is None:
         raise TrecexamError(
@@ -326,20 +294,17 @@ def _secret(path: Path, current: Stamp) -> bytes:
     return secret
 
 
-def guidelines(folder: TrackFolder) -> str:
-    """The track's guidelines as HTML; "" without any.
-
-    Raises:
-        TrecexamError: the file of [judging] does not exist, or cannot be read.
-    """
-    text = guidelines_text(folder)
-    return _rendered(text) if text else ""
-
-
-@lru_cache(maxsize=8)
-def _rendered(text: str) -> str:
+def guidelines(folder: TrackFolder) -> tuple[str, str]:
+    """Return the track's guidelines as HTML, and why they cannot be shown; "" for either."""
+    name = folder.config.judging.guidelines
+    if name is None:
+        return "", ""
+    try:
+        text = (folder.root / name).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
+        return "", f"{name}, named by `guidelines` in [judging], {why}"
     from markdown_it import MarkdownIt
 
-    # Headings of the page stand above these.
     html: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
-    return html
+    return html, ""

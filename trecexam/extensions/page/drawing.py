@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -57,31 +56,6 @@ def strip(state: QueryView, row_index: int) -> Markup:
     listed = ", ".join(str(rating) if rating >= 0 else "none" for rating in ratings)
     boxes = "".join(_BOXES[min(rating, 5)] for rating in ratings)
     return Markup(f'<span class="strip" role="img" aria-label="ratings: {listed}">{boxes}</span>')
-
-
-def whisker(mean: float, interval: tuple[float, float], scale: tuple[float, float]) -> Markup:
-    """A mean and its interval, drawn on a scale."""
-    low, span = scale[0], (scale[1] - scale[0]) or 1
-    ends = [(end - low) / span * 116 + 2 for end in interval]
-    return Markup(
-        '<svg class="interval wide" viewBox="0 0 120 16" width="120" height="16" aria-hidden="true" '
-        'focusable="false"><line class="axis" x1="0" x2="120" y1="8" y2="8"/>'
-        f'<line class="whisker" x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" y1="8" y2="8"/>'
-        f'<circle class="dot" cx="{(mean - low) / span * 116 + 2:.1f}" cy="8" r="3.5"/></svg>'
-    )
-
-
-def bar(done: int, of: int) -> Markup:
-    """Progress as a bar and a number."""
-    drawn = Markup(
-        '<span class="bar"><progress max="{}" value="{}" aria-hidden="true"></progress> {:,}</span>'
-    )
-    return drawn.format(of or 1, done, done)
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """A value with this many decimals, or a dash."""
-    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"  # noqa: RUF001
 
 
 def count(value: int | None) -> str:

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.page.permissions import TABLE
-from trecexam.extensions.page.urls import Place
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -55,9 +54,9 @@ class Front:
         return f"{self.origin}{self.prefix}/" if self.origin else ""
 
     @property
-    def place(self) -> Place:
-        """Scheme, host and path for addresses and cookies."""
-        return Place(self.prefix, self.origin.startswith("https:"))
+    def is_secure(self) -> bool:
+        """Whether people reach the page by https."""
+        return self.origin.startswith("https:")
 
     @property
     def host(self) -> str:

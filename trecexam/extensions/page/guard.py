@@ -21,9 +21,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from trecexam.extensions.page import cookies, urls
+from trecexam.extensions.page import cookies
 from trecexam.extensions.page.front import Front, address_of
 from trecexam.extensions.page.permissions import roles_for
+from trecexam.extensions.page.rendering import environment
+from trecexam.extensions.page.urls import Urls
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.sessions import Sessions, Visitor
@@ -75,6 +77,7 @@ class Guard:
         self._token = token
         self._cookie = cookie
         self._front = front or Front()
+        self._urls = Urls(self._front.prefix)
         self._sessions = sessions
         self._is_closed = token is not None or sessions is not None
         self._secret = secrets.token_bytes(32)
@@ -94,9 +97,8 @@ class Guard:
             return
         if scope["type"] != "http":
             return
-        urls.PLACE.set(self._front.place)
         path = self._front.path(scope)
-        inside = dict(self._front.inside(scope))
+        inside = {**self._front.inside(scope), "urls": self._urls}
         visitor = None if self._sessions is None else self._sessions.visitor(scope)
         inside["csrf"] = csrf = self._csrf("" if visitor is None else visitor.key)
         if visitor is not None:
@@ -113,17 +115,18 @@ class Guard:
 
         refused = self._refused(scope)
         if refused is None and self._sessions is not None and self._sessions.users.trouble:
-            refused = None if _says_nothing(path) else _closed()
+            refused = None if _says_nothing(path) else _closed(self._urls)
         elif refused is None and visitor is not None:
             refused = _refused_to(visitor, inside, path)
         elif refused is None and self._token is not None and not _says_nothing(path):
             refused = self._welcome(inside, self._token)
         if refused is None and scope["method"] == "POST":
-            form = await _form(scope, receive)
+            form = await _form(inside, receive)
             if isinstance(form, Response):
                 refused = form
             elif not hmac.compare_digest(form.pop(FIELD, "").encode(), csrf.encode()):
                 refused = plain_page(
+                    self._urls,
                     403,
                     "This form belongs to an earlier start of the page or to another page, and nothing was "
                     "saved. Go back, reload the "
@@ -137,17 +140,20 @@ class Guard:
         """The response to an invalid request."""
         headers = Headers(scope=scope)
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_URL:
-            return plain_page(414, "This address is too long.")
+            return plain_page(self._urls, 414, "This address is too long.")
         if scope["method"] not in {"GET", "HEAD", "POST"}:
-            return plain_page(405, "Only GET, HEAD and POST are answered here.", {"allow": "GET, HEAD, POST"})
+            return plain_page(
+                self._urls, 405, "Only GET, HEAD and POST are answered here.", {"allow": "GET, HEAD, POST"}
+            )
         host = headers.get("host", "")
         if not self._is_ours(host):
             return plain_page(
+                self._urls,
                 421,
-                "The page is not at this name. Open the address that <code>trecexam serve</code> printed.",
+                "The page is not at this name. Open the address that `trecexam serve` printed.",
             )
         if scope["method"] == "POST" and not _from_here(headers, host, self._front.origin):
-            return plain_page(403, "This request comes from another site, and was rejected.")
+            return plain_page(self._urls, 403, "This request comes from another site, and was rejected.")
         return None
 
     def _is_ours(self, host: str) -> bool:
@@ -172,56 +178,33 @@ class Guard:
         url_tokens = [value for name, value in pairs if name == "token"]
         if scope["method"] == "GET" and url_tokens:
             if not hmac.compare_digest(url_tokens[0].encode(), token.encode()):
-                return plain_page(401, "This token is wrong.", ask=True)
+                return plain_page(self._urls, 401, "This token is wrong.", ask=True)
             rest = urlencode([(name, value) for name, value in pairs if name != "token"])
             path = scope["raw_path"].decode("latin-1").split("?")[0]
             # No redirection: after a link in a mail, browsers send no strict cookie to where that leads.
-            response = _onwards("/" + path.lstrip("/") + (f"?{rest}" if rest else ""))
-            cookies.keep(response, self._cookie, cookie_value)
+            response = plain_page(
+                self._urls, 200, target="/" + path.lstrip("/") + (f"?{rest}" if rest else "")
+            )
+            cookies.keep(self._front, response, self._cookie, cookie_value)
             return response
         return plain_page(
-            401, "This page needs the token that <code>trecexam serve</code> printed.", ask=True
+            self._urls, 401, "This page needs the token that `trecexam serve` printed.", ask=True
         )
 
 
 def plain_page(
-    status: int, what: str, headers: dict[str, str] | None = None, *, ask: bool = False, home: bool = False
+    urls: Urls,
+    status: int,
+    what: str = "",
+    headers: dict[str, str] | None = None,
+    *,
+    ask: bool = False,
+    home: bool = False,
+    target: str = "",
 ) -> HTMLResponse:
-    """A page with one message, which must not contain users' text, and a token form or a link home."""
-    form = (
-        f'<form method="get" action="{urls.board()}"><label for="token">Token</label> '
-        '<input id="token" name="token" type="password" autocomplete="off" required> '
-        "<button>Open the page</button></form>"
-    )
-    home_link = f'<p><a href="{urls.board()}">Start page</a></p>'
-    return _page(
-        status, f"<h1>{status}</h1><p>{what}</p>{form if ask else home_link if home else ''}", headers=headers
-    )
-
-
-def _onwards(target: str) -> HTMLResponse:
-    from html import escape
-
-    address = escape(target, quote=True)
-    return _page(
-        200,
-        f'<p>Welcome. <a href="{address}">Go on</a></p>',
-        f'<meta http-equiv="refresh" content="0; url={address}">',
-    )
-
-
-def _page(status: int, body: str, head: str = "", headers: dict[str, str] | None = None) -> HTMLResponse:
-    return HTMLResponse(
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>trecexam</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<link rel="icon" href="{urls.static("icon.svg")}" type="image/svg+xml">'
-        f'<link rel="stylesheet" href="{urls.static("look.css")}">'
-        f'<link rel="stylesheet" href="{urls.static("style.css")}">{head}</head>'
-        f'<body><header class="top"><span class="brand">trecexam</span></header><main id="main">{body}</main>'
-        "</body></html>",
-        status,
-        headers,
-    )
+    """Return a page with one message, and a token form (`ask`), a link home, or the way on to `target`."""
+    values = {"urls": urls, "status": status, "what": what, "ask": ask, "home": home, "target": target}
+    return HTMLResponse(environment().get_template("plain.html").render(values), status, headers)
 
 
 def _says_nothing(path: str) -> bool:
@@ -229,8 +212,9 @@ def _says_nothing(path: str) -> bool:
     return path.startswith("/static/") or path == "/healthz"
 
 
-def _closed() -> Response:
+def _closed(urls: Urls) -> Response:
     return plain_page(
+        urls,
         503,
         "Your change was rejected, because the page cannot read who may log in. Tell the organizer. When "
         "that is corrected, go back and send it again.",
@@ -239,7 +223,7 @@ def _closed() -> Response:
 
 def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
     """The response to a user without permission."""
-    roles = roles_for(scope["method"], path)
+    roles, urls = roles_for(scope["method"], path), scope["urls"]
     if visitor.user.role in roles:
         return None
     is_get = scope["method"] != "POST"
@@ -251,12 +235,13 @@ def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
             if roles
             else "There is no such page."
         )
-        return plain_page(403 if roles else 404, what, home=True)
+        return plain_page(urls, 403 if roles else 404, what, home=True)
     if is_get and "x-refresh" not in Headers(scope=scope):
         back = scope["raw_path"].decode("latin-1").split("?")[0]
         query = scope["query_string"].decode("latin-1")
         return RedirectResponse(urls.login(back=f"{back}?{query}" if query else back), 303)
     return plain_page(
+        urls,
         401,
         "You are not logged in any more, and your change was rejected. Log in in another tab, come back to "
         "the "
@@ -275,15 +260,15 @@ def _from_here(headers: Headers, host: str, public: str) -> bool:
 
 async def _form(scope: Scope, receive: Receive) -> dict[str, str] | Response:
     """The fields of the request's form, or the reason for rejecting it. Reads at most `MAX_BODY`."""
-    headers = Headers(scope=scope)
+    headers, urls = Headers(scope=scope), scope["urls"]
     if (
         headers.get("content-type", "").partition(";")[0].strip().lower()
         != "application/x-www-form-urlencoded"
     ):
-        return plain_page(415, "This address accepts only forms.")
+        return plain_page(urls, 415, "This address accepts only forms.")
     length = headers.get("content-length", "0")
     if not length.isdigit() or len(length) > 12 or int(length) > MAX_BODY:
-        return _too_much()
+        return _too_much(urls)
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -291,26 +276,26 @@ async def _form(scope: Scope, receive: Receive) -> dict[str, str] | Response:
             while more:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    return plain_page(400, "The request ended early.")
+                    return plain_page(urls, 400, "The request ended early.")
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
                 if len(body) > MAX_BODY:
-                    return _too_much()
+                    return _too_much(urls)
     except TimeoutError:
-        return plain_page(408, "The form took too long to arrive.", {"connection": "close"})
+        return plain_page(urls, 408, "The form took too long to arrive.", {"connection": "close"})
     try:
         pairs = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except (UnicodeDecodeError, ValueError):
         return plain_page(
-            400, f"The form cannot be read: it must be UTF-8, with {MAX_FIELDS} fields at the most."
+            urls, 400, f"The form cannot be read: it must be UTF-8, with {MAX_FIELDS} fields at the most."
         )
     form = dict(pairs)
     if len(form) != len(pairs):
-        return plain_page(400, "The form has a field twice.")
+        return plain_page(urls, 400, "The form has a field twice.")
     return form
 
 
-def _too_much() -> Response:
+def _too_much(urls: Urls) -> Response:
     return plain_page(
-        413, f"The form is too large: {MAX_BODY >> 20} MiB at the most.", {"connection": "close"}
+        urls, 413, f"The form is too large: {MAX_BODY >> 20} MiB at the most.", {"connection": "close"}
     )

@@ -90,8 +90,8 @@ def in_order(
         keys: column -> what it is ordered by; rows without a value (None, NaN) come last either way.
         default: as `sort`.
     """
-    requested_sort = address.get("sort")
-    sort = requested_sort if requested_sort.removeprefix("-") in keys else default
+    sort = address.get("sort") or default
+    sort = sort if sort.removeprefix("-") in keys else default
     column, down = sort.removeprefix("-"), sort.startswith("-")
     key = keys[column]
     rows_with_value: list[T] = []

@@ -8,10 +8,11 @@ last. It opens the store for reading only, and never writes.
 from __future__ import annotations
 
 import pickle
+import queue
 import threading
 import time
 import traceback
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,6 @@ from trecexam.features.leaderboard.board import track_leaderboard
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
 from trecexam.folder import TrackFolder
-from trecexam.grades import grading
 from trecexam.grades.graded_track import LoadedTrack
 from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.inputs.track_graders import folder_of, grader_names
@@ -40,7 +40,9 @@ RETRY = 5.0
 
 
 class Look(NamedTuple):
-    """To the reader: something changed, look now."""
+    """To the reader: something changed, look now; 0 needs no answer."""
+
+    number: int
 
 
 class Call(NamedTuple):
@@ -57,10 +59,9 @@ class Call(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """The pickled views of all graders, the first one's first. `seconds` is the time it took."""
+    """The pickled views of all graders, the first one's first."""
 
     views: bytes
-    seconds: float
 
 
 class Trouble(NamedTuple):
@@ -70,20 +71,11 @@ class Trouble(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Progress of grading, and the process that grades.
-
-    `usage`: what the grader of the settings used so far, in all, as in the manifest; None where nobody
-    counts.
-    """
+    """Progress of grading, and the process that grades."""
 
     graded: int
     cells: int
     watched_by: int | None
-    usage: Mapping[str, Any] | None = None
-
-
-class LookDone(NamedTuple):
-    """The requested read is done."""
 
 
 class Returned(NamedTuple):
@@ -181,15 +173,14 @@ class Reader:
         self._seen, self._changes = seen, changes
         track = self._loaded(loaders, waiting)
         loader = loaders[track.first.name]
-        self._views = _views(track, stamps)
+        self._views = _views(track)
         self._track = track
-        seconds = time.monotonic() - began
-        self._rest_until = time.monotonic() + REST * seconds
+        self._rest_until = time.monotonic() + REST * (time.monotonic() - began)
         self._stored = loader.track.store.count()
         # Before the state, so that no page shows that without how far its grading is.
         self._tell_work(loader)
-        self._say(Loaded(pickle.dumps(self._views, protocol=5), seconds))
-        self._recover()
+        self._say(Loaded(pickle.dumps(self._views, protocol=5)))
+        self._tell_trouble("")
 
     def _loaded(self, loaders: OpenTrack, waiting: Collection[Path]) -> LoadedTrack:
         """The current track, without those of its graders that cannot be loaded.
@@ -202,7 +193,13 @@ class Reader:
                 loaders[name].forget_missing()
         track = loaders.load(tuple(waiting))
         if not track.graded_tracks:
-            raise next(iter(track.unable.values()))
+            error, *others = track.unable.values()
+            had_bank = self._track is not None and len(self._track.first.bank) > 0
+            if others or had_bank:
+                raise error
+            # Whole passages can be judged without a bank.
+            first = loaders.first
+            track = loaders.load(updated={first.name: first.load(tuple(waiting), bank_needed=False)})
         fresh = {name: loaders[name].refreshed(each) for name, each in track.graded_tracks.items()}
         return replace(track, graded_tracks=fresh)
 
@@ -237,36 +234,32 @@ class Reader:
     def _tell_work(self, loader: GraderView) -> None:
         if not self._views:
             return
-        first, *others = self._views
-        counts = replace(first, others={view.own: view for view in others}).all_counts
+        missing = sum(view.counts.missing for view in self._views)
+        gradable = sum(view.counts.cells - view.counts.no_text_cells for view in self._views)
         pid = holder(loader.folder.lock_path)
-        done = counts.cells - counts.missing - counts.no_text_cells
-        if pid is not None and counts.missing and self._store_changes(loader) != self._changes:
+        done = gradable - missing
+        if pid is not None and missing and self._store_changes(loader) != self._changes:
             done += max(0, loader.track.store.count() - self._stored)
-        gradable = counts.cells - counts.no_text_cells
-        usage = grading.usage(loader)
-        work = Work(min(done, gradable), gradable, pid, None if usage is None else usage["total"])
+        work = Work(min(done, gradable), gradable, pid)
         if work != self._work:
             self._work = work
             self._say(work)
 
-    def _recover(self) -> None:
-        if self._trouble != "":
-            self._trouble = ""
-            self._say(Trouble(""))
-
     def _fail(self, reason: str) -> None:
         self._rest_until = time.monotonic() + RETRY
+        self._tell_trouble(reason)
+
+    def _tell_trouble(self, reason: str) -> None:
         if reason != self._trouble:
             self._trouble = reason
             self._say(Trouble(reason))
 
 
-def _views(track: LoadedTrack, stamps: Mapping[Path, Stamp]) -> list[View]:
+def _views(track: LoadedTrack) -> list[View]:
     """Return a view for each grader; the first has what is of all."""
     graders = () if track.is_single else (*track.graded_tracks, *track.unable)
     names = sorted(track.graded_tracks, key=lambda name: name != track.first.name)
-    first, *others = (replace(view_of_track(track[name], stamps), graders=graders) for name in names)
+    first, *others = (replace(view_of_track(track[name]), graders=graders) for name in names)
     if track.is_single:
         return [first]
     unable = {name: str(error) for name, error in track.unable.items()}
@@ -283,14 +276,14 @@ def _stamps(loaders: OpenTrack) -> dict[Path, Stamp]:
     return stamps
 
 
-def work(root: Path, receive: Callable[[float], Any], say: Callable[[Any], None]) -> None:
-    """Checks for changes every second, and answers calls, until `receive` raises an EOFError.
+def work(root: Path, receive: Callable[[], Any], say: Callable[[Any], None]) -> None:
+    """Check for changes every second, and answer calls, until `receive` raises an EOFError.
 
     Args:
-        receive: waits so many seconds for a request, else gives None.
+        receive: waits for a request.
         say: receives changes and answers.
     """
-    wanted, ended, lock = threading.Event(), threading.Event(), threading.Lock()
+    wanted, lock = queue.SimpleQueue[int | None](), threading.Lock()
 
     def tell(message: Any) -> None:
         with lock, suppress(BrokenPipeError, ConnectionResetError):
@@ -300,30 +293,31 @@ def work(root: Path, receive: Callable[[float], Any], say: Callable[[Any], None]
     reader = Reader(root, tell)
 
     def follow() -> None:
-        reader.look(now=True)
-        while True:
-            asked = wanted.wait(EVERY)
-            wanted.clear()
-            if ended.is_set():
-                reader.close()
-                return
-            reader.look(now=asked)
-            if asked:
-                tell(LookDone())
+        numbers: list[int | None] = [0]
+        while None not in numbers:
+            reader.look(now=bool(numbers))
+            for number in filter(None, numbers):
+                tell(Returned(number, b"", False))
+            numbers = []
+            with suppress(queue.Empty):
+                numbers.append(wanted.get(timeout=EVERY))
+                # Whoever asked meanwhile shares a look.
+                while True:
+                    numbers.append(wanted.get_nowait())
+        reader.close()
 
     reading = threading.Thread(target=follow, name="reads the track")
     reading.start()
     try:
         while True:
-            request = receive(60.0)
+            request = receive()
             if isinstance(request, Call):
                 reader.call(request)
-            elif request is not None:
-                wanted.set()
+            else:
+                wanted.put(request.number)
     except EOFError:
         # Who asked is gone.
         pass
     finally:
-        ended.set()
-        wanted.set()
+        wanted.put(None)
         reading.join()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import jinja2
@@ -13,28 +15,42 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from trecexam.extensions.campaign.plan import PLAN
-from trecexam.extensions.page import cookies, drawing, urls
+from trecexam.extensions.page import cookies, drawing
 from trecexam.extensions.page.listing import SIZES, Address
+from trecexam.extensions.page.tabled import Draw, drawn, listed_table
 from trecexam.extensions.page.users import VISITOR, user_of
 from trecexam.folder import TrackFolder
 from trecexam.inputs.track_graders import grader_names, open_folder
 from trecexam.results.page import page as macros
-from trecexam.results.page.page import Section
+from trecexam.results.terminal import cut
 from trecexam.results.text import plural
 from trecexam.version import __version__
 
 if TYPE_CHECKING:
+    from trecexam.extensions.page.front import Front
     from trecexam.extensions.page.live import LiveTrack
+    from trecexam.extensions.page.urls import Urls
     from trecexam.extensions.page.view import QueryView, View
+    from trecexam.results.result import Result
 
 #: The cookie of a message for the next page, and its most letters; browsers drop a cookie of more than 4,096.
-SAID, LONGEST = "trecexam-said", 3000
+SAID, LONGEST = "trecexam-said", 300
 #: The cookie with the user's name, and how many seconds it is kept.
 WHO, A_YEAR = "trecexam-who", 365 * 24 * 3600
+#: Rows of a table behind the first one.
+MOST_ROWS = 200
+
+
+class NotReadyError(Exception):
+    """The track is not read yet."""
+
+
+class NotFoundError(Exception):
+    """A run, query, passage or item does not exist (any more)."""
 
 
 def query_of(request: Request) -> QueryView:
-    """The query in the path.
+    """Return the query in the path.
 
     Raises:
         NotReadyError: as `view_of`.
@@ -48,13 +64,19 @@ def query_of(request: Request) -> QueryView:
 
 
 def live_of(request: Request) -> LiveTrack:
-    """The track of the page."""
+    """Return the track of the page."""
     live: LiveTrack = request.app.state.live
     return live
 
 
+def urls_of(request: Request) -> Urls:
+    """Return the addresses of the pages of the request's grader."""
+    urls: Urls = request.scope["urls"]
+    return urls
+
+
 def view_of(request: Request) -> View:
-    """The view that a request is answered from.
+    """Return the view that a request is answered from.
 
     Raises:
         NotReadyError: the first one is still being read; the app answers with a page that says so.
@@ -70,7 +92,7 @@ def view_of(request: Request) -> View:
 
 
 def first_view_of(request: Request) -> View:
-    """The view of the first grader, which holds the others'.
+    """Return the view of the first grader, which holds the others'.
 
     Raises:
         NotReadyError: as `view_of`.
@@ -82,50 +104,32 @@ def first_view_of(request: Request) -> View:
     return scope_view
 
 
-class Switch(NamedTuple):
-    """A link to a grader's pages, and whether it is the current one."""
-
-    name: str
-    href: str
-    here: bool
-
-
-def switches(request: Request, view: View | None) -> list[Switch]:
-    """Links to all graders together and to each; to the same page where possible.
+def _switches(request: Request, view: View | None) -> list[tuple[str, str, bool]]:
+    """Return links to all graders together and to each: the name, the address, and whether it is this page.
 
     Args:
         view: of the first.
     """
     if view is None or not view.graders:
         return []
-    params, path = request.path_params, urls.inside(Address.of(request).path)
-    current = params.get("grader", view.own if request.scope.get("shows_grader") and path != "/" else None)
-    is_list = current is not None and not params.keys() - {"grader"}
-    page = path.removeprefix(f"/grader/{urls.segment(params['grader'])}" if "grader" in params else "")
-    grader_switches = (
-        Switch(name, urls.grader(name, page if is_list else ""), name == current)
-        for name in (view.own, *view.others)
-    )
-    return [Switch("All graders", urls.start(), path == "/"), *grader_switches]
-
-
-class NotReadyError(Exception):
-    """The track is not read yet."""
-
-
-class NotFoundError(Exception):
-    """A run, query, passage or item does not exist (any more)."""
+    urls, path, params = urls_of(request), Address.of(request).path, request.path_params
+    is_start = path == urls.start()
+    page = "" if params.keys() - {"grader", "result"} or is_start else urls.bare(path).rstrip("/")
+    names = (view.own, *view.others)
+    current = "" if is_start else urls.grader_name
+    switches = [("All graders", urls.start(), is_start)]
+    return switches + [(name, urls.of(name).board() + page, name == current) for name in names]
 
 
 def render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
-    """Renders a template. Users' text is escaped; characters that cannot be encoded are replaced.
+    """Render a template. Users' text is escaped; characters that cannot be encoded are replaced.
 
     Templates have, beside `values`: `live`, `view` (None while loading), `urls`, `csrf()`, `at` (this page's
     `Address`; `here` as text), `is_here(href)`, `messages`, and the macros of parts.html, which they import;
     and of the user `user` (None without users), `sees_all` and `may_change`; `campaign`: whether there is
     one to look at; `switches`: the graders, where there are several.
     """
-    user = user_of(request)
+    user, urls = user_of(request), urls_of(request)
     live, at = live_of(request), Address.of(request)
     first: View | None = request.scope.get("view", live.view)
     view = first and (first.of(request.path_params.get("grader")) or first)
@@ -139,11 +143,12 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
             {
                 "live": live,
                 "view": view,
-                "switches": switches(request, first) if sees_all else [],
+                "urls": urls,
+                "switches": _switches(request, first) if sees_all else [],
                 "csrf": lambda: _csrf(request),
                 "at": at,
                 "here": str(at),
-                "is_here": lambda href: href in {at.path, urls.of_grader(at.path)},
+                "is_here": lambda href: urls.bare(href) == urls.bare(at.path),
                 "messages": [unquote(message)] if message else [],
                 "user": user,
                 "campaign": user is not None or (live.root / PLAN).exists(),
@@ -156,52 +161,68 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     )
     response = HTMLResponse(page.encode(errors="replace"), status)
     if message:
-        cookies.drop(response, SAID)
+        cookies.drop(_front(request), response, SAID)
     return response
 
 
-def go(request: Request, target: str, message: str = "") -> RedirectResponse:
-    """Redirects after a POST to a page (see `urls`), which shows the message once."""
-    response = RedirectResponse(target, 303)
+def show(
+    request: Request,
+    template: str,
+    result: Result,
+    sort: str = "",
+    draw: Mapping[str, Draw] = MappingProxyType({}),
+    **values: Any,
+) -> Response:
+    """Render a result: its first table by the address's order and filter, then the others and its notes.
+
+    Args:
+        sort: the order where the address has none.
+        draw: see `tabled.drawn`.
+    """
+    urls, (first, *others) = urls_of(request), result._for_people() or (None,)
+    rows, table = (
+        (None, None) if first is None else listed_table(first, Address.of(request), urls, sort, draw)
+    )
+    return render(
+        request, template, rows=rows, table=table, notes=result.notes,
+        others=[drawn(each, urls, range(len(each))[:MOST_ROWS]) for each in others if each], **values,
+    )  # fmt: skip
+
+
+def go(request: Request, target: str, message: str = "", who: str | None = None) -> RedirectResponse:
+    """Redirect to a page (see `urls`), which shows the message once.
+
+    Args:
+        who: the user's name, which a cookie remembers; "" to forget it, None to leave it.
+    """
+    response, front = RedirectResponse(target, 303), _front(request)
     if message:
-        cookies.keep(response, SAID, _quoted(message), seconds=60)
+        cookies.keep(front, response, SAID, quote(cut(message, LONGEST), errors="replace"), seconds=60)
+    if who is not None:
+        who = " ".join(who.split())[:200]
+        cookies.keep(front, response, WHO, quote(who, errors="replace"), seconds=A_YEAR if who else 0)
     return response
 
 
-def _quoted(message: str) -> str:
-    """The message encoded for a cookie, shortened if necessary."""
-    room = LONGEST
-    for end, sign in enumerate(message):
-        room -= len(quote(sign, errors="replace"))
-        if room < 0:
-            return quote(message[:end].rstrip() + "…", errors="replace")
-    return quote(message, errors="replace")
+def _front(request: Request) -> Front:
+    front: Front = request.app.state.front
+    return front
 
 
 def who_of(request: Request) -> str:
-    """The user's name: of the login, else from the browser's cookie, else ""."""
+    """Return the user's name: of the login, else from the browser's cookie, else ""."""
     user = user_of(request)
     return user.name if user is not None else unquote(request.cookies.get(WHO, ""))[:200]
 
 
 def author_of(request: Request) -> str:
-    """The sender of a form: the logged-in user, else the name in the form."""
+    """Return the sender of a form: the logged-in user, else the name in the form."""
     user = user_of(request)
     return user.name if user is not None else form_of(request).get("who", "")
 
 
-def remember(response: Response, who: str) -> Response:
-    """Stores the user's name in a cookie."""
-    who = " ".join(who.split())[:200]
-    if who:
-        cookies.keep(response, WHO, quote(who, errors="replace"), seconds=A_YEAR)
-    else:
-        cookies.drop(response, WHO)
-    return response
-
-
 def form_of(request: Request) -> dict[str, str]:
-    """The fields of the submitted form, checked by the guard."""
+    """Return the fields of the submitted form, checked by the guard."""
     form: dict[str, str] = request.scope["form"]
     return form
 
@@ -212,7 +233,7 @@ def _csrf(request: Request) -> Markup:
 
 @cache
 def environment() -> jinja2.Environment:
-    """The template environment, with autoescaping."""
+    """Return the template environment, with autoescaping."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader([Path(__file__).parent / "templates", macros.HERE]),
         autoescape=True,
@@ -220,25 +241,20 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(urls=urls, version=__version__, sizes=SIZES, draw=drawing)
-    made.filters.update(macros.filters(), number=drawing.number, count=drawing.count, plural=plural)
-    made.filters["section_link"] = _section_link
+    made.globals.update(version=__version__, sizes=SIZES, draw=drawing)
+    made.filters.update(macros.filters(), count=drawing.count, plural=plural)
     return made
 
 
-def _section_link(section: Section) -> tuple[str, str]:
-    return section.link, urls.section(section.name)
-
-
 def warm_up() -> None:
-    """Compiles all templates at start."""
+    """Compile all templates at start."""
     made = environment()
     for name in made.list_templates(extensions=["html"]):
         made.get_template(name)
 
 
 def grader_folder(request: Request) -> TrackFolder:
-    """The folder of the page's grader.
+    """Return the folder of the page's grader.
 
     Raises:
         NotFoundError: a form names no grader, and the first of trecexam.toml, which it is for, cannot go on.

@@ -14,16 +14,18 @@ from typing import Any
 from urllib.parse import quote
 
 import uvicorn
+from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.campaign.plan import PLAN, guidelines_warning, read_plan
+from trecexam.extensions.campaign.plan import PLAN, read_plan
 from trecexam.extensions.page.app import create_app
+from trecexam.extensions.page.assessing import guidelines
 from trecexam.extensions.page.front import Front, address_of
 from trecexam.extensions.page.guard import plain_page
 from trecexam.extensions.page.live import LiveTrack
 from trecexam.extensions.page.rendering import warm_up
-from trecexam.extensions.page.urls import segment
+from trecexam.extensions.page.urls import Urls, segment
 from trecexam.extensions.page.users import TOKEN_BYTES, Users
 from trecexam.folder import TrackFolder, refuse_code
 from trecexam.inputs.track_graders import open_folder
@@ -84,14 +86,14 @@ def serve(
         else:
             behind = ""
         print(f"{root} is at {page_url} (Ctrl-C ends it{behind})", file=sys.stderr, flush=True)
-        if users is not None and not (front.place.secure or is_loopback(host)):
+        if users is not None and not (front.is_secure or is_loopback(host)):
             _log("tokens go over the network unencrypted: put an https proxy in front, see --public-url")
         if users is not None:
             users.make_links(f"{front.url}login" if front.url else address(host, actual, None, "login"))
             if warning := unknown_assessors(folder, users):
                 _log(warning)
-        if warning := guidelines_warning(folder):
-            _log(warning)
+        if missing := guidelines(folder)[1]:
+            _log(f"assessors see no guidelines: {missing}")
         warm_up()
         server = Server(
             live,
@@ -134,8 +136,6 @@ def is_loopback(host: str) -> bool:
 
 def address(host: str, port: int, token: str | None, page: str = "") -> str:
     """The address to open in a browser."""
-    import socket
-
     name = socket.gethostname() if host in {"0.0.0.0", "::", ""} else host
     if ":" in name:
         name = f"[{name}]"
@@ -219,14 +219,14 @@ class Server:
         self._server.should_exit = True
 
 
-def _at_most(app: ASGIApp) -> ASGIApp:
+def _at_most(app: Starlette) -> ASGIApp:
     """Limits an application to `REQUESTS` concurrent requests."""
-    requests = 0
+    requests, urls = 0, Urls(app.state.front.prefix)
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         nonlocal requests
         if requests >= REQUESTS:
-            busy = plain_page(503, "Too many requests at a time. Try again.", {"connection": "close"})
+            busy = plain_page(urls, 503, "Too many requests at a time. Try again.", {"connection": "close"})
             await busy(scope, receive, send)
             return
         requests += 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.extensions.page import cookies
-from trecexam.extensions.page.users import VISITOR, User, UserEntry, Users
+from trecexam.extensions.page.users import VISITOR, User, Users
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -39,7 +39,7 @@ class Visitor(NamedTuple):
 
 @dataclass
 class _Login:
-    entry: UserEntry
+    entry: User
     begun: float
     used: float
 
@@ -54,13 +54,12 @@ class Sessions:
     """
 
     def __init__(self, users: Users, front: Front, cookie: str) -> None:
-        prefix, secure = front.place
         self.users = users
-        self.cookie = ("__Secure-" if prefix else "__Host-") * secure + cookie
+        self.cookie = ("__Secure-" if front.prefix else "__Host-") * front.is_secure + cookie
         # By a digest: how long it takes to look up says nothing of an id.
         self._logins: OrderedDict[bytes, _Login] = OrderedDict()
 
-    def begin(self, entry: UserEntry) -> str:
+    def begin(self, entry: User) -> str:
         """A fresh cookie for a new login, to prevent session fixation."""
         cookie = secrets.token_urlsafe(32)
         now = time.monotonic()
@@ -103,7 +102,7 @@ class Sessions:
         # A page that renews itself is no sign of somebody before it.
         if is_click:
             login.used = now
-        return entry.user
+        return entry
 
 
 def _digest(cookie: str) -> bytes:

@@ -35,43 +35,27 @@ LONGEST_NAME = 64
 TOKEN_BYTES = 16
 #: Bytes that either file may have: some 100,000 users.
 LARGEST_FILE = 2**24
-#: The most marks on a letter of a name, as accents and the vowels of many scripts.
-MARKS_ON_LETTER = 4
-#: What may be in a name: it is a column of files, a cookie's owner, and an argument of commands.
-_NAME = re.compile(r"[\w.@+-]+( [\w.@+-]+)*")
-#: Marks that nobody sees, so that names with and without one would look the same.
-_UNSEEN = re.compile("[\u034f\u17b4\u17b5\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+#: Signs of a name beside letters, digits and marks: it is a column of files, and an argument of commands.
+SIGNS = "._@+- "
 #: The first line of a new file of hashes.
 _HEAD = "# Hashes of login tokens. Delete a person's line to get a new link from `trecexam serve --users`.\n"
 
 
 class User(NamedTuple):
-    """The user of a request. A visitor is not logged in and has no name."""
+    """A user with the sha256 of the login token, "" without one. A visitor is not logged in."""
 
     name: str
     role: Role | Literal["visitor"]
+    token_sha256: str = ""
 
 
 VISITOR = User("", "visitor")
 
 
 def user_of(request: Request) -> User | None:
-    """The user of a request; None if the page has no users, so that everybody may do everything."""
+    """Return the user of a request; None if the page has no users, so that everybody may do everything."""
     user: User | None = request.scope.get("trecexam.user")
     return user
-
-
-class UserEntry(NamedTuple):
-    """A user with the sha256 of the login token; "" without a token."""
-
-    name: str
-    role: Role
-    token_sha256: str = ""
-
-    @property
-    def user(self) -> User:
-        """The user without the token's digest."""
-        return User(self.name, self.role)
 
 
 def checked_name(name: str) -> str:
@@ -81,24 +65,13 @@ def checked_name(name: str) -> str:
         ValueError: it can be no name of a user.
     """
     composed = unicodedata.normalize("NFC", name)
-    if not _NAME.fullmatch(_without_marks(composed)) or len(composed) > LONGEST_NAME:
+    is_allowed = all(sign in SIGNS or unicodedata.category(sign)[0] in "LMN" for sign in composed)
+    if not is_allowed or composed != " ".join(composed.split()) or not 0 < len(composed) <= LONGEST_NAME:
         raise ValueError(
             f"{name!a} cannot be a user's name: use up to {LONGEST_NAME} letters, digits, . _ @ + - and "
             f"blanks"
         )
     return composed
-
-
-def _without_marks(name: str) -> str:
-    """The name without diacritics."""
-    cleaned, marks = "", 0
-    for sign in name:
-        is_mark = unicodedata.category(sign) in {"Mn", "Mc"} and not _UNSEEN.match(sign)
-        if is_mark and cleaned[-1:].isalpha() and marks < MARKS_ON_LETTER:
-            marks += 1
-        else:
-            cleaned, marks = cleaned + sign, 0
-    return cleaned
 
 
 class Users:
@@ -117,7 +90,7 @@ class Users:
         self._log = log
         self._login_url = ""
         self._stamp = self._stamps()
-        self._users: Mapping[str, UserEntry] = read_users(path)
+        self._users: Mapping[str, User] = read_users(path)
         self._trouble = ""
 
     @property
@@ -126,12 +99,12 @@ class Users:
         self.refresh()
         return self._trouble
 
-    def get(self, name: str) -> UserEntry | None:
+    def get(self, name: str) -> User | None:
         """The user with this name, ignoring case, from the current file."""
         self.refresh()
         return self._users.get(name_key(name))
 
-    def with_token(self, token: str) -> UserEntry | None:
+    def with_token(self, token: str) -> User | None:
         """The user with this token, or None; takes constant time."""
         self.refresh()
         token_sha256 = digest(token)
@@ -186,7 +159,7 @@ def hashes_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.tokens")
 
 
-def read_users(path: Path) -> dict[str, UserEntry]:
+def read_users(path: Path) -> dict[str, User]:
     """Reads the users of a file with their hashes, by case-folded name.
 
     Raises:
@@ -203,7 +176,7 @@ def read_users(path: Path) -> dict[str, UserEntry]:
     except RecursionError:
         raise TrecexamError("not valid: nested too deeply", path=path) from None
     hashes = _hashes(path)
-    users: dict[str, UserEntry] = {}
+    users: dict[str, User] = {}
     for given, role in data.items():
         try:
             name = checked_name(given)
@@ -218,7 +191,7 @@ def read_users(path: Path) -> dict[str, UserEntry]:
             )
         if name_key(name) in users:
             raise TrecexamError(f"a second {name!r}; names that differ only in case are the same", path=path)
-        users[name_key(name)] = UserEntry(name, role, hashes.get(name_key(name), ""))
+        users[name_key(name)] = User(name, role, hashes.get(name_key(name), ""))
     return users
 
 

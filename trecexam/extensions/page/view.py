@@ -6,53 +6,21 @@ Both are values. The process that reads the track makes them (`gather.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from converters.records import HumanRating, Item
 from trecexam.bank.model import QUERY, STATEMENT
-from trecexam.files.stamps import Rejected, Stamp
 from trecexam.grades.sheets import NOT_ASKED, Counts
 from trecexam.inputs.overrides import JudgingScale
+from trecexam.results.result import Tables
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.scores.values import MeasureValues
 
 if TYPE_CHECKING:
     from trecexam.results.page.page import Section
-
-
-@dataclass(frozen=True)
-class ViewSettings:
-    """Settings of the track that the pages need.
-
-    Attributes:
-        pool_judged: whether judged passages are pooled that no run has in its first `depth` ranks.
-        max_rating: the best rating on the grader's scale, 0..max_rating.
-        least: the label from which on a passage is relevant to the grader.
-        min_relevant: the official judgment from which on a passage is relevant.
-    """
-
-    depth: int
-    pool_judged: bool
-    label: Literal["max", "count", "expected"]
-    min_rating: int
-    min_answers: int
-    least: int
-    min_relevant: int
-    unparsed: str
-    max_rating: int
-
-
-class RunHead(NamedTuple):
-    """A run: its file, and the number of answered queries of the bank."""
-
-    file: str
-    n_queries: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,22 +60,13 @@ class QueryView:
     around: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
-    def gradable(self) -> tuple[bool, ...]:
-        """Whether each passage can be graded: its text is long enough, or not needed."""
-        return tuple(key is not None for key in self.keys)
-
-    @property
     def has_bank(self) -> bool:
         """Whether its items come from a bank, not from the query or from responses."""
         return all(item.kind not in {QUERY, STATEMENT} for item in self.items)
 
     def place(self, doc_id: str) -> int | None:
         """The passage's row; None if it is not in the pool."""
-        return self._places.get(doc_id)
-
-    def item(self, item_id: str) -> tuple[int, Item] | None:
-        """The active item with its column; None without one."""
-        return next(((n, item) for n, item in enumerate(self.items) if item.item_id == item_id), None)
+        return self.doc_ids.index(doc_id) if doc_id in self.doc_ids else None
 
     def asked(self, row_index: int) -> tuple[tuple[int, Item], ...]:
         """A passage's items with their columns."""
@@ -121,10 +80,6 @@ class QueryView:
         }
         return dict(sorted(ranks.items(), key=lambda pair: (pair[1], pair[0])))
 
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {doc_id: row_index for row_index, doc_id in enumerate(self.doc_ids)}
-
 
 @dataclass(frozen=True, eq=False)
 class View:
@@ -134,14 +89,15 @@ class View:
         version: another one for each state that differs.
         root, name: the track's folder, and what the page calls it; `store` is where its grades are.
         grader: its name; `grader_digest` is the digest of its identity.
-        board: runs, best first; `official_board` on the official judgments, None where there are none.
-        groups: run -> the letters that it shares with the runs that do not differ from it significantly by
-            the first measure; `compared` names the test.
-        values, official_values: what the boards are the means of.
-        queries: query_id -> its text, "" if missing, in the bank's order; `runs` are sorted by name.
+        pool_judged: whether judged passages are pooled that no run has in its first `depth` ranks.
+        max_rating: the best rating on the grader's scale, 0..max_rating.
+        least: the label from which on a passage is relevant to the grader.
+        min_relevant: the official judgment from which on a passage is relevant.
+        board: the leaderboard with the groups of runs that do not differ; then that on official judgments.
+        runs: name -> file, sorted by name.
+        queries: query_id -> its text, "" if missing, in the bank's order.
         is_judged: there are official judgments of what the grader rates.
-        people: the stamps of the files of people's ratings, `people_files`, that this has.
-        input_notes: warnings about accepted inputs, one per line.
+        n_rejected: rejected files and lines; `input_notes` are warnings about accepted ones.
         sections: what extensions add to the report.
         words: what people call the ratings 0, 1, 2 ...; () where they say the number. `scale` is that of
             judgments of passages as a whole; None where these have the grader's scale.
@@ -158,21 +114,18 @@ class View:
     store: str
     grader: str
     grader_digest: bytes
-    settings: ViewSettings
-    board: Leaderboard
-    groups: Mapping[str, str]
-    compared: str
-    official_board: Leaderboard | None
-    values: MeasureValues
-    official_values: MeasureValues | None
-    runs: Mapping[str, RunHead]
+    depth: int
+    pool_judged: bool
+    min_rating: int
+    max_rating: int
+    least: int
+    min_relevant: int
+    board: Tables
+    runs: Mapping[str, str]
     queries: Mapping[str, str]
     counts: Counts
     is_judged: bool
-    people_files: tuple[Path, Path]
-    people: tuple[Stamp | None, Stamp | None]
-    rejected: tuple[Rejected, ...]
-    notes: tuple[str, ...]
+    n_rejected: int
     input_notes: tuple[str, ...]
     sections: tuple[Section, ...] = ()
     words: tuple[str, ...] = ()
@@ -186,15 +139,9 @@ class View:
     ask: Callable[[View, str], QueryView | None] | None = field(default=None, repr=False)
 
     def of(self, grader: str | None) -> View | None:
-        """The view of a grader (None: this one); None if there is no such grader."""
+        """Return the view of a grader (None: this one); None if there is no such grader."""
         return self if grader in (None, self.own) else self.others.get(grader)
 
-    @property
-    def all_counts(self) -> Counts:
-        """The counts of all graders' cells."""
-        every = [asdict(view.counts) for view in (self, *self.others.values())]
-        return Counts(**{name: sum(counts[name] for counts in every) for name in every[0]})
-
     def query(self, query_id: str) -> QueryView | None:
-        """Return the query with its passages and people's last ratings; None if the bank lacks it."""
+        """Return a query with its passages; None if the bank lacks it."""
         return None if self.ask is None or query_id not in self.queries else self.ask(self, query_id)

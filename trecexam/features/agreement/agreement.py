@@ -311,7 +311,7 @@ def _add_disagreements(page: Page, track: GradedTrack, n_both: int) -> None:
     Args:
         n_both: passages that have both a label and a judgment.
     """
-    apart, heading = _disagreements(track), "Disagreements"
+    apart, heading = disagreements(track), "Disagreements"
     if not apart.rows:
         why = "The grader and the judgments find the same passages relevant."
         page.add("official", heading=heading, why=why)
@@ -325,7 +325,7 @@ def _add_disagreements(page: Page, track: GradedTrack, n_both: int) -> None:
     page.add("official", Tables({"disagreements": first}), heading=heading, lead=lead)
 
 
-def _disagreements(track: GradedTrack) -> Table:
+def disagreements(track: GradedTrack) -> Table:
     """List the passages that one side alone finds relevant, those furthest apart first.
 
     Labels are the grader's own. A label and a judgment are apart by the difference of their distances from

@@ -285,16 +285,6 @@ def add_rows(folder: TrackFolder, path: Path, rows: Sequence[HumanRating]) -> in
         return add_lines(path, rows, known_too=False)
 
 
-def overrides_of(folder: TrackFolder, query: QueryToRate) -> Overrides:
-    """What people say of a query, by overrides.tsv now; nothing where that cannot be read."""
-    return _resolved(folder, query, folder.overrides())
-
-
-def judgments_of(folder: TrackFolder, query: QueryToRate) -> Overrides:
-    """As `overrides_of`, of judgments.tsv; nothing where the track has no scale for these."""
-    return Overrides() if query.scale is None else _resolved(folder, query, folder.judgments())
-
-
 def _resolved(folder: TrackFolder, query: QueryToRate, path: Path, who: str = "") -> Overrides:
     """What people say of a query by a file now; with `who` what this person says."""
     query_id, judging = query.query_id, folder.config.judging

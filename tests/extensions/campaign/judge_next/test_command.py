@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from learnable import make_learnable
-from support import RECORDED, HashGrader, Terminal, make_small_track
+from support import RECORDED, HashGrader, make_small_track
 
 import trecexam
 from trecexam.cli.main import run
@@ -177,26 +177,6 @@ def test_without_grades_the_most_retrieved_passages_come_first_and_queries_take_
     assert f"{len(found)} unjudged passages, in the order of retrieval: {why}" in err
 
 
-def test_after_learn_gains_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    root = make_learnable(tmp_path / "track", queries=2)
-    first, second = by_retrieval(root)[0][:2]
-    (root / "out").mkdir(exist_ok=True)
-    table = (
-        "query_id\tdoc_id\tgain\tsd\tlabel\tjudged\n" + "\t".join([*first, "1.25", "0.5", "1", "no"]) + "\n"
-    )
-    (root / "out" / "learned.tsv").write_text(table)
-    assert run(["judge-next", str(root), "--top", "2"]) == 0
-    found = rows(capsys.readouterr().out)
-    assert [(row["query_id"], row["doc_id"]) for row in found] == [first, second]
-    assert [(float(row["gain"] or 0), float(row["sd"] or 0)) for row in found] == [(1.25, 0.5), (0, 0)]
-    (root / "out" / "learned.tsv").write_text(table.replace("1.25", "much"))
-    assert run(["judge-next", str(root)]) == 2
-    assert (
-        "learned.tsv: could not convert string to float: 'much'; run `trecexam learn`"
-        in capsys.readouterr().err
-    )
-
-
 def test_passages_with_the_same_text_are_listed_once(unjudged: Path) -> None:
     texts = [json.loads(line) for line in (unjudged / "passages.jsonl").read_text().splitlines()]
     texts[1]["text"] = texts[0]["text"]
@@ -238,22 +218,6 @@ def test_unreadable_answers_do_not_lead_to_advice_to_grade_again(
     told = capsys.readouterr().err
     assert "the grader gave no rating: of 144 answers 144 are unparsed, 0 refused, 0 errors" in told
     assert f"trecexam verify grading {root}" in told
-
-
-def test_a_terminal_lists_passages_that_could_change_the_ranking_and_with_top_so_many(
-    unjudged: Path, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
-) -> None:
-    with trecexam.open_track(unjudged) as track:
-        found = track.judge_next()
-    assert 0 < found.could_change < len(found.rows)
-    capsys.readouterr()
-    for given, n_rows in (([], min(20, found.could_change)), (["--top", "100"], found.candidates)):
-        with on_terminal():
-            assert run(["judge-next", str(unjudged), *given]) == 0
-        out, err = capsys.readouterr()
-        assert sum(line.lstrip()[:1].isdigit() for line in out.splitlines()) == n_rows
-    others = found.candidates - found.could_change
-    assert f"--top N lists the first N of all, the other {others} in the order of retrieval" in err
 
 
 def test_passages_have_their_text_where_the_grader_goes_by_ids(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,6 @@ from ir_measures import Measure
 
 from trecexam.errors import TrecexamError, did_you_mean, quoted
 from trecexam.extensions.campaign.judge_next.expected_change import expected_change
-from trecexam.extensions.campaign.tables import read_columns
 from trecexam.features.leaderboard.board import leaderboard
 from trecexam.grades.cell_order import retrieved_weights
 from trecexam.grades.diagnostics import nothing_graded
@@ -30,8 +29,6 @@ from trecexam.scores.values import TIE_DECIMALS
 
 #: Measures that a judgment of a passage does not change, and the measure for tracks that have only these.
 _NOT_ON_LABELS, _ON_LABELS = COVER | DIVERSITY | {*SUPPORT}, "nDCG@10"
-#: What `learn` writes into out/.
-_LEARNED = "learned.tsv"
 #: Letters of a text that a table shows.
 _TEXT = 60
 
@@ -68,17 +65,13 @@ class NextJudgments(Result):
         candidates: passages that nobody judged.
         measure: the measure that ranks the runs; "" where no ranking can change.
         could_change: how many of the candidates could change the ranking.
-        learned: (query_id, doc_id) -> gain and standard deviation in out/learned.tsv.
-        every: whether a terminal shows suggestions that cannot change the ranking, too.
     """
 
     rows: tuple[SuggestedJudgment, ...]
     candidates: int
     measure: str = ""
     could_change: int = 0
-    learned: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    every: bool = False
 
     def _declare(self) -> dict[str, Table]:
         """`judgments`, with shortened texts; `texts`, with whole ones."""
@@ -88,24 +81,17 @@ class NextJudgments(Result):
             (
                 place,
                 *(getattr(row, name) for name in columns),
-                *(self.learned.get((row.query_id, row.doc_id), (None, None)) if self.learned else ()),
                 cut(row.text, _TEXT),
             )
             for place, row in enumerate(self.rows, 1)
         )
-        header = ("place", *columns, *(("gain", "sd") if self.learned else ()), "text")
+        header = ("place", *columns, "text")
         layout = Layout(("place", *keys), ("label", "text", "expected_change", "p_change"))
         texts = ((row.query_id, row.doc_id, row.query_text, row.text) for row in self.rows)
         return {
             "judgments": Table(header, tuple(judgments), small=("expected_change",), layout=layout),
             "texts": Table((*keys, "query_text", "text"), tuple(texts)),
         }
-
-    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """Return the table, without suggestions that cannot change the ranking unless `every`."""
-        if wide or self.every or not self.measure:
-            return (self.table,)
-        return (replace(self.table, rows=self.table.rows[: self.could_change]),)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -268,21 +254,8 @@ def next_judgments(
         len(ranked),
         "" if metric is None else str(metric),
         sum(row.order[0] < 0 for row in ranked),
-        _learned(track),
     )
     return found.with_notes(*_notes(track, found, why))
-
-
-def _learned(track: GradedTrack) -> dict[tuple[str, str], tuple[float, float]]:
-    """Read gains and standard deviations from out/learned.tsv; empty if nothing was learned."""
-    path = track.folder.out / _LEARNED
-    if not path.exists():
-        return {}
-    rows = read_columns(path, ("query_id", "doc_id", "gain", "sd"))
-    try:
-        return {(query_id, doc_id): (float(gain), float(sd)) for _, (query_id, doc_id, gain, sd) in rows}
-    except ValueError as error:
-        raise TrecexamError(f"{error}; run `trecexam learn` again", path=path) from None
 
 
 def _notes(track: GradedTrack, found: NextJudgments, why: str) -> Iterator[str]:
@@ -292,9 +265,7 @@ def _notes(track: GradedTrack, found: NextJudgments, why: str) -> Iterator[str]:
     elif found.measure:
         changes = f"{found.could_change:,} of {candidates} could change the ranking by {found.measure}"
         others = found.candidates - found.could_change
-        listed = len(found.rows) > found.could_change
-        more = f"; --top N lists the first N of all, the other {others:,} in the order of retrieval"
-        yield f"{changes}{more}" if listed else changes
+        yield f"{changes}; the other {others:,} follow in the order of retrieval" if others else changes
     else:
         yield f"{candidates}, in the order of retrieval: {why}"
     ungraded = sum(row.label is None for row in found.rows) if found.measure else 0

@@ -11,12 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from converters.errors import CONTROLS
 from converters.overrides import CANNOT
 from converters.records import HumanRating
 from trecexam.errors import RatingConflictError, TrecexamError
-from trecexam.extensions.campaign.assessments import CellKey, record_assessment, said_before
-from trecexam.extensions.page import urls
+from trecexam.extensions.campaign.assessments import record_assessment
 from trecexam.extensions.page.assessing import (
     Desk,
     DeskQuery,
@@ -27,16 +25,16 @@ from trecexam.extensions.page.assessing import (
     plan_of,
 )
 from trecexam.extensions.page.pages.people import rating_of
-from trecexam.extensions.page.people import standing, text_of
+from trecexam.extensions.page.people import standing
 from trecexam.extensions.page.rendering import (
     NotFoundError,
-    Switch,
     first_view_of,
     form_of,
     go,
     grader_folder,
     live_of,
     render,
+    urls_of,
     view_of,
     who_of,
 )
@@ -47,6 +45,9 @@ from trecexam.inputs.typed_text import MAX_NOTE, MAX_WHY, typed
 Wishes = dict[str, int | Literal["cannot"] | None]
 #: Seconds of work on a passage at the most: who took longer was away.
 LONGEST = 600.0
+_ELSEWHERE = (
+    "You judged this passage in another window meanwhile. Nothing was saved: look at it, and save again."
+)
 
 
 def assess(request: Request) -> Response:
@@ -55,10 +56,11 @@ def assess(request: Request) -> Response:
         # Items are written one by one: another window of hers, or a second click, is to see all of them.
         with request.app.state.assessing.setdefault(who_of(request), Lock()):
             return _judged(request, _desk(request))
+    urls = urls_of(request)
     if not who_of(request):
         return go(request, urls.who(back=urls.assess()))
     desk = _desk(request)
-    elsewhere = to_planned(request, "/assess")
+    elsewhere = to_planned(request, "assess")
     if elsewhere is not None:
         return elsewhere
     following = desk.next_open()
@@ -79,31 +81,41 @@ def to_planned(request: Request, page: str) -> Response | None:
         return None
     folder, views = grader_folder(request), (first, *first.others.values())
     name = next((view.own for view in views if plan_of(folder, view) is not None), first.own)
-    return None if name == first.own else go(request, urls.grader(name, page))
+    return None if name == first.own else go(request, getattr(urls_of(request).of(name), page)())
 
 
 def passage(request: Request) -> Response:
-    """A passage with all its items and the assessor's judgments."""
+    """Show a passage with all its items and the assessor's judgments."""
     desk = _desk(request)
-    return _page(request, desk, _named(desk, request.path_params["passage"]))
-
-
-def _page(request: Request, desk: Desk, task: Task, status: int = 200, **typed_anew: Any) -> Response:
-    """The page of a passage; after a rejected form with the reason and its values."""
-    topic = [other for other in desk.tasks if other.query_id == task.query_id]
-    still_open = frozenset(desk.open)
-    following = desk.next_open(task)
+    task = _named(desk, request.path_params["passage"])
+    questions, judgments, asks_why = desk.questions(task), desk.said(task), desk.folder.config.judging.reason
+    whole, topic = judgments.get(""), [other for other in desk.tasks if other.query_id == task.query_id]
+    still_open, following, before = frozenset(desk.open), desk.next_open(task), desk.before(task)
+    html, missing_guidelines = guidelines(desk.folder)
     return _render(
         request,
         "assess_passage.html",
-        status,
-        following=None if following is None else following.name,
-        back=None if (before := desk.before(task)) is None else before.name,
+        task=task,
+        query_text=desk.view.queries[task.query_id] or task.query_id,
+        text=desk.text_of(task),
+        questions=questions,
+        picked={q.number: q.own.rating for q in questions if q.own},
+        around={} if (state := desk.view.query(task.query_id)) is None else state.around,
+        cannot=whole if whole is not None and whole.cannot else None,
+        note=_note_of(judgments)[1],
+        asks_why=asks_why,
+        why=next((row.why for row in judgments.values() if not row.cannot), "") if asks_why else "",
+        guidelines=html,
+        missing_guidelines=missing_guidelines,
+        token=desk.token(task),
+        shown=desk.shown(task),
+        places=_places(questions, judgments),
+        following=following and following.name,
+        back=before and before.name,
         topic=(sum(other not in still_open for other in topic), len(topic)),
         all_tasks=(len(desk.tasks) - len(still_open), len(desk.tasks)),
         last=_last(request, desk),
         now=f"{time.time():.1f}",
-        **{"trouble": "", "cannot_why": "", **_shown(desk, task), **typed_anew},
     )
 
 
@@ -117,51 +129,18 @@ def _desk(request: Request) -> Desk:
     return Desk(grader_folder(request), view, who, kept[view.own][1])
 
 
-def _named(desk: Desk, name: str, fingerprint: str = "") -> Task:
-    """The task with this name; with a form's `fingerprint` also one that a colleague judged meanwhile."""
-    task = desk.named(name) or (desk.shown_earlier(name, fingerprint) if fingerprint else None)
+def _named(desk: Desk, name: str) -> Task:
+    task = desk.named(name)
     if task is None or not desk.text_of(task):
         raise NotFoundError("This passage is no longer assigned to you.")
     return task
 
 
-def _shown(desk: Desk, task: Task) -> dict[str, Any]:
-    """The template values of a passage."""
-    questions, judgments = desk.questions(task), desk.said(task)
-    whole, asks_why = judgments.get(""), desk.folder.config.judging.reason
-    return {
-        "task": task,
-        "query_text": desk.view.queries[task.query_id] or task.query_id,
-        "text": desk.text_of(task),
-        "questions": questions,
-        "picked": {q.number: q.own.rating for q in questions if q.own},
-        "around": {} if (state := desk.view.query(task.query_id)) is None else state.around,
-        "cannot": whole if whole is not None and whole.cannot else None,
-        "note": _note_of(judgments)[1],
-        "asks_why": asks_why,
-        "why": next((row.why for row in judgments.values() if not row.cannot), "") if asks_why else "",
-        "guidelines": _guidelines(desk),
-        "missing_guidelines": desk.folder.config.judging.guidelines if _guidelines(desk) is None else "",
-        "token": desk.token(task),
-        "shown": desk.shown(task),
-        "places": _places(questions, judgments),
-    }
-
-
-def _guidelines(desk: Desk) -> str | None:
-    """The guidelines as HTML; None if their file does not exist or cannot be read."""
-    try:
-        return guidelines(desk.folder)
-    except TrecexamError:
-        # The campaign's page has the reason.
-        return None
-
-
 def _judged(request: Request, desk: Desk) -> Response:
-    """Stores a form's judgment of a passage; shows both if she judged it differently meanwhile."""
+    """Store a form's judgment of a passage."""
     form = form_of(request)
-    task = _named(desk, form.get("passage", ""), form.get("shown", ""))
-    judgments, task_url = desk.said(task), urls.assess_passage(task.name)
+    task = _named(desk, form.get("passage", ""))
+    judgments, task_url = desk.said(task), urls_of(request).assess_passage(task.name)
     if form.get("shown") != desk.shown(task):
         # Questions have numbers in the form: the same number may be another question by now.
         return go(
@@ -178,7 +157,7 @@ def _judged(request: Request, desk: Desk) -> Response:
         typed("a note", note, MAX_NOTE)
         typed("a reason", why, MAX_WHY)
     except TrecexamError as error:
-        return _not_taken(request, desk, task, wishes, error)
+        return go(request, task_url, f"Nothing was saved: {error}.")
     asks_why, undoes = desk.folder.config.judging.reason, form.get("act") == "withdraw"
     if not undoes and not why and (CANNOT in wishes.values() or (asks_why and {*wishes.values()} != {None})):
         return go(request, task_url, "Nothing was saved: give a reason.")
@@ -193,19 +172,13 @@ def _judged(request: Request, desk: Desk) -> Response:
         row = judgments.get(holder)
         new[holder] = wishes[holder] if row is None else "cannot" if row.cannot else row.rating
     if new and form.get("seen", "") != desk.token(task):
-        return _conflict(request, desk, task, wishes)
+        return go(request, task_url, _ELSEWHERE)
     seconds = _seconds(form, len(new))
     state = desk.view.query(task.query_id)
     assert state is not None
     try:
         for item_id, wish in new.items():
             row = judgments.get(item_id)
-            if undoes and wish == CANNOT:
-                key = CellKey(task.query_id, task.doc_id, "")
-                cannot = said_before(desk.folder, desk.who, key, form["cannot"], desk.view.scale)
-                if cannot is None or not cannot.cannot:
-                    continue
-                why, note, holder = cannot.why, cannot.note, item_id
             recorded = record_assessment(
                 desk.folder, standing(desk.view, state), task.doc_id, item_id, wish,
                 who=desk.who, why=why, note=note if item_id == holder else "", seconds=seconds,
@@ -219,36 +192,19 @@ def _judged(request: Request, desk: Desk) -> Response:
                 )  # fmt: skip
             desk.take(recorded)
     except RatingConflictError:
-        return _conflict(request, _desk(request), task, wishes)
+        return go(request, task_url, _ELSEWHERE)
     if new:
         live_of(request).reload(wait=0)
     try:
-        return _gone_on(request, desk, task, new, judgments.get(""))
+        return _gone_on(request, desk, task, new)
     except TrecexamError as error:
         # What is written is confirmed, whatever can be shown now.
-        return go(request, urls.assess(), f"Saved. {error}")
+        return go(request, urls_of(request).assess(), f"Saved. {error}")
 
 
-def _not_taken(request: Request, desk: Desk, task: Task, wishes: Wishes, error: TrecexamError) -> Response:
-    """The page again with all input, without forbidden characters."""
-    form, trouble = form_of(request), str(error)
-    note, why = (CONTROLS.sub("", form.get(name, "")) for name in ("note", "why"))
-    if (note, why) != (form.get("note", ""), form.get("why", "")):
-        trouble += ". It is left out below: check your text, and save again"
-    picked = {
-        question.number: wishes.get(question.item_id, question.own and question.own.rating)
-        for question in desk.questions(task)
-    }
-    reason = {"cannot_why": why} if form.get("act") == "cannot" else {"why": why}
-    return _page(request, desk, task, 422, trouble=trouble, note=note, picked=picked, **reason)
-
-
-def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes, whole: HumanRating | None) -> Response:
-    """Redirects to the next task, with a link to undo this judgment.
-
-    Args:
-        whole: what was said before of the passage as a whole.
-    """
+def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes) -> Response:
+    """Redirect to the next task, with a link to undo this judgment."""
+    urls = urls_of(request)
     task_url = urls.assess_passage(task.name)
     if form_of(request).get("act") == "withdraw":
         return go(request, task_url, "Taken back.")
@@ -262,7 +218,6 @@ def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes, whole: Human
             desk.questions(task), [item_id for item_id, wish in new.items() if wish is not None]
         ),
         "shown": desk.shown(task),
-        **({"cannot": seen_token(whole)} if whole is not None and None in new.values() else {}),
     }
     if following is None:
         return go(request, urls.assess(**undo))
@@ -282,8 +237,7 @@ def _wishes(
     if form.get("act") == "withdraw":
         numbers = form.get("places", "").split(".")
         item_ids = {"0": "", **{str(question.number): question.item_id for question in questions}}
-        back: Wishes = {item_ids[number]: None for number in numbers if item_ids.get(number) in judgments}
-        return {**back, "": "cannot"} if form.get("cannot") and "" not in judgments else back
+        return {item_ids[number]: None for number in numbers if item_ids.get(number) in judgments}
     if form.get("act") == "cannot":
         return {"": "cannot"}
     wishes: Wishes = {}
@@ -323,24 +277,6 @@ def _seconds(form: Mapping[str, str], n: int) -> float | None:
     return round(seconds / n, 1) if n and seconds >= 0 else None
 
 
-def _conflict(request: Request, desk: Desk, task: Task, wishes: Wishes) -> Response:
-    """Shows her current judgment and the form's, to choose from."""
-    rows = []
-    for question in desk.questions(task):
-        wish = wishes.get(question.item_id, question.own and question.own.rating)
-        mine = "cannot judge" if CANNOT in wishes.values() else _words(question, wish)
-        now = question.own
-        rows.append(
-            (question, "cannot judge" if now and now.cannot else _words(question, now and now.rating), mine)
-        )
-    fields = {key: text for key, text in form_of(request).items() if key != "seen"}
-    return _render(request, "assess_conflict.html", 409, rows=rows, fields=fields, **_shown(desk, task))
-
-
-def _words(question: Question, rating: int | str | None) -> str:
-    return text_of(rating, question.choices) if isinstance(rating, int) else "nothing"
-
-
 def _places(questions: Sequence[Question], item_ids: Collection[str]) -> str:
     """The numbers of these questions of a passage, for an address; 0 is the whole passage."""
     numbers = [str(question.number) for question in questions if question.item_id in item_ids]
@@ -355,23 +291,20 @@ def _last(request: Request, desk: Desk) -> dict[str, str] | None:
         return None
     if request.query_params.get("shown") != desk.shown(task):
         return None
-    places_param = request.query_params.get("places", "")
-    cannot = request.query_params.get("cannot", "")
     return {
         "name": task.name,
-        "places": places_param,
+        "places": request.query_params.get("places", ""),
         "token": desk.token(task),
         "shown": desk.shown(task),
-        "cannot": cannot,
     }
 
 
-def _render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
+def _render(request: Request, template: str, **values: Any) -> Response:
     """Renders a page without the organizer's links: organizers judge as blind as assessors."""
     view, first = view_of(request), first_view_of(request)
     names = (first.own, *first.others) if first.others else ()
-    switches = [Switch(name, urls.grader(name, "/assess"), name == view.own) for name in names]
-    return render(request, template, status, **values, sees_all=False, switches=switches)
+    switches = [(name, urls_of(request).of(name).assess(), name == view.own) for name in names]
+    return render(request, template, **values, sees_all=False, switches=switches)
 
 
 ROUTES = [

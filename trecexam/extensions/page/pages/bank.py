@@ -11,8 +11,8 @@ from starlette.routing import Route
 
 from converters.errors import ConversionError
 from trecexam.errors import ItemConflictError, TrecexamError
-from trecexam.extensions.banks.editing import KINDS, Edited, ToEdit, items_to_edit
-from trecexam.extensions.page import urls
+from trecexam.extensions.banks.editing import KINDS, BankEditing, Edited, ToEdit, items_to_edit
+from trecexam.extensions.page.pages.people import SOON
 from trecexam.extensions.page.rendering import (
     NotFoundError,
     author_of,
@@ -20,19 +20,17 @@ from trecexam.extensions.page.rendering import (
     go,
     grader_folder,
     live_of,
-    remember,
     render,
+    urls_of,
     view_of,
     who_of,
 )
+from trecexam.extensions.page.urls import segment
 from trecexam.inputs.overrides import digest_of
 from trecexam.track import open_track
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import View
-
-#: Seconds that who changed something waits for the new state; a large track takes longer, and is told so.
-SOON = 0.15
 
 
 def bank(request: Request) -> Response:
@@ -46,46 +44,29 @@ def change(request: Request) -> Response:
     what, view = request.url.path.rpartition("/")[2], _view(request, query_id)
     try:
         with open_track(live.root) as track:
-            done = _CHANGES[what](track[view.own].bank, query_id, form, author_of(request))
-    except ItemConflictError as error:
-        return render(
-            request, "conflict_item.html", 409, query_id=query_id, item_id=form.get("item", ""),
-            now=error.now, reason=error.reason, token="" if error.now is None else digest_of(error.now),
-            form=form, who=author_of(request), what=what,
-        )  # fmt: skip
+            done = _changed(track[view.own].bank, what, query_id, form, who=author_of(request))
     except (TrecexamError, ConversionError) as error:
-        return _page(request, query_id, 422, trouble=str(error), typed=form)
+        # The page has the item as it is now: who sends the form again has seen it.
+        status = 409 if isinstance(error, ItemConflictError) else 422
+        return _page(request, query_id, status, trouble=f"Nothing was saved: {error}", typed=form)
     if done.written:
         live.reload(wait=SOON)
     verb = {"item": "Added", "edit": "Changed"}.get(what, "Retired" if done.item.retired else "Taken back")
     message = f"{verb}: {done.item.text}" if done.written else f"No change: {done.item.text}"
-    return remember(
-        go(request, f"{urls.bank(query_id)}#{_anchor(done.item.item_id)}", message), author_of(request)
-    )
+    target = f"{urls_of(request).bank(query_id)}#{_anchor(done.item.item_id)}"
+    return go(request, target, message, author_of(request))
 
 
-def _add(bank: Any, query_id: str, form: Mapping[str, str], who: str) -> Edited:
+def _changed(bank: BankEditing, what: str, query_id: str, form: Mapping[str, str], who: str) -> Edited:
+    """Make the change of a form; `what` is the end of its path."""
+    item, text, why, seen = (form.get(name, "") for name in ("item", "text", "why", "seen"))
+    if what == "edit":
+        return bank.edit_item(item, text, who=who, why=why, seen=seen or None)
+    if what == "retire":
+        retired = form.get("retired") == "yes"
+        return bank.retire_item(item, who=who, why=why, retired=retired, seen=seen or None)
     kind, importance = form.get("kind", ""), form.get("importance", "")
-    edited: Edited = bank.add_item(
-        query_id, form.get("text", ""), who=who, why=form.get("why", ""), kind=kind, importance=importance
-    )
-    return edited
-
-
-def _edit(bank: Any, query_id: str, form: Mapping[str, str], who: str) -> Edited:
-    seen, why = form.get("seen") or None, form.get("why", "")
-    edited: Edited = bank.edit_item(form.get("item", ""), form.get("text", ""), who=who, why=why, seen=seen)
-    return edited
-
-
-def _retire(bank: Any, query_id: str, form: Mapping[str, str], who: str) -> Edited:
-    seen, why, retired = form.get("seen") or None, form.get("why", ""), form.get("retired") == "yes"
-    edited: Edited = bank.retire_item(form.get("item", ""), who=who, why=why, retired=retired, seen=seen)
-    return edited
-
-
-#: By the end of the path.
-_CHANGES = {"item": _add, "edit": _edit, "retire": _retire}
+    return bank.add_item(query_id, text, who=who, why=why, kind=kind, importance=importance)
 
 
 def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> Response:
@@ -109,8 +90,7 @@ def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> 
         text="" if state is None else state.text,
         live_items=[entry for entry in items if not entry.item.retired],
         retired=[entry for entry in items if entry.item.retired],
-        counted=_counted(view, query_id),
-        cells=_cells(view, query_id),
+        cells=0 if state is None else len(set(state.keys) - {None}),
         digest=digest_of,
         anchor=_anchor,
         kinds=KINDS,
@@ -134,33 +114,8 @@ def _view(request: Request, query_id: str) -> View:
     return view
 
 
-def _cells(view: View, query_id: str) -> int:
-    """The number of distinct texts on which an item of the query is graded."""
-    state = view.query(query_id)
-    if state is None:
-        return 0
-    return len(set(state.keys) - {None})
-
-
-def _counted(view: View, query_id: str) -> dict[str, tuple[int, int, int]]:
-    """item digest -> passages with a rating on it, those that reach it, and those still without a grade."""
-    state = view.query(query_id)
-    if state is None:
-        return {}
-    import numpy as np
-
-    counts = {}
-    gradable = np.array(state.gradable, np.bool_)
-    for column, item in enumerate(state.items):
-        ratings = state.ratings[:, column]
-        missing = int(((state.codes[:, column] == -1) & gradable & (ratings < 0)).sum())
-        reached = int((ratings >= view.settings.min_rating).sum())
-        counts[digest_of(item)] = int((ratings >= 0).sum()), reached, missing
-    return counts
-
-
 def _anchor(item_id: str) -> str:
-    return f"item-{urls.segment(item_id)}"
+    return f"item-{segment(item_id)}"
 
 
 ROUTES = [

@@ -8,15 +8,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from trecexam.extensions.page import cookies, urls
+from trecexam.extensions.page import cookies
 from trecexam.extensions.page.rendering import (
     SAID,
     WHO,
     NotFoundError,
     form_of,
     go,
-    remember,
     render,
+    urls_of,
     who_of,
 )
 from trecexam.extensions.page.users import VISITOR, user_of
@@ -41,9 +41,9 @@ async def login(request: Request) -> Response:
     if entry is None:
         return _form(request, sessions, back, 401, trouble=WRONG)
     sessions.end(request.scope)
-    response = go(request, urls.local(back))
+    response = go(request, urls_of(request).local(back))
     # With "strict" who follows a link in a mail would have to log in again.
-    cookies.keep(response, sessions.cookie, sessions.begin(entry), samesite="lax")
+    cookies.keep(request.app.state.front, response, sessions.cookie, sessions.begin(entry), samesite="lax")
     return response
 
 
@@ -51,9 +51,9 @@ async def logout(request: Request) -> Response:
     """Ends the login."""
     sessions = _sessions(request)
     sessions.end(request.scope)
-    response = go(request, urls.login())
+    response = go(request, urls_of(request).login())
     for name in (sessions.cookie, SAID, WHO):
-        cookies.drop(response, name)
+        cookies.drop(request.app.state.front, response, name)
     return response
 
 
@@ -66,10 +66,9 @@ def who(request: Request) -> Response:
     if request.method == "POST" and user_of(request) is None:
         form = form_of(request)
         name = typed("a name", form.get("who", ""), MAX_WHO)
-        return remember(go(request, urls.local(form.get("back", ""))), name)
-    return render(
-        request, "who.html", who=who_of(request), back=urls.local(request.query_params.get("back", ""))
-    )
+        return go(request, urls_of(request).local(form.get("back", "")), who=name)
+    back = urls_of(request).local(request.query_params.get("back", ""))
+    return render(request, "who.html", who=who_of(request), back=back)
 
 
 def _form(
@@ -78,20 +77,20 @@ def _form(
     visitor: Visitor = request.scope["visitor"]
     entry = sessions.users.with_token(token)
     # Somebody else's link asks first, so that nobody judges under another one's name.
-    is_theirs = not token or (entry is not None and entry.user == visitor.user)
+    is_theirs = not token or (entry is not None and entry == visitor.user)
     if visitor.user is not VISITOR and status == 200 and is_theirs:
-        return go(request, urls.local(back))
+        return go(request, urls_of(request).local(back))
     response = render(
         request,
         "login.html",
         status,
-        back=urls.local(back) if back else "",
+        back=urls_of(request).local(back) if back else "",
         token=token,
-        name="" if entry is None else entry.user.name,
+        name="" if entry is None else entry.name,
         trouble=trouble,
     )
     if visitor.fresh:
-        cookies.keep(response, sessions.cookie, visitor.fresh, samesite="lax")
+        cookies.keep(request.app.state.front, response, sessions.cookie, visitor.fresh, samesite="lax")
     return response
 
 

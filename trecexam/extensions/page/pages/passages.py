@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from converters.records import HumanRating, Item
-from trecexam.extensions.page.answers import GraderAnswer, of_passage
+from trecexam.extensions.page.answers import GraderAnswer, answers_on
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.marking import marked
 from trecexam.extensions.page.people import choices, words_of
@@ -32,24 +29,6 @@ STATUS = {
 }
 
 
-@dataclass(frozen=True)
-class CellShown:
-    """A passage's grade on one item.
-
-    Attributes:
-        rating: as it counts; `machine` is the grader's own. None if missing.
-        status: why the grader has no rating; "" where it has one.
-    """
-
-    number: int
-    item: Item
-    rating: int | None
-    machine: int | None
-    status: str
-    human: HumanRating | None
-    answer: GraderAnswer | None
-
-
 def passage(request: Request) -> Response:
     """One passage; with `?item=`, the answer on that item is marked in it."""
     view, state, address = view_of(request), query_of(request), Address.of(request)
@@ -58,15 +37,15 @@ def passage(request: Request) -> Response:
     if row_index is None:
         raise NotFoundError(
             f"Passage '{doc_id}' is not in the pool of query '{state.query_id}': no run has it in its first "
-            f"{view.settings.depth} ranks."
+            f"{view.depth} ranks."
         )
-    answers = of_passage(Path(view.store), view, state, row_index)
-    cells = cells_of(state, row_index, answers.by_id)
-    focus = next((cell for cell in cells if cell.item.item_id == address.get("item")), None)
+    answers, trouble = answers_on(view, state, row_index)
+    cells = list(_cells(state, row_index, answers))
+    focus = next((cell for cell in cells if cell["item"].item_id == address.get("item")), None)
     text = state.texts[row_index]
     spans: Sequence[tuple[str, bool]] = [(text or "", False)]
-    if text and focus is not None and focus.answer is not None:
-        spans = marked(text, focus.answer.text)
+    if text and focus is not None and focus["answer"] is not None:
+        spans = marked(text, focus["answer"].text)
     return render(
         request,
         "passage.html",
@@ -78,45 +57,29 @@ def passage(request: Request) -> Response:
         any_marked=any(is_marked for _, is_marked in spans),
         cells=cells,
         focus=focus,
-        trouble=answers.trouble,
+        trouble=trouble,
         ranks=state.ranks(row_index),
         human=state.human.get((doc_id, "")),
         scale=words_of(view, whole=True),
-        choices=lambda item_id: choices(view, whole=not item_id),
+        choices=lambda item: choices(view, item),
         token=lambda item_id: seen_token(state.human.get((doc_id, item_id))),
         who=who_of(request),
-        nearby=_nearby(state, row_index),
     )
 
 
-def cells_of(state: QueryView, row_index: int, answers: Mapping[str, GraderAnswer]) -> list[CellShown]:
-    """The passage's cells in the items' order."""
-    cells = []
+def _cells(state: QueryView, row_index: int, answers: Mapping[str, GraderAnswer]) -> Iterator[dict[str, Any]]:
+    """Yield the passage's cells: `rating` as it counts, `machine` the grader's own; None if missing."""
     for column, item in state.asked(row_index):
         code, counts = int(state.codes[row_index, column]), int(state.ratings[row_index, column])
-        status = STATUS.get(code, "")
-        if not state.gradable[row_index]:
-            status = "no text to grade"
-        cells.append(
-            CellShown(
-                column + 1,
-                item,
-                None if counts < 0 else counts,
-                None if code < 0 else code,
-                status,
-                state.human.get((state.doc_ids[row_index], item.item_id)),
-                answers.get(item.item_id),
-            )
-        )
-    return cells
-
-
-def _nearby(state: QueryView, row_index: int) -> tuple[str | None, str | None]:
-    """The previous and next passage, by label and then by rank."""
-    order = sorted(range(len(state.doc_ids)), key=lambda other: (-(state.labels[other] or 0), other))
-    at = order.index(row_index)
-    before = state.doc_ids[order[at - 1]] if at else None
-    return before, state.doc_ids[order[at + 1]] if at + 1 < len(order) else None
+        yield {
+            "number": column + 1,
+            "item": item,
+            "rating": None if counts < 0 else counts,
+            "machine": None if code < 0 else code,
+            "status": "no text to grade" if state.keys[row_index] is None else STATUS.get(code, ""),
+            "human": state.human.get((state.doc_ids[row_index], item.item_id)),
+            "answer": answers.get(item.item_id),
+        }
 
 
 ROUTES = [Route("/query/{query_id:name}/passage/{doc_id:name}", passage)]

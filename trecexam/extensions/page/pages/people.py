@@ -9,8 +9,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.errors import RatingConflictError, TrecexamError
-from trecexam.extensions.campaign.assessments import CellKey
-from trecexam.extensions.page import urls
+from trecexam.extensions.campaign.assessments import WITHDRAWN, CellKey
+from trecexam.extensions.page.drawing import named
 from trecexam.extensions.page.people import standing, words_of
 from trecexam.extensions.page.rendering import (
     NotFoundError,
@@ -19,14 +19,13 @@ from trecexam.extensions.page.rendering import (
     go,
     grader_folder,
     live_of,
-    remember,
-    render,
+    urls_of,
     view_of,
 )
-from trecexam.features.override.overriding import Overridden, seen_token, take
+from trecexam.features.override.overriding import Overridden, take
 
-#: What a person takes back is a line too, and needs a reason.
-WITHDRAWN = "withdrawn"
+#: Seconds that who changed something waits for the new state; a large track takes longer, and is told so.
+SOON = 5.0
 
 
 def override(request: Request) -> Response:
@@ -38,7 +37,7 @@ def override(request: Request) -> Response:
         raise NotFoundError(f"No query '{key.query_id}' in the bank.")
     rating = rating_of(form.get("rating", ""))
     why = form.get("why", "") or (WITHDRAWN if rating is None else "")
-    folder = grader_folder(request)
+    folder, back = grader_folder(request), urls_of(request).local(form.get("back", ""))
     try:
         outcome = take(
             folder,
@@ -51,15 +50,13 @@ def override(request: Request) -> Response:
             form.get("seen") or None,
         )
     except RatingConflictError as error:
-        return render(
-            request, "conflict.html", 409, key=key, theirs=error.now, token=seen_token(error.now), form=form,
-            who=author_of(request), rating=rating, why=why, state=state, place=state.place(key.doc_id),
-            item_at=state.item(key.item_id), back=urls.local(form.get("back", "")),
-        )  # fmt: skip
+        live.reload()
+        return go(
+            request, back, f"Nothing was saved: {error.reason}. Look again, and rate again if you like."
+        )
     if outcome.written:
-        live.reload(wait=0)
-    message = said_of(outcome, words_of(view, whole=not key.item_id))
-    return remember(go(request, urls.local(form.get("back", "")), message), outcome.row.who)
+        live.reload(wait=SOON)
+    return go(request, back, said_of(outcome, words_of(view, whole=not key.item_id)), outcome.row.who)
 
 
 def rating_of(text: str) -> int | None:
@@ -82,24 +79,18 @@ def said_of(outcome: Overridden, words: Sequence[str] = ()) -> str:
         words: what people call the ratings from 0, where they have names.
     """
 
-    def rating_word(rating: int | None) -> str:
-        return words[rating].replace("_", " ") if words and rating is not None else str(rating)
-
-    row, before, after = outcome.row, outcome.before, outcome.after
+    row, after = outcome.row, outcome.after
     what = f"{row.doc_id} on {row.item_id}" if row.item_id and not words else row.doc_id
     if not outcome.written:
         return f"{what}: {row.who} said so already."
-    if row.rating is None and after is None:
-        withdrawn = "" if before is None else f"{rating_word(before.rating)} by {before.who} "
-        return f"{what}: the rating {withdrawn}is withdrawn."
     if after is None:
-        return f"{what}: {rating_word(row.rating)} by {row.who} is kept; people differ, so that none counts."
+        kept = "is withdrawn" if row.rating is None else "is kept; people differ, so that none counts"
+        return f"{what}: the rating {kept}."
+    assert after.rating is not None
     instead = (
-        f", in place of {before.who}'s {rating_word(before.rating)}"
-        if before and before.who != after.who
-        else ""
+        f", in place of {outcome.before.who}'s" if outcome.before and outcome.before.who != after.who else ""
     )
-    return f"{what}: {rating_word(after.rating)} by {after.who} counts now{instead}."
+    return f"{what}: {named(after.rating, words)} by {after.who} counts now{instead}."
 
 
 ROUTES = [Route("/override", override, methods=["POST"])]
