@@ -109,6 +109,6 @@ def test_a_cluster_worker_makes_the_same_grader_without_the_custom_metric(
     grader, settings = made(models, tmp_path, **own), GraderSection.model_validate({**words(models), **own})
     worker = recipe_of(grader, settings, tmp_path)()
     cells = [cell(f"Passage {n}.", f"d{n}") for n in range(3)]
-    there: list[Any] = worker.grade(cells)
-    given = {c.doc_id: (a.answer.status, a.answer.raw) for c, a in zip(cells, there, strict=True)}
+    there = zip(cells, worker.grade(cells).answers, strict=True)
+    given = {cell.doc_id: (answer.status, answer.raw) for cell, answer in there if answer is not None}
     assert given == answers(grader, *cells)
