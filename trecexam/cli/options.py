@@ -109,6 +109,13 @@ Map = tuple["RuleName", dict[int, int]]
 _RULES: tuple[RuleName, ...] = ("fitted", "identity", "thresholds")
 
 
+def refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """Return the number; refuse nan, which click takes as in each range."""
+    if value is not None and value != value:
+        raise click.BadParameter("nan is not a number", ctx, param)
+    return value
+
+
 def _map(ctx: click.Context, param: click.Parameter, value: str | None) -> Map | None:
     """Return the rule of `--map`, and its cuts."""
     if value is None:

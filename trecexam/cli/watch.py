@@ -14,6 +14,7 @@ from trecexam.cli.options import (
     estimate_json_option,
     grader_option,
     open_chosen,
+    refuse_nan,
     whole_track_argument,
 )
 from trecexam.cli.signals import exit_status, signals
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 @click.option(
     "--settle",
     type=click.FloatRange(min=0),
+    callback=refuse_nan,
     metavar="SECONDS",
     help="Read a dropped file after this time without a change [default: the track's, 2].",
 )

@@ -115,7 +115,7 @@ def test_a_rating_beyond_the_scale_is_refused_and_nothing_written(
 
 def test_the_page_folds_all_notes_after_the_third(track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = tuple(f"line {n}" for n in range(9))
-    monkeypatch.setattr("trecexam.grades.diagnostics.encoder_cautions", lambda track: lines)
+    monkeypatch.setattr("trecexam.features.leaderboard.board.encoder_cautions", lambda track: lines)
     assert run(["watch", str(track), "--once"]) == 0
     with client_of(track) as client:
         shown, _, folded = client.get("/").text.partition('<details id="more-notes"><summary>')

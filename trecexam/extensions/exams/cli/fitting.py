@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from trecexam.cli import bars
-from trecexam.cli.options import grader_option, open_chosen
+from trecexam.cli.options import grader_option, open_chosen, refuse_nan
 from trecexam.cli.reading import writing
 from trecexam.extensions.exams.irt.settings import ModelName, Settings
 from trecexam.results.notes import LOST, Note
@@ -127,6 +127,7 @@ def fit(
 @click.option(
     "--drop",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    callback=refuse_nan,
     default=0.1,
     show_default=True,
     metavar="SHARE",
