@@ -146,20 +146,6 @@ def test_lists_of_responses_and_old_ragas_samples_are_responses() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [json.dumps(CASTORINI), json.dumps([CASTORINI]), json.dumps(CASTORINI, indent=1)]
-)
-def test_a_castorini_file_gives_its_run_queries_and_passages(tmp_path: Path, content: str) -> None:
-    path = put(tmp_path, content, "reranked.json")
-    assert scores(path) == [("7", "d1", 2), ("7", "d2", 1.5)]
-    assert converters.read(path).name == "reranked"
-    assert list(converters.read(path, "queries")) == [Query("7", "cats")]
-    assert list(converters.read(path, "passages")) == [
-        Passage("d2", "Cats They eat fish."),
-        Passage("d1", "Fish swim."),
-    ]
-
-
-@pytest.mark.parametrize(
     ("document", "fields"),
     [
         (MsMarcoDocument("d", "https://x", "A title", "A body"), ("url", "title", "body")),
@@ -312,10 +298,42 @@ def test_what_cannot_be_read_is_named(
         ("x.tsv", "query_id\tquery\n1\tcats\n", "queries"),
         ("x.jsonl", '{"query_id": "q", "doc_id": "d", "item_id": "i", "rating": 3}', "grades"),
         ("x.jsonl", '{"qid": "q", "query": "t", "docno": "d", "score": 1}', "run"),
+        ("queries.jsonl", '{"id": "1", "text": "x"}', "queries"),
+        ("corpus.jsonl", '{"id": "1", "text": "x"}', "passages"),
+        ("x.jsonl", '{"_id": "1", "text": "short"}\n', "queries"),
+        ("x.jsonl", '{"_id": "1", "text": "' + "long " * 60 + '"}\n', "passages"),
+        ("x.json", '{"bm25": 1, "dense": 2}', "leaderboard"),
+        ("x.json", '{"name": "x", "body": "y"}', None),
+        ("queries.json", '{"first": "x", "second": "y"}', "queries"),
+        ("x.json", '[{"docid": "1", "text": "x"}]', "passages"),
+        ("x.json", '{\n"q1": "a 3 4 5 6",\n"q2": "in the year 1995 20 countries"}', "queries"),
+        ("x.txt", "<top>\n<num> 1\n<desc>\nIn the year 1995 20 countries signed\n</top>", "queries"),
+        ("x.txt", "<DOC>\n<DOCNO> 1 </DOCNO>\n<TITLE>x</TITLE>\n</DOC>\n", None),
+        ("x.tsv", "<unknown>\ta query\n", "queries"),
+        ("x.tsv", "[1]\ta query\n", None),
+        # Decreasing labels of documents 1, 2, 3, without fractions and with one iteration per query.
+        ("x.txt", "q 0 1 3\nq 0 2 2\nq 0 3 1\n", "qrels"),
+        ("x.txt", "q1 0 d1 1.5\n", "qrels"),
+        ("x.txt", "q d9 0 0.5\nq d3 1 0.25\n", "run"),
+        ("x.txt", "q\td9\t1\nq\td3\t2\n", "run"),
+        # Runs whose first line is bad, or whose ranks and scores could be labels and confidences.
+        ("x.txt", "q1 Q0 d1 1 high tag\n", "run"),
+        ("x.txt", "q1 Q0 d1 1 2.5\n", "run"),
+        ("x.txt", "q1 Q0 d1 1 0.6 a\nq1 Q0 d2 1 0.8 a\nq1 Q0 d3 1 0.7 a\n", "run"),
+        # First lines that are longer than what is read to recognise them.
+        ("x.json", '{"1": "' + "word " * 20_000 + '"}', "queries"),
+        ("x.jsonl", json.dumps({"docid": "d", "text": 'word {[ " ' * 20_000}), "passages"),
+        ("x.jsonl", json.dumps({"query_id": "q", "questions": [{"question_text": "w " * 50_000}]}), "bank"),
+        ("x.jsonl", json.dumps({"title": {"text": "x" * 70_000}, "docid": "d", "text": "y"}), None),
     ],
 )
-def test_what_looks_alike_is_told_apart(tmp_path: Path, name: str, content: str, kind: str) -> None:
-    assert converters.sniff(put(tmp_path, content, name)) == kind
+def test_what_looks_alike_is_told_apart(tmp_path: Path, name: str, content: str, kind: str | None) -> None:
+    path = put(tmp_path, content, name)
+    if kind is None:
+        with pytest.raises(ConversionError, match="in none of the supported formats"):
+            converters.sniff(path)
+    else:
+        assert converters.sniff(path) == kind
 
 
 IDS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1)

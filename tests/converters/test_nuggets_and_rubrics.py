@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from outside import outside
 
 import converters
 from converters import ConversionError, Item, RecordedGrade
 from converters.bank import read_bank, read_bank_queries
-from trecexam.bank.model import Bank, item_digest
+from trecexam.bank.model import item_digest
 
 
 def put(tmp_path: Path, *rows: Any) -> Path:
@@ -47,19 +46,6 @@ def test_nuggets_are_items_with_their_importance(tmp_path: Path) -> None:
         converters.Query("q1", "what is it"),
         converters.Query("q2", "what is it"),
     ]
-
-
-def test_the_nuggets_of_trec_rag_2025_are_a_bank() -> None:
-    path = outside("rag25/nuggets.jsonl.gz")
-    assert converters.sniff(path) == "bank"
-    errors: list[ConversionError] = []
-    items = list(read_bank(path, errors.append))
-    assert not errors
-    assert len(items) == 1255
-    assert [item.importance for item in items].count("vital") == 925
-    assert {item.kind for item in items} == {"nugget"}
-    assert items[0].facet_id == '"Key advantages of nuclear energy"'
-    assert len(Bank.from_items(items).query_ids) == 22
 
 
 def test_the_query_may_be_an_object_with_another_name_for_its_id(tmp_path: Path) -> None:
@@ -124,11 +110,6 @@ def test_a_nugget_with_duplicate_id_and_text_is_skipped_and_reported(
         list(read_bank(path))
     assert "blank: left out (2 such lines)" in caplog.text
     assert "the first one counts (2 such lines)" in caplog.text
-
-
-def test_importance_does_not_change_the_prompts_of_a_grader() -> None:
-    item = Item("q", "q/1", "a fact", "nugget")
-    assert item_digest(item) == item_digest(item._replace(importance="vital"))
 
 
 def test_a_query_without_nuggets_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -243,44 +224,6 @@ def test_the_recorded_grader_reads_recorded_assignments(tmp_path: Path) -> None:
 
 
 text = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20).filter(str.strip)
-importance = st.sampled_from(["vital", "okay", ""])
-
-
-@given(st.dictionaries(st.tuples(text, text), importance, min_size=1, max_size=8))
-def test_importance_survives_writing_and_reading_a_bank(
-    tmp_path: Path, nuggets: dict[tuple[str, str], str]
-) -> None:
-    rows = ({"qid": q, "nuggets": [{"text": t, "importance": i}]} for (q, t), i in nuggets.items())
-    items = list(converters.read(put(tmp_path, *rows), "bank"))
-    assert {(item.query_id, item.text): item.importance for item in items} == nuggets
-    converters.write(items, tmp_path / "again", "bank")
-    assert sorted(converters.read(tmp_path / "again")) == sorted(items)
-
-
-keys = [
-    "qid",
-    "query",
-    "docid",
-    "run_id",
-    "nuggets",
-    "text",
-    "importance",
-    "assignment",
-    "answer_text",
-    "items",
-]
-values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.integers(-1, 7) | st.sampled_from(["vital", "support", "x", " "]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(keys), inner, max_size=6),
-    max_leaves=12,
-)
-nugget = st.fixed_dictionaries({"text": values}, optional={"importance": values, "assignment": values})
-row = st.fixed_dictionaries(
-    {"qid": values, "nuggets": st.lists(nugget | values, max_size=3) | values},
-    optional=dict.fromkeys(("query", "docid", "run_id", "answer_text", "model"), values),
-)
-
-
 # Research rubrics: criteria with weights, some of them negative.
 
 

@@ -97,12 +97,6 @@ def test_lines_that_contain_a_text_equal_those_of_the_whole_file(
         assert numbered([text]) == [row for row in numbered([]) if text.encode() in lines[row[0] - 1]]
 
 
-def test_columns_may_be_in_any_order_and_extra_ones_are_ignored(tmp_path: Path) -> None:
-    path = tmp_path / "overrides.tsv"
-    path.write_text("why\tplace\trating\tdoc_id\tquery_id\twho\n\nodd\t1\t3\td1\tq1\tann\n")
-    assert read(path) == ([HumanRating("q1", "d1", "", 3, "ann", "odd")], [])
-
-
 def test_a_line_is_appended_with_the_columns_of_the_existing_header() -> None:
     row = HumanRating("q1", "d1", "", 3, "ann", "a\tb\nc")
     assert with_override(b"rating\twhy\tdoc_id\tquery_id\twho", row) == (

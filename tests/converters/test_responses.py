@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from outside import outside
 
 import converters
 from converters import Citation, ConversionError, Response, Sentence
@@ -34,11 +33,6 @@ RAG25 = {
     "references": ["a#1", "b/2:3"],
     "answer": [{"text": "One thing.", "citations": ["b/2:3", 0]}, {"text": "Another."}],
 }
-RAGTIME = {
-    "metadata": {"run_id": "sys", "request_id": "14"},
-    "responses": [{"text": "One thing.", "citations": {"b/2:3": 0.9, "a#1": 0.2}}, {"text": "Another."}],
-}
-DRAGUN = {"run_id": "sys", "request_id": "14", "responses": [{"text": "One thing.", "citations": ["a#1"]}]}
 
 
 def put(tmp_path: Path, *rows: Any, name: str = "mysys.jsonl") -> Path:
@@ -66,14 +60,6 @@ def test_trec_rag_2025_cites_by_position_or_id(tmp_path: Path) -> None:
     assert (response.query_id, response.run, response.query_text) == ("14", "sys", "why?")
     assert response.sentences[0].citations == (Citation("b/2:3"), Citation("a#1"))
     assert response.text == "One thing. Another."
-
-
-def test_ragtime_and_dragun_forms_are_read(tmp_path: Path) -> None:
-    (ragtime,) = converters.read(put(tmp_path, RAGTIME))
-    assert ragtime.query_id == "14"
-    assert ragtime.sentences[0].citations == (Citation("b/2:3", 0.9), Citation("a#1", 0.2))
-    (dragun,) = converters.read(put(tmp_path, DRAGUN))
-    assert dragun.sentences[0].citations == (Citation("a#1"),)
 
 
 def test_plain_lines_take_their_run_name_from_the_file(tmp_path: Path) -> None:
@@ -153,16 +139,6 @@ def test_a_response_is_recognised_however_long_its_first_fields_are(tmp_path: Pa
 def test_a_second_answer_to_a_query_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match=r"answers query '2024-1' twice \(first on line 1\)"):
         list(read_responses(put(tmp_path, RAG24, RAG24)))
-
-
-def test_responses_in_trec_rag_2024_form_are_read_back(tmp_path: Path) -> None:
-    found = list(converters.read(put(tmp_path, RAG24, {**RAG25, "references": ["a#1"]} | {
-        "answer": [{"text": "One.", "citations": ["z", "a#1"]}]})))  # fmt: skip
-    converters.write(found, tmp_path / "out.jsonl", "responses")
-    again = list(converters.read(tmp_path / "out.jsonl"))
-    bare = {"references": (), "metadata": ()}
-    assert [r._replace(**bare) for r in again] == [r._replace(**bare) for r in found]
-    assert again[1].references == ("a#1", "z")
 
 
 TEXTS = st.lists(
@@ -258,15 +234,6 @@ def test_a_conversion_that_a_response_does_not_support_is_an_error(
 ) -> None:
     with pytest.raises(ConversionError, match=reason):
         converted(put(tmp_path, RAG24), None, target)
-
-
-def test_real_responses_of_trec_rag_2024_are_read() -> None:
-    found = list(converters.read(outside("rag24/responses.gpt-4o.jsonl.gz")))
-    assert len(found) == 301
-    assert all(response.sentences and response.query_id.startswith("2024-") for response in found)
-    cited = {citation.doc_id for r in found for s in r.sentences for citation in s.citations}
-    assert cited <= {doc_id for r in found for doc_id in r.references}
-    assert sum(len(response_passages(r)) for r in found) == 396
 
 
 # Tables of support labels.

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from outside import outside
 
 import converters
 from converters import ConversionError, Qrel, Run
-from converters.run import DuplicateError, ordered
+from converters.run import ordered
 from converters.trec_qrels import read_qrels
 from converters.trec_run import _careful, _fast, _RefusedError, read_run
 
@@ -97,34 +96,8 @@ def test_a_run_with_more_than_six_columns_gives_one_warning(
         assert caplog.messages == [warning] * is_wide
 
 
-def test_ranks_and_q0_are_ignored(tmp_path: Path) -> None:
-    assert rows(read_run(put(tmp_path, "q1 zero d1 last 2.5 t\nq1 0 d2 - 3 t\n"))) == [
-        ("q1", "d2", 1, 3.0), ("q1", "d1", 2, 2.5)]  # fmt: skip
-
-
 def test_the_run_is_named_by_the_tag_of_its_last_line(tmp_path: Path) -> None:
     assert read_run(put(tmp_path, "q1 Q0 d1 1 2 first\nq1 Q0 d2 2 1 last\n")).name == "last"
-
-
-def test_ties_are_ordered_by_docno_descending(tmp_path: Path) -> None:
-    run = read_run(
-        put(tmp_path, "".join(f"q Q0 {d} 1 5.0 t\n" for d in ["a", "c", "B", "b", "é", "10", "9"]))
-    )
-    assert run.ranking("q") == ["é", "c", "b", "a", "B", "9", "10"]
-
-
-def test_scores_are_compared_in_64_bits_and_queries_that_32_bits_reorder_are_counted(tmp_path: Path) -> None:
-    close = "11.998191205319017", "11.99819084838964"
-    content = "".join(
-        f"{q} Q0 {d} 1 {s} t\n"
-        for q, docs in (("q", "ab"), ("r", "ba"))
-        for d, s in zip(docs, close, strict=True)
-    )
-    run = read_run(put(tmp_path, content))
-    assert (run.ranking("q"), run.ranking("r")) == (["a", "b"], ["b", "a"])
-    assert run.scores.tolist() == [*map(float, close)] * 2
-    # The query r has this order in 32 bits, too: there it is a tie, and b comes before a.
-    assert run.n_reordered_in_32_bits == 1
 
 
 @given(st.lists(st.sampled_from([1.0, 1 + 1e-9, 1 - 1e-9, 2e39, 1e39, math.inf, -math.inf]), min_size=1))
@@ -165,13 +138,6 @@ def test_the_order_equals_that_of_trec_eval(tmp_path: Path) -> None:
             assert found["q"]["recip_rank"] == pytest.approx(1 / rank)
 
 
-def test_a_bad_line_deep_in_a_large_file_is_reported_exactly(tmp_path: Path) -> None:
-    lines = [f"q{n // 100} Q0 d{n} {n % 100 + 1} {1000 - n % 100} t\n" for n in range(250_000)]
-    lines[234_566] = lines[234_566].replace(" t\n", "\n")
-    with pytest.raises(ConversionError, match=r":234567: has 5 columns"):
-        read_run(put(tmp_path, "".join(lines)))
-
-
 token = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=6)
 score = st.floats(allow_nan=False) | st.sampled_from([0.0, 1.0, 1.0000000001, -2.5])
 entries = st.lists(st.tuples(st.sampled_from(["q1", "02", "ü"]), token, score), min_size=1, max_size=40,
@@ -206,15 +172,6 @@ def test_duplicates_are_found_and_only_duplicates(pairs: list[tuple[str, str]]) 
     else:
         with pytest.raises(ValueError, match="occurs twice"):
             Run.from_entries("t", run)
-
-
-def test_a_reported_duplicate_occurs_twice() -> None:
-    import pyarrow as pa
-
-    docs = pa.array(["x" * 30, "y", "x" * 29, "y"], pa.large_string())
-    with pytest.raises(DuplicateError) as caught:
-        ordered("t", ("q",), np.zeros(4, np.int32), docs, np.arange(4.0))
-    assert caught.value.doc_id == "y"
 
 
 def test_a_run_made_from_entries_rejects_scores_that_are_not_numbers() -> None:
@@ -268,7 +225,7 @@ def test_comment_lines_are_skipped_and_counted(
 
 
 def test_a_comment_at_a_block_boundary_of_a_large_run_is_skipped(tmp_path: Path) -> None:
-    lines = [f"q{n // 1000} Q0 doc{n % 1000:04} 1 {1000 - n % 1000} t\n" for n in range(400_000)]
+    lines = [f"q{n // 1000} Q0 doc{n % 1000:04} 1 {1000 - n % 1000} t\n" for n in range(200_000)]
     size = 4 * 1024 * 1024
     text = "".join(lines)
     # The comment's sign is the first byte of the second block.
@@ -331,43 +288,12 @@ def test_judgments_with_confidence_and_run_id_are_qrels(
     assert caplog.messages == [f"{path}: confidences and run ids (columns 5 and 6) are left out"]
 
 
-def test_real_judgments_with_confidences_are_recognised(tmp_path: Path) -> None:
-    rows = list(converters.read(outside("rag25/umbrela.qwen3.5-9b.qrels.gz")))
-    draw = random.Random(7)
-    lines = (f"{q}\tQ0\t{d}\t{label}\t{draw.random():.3f}\tqwen\n" for q, d, label, _ in rows)
-    path = text_file(tmp_path, "".join(lines))
-    assert converters.sniff(path) == "qrels"
-    assert list(converters.read(path)) == [row._replace(iteration="0") for row in rows]
-
-
 def run_of(ranks: list[int], scores: list[float], queries: int = 2) -> str:
     return "".join(
         f"q{q} Q0 d{place} {rank} {score} tag\n"
         for q in range(queries)
         for place, (rank, score) in enumerate(zip(ranks, scores, strict=True))
     )
-
-
-@pytest.mark.parametrize(
-    ("ranks", "scores"),
-    [
-        ([1, 2, 3, 4], [0.9, 0.8, 0.7, 0.6]),
-        ([0, 1, 2, 3], [0.9, 0.8, 0.7, 0.6]),
-        ([4, 2, 3, 1], [0.6, 0.8, 0.7, 0.9]),
-        ([1, 1, 1, 1], [0.6, 0.8, 0.7, 0.9]),
-        ([0, 0, 0, 0], [1, 0.8, 0.7, 0]),
-        ([1, 1, 2, 2], [0.9, 0.9, 0.7, 0.7]),
-        ([1, 2, 3, 4, 5], [0.9, 0.8, 0.7, 0.6, 0.5]),
-        ([3, 1, 3], [0.9, 1.2, 0.7]),
-        ([1], [0.5]),
-    ],
-)
-def test_short_runs_with_scores_below_1_are_still_runs(
-    tmp_path: Path, ranks: list[int], scores: list[float]
-) -> None:
-    path = text_file(tmp_path, run_of(ranks, scores))
-    assert converters.sniff(path) == "run"
-    assert len(converters.read(path)) == 2 * len(ranks)
 
 
 @given(st.data(), st.integers(1, 30), st.integers(1, 4), st.booleans())
@@ -406,14 +332,6 @@ def test_a_bad_line_among_six_columns_is_reported(tmp_path: Path, line: str, rea
     assert reason in error.reason
 
 
-def test_a_line_of_six_columns_among_lines_of_four_is_rejected(tmp_path: Path) -> None:
-    error = refused(text_file(tmp_path, "14 0 s9 1\n" + SIX))
-    assert (error.line, error.reason) == (
-        2,
-        "has 6 columns, a qrels line has 4: query_id 0 doc_id label; also bad: lines 3, 4, 5",
-    )
-
-
 @pytest.mark.parametrize("delimiter", [" ", "\t"])
 def test_prels_are_recognised_and_rejected_with_a_remedy(tmp_path: Path, delimiter: str) -> None:
     rows = ["20001 GX000-00-13 0 1 0.25", "20001 GX000-00-14 1 0 1.0"]
@@ -423,12 +341,6 @@ def test_prels_are_recognised_and_rejected_with_a_remedy(tmp_path: Path, delimit
     assert error.line == 1
     assert "a prels line (query_id doc_id label method probability)" in error.reason
     assert "awk '{print $1, 0, $2, $3}'" in error.reason
-
-
-def test_other_files_with_five_columns_are_not_prels(tmp_path: Path) -> None:
-    assert refused(text_file(tmp_path, "q1 0 d1 1 0.5\n")).reason.startswith(
-        "has 5 columns, a qrels line has 4"
-    )
 
 
 def test_diversity_judgments_keep_their_subtopics(tmp_path: Path) -> None:

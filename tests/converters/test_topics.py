@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from outside import outside
 
 import converters
 from converters import ConversionError, Query
@@ -104,12 +103,6 @@ def test_every_dialect_is_recognised_and_read(tmp_path: Path, name: str, pack: t
     assert list(converters.read(path)) == EXPECTED
 
 
-def test_the_queries_of_trec_rag_2024_are_read() -> None:
-    path = outside("rag24/queries.json")
-    assert converters.sniff(path) == "queries"
-    assert dict(converters.read(path)) == json.loads(path.read_text())
-
-
 def test_the_first_topics_of_trec_have_labels_in_their_fields(tmp_path: Path) -> None:
     topic = (
         "<top>\n<head> Tipster Topic Description\n<num> Number:  051\n<dom> Domain: International Economics\n"
@@ -130,11 +123,6 @@ def test_a_topic_without_title_uses_its_description(tmp_path: Path) -> None:
 def test_ampersands_and_words_in_angle_brackets_are_kept_in_a_text(tmp_path: Path) -> None:
     path = put(tmp_path, "<top>\n<num> 1\n<title> AT&T, R&amp;D &lt; 5 <i>and</i> so\n<docid> no\n</top>\n")
     assert list(converters.read(path)) == [Query("1", "AT&T, R&D < 5 <i>and</i> so")]
-
-
-def test_a_label_inside_a_text_is_kept(tmp_path: Path) -> None:
-    path = put(tmp_path, '<topics><topic number="Number 1"><query>Topic: x</query></topic></topics>')
-    assert list(converters.read(path)) == [Query("Number 1", "Topic: x")]
 
 
 @pytest.mark.parametrize(
@@ -232,38 +220,6 @@ def test_a_document_has_a_maximum_size(tmp_path: Path) -> None:
     path = put(tmp_path, b"<topics>\n" + b"x" * 999_999 + b"\n" + b"y" * 99_999)
     with pytest.raises(ConversionError, match=":3: the file is larger than 1 MiB"):
         read_whole(path, 2**20)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "kind"),
-    [
-        ("queries.json", '{"first": "x", "second": "y"}', "queries"),
-        ("x.json", '{"1": "' + "word " * 20_000 + '"}', "queries"),
-        ("x.json", '[{"id": "1", "text": "' + "word " * 20_000, "queries"),
-        ("x.json", '{"name": "x", "body": "y"}', None),
-        ("x.json", '{"bm25": 1, "dense": 2}', "leaderboard"),
-        ("x.json", '[{"docid": "1", "text": "x"}]', "passages"),
-        ("x.txt", "<DOC>\n<DOCNO> 1 </DOCNO>\n<TITLE>x</TITLE>\n</DOC>\n", None),
-        (
-            "x.txt",
-            "<top>\n<num> 1\n<title> x\n<desc>\nIn the year 1995 20 countries signed\n</top>",
-            "queries",
-        ),
-        ("x.txt", "<top> <num> Number: 401\n<title> x\n</top>", "queries"),
-        ("x.json", '{\n"q1": "a 3 4 5 6",\n"q2": "in the year 1995 20 countries"}', "queries"),
-        ("x.tsv", "<unknown>\ta query\n", "queries"),
-        ("x.tsv", "[1]\ta query\n", None),
-    ],
-)
-def test_topics_are_told_from_similar_formats_by_content(
-    tmp_path: Path, name: str, content: str, kind: str | None
-) -> None:
-    path = put(tmp_path, content, name)
-    if kind is None:
-        with pytest.raises(ConversionError, match="in none of the supported formats"):
-            converters.sniff(path)
-    else:
-        assert converters.sniff(path) == kind
 
 
 @pytest.mark.parametrize("query_id", ["{1", "[{1", "<top>", "<?xml", "id"])

@@ -55,12 +55,6 @@ def test_topics_under_one_key_are_a_list(tmp_path: Path) -> None:
     assert list(converters.read(path)) == [Query("116", "Is it?")]
 
 
-def test_the_topics_of_autojudge_are_read_as_queries() -> None:
-    queries = list(converters.read(outside("autojudge/kiddie/topics/kiddie-topics.jsonl")))
-    assert [query.query_id for query in queries] == ["leaf", "cloud", "bee", "earthworms", "hibernation"]
-    assert queries[0].text.startswith("fall leaf color change chlorophyll. My 5-year-old keeps")
-
-
 DOCUMENTS = {"d1": {"id": "d1", "text": "One.", "title": "T"}, "d2": "Two.", "d3": {"text": " "}}
 REPORT = {
     "metadata": {"team_id": "t", "run_id": "sys", "type": "automatic", "collection_ids": ["c"]},
@@ -90,20 +84,6 @@ def test_reports_of_every_track_are_read_as_responses(
     assert [s.citations for s in found.sentences] == [(("d2", 0.75), ("d1", 0.25)), (("d2", None),), ()]
     assert found.documents == (("d1", "One."), ("d2", "Two."))
     assert dict(found.metadata)["team_id"] == "t"
-
-
-def test_a_biogen_document_holds_the_responses_of_one_run(tmp_path: Path) -> None:
-    path = tmp_path / "run.json"
-    answers = [
-        {"topic_id": str(n), "answer": [{"text": "A.", "citations": [123, 5]}], "documents": {"123": "D."}}
-        for n in (1, 2)
-    ]
-    path.write_text(json.dumps({"team_id": "t", "run_name": "sys", "results": answers}, indent=1))
-    assert converters.sniff(path) == "responses"
-    found = list(converters.read(path))
-    assert [(each.run, each.query_id) for each in found] == [("sys", "1"), ("sys", "2")]
-    assert found[0].sentences[0].citations == (("123", None),)
-    assert found[0].sentences[0].out_of_range == 1
 
 
 def test_the_ragtime_form_keeps_confidences_documents_and_metadata(tmp_path: Path) -> None:
@@ -181,13 +161,6 @@ def test_ambiguous_columns_need_a_header_line(tmp_path: Path) -> None:
         list(converters.read(path, "leaderboard"))
     path.write_text("run measure query value\na t1 M 0.9\n")
     assert list(read_values(path)) == [MeasureValue("a", "M", "t1", 0.9)]
-
-
-@pytest.mark.parametrize("lines", ["q1 0 d1 1\nq1 0 d2 0\n", "q1 0 d1 1.5\n"])
-def test_qrels_are_not_recognised_as_a_leaderboard(tmp_path: Path, lines: str) -> None:
-    path = tmp_path / "qrels.txt"
-    path.write_text(lines)
-    assert converters.sniff(path) == "qrels"
 
 
 def test_the_truth_file_of_autojudge_is_a_leaderboard() -> None:
@@ -405,24 +378,6 @@ def test_fields_are_recognised_read_and_written_back(
     again = tmp_path / "again"
     converters.write(converters.read(path), again, kind)
     assert list(converters.read(again, kind)) == records
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        # Decreasing labels of documents 1, 2, 3, without fractions and with one iteration per query.
-        ("q 0 1 3\nq 0 2 2\nq 0 3 1\n", "qrels"),
-        ("1 1 1 0\n1 1 2 1\n", "qrels"),
-        ("q d9 1 9\nq d3 2 8\nq d1 3 5\n", "run"),
-        ("q d9 0 0.5\nq d3 1 0.25\n", "run"),
-        ("q\td9\t1\nq\td3\t2\n", "run"),
-        ("q1\teat 3\nq2\tdrink 2\n", "queries"),
-        ('{"_id": "1", "text": "short"}\n', "queries"),
-        ('{"_id": "1", "text": "' + "long " * 60 + '"}\n', "passages"),
-    ],
-)
-def test_similar_formats_are_told_apart_by_content(tmp_path: Path, text: str, kind: str) -> None:
-    assert converters.sniff(text_file(tmp_path, text)) == kind
 
 
 @pytest.mark.parametrize(

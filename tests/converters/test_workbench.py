@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import logging
-import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -107,18 +106,6 @@ def test_ranks_from_zero_are_kept_and_counted_from_one(tmp_path: Path) -> None:
     }
 
 
-def test_sub_queries_keep_their_ids(tmp_path: Path) -> None:
-    data = {
-        "judgments": [judged("d", "q/f", 2), judged("d", "q", 1), judged("d", "other", 0)],
-        "rankings": [ranked("r", "d", 1, 1.5, "q/f"), ranked("r", "d", 3, 0.5)],
-    }
-    rows = [["q", [paragraph(paragraph_data=data)]]]
-    (passage,) = read_pool(put(tmp_path, *rows))
-    assert written([passage]) == rows
-    assert qrels_of([passage]) == [Qrel("q/f", "d", 2), Qrel("q", "d", 1), Qrel("other", "d", 0)]
-    assert runs_of([passage]) == {"r": [RunEntry("q/f", "d", 1, 1.5, "r"), RunEntry("q", "d", 3, 0.5, "r")]}
-
-
 def test_differing_duplicate_labels_or_ranks_are_rejected_and_equal_ones_merged() -> None:
     passage = PooledPassage(
         "q", "d", "t", (Judgment("q", "d", 1, "q"),), (Ranking("r", "q", "d", 1, 1.0, "q"),)
@@ -200,24 +187,6 @@ def test_unusual_content_is_kept_and_reported(tmp_path: Path, caplog: pytest.Log
         list(read_pool(path))
     assert len(caplog.records) == 4
     assert "pool.jsonl:3: passage 'a' of query 'q3' has no text (2 such cases)" in caplog.text
-
-
-@pytest.mark.parametrize("share", [0.1, 0.5, pytest.param(0.99, marks=pytest.mark.slow)])
-def test_whole_lines_of_a_truncated_archive_are_read_and_the_next_one_reported(
-    graded: Path, tmp_path: Path, share: float
-) -> None:
-    content = graded.read_bytes()
-    content = content[: int(len(content) * share)]
-    (tmp_path / "cut.gz").write_bytes(content)
-    whole = zlib.decompressobj(31).decompress(content).count(b"\n")
-    passages: list[PooledPassage] = []
-    # list.extend keeps what came before an error.
-    with pytest.raises(ConversionError, match="ends early") as caught:
-        passages.extend(read_pool(tmp_path / "cut.gz"))
-    assert caught.value.line == whole + 1
-    with gzip.open(graded) as file:
-        expected = [json.loads(line)[0] for _, line in zip(range(whole), file, strict=False)]
-    assert list(dict.fromkeys(passage.query_id for passage in passages)) == expected
 
 
 BAD = [

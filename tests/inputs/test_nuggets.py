@@ -12,7 +12,6 @@ from support import HashGrader, tsv_rows
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.scores import Cover
 
 IMPORTANCE = {
     "q1": ["vital", "vital", "okay"],
@@ -147,25 +146,6 @@ def test_scores_from_nuggetizer_assignments_equal_those_of_nuggetizer(
             assert ours[key] == pytest.approx(total / len(expected[name]))
     # If nuggetizer has a line for an invalid answer, "all" is what it averages over.
     assert means(judged)["quiet"]["all"] > sum(s["all"] for s in expected["quiet"].values()) / 3
-
-
-def test_the_command_accepts_the_measure_without_quotes(
-    judged: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["watch", str(judged), "--once"]) == 0
-    tables = []
-    for name in (NAMES["vital"], NAMES["vital"].replace("'", "")):
-        capsys.readouterr()
-        assert run(["leaderboard", str(judged), "-m", name]) == 0
-        tables.append(capsys.readouterr().out)
-    assert tables[0] == tables[1]
-    assert tables[0].startswith(f"run\tqueries\t{NAMES['vital']}\t")
-    with trecexam.open_track(judged) as track:
-        given = track.leaderboard([Cover(rel=5, partial=3, weights="vital") @ 20])
-        qrels, scored = list(track.qrels()), track.status()
-    assert given.measures == (NAMES["vital"],)
-    assert {row.importances for row in qrels} == {tuple(kinds) for kinds in IMPORTANCE.values()}
-    assert (scored["items"], scored["vital_items"]) == (9, 3)
 
 
 NOT_VITAL = {

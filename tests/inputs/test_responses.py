@@ -87,15 +87,6 @@ def test_a_setting_selects_what_is_graded_of_a_response(
     assert pooled(root, hash_grader) == expected
 
 
-def test_responses_alone_need_no_passages_file(small_track: Path, hash_grader: HashGrader) -> None:
-    for path in (small_track / "runs").iterdir():
-        path.unlink()
-    (small_track / "passages.jsonl").unlink()
-    responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer.", "q2": "More."})
-    done = update(small_track, hash_grader)
-    assert (done.runs, done.graded, done.rejected) == (1, 8, ())
-
-
 def test_a_prompt_text_is_matched_to_the_queries(small_track: Path, hash_grader: HashGrader) -> None:
     path = small_track / "runs" / "chat.jsonl"
     path.write_text(json.dumps({"prompt": "query number q2", "response": "So."}) + "\n")

@@ -182,23 +182,6 @@ def test_files_of_the_first_grader_stay_and_the_others_have_folders(root: Path, 
     assert manifest["inputs"] == json.loads(several["other/manifest.json"])["inputs"]
 
 
-def test_an_update_without_changes_does_nothing_and_deleted_files_are_restored(root: Path) -> None:
-    with trecexam.open_track(root, graders=graders()) as track:
-        track.update()
-    with trecexam.open_track(root, graders=graders()) as track:
-        assert not track.update().changed
-    before = files(root)
-    for name in ("leaderboard.tsv", "manifest.json", "rejected.tsv", "other/leaderboard.tsv", "rubric.qrels"):
-        (root / "out" / name).unlink()
-        with trecexam.open_track(root, graders=graders()) as track:
-            done = track.update()
-            assert done.changed
-            assert done.graded == 0
-        assert files(root) == before
-        with trecexam.open_track(root, graders=graders()) as track:
-            assert not track.update().changed
-
-
 def test_a_grader_that_cannot_go_on_does_not_stop_the_others(root: Path) -> None:
     (root / "trecexam.toml").write_text(TWO + NUGGETS + QUIET)
     with trecexam.open_track(root, graders=graders()) as track:

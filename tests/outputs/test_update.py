@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from support import HashGrader, hashed_rating, make_small_track, tsv_rows, write_run
+from support import HashGrader, make_small_track, tsv_rows, write_run
 
 import trecexam
 from converters.errors import ConversionError
@@ -49,27 +49,6 @@ def test_every_pooled_cell_is_graded_once_and_every_output_is_written(
     }  # fmt: skip
 
 
-def test_labels_are_the_best_rating_of_each_pooled_passage(
-    small_track: Path, hash_grader: HashGrader
-) -> None:
-    update(small_track, hash_grader)
-    expected: dict[tuple[str, str], int] = {}
-    for cell in hash_grader.asked:
-        key = cell.query_id, cell.doc_id
-        expected[key] = max(expected.get(key, 0), hashed_rating(cell.text, cell.item.text))
-    assert qrels(small_track / "out" / "rubric.qrels") == expected
-
-
-def test_a_second_update_does_nothing_and_runs_no_grader(small_track: Path, hash_grader: HashGrader) -> None:
-    update(small_track, hash_grader)
-    before = outputs(small_track)
-    again = HashGrader()
-    done = update(small_track, again)
-    assert not done.changed
-    assert again.asked == []
-    assert outputs(small_track) == before
-
-
 def test_the_same_inputs_give_identical_bytes_in_another_folder(tmp_path: Path) -> None:
     one, two = make_small_track(tmp_path / "a"), make_small_track(tmp_path / "b")
     update(one, HashGrader(batch=3))
@@ -92,19 +71,6 @@ def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: 
         assert values.evaluated - evaluated == 3 + touched
         assert done.changed
     assert "new" in {row["run"] for row in tsv_rows(small_track / "out" / "leaderboard.tsv")}
-
-
-def test_removing_a_run_removes_it_from_the_leaderboard_and_keeps_its_grades(updated: Path) -> None:
-    gone = updated / "runs" / "run0.run"
-    content = gone.read_text()
-    gone.unlink()
-    again = HashGrader()
-    update(updated, again)
-    assert "run0" not in {row["run"] for row in tsv_rows(updated / "out" / "leaderboard.tsv")}
-    gone.write_text(content)
-    update(updated, again)
-    assert "run0" in {row["run"] for row in tsv_rows(updated / "out" / "leaderboard.tsv")}
-    assert again.asked == []
 
 
 def test_editing_a_question_regrades_only_that_question(updated: Path) -> None:

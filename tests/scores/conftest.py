@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from trecexam.scores.ratings import QueryRatings
-
-MakeQueries = Callable[..., list[QueryRatings]]
 
 
 def make_queries(seed: int = 0, n_queries: int = 5, n_docs: int = 30, n_items: int = 6) -> list[QueryRatings]:

@@ -5,29 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import ir_measures
-import pytest
-from ir_measures import AP, P, Qrel, nDCG
+from ir_measures import Qrel
 from naive_cover import Frame, as_run, per_query
 
 from trecexam.scores import Cover, nCover
 from trecexam.scores.labels import RubricQrel, label_qrels
 from trecexam.scores.ratings import QueryRatings
-
-Run = dict[str, dict[str, float]]
-
-
-def test_cover_works_together_with_other_measures(
-    queries: list[QueryRatings], rankings: dict[str, list[str]]
-) -> None:
-    run = as_run(rankings)
-    qrels = list(label_qrels(queries))
-    wanted = [nDCG @ 10, Cover(rel=4) @ 20, P(rel=4) @ 20, nCover(rel=4) @ 20, AP(rel=2), Cover(rel=2) @ 3]
-    for given in (qrels, iter(qrels)):
-        together = ir_measures.calc_aggregate(wanted, given, run)
-        assert together == {one: ir_measures.calc_aggregate([one], qrels, run)[one] for one in wanted}
-    assert (Cover @ 20).calc_aggregate(qrels, run) == together[Cover @ 20]
-    assert "iteration" in ir_measures.qrel_inputs([Cover])
 
 
 def test_a_skipped_query_is_zero(queries: list[QueryRatings], rankings: dict[str, list[str]]) -> None:
@@ -50,14 +33,6 @@ def test_rows_without_ratings_take_iterations_as_items() -> None:
         assert per_query(Cover(rel=5) @ 2, qrels, run) == {"q": 1 / 3}
     run_frame = Frame([("q", "a", 1.0)], ("query_id", "doc_id", "score"))
     assert per_query(Cover @ 1, frame, run_frame) == {"q": 1 / 3}
-
-
-def test_rows_with_and_without_ratings_cannot_be_mixed() -> None:
-    carrying = RubricQrel("q", "a", 5, ratings=(5, 0))
-    with pytest.raises(ValueError, match="only some rows"):
-        per_query(Cover, [carrying, Qrel("q", "b", 1)], {})
-    with pytest.raises(ValueError, match="unequally many"):
-        per_query(Cover, [carrying, RubricQrel("q", "b", 5, ratings=(5,))], {})
 
 
 def test_a_query_without_items_has_cover_zero() -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 from collections import namedtuple
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import ir_measures
-import numpy as np
 import pytest
-from column_cases import rating_qrels
+from column_cases import Scores, rated_queries, rating_qrels, scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import Measure, Qrel, nDCG
@@ -54,19 +51,6 @@ def test_labels_without_items_are_rejected_by_every_api(way: Way, measure: Measu
     for qrels in forms:
         with pytest.raises(ValueError, match=r"query 'q1'.*track\.qrels\(\).*rubric\.subtopics\.qrels"):
             way(measure, qrels, RUN)
-
-
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_file_of_labels_is_rejected_for_cover_and_other_measures_are_computed(
-    tmp_path: Path, suffix: str
-) -> None:
-    text = "".join(f"{q} 0 {d} {label}\n" for q, d, label, _ in LABELS).encode()
-    path = tmp_path / f"rubric.qrels{suffix}"
-    path.write_bytes(gzip.compress(text) if suffix else text)
-    with pytest.raises(ValueError, match="needs the rating of each item"):
-        ir_measures.calc_aggregate([Cover(rel=4) @ 20], ir_measures.read_trec_qrels(str(path)), RUN)
-    values = ir_measures.calc_aggregate([nDCG @ 10], ir_measures.read_trec_qrels(str(path)), RUN)
-    assert values[nDCG @ 10] > 0
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
@@ -118,36 +102,18 @@ def test_ids_that_are_numbers_on_one_side_only_are_rejected() -> None:
     assert ir_measures.calc_aggregate([Cover(rel=1) @ 5], numbers, {1: {7: 1.0}}) == {Cover(rel=1) @ 5: 1}
 
 
-@st.composite
-def _queries(draw: st.DrawFn) -> list[QueryRatings]:
-    made = []
-    for number in range(draw(st.integers(1, 3))):
-        n_docs, n_items = draw(st.integers(1, 4)), draw(st.integers(1, 4))
-        cells = draw(st.lists(st.integers(-1, 5), min_size=n_docs * n_items, max_size=n_docs * n_items))
-        docs = tuple(f"d{doc}" for doc in range(n_docs))
-        human = draw(st.dictionaries(st.sampled_from(docs), st.integers(0, 5), max_size=1))
-        ratings = np.array(cells, np.int8).reshape(n_docs, n_items)
-        made.append(QueryRatings(f"q{number}", docs, n_items, ratings, human))
-    return made
-
-
 @settings(deadline=None)
-@given(
-    queries=_queries(),
-    order=st.permutations([f"d{doc}" for doc in range(5)]),
-    min_rating=st.integers(1, 5),
-    cutoff=st.sampled_from((None, 1, 2, 20)),
-)
+@given(rated_queries(), scores, st.integers(1, 5), st.sampled_from((None, 1, 2, 20)))
 def test_rows_per_item_give_the_same_as_the_ratings(
-    queries: list[QueryRatings], order: list[str], min_rating: int, cutoff: int | None
+    queries: list[QueryRatings], by_run: Scores, min_rating: int, cutoff: int | None
 ) -> None:
-    run = {q.query_id: {doc_id: float(-rank) for rank, doc_id in enumerate(order)} for q in queries}
+    queries = [q for q in queries if q.n_items]
 
     def covers(rel: int, rows: list[Any]) -> dict[tuple[str, str | None], float]:
         both = [
             measure if cutoff is None else measure @ cutoff for measure in (Cover(rel=rel), nCover(rel=rel))
         ]
-        return {(m.query_id, m.measure.NAME): m.value for m in ir_measures.iter_calc(both, rows, run)}
+        return {(m.query_id, m.measure.NAME): m.value for m in ir_measures.iter_calc(both, rows, by_run)}
 
     expected = covers(min_rating, list(label_qrels(queries)))
     assert covers(1, [row for q in queries for row in subtopic_qrels(q, min_rating)]) == expected

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 from dataclasses import replace
 
 import ir_measures
@@ -15,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import Qrel, nDCG
 
-from trecexam.scores import Cover, ECover, RubricQrel
+from trecexam.scores import Cover, ECover
 from trecexam.scores.columns import Evaluator, Judged, provider
 from trecexam.scores.expected import certain, gains, with_probabilities
 from trecexam.scores.labels import label_qrels, labels
@@ -170,14 +169,6 @@ def test_ecover_rejects_qrels_without_probabilities() -> None:
                 calc([ECover @ 5], rows, run)
     with pytest.raises(ValueError, match="name no item"):
         ir_measures.calc_aggregate([ECover @ 5], [Qrel("q1", "d0", 1)], run)
-
-
-def test_rows_keep_their_probabilities_when_pickled_or_replaced() -> None:
-    q, stated = drawn(2)
-    row = next(label_qrels([with_probabilities(q, stated)]))
-    assert isinstance(row, RubricQrel)
-    for copy in (pickle.loads(pickle.dumps(row)), row._replace(relevance=1)):
-        assert copy.at_least == row.at_least
 
 
 def test_gains_without_answers_and_ratings_of_another_shape_are_rejected() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 from dataclasses import replace
 from fractions import Fraction
@@ -68,24 +67,7 @@ def test_for_any_weights_coverage_equals_the_formula_and_is_at_most_one(
     assert value <= 1 + 1e-12
 
 
-def test_reaching_only_items_with_negative_weight_gives_a_negative_score() -> None:
-    q = QueryRatings(
-        "q",
-        ("a", "b", "c"),
-        3,
-        np.array([[5, 0, 0], [5, 5, 5], [0, 0, 3]], np.int8),
-        weights=(5.0, 3.0, -4.0),
-    )
-    rows = list(label_qrels([q]))
-    values = {doc_id: per_query(COMPLIANCE, rows, {"q": {doc_id: 1.0}})["q"] for doc_id in "abc"}
-    assert values == {"a": 5 / 8, "b": 4 / 8, "c": -2 / 8}
-
-
-def test_the_measure_has_the_name_used_by_research_rubrics() -> None:
-    assert measure("compliance_score@20") == COMPLIANCE @ 20
-    assert (
-        str(measure("Cover(rel=5,partial=3,weights=item)@20")) == "Cover(rel=5,partial=3,weights='item')@20"
-    )
+def test_the_strict_score_of_research_rubrics_is_that_without_half_credit() -> None:
     assert measure("strict_compliance_score") == Cover(rel=5, weights="item")
 
 
@@ -105,15 +87,14 @@ def test_without_weights_the_measure_is_rejected_and_not_computed_with_weights_o
         Evaluator([COMPLIANCE], Judged.from_ratings(queries))
 
 
-def test_rows_keep_their_weights_when_pickled_or_replaced_and_must_agree(
+def test_weights_and_importances_must_agree(
     queries: list[QueryRatings], rankings: dict[str, list[str]]
 ) -> None:
     rows = list(label_qrels(weighted(queries)))
-    copied = pickle.loads(pickle.dumps(rows[0]))
-    assert copied.weights == rows[0].weights is not None
-    assert rows[0]._replace(relevance=0).weights == rows[0].weights
     other = [rows[0]._replace(weights=None), *rows[1:]]
     with pytest.raises(ValueError, match="rows differ in the items' weights"):
         per_query(COMPLIANCE, other, as_run(rankings))
+    with pytest.raises(ValueError, match="1 importances of"):
+        replace(queries[0], importances=("vital",))
     with pytest.raises(ValueError, match="2 weights of"):
         replace(queries[0], weights=(1.0, 2.0))

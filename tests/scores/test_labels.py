@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 
 import ir_measures
 import numpy as np
 import pytest
 
+from trecexam.scores.expected import with_probabilities
 from trecexam.scores.labels import (
     RubricQrel,
     binary_labels,
@@ -99,17 +101,16 @@ def test_label_rows_are_plain_qrels_with_ratings() -> None:
     assert [row.relevance for row in binary] == [1, 0, 0, 0]
 
 
-def test_label_rows_keep_ratings_through_copies() -> None:
-    row = next(iter(label_qrels([small()])))
-    for other in (
-        pickle.loads(pickle.dumps(row)),
-        copy.copy(row),
-        copy.deepcopy(row),
-        row._replace(relevance=9),
-    ):
+def test_label_rows_keep_what_they_carry_through_copies() -> None:
+    q = replace(small(), importances=("vital", "okay", ""), weights=(1.0, 2.0, -0.5))
+    row = next(iter(label_qrels([with_probabilities(q, np.full((5, 3, 6), 1 / 6))])))
+    assert isinstance(row, RubricQrel)
+    changed = row._replace(relevance=9)
+    assert changed.relevance == 9
+    for other in (pickle.loads(pickle.dumps(row)), copy.copy(row), copy.deepcopy(row), changed):
         assert isinstance(other, RubricQrel)
-        assert other.ratings == row.ratings
-    assert row._replace(relevance=9).relevance == 9
+        for name in ("ratings", "importances", "weights", "at_least"):
+            assert getattr(other, name) == getattr(row, name) is not None
 
 
 def test_subtopic_rows_equal_the_ratings_at_the_threshold(queries: list[QueryRatings]) -> None:

@@ -7,16 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from trecexam.scores.correlation import MIN_DISTINCT, correlate, per_query_correlations
-
-#: Scores of a few runs, many of them tied.
-tied = st.integers(2, 9).flatmap(
-    lambda n: st.tuples(*(st.lists(st.integers(0, 4), min_size=n, max_size=n) for _ in range(2)))
-)
 
 
 def best_by(truth: Sequence[float], k: int) -> list[int]:
@@ -61,15 +54,6 @@ def test_kendall_at_k_equals_scipy_among_the_best_by_the_truth(steps: int, n_run
                 continue
             best = best_by(truth, k)
             assert value == pytest.approx(stats.kendalltau(ours[best], truth[best]).statistic, nan_ok=True)
-
-
-@given(tied)
-def test_kendall_at_the_number_of_runs_equals_kendall_tau(sides: tuple[list[int], list[int]]) -> None:
-    ours, truth = (side * 5 for side in sides)
-    n = len(ours)
-    if n in (10, 15, 20):
-        found = correlate(column(ours), column(truth))
-        np.testing.assert_allclose(getattr(found, f"kendall_at_{n}").value, found.kendall_tau.value)
 
 
 def test_five_distinct_values_are_enough_and_four_are_not() -> None:

@@ -7,10 +7,9 @@ import random
 from dataclasses import replace
 
 import ir_measures
-import numpy as np
 import pytest
 from column_cases import evaluated, rating_qrels
-from ir_measures import Measure, Qrel
+from ir_measures import Qrel
 from naive_cover import WEIGHT, Frame, as_run, naive_cover, per_query
 
 from trecexam.scores import Cover, nCover
@@ -99,21 +98,6 @@ def nuggetizer_scores(nuggets: list[dict[str, str]]) -> dict[str, float]:
     }
 
 
-#: The scores that nuggetizer's code calculates.
-CALCULATED = ("strict_vital", "strict_all", "vital", "all")
-
-
-def calculate_nugget_scores(nuggets: list[dict[str, str]]) -> dict[str, float]:
-    """Sums in the same order as nuggetizer's function of that name, bit for bit."""
-    scores = {}
-    for name, of in (("all", nuggets), ("vital", [n for n in nuggets if n["importance"] == "vital"])):
-        full = sum(1 for n in of if n["assignment"] == "support")
-        half = full + sum(0.5 for n in of if n["assignment"] == "partial_support")
-        scores[f"strict_{name}"] = full / len(of) if of else 0.0
-        scores[name] = half / len(of) if of else 0.0
-    return scores
-
-
 OURS = {
     "strict_vital": Cover(rel=5, weights="vital"),
     "strict_all": Cover(rel=5),
@@ -142,7 +126,6 @@ def test_cover_of_one_answer_equals_the_nuggetizer_score(seed: int) -> None:
     found = ir_measures.calc_aggregate(OURS.values(), [row], {"q": {"answer": 1.0}})
     ours = {name: found[one] for name, one in OURS.items()}
     assert ours == pytest.approx(nuggetizer_scores(nuggets), abs=1e-12, rel=0)
-    assert {name: ours[name] for name in CALCULATED} == calculate_nugget_scores(nuggets)
 
 
 def test_the_weighted_score_equals_the_formula_of_the_paper() -> None:
@@ -156,40 +139,8 @@ def test_the_weighted_score_equals_the_formula_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "name"),
-    [
-        (Cover(rel=5, weights="vital") @ 20, "Cover(rel=5,weights='vital')@20"),
-        (Cover(weights="vital", partial=3, rel=5), "Cover(rel=5,partial=3,weights='vital')"),
-        (nCover(cutoff=9, weights="importance"), "nCover(rel=4,weights='importance')@9"),
-        (Cover(partial=2) @ 1, "Cover(rel=4,partial=2)@1"),
-        (Cover(rel=4, partial=None, weights="equal") @ 20, "Cover(rel=4)@20"),
-    ],
-)
-def test_names_omit_defaults_and_are_parsed_back_to_the_same_measure(one: Measure, name: str) -> None:
-    assert str(one) == repr(one) == name
-    for read in (
-        ir_measures.parse_measure(name),
-        measure(name),
-        measure(name.replace("'", "")),
-        measure(one),
-    ):
-        assert (str(read), read, hash(read)) == (name, one, hash(one))
-
-
-@pytest.mark.parametrize(
     "params",
-    [
-        {"partial": 0},
-        {"partial": 4},
-        {"rel": 3, "partial": 5},
-        {"partial": 2.0},
-        {"partial": True},
-        {"partial": "3"},
-        {"weights": "Vital"},
-        {"weights": None},
-        {"weights": 1},
-        {"weights": ["vital"]},
-    ],
+    [{"partial": 4}, {"partial": 2.0}, {"partial": True}, {"weights": None}, {"weights": ["vital"]}],
 )
 def test_invalid_parameters_are_rejected(params: dict[str, object]) -> None:
     with pytest.raises(AssertionError):
@@ -211,16 +162,3 @@ def test_qrels_without_importance_are_rejected_with_the_reason(queries: list[Que
     # Half credit and equal weights need no importance.
     found = ir_measures.calc_aggregate([Cover(partial=2, weights="equal")], frame, {"q": {"a": 1.0}})
     assert list(found.values()) == [1]
-
-
-def test_contradictory_rows_are_rejected() -> None:
-    first = RubricQrel("q", "a", 5, ratings=(5, 0), importances=("vital", "okay"))
-    for importances in (("vital", "vital"), None):
-        other = RubricQrel("q", "b", 5, ratings=(5, 0), importances=importances)
-        with pytest.raises(ValueError, match="rows differ in the items' importances"):
-            per_query(Cover, [first, other], {})
-    short = RubricQrel("q", "a", 5, ratings=(5, 0), importances=("vital",))
-    with pytest.raises(ValueError, match="2 ratings and 1 importances"):
-        per_query(Cover, [short], {})
-    with pytest.raises(ValueError, match="1 importances of 2 items"):
-        QueryRatings("q", ("a",), 2, np.zeros((1, 2), np.int8), importances=("vital",))

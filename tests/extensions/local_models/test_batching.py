@@ -73,15 +73,6 @@ def run(jobs: Sequence[Prompt], device: Device, budget: int) -> list[int]:
     return sorted(reply for batch in batcher.run(jobs, 512, 512) for reply in batch)
 
 
-@given(st.lists(st.integers(1, 30), max_size=30), st.integers(30, 90), st.booleans(), st.booleans())
-def test_a_batch_that_does_not_fit_is_halved_until_it_does(
-    lengths: list[int], room: int, late: bool, together: bool
-) -> None:
-    device = Device(room, late=late, together=together)
-    assert run(prompts(*lengths), device, 400) == list(range(len(lengths)))
-    assert all(tokens(batch) <= room for batch in device.batches)
-
-
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("lengths", [(50,), (10, 50, 10), (50, 50)])
 def test_a_prompt_that_does_not_fit_alone_is_an_error(lengths: tuple[int, ...], late: bool) -> None:

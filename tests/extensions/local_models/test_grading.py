@@ -238,21 +238,3 @@ def test_choices_decoding_is_rejected_for_a_free_text_prompt(models: dict[str, P
         GraderError, match='NuggetExtractionPrompt needs a free-text answer: set `decode = "beam"`'
     ):
         made(models["t5"], "seq2seq", prompt="NuggetExtractionPrompt", decode="choices")
-
-
-def test_beams_follow_the_settings_and_not_the_defaults_of_the_model(
-    models: dict[str, Path], tmp_path: Path
-) -> None:
-    """Penalties, sampling and lengths in generation_config.json would change the result of beam search."""
-    import json
-    import shutil
-
-    plain = made(models["llama"], "causal", decode="beam", max_new_tokens=8)
-    folder = shutil.copytree(models["llama"], tmp_path / "own-mind")
-    path = folder / "generation_config.json"
-    own = json.loads(path.read_text())
-    own.update(do_sample=True, temperature=9.0, repetition_penalty=5.0, no_repeat_ngram_size=1, num_beams=2,
-               length_penalty=-4.0, return_dict_in_generate=True, max_length=3)  # fmt: skip
-    path.write_text(json.dumps(own))
-    cells = [ask("a passage", f"what is number {number}?", number) for number in range(4)]
-    assert same(grades(plain, cells), grades(made(folder, "causal", decode="beam", max_new_tokens=8), cells))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support import all_notes, make_small_track, write_run
@@ -109,23 +107,6 @@ def test_removal_has_one_row_per_measure_and_share(
     with trecexam.open_track(disjoint_runs) as track:
         drawn = [track.simulate(judgments=True, repeats=3, seed=seed).table.records() for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
-
-
-def test_json_has_the_table_and_the_map_of_each_row(
-    disjoint_runs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def value(kind: str) -> Any:
-        capsys.readouterr()
-        assert run(["simulate", *OPTIONS[kind], str(disjoint_runs), "--json"]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    runs = value("runs")
-    assert len(runs["runs"]) == 9
-    assert all(row["map"] for row in runs["runs"])
-    assert len(runs["shifts"]) == 6
-    assert runs["depth"] == 8
-    removal = value("removal")
-    assert (removal["repeats"], removal["seed"], len(removal["removal"])) == (2, 0, 27)
 
 
 def test_a_team_is_left_out_as_a_whole(

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -261,17 +259,3 @@ def test_paid_labels_are_not_requested_again_without_confirmation(
         with pytest.raises(StoreError):
             track.update()
     assert not (root / ".trecexam" / "grades.sqlite").exists()
-
-
-def test_an_older_store_without_the_labels_is_reported_too(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with closing(sqlite3.connect(root / ".trecexam" / "grades.sqlite")) as store:
-        identities = dict(store.execute("SELECT id, identity FROM grader"))
-        (grader,) = (row for row, identity in identities.items() if "TRECRAG2024Support" in identity)
-        lost = store.execute("DELETE FROM grade WHERE grader_id = ? AND item_id > 1", (grader,)).rowcount
-        store.commit()
-    (root / "trecexam.toml").touch()
-    assert run(["watch", str(root), "--once"]) == 2
-    said = capsys.readouterr().err
-    assert f"the store is an older one, and the {lost} cells that were graded once would be graded" in said

@@ -88,35 +88,6 @@ def test_every_min_rating_is_combined_with_every_min_answers(
             assert cells[table, rating, answers, "all", "all"] == len(passages)
 
 
-def test_json_has_the_same_content_as_the_table(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(out(capsys, "agreement", graded, "--json", "--min-answers", "2"))
-    rows = rows_of(out(capsys, "agreement", graded, "--min-answers", "2"))
-    assert found["n_both"] == 36
-    assert found["n_queries"] == 3
-    assert found["official"] == "qrels.txt"
-    assert (found["min_rating"], found["min_answers"], found["rule"]) == (4, 2, "max")
-    whole = [
-        row for row in found["agreement"] if row["table"] == "binary" and row["label"] == row["judgment"]
-    ]
-    assert (found["kappa"], found["kappa.low"]) == (whole[-1]["kappa"], whole[-1]["kappa.low"])
-    for row, value in zip(rows, found["agreement"], strict=True):
-        for name in HEADER:
-            shown = "" if value[name] is None else value[name]
-            assert row[name] == (f"{shown:.6f}" if isinstance(shown, float) else str(shown))
-    for name in ("graded", "merged", "binary"):
-        for row in found[name]:
-            label = row[f"{name} label"]
-            for column, count in row.items():
-                judgment = "all" if column == "all" else column.removeprefix("judged ")
-                if column == "all" or column.startswith("judged "):
-                    (same,) = (
-                        each
-                        for each in rows
-                        if (each["table"], each["label"], each["judgment"]) == (name, label, judgment)
-                    )
-                    assert same["count"] == str(count)
-
-
 def test_an_undefined_share_is_a_dash_on_a_terminal(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,30 +96,6 @@ def test_an_undefined_share_is_a_dash_on_a_terminal(
     shown = capsys.readouterr()
     assert "precision -, recall -, Cohen's kappa" in shown.err
     assert "nan" not in shown.err + shown.out
-
-
-def test_count_labels_have_their_counts_as_rows(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (graded / "trecexam.toml").write_text(RECORDED + '[scores]\nlabel = "count"\nmin_rating = 3\n')
-    rows = rows_of(out(capsys, "agreement", graded, "--min-answers", "2"))
-    counts = Counter(sum(r >= 3 for r in ratings) for ratings, _ in both_labels(graded))
-    found = {
-        r["label"]: int(r["count"])
-        for r in rows
-        if (r["table"], r["judgment"]) == ("graded", "all") and r["label"] != "all"
-    }
-    assert found == {"4": counts[4], "3": counts[3], "2": counts[2], "0": counts[1] + counts[0]}
-
-
-def test_excluded_passages_are_reported(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = (graded / "qrels.txt").read_text().splitlines()
-    (graded / "qrels.txt").write_text("".join(f"{line}\n" for line in lines[1:]) + "q9 0 d 1\nq1 0 never 2\n")
-    text = all_notes(capsys, "agreement", graded)
-    pooled = {json.loads(line)["doc_id"] for line in (graded / "grades.jsonl").read_text().splitlines()}
-    first = lines[0].split()[2]
-    both = len(pooled - {first})
-    alone = len(lines) - 1 - both + 1
-    assert f"{both} passages of 3 queries have a label and a judgment (qrels.txt)" in text
-    assert f"{len(pooled & {first})} have only a label, {alone} only a judgment" in text
 
 
 def test_judged_passages_outside_the_pool_are_counted_until_they_are_pooled(
@@ -223,15 +170,6 @@ def test_few_queries_give_no_interval_and_a_note(graded: Path, capsys: pytest.Ca
     (graded / "qrels.txt").write_text("".join(line for line in lines if line.startswith("q1 ")))
     assert "no intervals: they need passages of at least 5 queries" in all_notes(capsys, "agreement", graded)
     assert {r["kappa.low"] for r in rows_of(out(capsys, "agreement", graded))} == {""}
-
-
-def test_ratings_beyond_the_scale_of_the_grader_have_rows(small_track: Path) -> None:
-    grader = HashGrader()
-    grader.scale = Scale(3, 2)  # type: ignore[attr-defined]
-    with trecexam.open_track(small_track, grader=grader) as track:
-        track.update()
-        (found,) = track.agreement().found
-    assert found.graded.labels == ("5", "4", "3", "2", "1", "0")
 
 
 def test_a_min_rating_beyond_the_scale_of_the_grader_is_rejected(small_track: Path) -> None:

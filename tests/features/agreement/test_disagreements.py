@@ -9,7 +9,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from support import ROOT, switch_report_on
+from support import ROOT
 
 import trecexam
 
@@ -78,13 +78,3 @@ def test_peoples_ratings_are_shown_with_query_item_and_passage(demo: Path) -> No
     assert f"q02: {text['q02']} q02/q1: Which microbes make a sourdough" in shown
     assert f"sourdough-07: {text['sourdough-07'][:200]}" in shown
     assert "5 0 ann counts it names them" in shown
-
-
-def test_a_report_without_disagreements_says_so(graded: Path) -> None:
-    qrels_lines = [line.split() for line in (graded / "out" / "rubric.qrels").read_text().splitlines()]
-    lines = (f"{q} 0 {d} {int(int(label) >= 4)}\n" for q, _, d, label in qrels_lines)
-    (graded / "qrels.txt").write_text("".join(lines))
-    switch_report_on(graded)
-    with trecexam.open_track(graded) as track:
-        track.update()
-    assert "find the same passages relevant" in section(graded, "Disagreements")

@@ -13,8 +13,6 @@ from support import RECORDED, all_notes, write_run
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.grades.official import track_judgments
-from trecexam.track import selection
 
 Labels = dict[tuple[str, str], int]
 
@@ -44,18 +42,15 @@ def brute_kappa(labels: Labels, judgments: Labels, min_label: int, min_judgment:
     return (po - pe) / (1 - pe)
 
 
-def make_track(
-    folder: Path, labels: Labels, judgments: Labels, settings: str = "", name: str = "track"
-) -> Path:
+def make_track(folder: Path, labels: Labels, judgments: Labels, settings: str = "") -> Path:
     """A track with qrels as grades, next to other qrels."""
-    folder.mkdir(exist_ok=True)
     for file, rows in (("umbrela.qrels", labels), ("people.qrels", judgments)):
         (folder / file).write_text("".join(f"{q} 0 {d} {label}\n" for (q, d), label in rows.items()))
     queries = {q for q, _ in labels}
     for number in range(3):
         ranking = {q: sorted((d for r, d in labels if r == q), reverse=bool(number))[:20] for q in queries}
         write_run(folder / "runs" / f"run{number}.run", ranking)
-    root = folder / name
+    root = folder / "track"
     options = [f"--{key}={folder / file}" for key, file in
                (("recorded", "umbrela.qrels"), ("qrels", "people.qrels"), ("runs", "runs"))]  # fmt: skip
     assert run(["init", str(root), *options]) == 0
@@ -104,38 +99,29 @@ def test_kappa_on_one_scale_uses_one_threshold(
     assert any(words in note for note in found["notes"])
 
 
-def test_options_override_settings_and_set_the_other_side_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("settings", "options", "expected"),
+    [
+        ("", ["--min-rating", "1"], (1, 1)),
+        ("", ["--min-relevant", "3"], (3, 3)),
+        ("", ["--min-rating", "2", "--min-relevant", "1"], (2, 1)),
+        ("min_relevant = 3\n", [], (3, 3)),
+        ("min_rating = 1\n", [], (1, 1)),
+        ("min_rating = 3\nmin_relevant = 2\n", [], (3, 3)),
+    ],
+)
+def test_a_threshold_of_one_side_is_that_of_the_other_and_of_two_settings_the_greater_is_used(
+    tmp_path: Path,
+    settings: str,
+    options: list[str],
+    expected: tuple[int, int],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     labels, judgments = drawn(3, 4, (4, 3, 2, 1))
-    root = make_track(tmp_path, labels, judgments)
-    for options, expected in (
-        (["--min-rating", "1"], (1, 1)),
-        (["--min-relevant", "3"], (3, 3)),
-        (["--min-rating", "2", "--min-relevant", "1"], (2, 1)),
-    ):
-        row, notes = agreement(capsys, root, *options)
-        assert (int(row["min_rating"]), int(row["min_relevant"])) == expected
-        assert row["kappa"] == f"{brute_kappa(labels, judgments, *expected):.6f}"
-        assert f"label {expected[0]} or more counts as relevant; judgment {expected[1]} or more" in notes
-
-
-def test_of_two_settings_on_one_scale_the_greater_one_is_used(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    labels, judgments = drawn(3, 5, (4, 3, 2, 1))
-    for number, (settings, expected) in enumerate(
-        (
-            ("min_relevant = 3\n", 3),
-            ("min_rating = 1\n", 1),
-            ("min_rating = 1\nmin_relevant = 2\n", 2),
-            ("min_rating = 3\nmin_relevant = 2\n", 3),
-        )
-    ):
-        root = make_track(tmp_path, labels, judgments, settings, f"track{number}")
-        row, _ = agreement(capsys, root)
-        assert (int(row["min_rating"]), int(row["min_relevant"])) == (expected, expected)
-        assert row["kappa"] == f"{brute_kappa(labels, judgments, expected, expected):.6f}"
+    row, notes = agreement(capsys, make_track(tmp_path, labels, judgments, settings), *options)
+    assert (int(row["min_rating"]), int(row["min_relevant"])) == expected
+    assert row["kappa"] == f"{brute_kappa(labels, judgments, *expected):.6f}"
+    assert f"label {expected[0]} or more counts as relevant; judgment {expected[1]} or more" in notes
 
 
 def test_the_scale_of_judgments_is_read_from_the_whole_file(
@@ -149,22 +135,19 @@ def test_the_scale_of_judgments_is_read_from_the_whole_file(
     assert row["kappa"] == f"{brute_kappa(labels, judgments, 2, 2):.6f}"
 
 
-@pytest.mark.parametrize("label", ["max", "count"])
 def test_different_scales_use_the_thresholds_of_the_settings(
-    graded: Path, label: str, capsys: pytest.CaptureFixture[str]
+    graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (graded / "trecexam.toml").write_text(RECORDED + f'[scores]\nlabel = "{label}"\n')
     row, notes = agreement(capsys, graded)
     assert (row["min_rating"], row["min_relevant"]) == ("4", "1")
     assert "judgment 1 or more counts as relevant" in notes
-    if label == "max":
-        assert "labels are on the scale 0..5 and judgments on 0..3" in notes
-        assert "labels >=4 with judgments >=2, labels 1..3 with judgments 1, labels <1 with judgments <1" in (
-            notes
-        )
-        assert "the lowest judgment of its group" in notes
-    else:
-        assert "label 1 or more (items rated 4 or better) counts as relevant" in notes
+    assert "labels are on the scale 0..5 and judgments on 0..3" in notes
+    assert "labels >=4 with judgments >=2, labels 1..3 with judgments 1, labels <1 with judgments <1" in notes
+    assert "the lowest judgment of its group" in notes
+    (graded / "trecexam.toml").write_text(RECORDED + '[scores]\nlabel = "count"\n')
+    row, notes = agreement(capsys, graded)
+    assert (row["min_rating"], row["min_relevant"]) == ("4", "1")
+    assert "label 1 or more (items rated 4 or better) counts as relevant" in notes
 
 
 def test_every_output_says_which_side_is_people(
@@ -198,15 +181,6 @@ def test_the_live_page_uses_the_relevance_threshold_of_agreement(tmp_path: Path)
     assert "columns are people&#39;s judgments (qrels.txt)" in page
 
 
-def test_items_are_verified_against_judgments_on_their_scale(tmp_path: Path) -> None:
-    labels, judgments = drawn(3, 9, (4, 3, 2, 1))
-    with trecexam.open_track(make_track(tmp_path, labels, judgments)) as track:
-        found = track.verify.missing()
-        assert (found.facts["min_rating"], found.facts["min_relevant"]) == (2, 2)
-        found = track.verify.missing(min_relevant=1)
-        assert (found.facts["min_rating"], found.facts["min_relevant"]) == (1, 1)
-
-
 def test_graders_compared_on_the_scale_of_judgments_use_its_threshold(tmp_path: Path) -> None:
     labels, judgments = drawn(3, 7, (4, 3, 2, 1))
     with trecexam.open_track(make_track(tmp_path, labels, judgments)) as track:
@@ -217,20 +191,6 @@ def test_graders_compared_on_the_scale_of_judgments_use_its_threshold(tmp_path: 
     for at, row in found.items():
         assert row["min_relevant"] == at
         assert row["kappa"] == pytest.approx(brute_kappa(labels, judgments, at, at))
-
-
-def test_ratings_by_people_on_the_scale_of_judgments_are_learned_unchanged(tmp_path: Path) -> None:
-    """A rating of 1 by a person equals a judgment of 1, if both scales are 0..3."""
-    labels, judgments = drawn(3, 8, (4, 3, 2, 1))
-    for number in range(4):
-        del judgments["q1", f"d01{number}"]
-    root = make_track(tmp_path, labels, judgments)
-    with trecexam.open_track(root) as track:
-        for rating in range(4):
-            track.override("q1", f"d01{rating}", rating, who="ann", why="read it")
-        official = track_judgments(selection(track).graded())
-    assert len(official.people) == 4
-    assert [official.judged["q1"][f"d01{rating}"] for rating in range(4)] == [0, 1, 2, 3]
 
 
 def test_a_min_relevant_above_all_judgments_stops_no_update(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -64,18 +63,3 @@ def test_few_queries_are_given_as_the_reason(graded: Path, capsys: pytest.Captur
     notes = all_notes(capsys, "correlate", graded)
     assert "no intervals: they need at least 5 queries\n" in notes
     assert "distinct" not in notes
-
-
-def test_different_runs_have_intervals_and_no_reason(
-    tied: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = Path(shutil.copytree(tied, tmp_path / "track"))
-    for number in range(3, 7):
-        ranking = {f"q{q}": [f"q{q}-d{(d * 5 + number * q) % 12:02}" for d in range(12)] for q in range(1, 7)}
-        write_run(root / "runs" / f"run{number}.run", ranking)
-    out, err = run_command(capsys, "correlate", str(root), "-m", "nDCG@8", "--official-measure", "nDCG@8")
-    (row,) = csv.DictReader(out.splitlines(), delimiter="\t")
-    for name in ("kendall_tau", "tau_ap", "tau_ap_b", "rbo"):
-        assert float(row[f"{name}.low"]) <= float(row[name]) <= float(row[f"{name}.high"])
-    assert row["kendall@10"] == ""
-    assert "no interval" not in err

@@ -34,23 +34,6 @@ def test_each_update_reports_query_ids_that_begin_with_a_hash_once(
     assert "\n#2 0 " not in "\n" + (renamed / "out" / "rubric.qrels").read_text()
 
 
-def test_the_files_whose_lines_are_comments_are_named(
-    renamed: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert run(["leaderboard", str(renamed)]) == 0
-    skipped = [record.getMessage() for record in caplog.records if "skipped" in record.getMessage()]
-    assert [line.split(":")[0].rpartition("/")[2] for line in sorted(skipped)] == [
-        "qrels.txt",
-        *(f"run{n}.run" for n in range(3)),
-    ]
-
-
-def test_a_track_without_such_ids_gets_no_warning(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["watch", str(graded), "--once"]) == 0
-    assert run(["export", "qrels", str(graded)]) == 0
-    assert "comment" not in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("form", "rows"),
     [("run", [RunEntry("#2", "d", 1, 1.0, "r")]), ("qrels", [Qrel("#2", "d", 1)])],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import ir_measures
 import pandas
 import pyarrow
 import pytest
@@ -104,14 +103,6 @@ def test_the_frame_of_grades_has_people_next_to_the_grader(root: Path, track: tr
     rated = frame[frame["human_rating"] >= 0]
     assert len(rated) == 1
     assert tuple(rated.iloc[0][[*ids, "human_rating", "who"]]) == (*(first[name] for name in ids), 5, "ann")
-
-
-def test_ir_measures_accepts_the_runs_and_judgments_of_a_track(track: trecexam.Track) -> None:
-    board = track.leaderboard(["nDCG@5"], official=True, runs=["run1"])
-    values = ir_measures.calc_aggregate(
-        [ir_measures.nDCG @ 5], track.export.official_qrels(), track.export.runs(["run1"])["run1"]
-    )
-    assert values[ir_measures.nDCG @ 5] == pytest.approx(board.rows[0].scores[0].mean)
 
 
 def test_qrels_are_the_same_in_every_library(track: trecexam.Track) -> None:

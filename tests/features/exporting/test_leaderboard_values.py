@@ -50,19 +50,6 @@ def test_values_that_a_mean_leaves_out_are_not_written(graded: Path, tmp_path: P
     assert sorted({row.query_id for row in rows}) == expected
 
 
-def test_a_written_leaderboard_can_be_used_as_an_official_one(graded: Path, tmp_path: Path) -> None:
-    (path,) = exported(graded, "tot", tmp_path / "out.txt")
-    (graded / "official_leaderboard.txt").write_text(path.read_text())
-    with trecexam.open_track(graded) as opened:
-        taus = opened.correlate(official_measures=["official_leaderboard"])
-        measures = opened.leaderboard().measures
-    frame = taus.to_pandas()
-    assert set(frame.official_measure) == {f"official_leaderboard:{name}" for name in measures}
-    own = frame[frame.official_measure == "official_leaderboard:" + frame.measure]
-    assert own.kendall_tau.tolist() == [1.0] * len(measures)
-    assert own.pearson_r.tolist() == pytest.approx([1.0] * len(measures))
-
-
 def test_trec_eval_output_without_a_folder_says_what_to_type(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

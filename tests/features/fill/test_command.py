@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import os
 import random
@@ -173,16 +172,6 @@ def test_the_confidence_is_that_of_the_grader_and_stays_when_nothing_is_graded(t
         assert row.confidence == pytest.approx(expected - lower)
 
 
-def test_an_output_name_ending_in_gz_is_compressed(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    official = drop(graded, tmp_path / "half.qrels")
-    for name in ("m", "m.gz"):
-        fill(capsys, graded, "--qrels", official, "-o", tmp_path / name)
-    assert gzip.decompress((tmp_path / "m.gz").read_bytes()) == (tmp_path / "m").read_bytes()
-    assert (tmp_path / "m.gz.sources.tsv").read_bytes() == (tmp_path / "m.sources.tsv").read_bytes()
-
-
 def test_grading_a_hole_with_the_text_of_a_judged_passage_keeps_later_output_equal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -312,21 +301,6 @@ def test_output_of_fill_is_not_accepted_as_judgments_of_people(
     assert not (tmp_path / "again.qrels").exists()
 
 
-def test_queries_missing_on_one_side_are_reported(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    official, merged = tmp_path / "some.qrels", tmp_path / "merged.qrels"
-    lines = (graded / "qrels.txt").read_text().splitlines(keepends=True)
-    official.write_text("zz 0 x 1\n" + "".join(line for line in lines if not line.startswith("q2 ")))
-    text = fill(capsys, graded, "--qrels", official, "-o", merged)
-    lost = len({doc for query_id, doc in pool_of(graded) if query_id == "q2"})
-    assert f"1 query ('q2') without an official judgment: all {lost} passages are holes" in text
-    assert "1 query ('zz') of " in text
-    found = labels(merged)
-    assert found["zz", "x"] == 1
-    assert sum(query_id == "q2" for query_id, _ in found) == lost
-
-
 def test_ids_of_another_form_are_an_error_unless_a_map_is_given(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -367,26 +341,21 @@ def test_a_map_that_cannot_be_fitted_gives_a_remedy(
     assert merged.exists()
 
 
-def test_identity_beyond_the_official_scale_gives_a_warning(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("way", "words", "cuts"),
+    [
+        ("identity", "labels up to 5, and the highest official one is 3", (1, 2, 3, 4, 5)),
+        ("3=1, 5=2", "labels: thresholds: below 3: 0, from 3: 1, from 5: 2", (3, 5)),
+    ],
+)
+def test_a_given_map_is_used_for_every_hole(
+    graded: Path, tmp_path: Path, way: str, words: str, cuts: list[int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     half, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "m"
-    text = fill(capsys, graded, "--qrels", half, "-o", merged, "--map", "identity")
-    assert "labels up to 5, and the highest official one is 3" in text
-    holes = pool_of(graded) - labels(half).keys()
-    assert {place: label for place, label in labels(merged).items() if place in holes} == {
-        place: best_rating(*place) for place in holes
-    }
-
-
-def test_given_thresholds_are_used_as_the_map(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    half, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "m"
-    text = fill(capsys, graded, "--qrels", half, "-o", merged, "--map", "3=1, 5=2")
-    assert "labels: thresholds: below 3: 0, from 3: 1, from 5: 2" in text
+    assert words in fill(capsys, graded, "--qrels", half, "-o", merged, "--map", way)
+    found = labels(merged)
     for place in pool_of(graded) - labels(half).keys():
-        assert labels(merged)[place] == (best_rating(*place) >= 3) + (best_rating(*place) >= 5)
+        assert found[place] == sum(best_rating(*place) >= cut for cut in cuts)
 
 
 def test_with_count_labels_the_threshold_is_min_answers(graded: Path, tmp_path: Path) -> None:
@@ -561,10 +530,9 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
 
     official, merged = tmp_path / "half.qrels", tmp_path / "m"
     half = drop(graded, tmp_path / "all.qrels").read_text()
-    # q3 is unjudged, and one judgment is negative.
-    official.write_text(
-        "".join(line + "\n" for line in half.splitlines() if line[:2] != "q3") + "q1 0 extra -2\n"
-    )
+    # q3 is unjudged, a query is in no run, and one judgment is negative.
+    kept = "".join(line + "\n" for line in half.splitlines() if line[:2] != "q3")
+    official.write_text(f"{kept}q1 0 extra -2\nzz 0 x 1\n")
     text = fill(capsys, graded, "--qrels", official, "-o", merged, "--as-unjudged")
     assert "are left out: negative labels alone stop trec_eval" in text
     human, found = labels(official), labels(merged)
@@ -575,7 +543,10 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
     assert f"model\t-1\t{len(new)}\n" in capsys.readouterr().out
     rows = {(row["query_id"], row["doc_id"]): row for row in source_rows(tmp_path / "m.sources.tsv")}
     filled = tmp_path / "filled"
-    fill(capsys, graded, "--qrels", official, "-o", filled)
+    text = fill(capsys, graded, "--qrels", official, "-o", filled)
+    lost = sum(query_id == "q3" for query_id, _ in pool_of(graded))
+    assert f"1 query ('q3') without an official judgment: all {lost} passages are holes" in text
+    assert "1 query ('zz') of " in text
     for place in new:
         assert int(rows[place]["label"]) == labels(filled)[place] >= 0
 
@@ -630,14 +601,3 @@ def test_for_any_judgments_and_grades_no_human_line_changes(tmp_path: Path, seed
     assert not {(cell.query_id, cell.doc_id) for cell in grader.asked[asked:]} & human.keys()
     assert filled.filled + filled.no_text + filled.no_grade == found.n_holes
     assert found.n_holes == len(pool_of(root, found.depth) - human.keys())
-
-
-def test_fill_from_python_rejects_invalid_inputs_before_grading(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track")
-    grader, half = HashGrader(), drop(root, tmp_path / "half.qrels")
-    with (
-        trecexam.open_track(root, grader=grader) as track,
-        pytest.raises(TrecexamError, match="is in a track"),
-    ):
-        track.fill(track.fill.find(half, rule="identity"), output=root / "passages.jsonl")
-    assert not grader.asked

@@ -87,15 +87,6 @@ def test_each_person_is_counted_by_what_she_judged_and_passages_of_no_run_are_na
     assert "not counted: 1 passage that people judged, in the first " in said
 
 
-def test_labels_of_a_machine_alone_are_written_as_unjudged(
-    track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    judge(track, ("ada", 2))
-    filled(track, capsys, "--as-unjudged")
-    lines = (track.parent / "merged.qrels").read_text().splitlines()
-    assert {f"{' 0 '.join(HOLE)} 2", f"{' 0 '.join(OTHER)} -1"} <= {*lines}
-
-
 def test_judgments_that_do_not_count_fill_nothing(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with_rule(track, "adjudicated")
     judge(track, ("ada", 2), ("bob", 0))

@@ -141,19 +141,6 @@ def test_many_unjudged_passages_in_the_first_ranks_are_a_note(
     assert "`trecexam holes` counts those of each run" in said
 
 
-def test_the_range_of_repeats_is_not_called_an_interval(
-    demo: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["simulate", "d", "--judgments", "--repeats", "3", "--wide"]) == 0
-    captured = capsys.readouterr()
-    assert "95% interval" not in captured.out + captured.err
-    assert "judged from 3 repeats" in captured.err
-    with trecexam.open_track("d") as track:
-        shown = str(track.simulate(judgments=True, repeats=3))
-    assert "[95% range of a further repeat, from 3 repeats]" in shown
-    assert "95% interval" not in shown
-
-
 def test_every_variable_and_class_of_the_audits_page_has_a_style(demo: Path) -> None:
     assert run(["fill", "d", "-o", "m.qrels"]) == 0
     runs = [word for name in ("bm25", "dense", "random") for word in ("--runs", f"d/runs/{name}.run")]

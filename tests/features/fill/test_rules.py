@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.features.fill.rules import IDENTITY, fitted, thresholds
+from trecexam.features.fill.rules import fitted, thresholds
 
 
 def brute_kappa(pairs: list[tuple[int, int]], levels: list[int]) -> float:
@@ -14,11 +14,6 @@ def brute_kappa(pairs: list[tuple[int, int]], levels: list[int]) -> float:
     observed = sum((a - b) ** 2 for a, b in pairs) / n
     chance = sum((a - b) ** 2 for a, _ in pairs for _, b in pairs) / n**2
     return 1 - observed / chance if chance else 0.0
-
-
-def test_identity_returns_every_label_unchanged() -> None:
-    assert [IDENTITY(label) for label in (0, 3, 12)] == [0, 3, 12]
-    assert str(IDENTITY) == "identity: the automatic label, unchanged"
 
 
 def test_thresholds_give_the_label_of_the_highest_reached_threshold() -> None:

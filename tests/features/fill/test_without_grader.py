@@ -224,28 +224,30 @@ def test_the_grader_fills_without_a_cross_validation(track: Path, capsys: pytest
     assert merged(track) == before
 
 
-def test_learned_labels_fill_if_cross_validation_found_them_the_best(
-    validated: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("best", "arguments", "source", "said"),
+    [
+        (
+            "learned",
+            "",
+            "learned",
+            "filled by learned labels; cross-validation here: learned 0.100, ",
+        ),
+        ("grader", "", "model", "filled by the grader's labels; cross-validation here: grader 0.100, none "),
+        ("learned", "--by grader", "model", "labels: fitted on 73 passages"),
+        ("learned", "--map thresholds", "model", "labels: thresholds: "),
+    ],
+)
+def test_the_best_of_the_cross_validation_fills_unless_an_option_names_another(
+    validated: Path, capsys: pytest.CaptureFixture[str], best: str, arguments: str, source: str, said: str
 ) -> None:
-    losses = identity_of(validated)["cross_validation"]["losses"]
-    said = fill(capsys, validated)
-    assert f"filled by learned labels; cross-validation here: learned {losses['learned']:.3f}, " in said
-    assert {row["source"] for row in sources(validated)} == {"human", "learned"}
+    prefer(validated, best)
+    assert said in fill(capsys, validated, *arguments.split())
+    assert {row["source"] for row in sources(validated)} == {"human", source}
     before = merged(validated)
-    assert "cross-validation" not in fill(capsys, validated, "--by", "learned")
-    assert merged(validated) == before
-
-
-def test_the_grader_fills_if_cross_validation_found_it_the_best(
-    validated: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    prefer(validated, "grader")
-    said = fill(capsys, validated)
-    assert "filled by the grader's labels; cross-validation here: grader 0.100, none 0.700, " in said
-    assert {row["source"] for row in sources(validated)} == {"human", "model"}
-    before = merged(validated)
-    fill(capsys, validated, "--by", "grader")
-    assert merged(validated) == before
+    if not arguments:
+        fill(capsys, validated, "--by", best)
+        assert merged(validated) == before
 
 
 @pytest.mark.parametrize("arguments", [[], ["--dry-run"]])
@@ -266,14 +268,6 @@ def test_if_holes_are_better_than_any_label_nothing_is_written_without_a_choice(
     for way in ("learned", "grader"):
         fill(capsys, validated, "--by", way)
         assert (validated.parent / "merged.qrels").exists()
-
-
-@pytest.mark.parametrize("arguments", ["--by grader", "--map thresholds"])
-def test_options_of_the_grader_fill_by_it_whatever_cross_validation_found(
-    validated: Path, capsys: pytest.CaptureFixture[str], arguments: str
-) -> None:
-    fill(capsys, validated, *arguments.split())
-    assert {row["source"] for row in sources(validated)} == {"human", "model"}
 
 
 def change_judgments(root: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import ir_measures
 import pytest
 from support import HashGrader, make_small_track, write_run
 
@@ -80,18 +79,6 @@ def test_rows_equal_a_count_in_the_files(
         assert rate == f"{judged:.6f}"
 
 
-@pytest.mark.parametrize("depth", [1, 3, 8])
-def test_judged_at_k_equals_ir_measures(graded: Path, capsys: pytest.CaptureFixture[str], depth: int) -> None:
-    make_holes(graded)
-    lines = (graded / "qrels.txt").read_text().splitlines()
-    (graded / "qrels.txt").write_text("".join(line + "\n" for line in lines if not line.endswith(" -1")))
-    qrels = list(ir_measures.read_trec_qrels(str(graded / "qrels.txt")))
-    for name, *_, judged in table(capsys, graded, "--by", "run", "--depth", str(depth))[0]:
-        ranked = ir_measures.read_trec_run(str(graded / "runs" / f"{name}.run"))
-        found = ir_measures.calc_aggregate([ir_measures.Judged @ depth], qrels, ranked)
-        assert [f"{value:.6f}" for value in found.values()] == [judged]
-
-
 def test_runs_with_most_unjudged_passages_come_first_each_with_its_sums_first(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,17 +89,6 @@ def test_runs_with_most_unjudged_passages_come_first_each_with_its_sums_first(
     assert sums == sorted(sums)
     assert table(capsys, graded, "--by", "run")[0] == [row for row in rows if row[1] == "all"]
     assert f"most unjudged: {sums[0][1]} ({-sums[0][0]})" in said
-
-
-def test_the_table_in_a_pipe_equals_the_file_in_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    make_holes(graded)
-    assert run(["watch", str(graded), "--once"]) == 1
-    capsys.readouterr()
-    assert run(["holes", str(graded)]) == 0
-    shown = capsys.readouterr().out
-    assert shown == (graded / "out" / "holes.tsv").read_text()
-    manifest = json.loads((graded / "out" / "manifest.json").read_text())
-    assert "holes.tsv" in manifest["outputs"]
 
 
 def test_several_depths_are_listed_per_run_and_the_first_one_sorts(
@@ -138,17 +114,6 @@ def test_the_number_of_unjudged_passages_of_a_single_run_is_reported(
     rows, said = table(capsys, root, "--depth", "4", "--by", "run")
     assert "have 7 passages: 4 unjudged (3 of them only one run has), 7 ungraded" in said
     assert [row[:5] for row in rows] == [["one", "all", "4", "4", "3"], ["two", "all", "4", "4", "2"]]
-
-
-def test_json_has_the_rows_and_the_whole_pool(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    make_holes(graded)
-    capsys.readouterr()
-    assert run(["holes", str(graded), "--json"]) == 0
-    value = json.loads(capsys.readouterr().out)
-    assert list(value["holes"][0]) == list(value["runs"][0]) == [*HEADER, "Judged@8"]
-    (pool,) = value["pool"]
-    assert pool["depth"] == 8
-    assert pool["passages"] > pool["unjudged"] >= pool["unjudged_alone"] > 0
 
 
 def test_other_judgments_can_be_given(graded: Path, tmp_path: Path) -> None:

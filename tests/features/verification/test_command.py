@@ -6,12 +6,11 @@ import csv
 import io
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, hashed_rating, make_small_track, write_run
+from support import HashGrader, hashed_rating, make_small_track
 
 import trecexam
 from trecexam.cli.main import run
@@ -73,20 +72,6 @@ def test_grading_lists_every_cell_with_its_answer_best_rating_first(
         assert row["item"] == f"question {row['item_id'][-1]} of {row['query_id']}?"
         assert int(row["judgment"]) == judgments[row["doc_id"]]
         assert (row["status"], row["source"]) == ("ok", "model")
-
-
-def test_the_first_passages_of_each_item_are_its_best_and_items_have_texts(
-    graded: Path, ratings: Rating, capsys: pytest.CaptureFixture[str]
-) -> None:
-    value = json.loads(out(capsys, "grading", graded, "--json", "--top", "2"))
-    assert [item["item_index"] for item in value["items"]] == [1, 2, 3, 4] * 3
-    for item in value["items"]:
-        mine = sorted((-r, d) for (d, i), r in ratings.items() if i == item["item_id"])
-        shown = [row for row in value["grading"] if row["item_id"] == item["item_id"]]
-        assert [(-cell["rating"], cell["doc_id"]) for cell in shown] == mine[:2]
-        counts = ((sum(-r == each for r, _ in mine), each) for each in range(5, -1, -1))
-        assert item["ratings"] == ", ".join(f"{n} x {each}" for n, each in counts if n)
-        assert item["query"] == f"query number {item['query_id']}"
 
 
 def test_grading_can_be_filtered(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,20 +144,6 @@ def test_the_grid_has_one_row_per_passage_and_one_column_per_item(
     assert item["reached"] == sum(r >= 4 for (_, item_id), r in ratings.items() if item_id == "q2/3")
     (passage,) = value["grid"]
     assert passage["item.4"] == ratings[passage["doc_id"], "q2/3"]
-
-
-def test_queries_with_fewer_items_have_empty_fields_in_the_grid(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bank = (graded / "bank.questions.jsonl").read_text().splitlines()
-    first = json.loads(bank[0])
-    first["questions"] = first["questions"][:2]
-    (graded / "bank.questions.jsonl").write_text("\n".join([json.dumps(first), *bank[1:]]) + "\n")
-    rows = table(capsys, "grid", graded)
-    assert {(r["query_id"] == "q1", r["item.3"] == "", r["item.1"] == "") for r in rows} == {
-        (True, True, False),
-        (False, False, False),
-    }
 
 
 def test_missing_lists_the_relevant_passages_that_reach_no_item(
@@ -299,20 +270,6 @@ def test_a_rating_outside_the_scale_of_the_grader_is_rejected(tmp_path: Path) ->
         assert track.verify.missing().facts["min_rating"] == 2
 
 
-def test_a_run_without_relevant_passages_is_not_an_error(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shutil.rmtree(graded / "runs")
-    write_run(graded / "runs" / "only.run", {"q1": ["q1-d03"]})
-    assert "missed: 0 of 0 relevant" in err(capsys, "missing", graded, "--min-relevant", "99", status=0)
-    assert "missed" in on_terminal(capsys, "missing", graded, "--min-relevant", "99")
-    assert {row["note"] for row in table(capsys, "spurious", graded, "--min-relevant", "99")} <= {
-        "reached by all",
-        "reached by none",
-        "no judged passage is rated on it",
-    }
-
-
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A graded track whose passages, items and answers contain terminal control characters."""
@@ -363,17 +320,6 @@ def test_a_grid_of_many_items_shows_the_first_and_names_others(
         line for line in tables_text(found._for_people(), wide=True).splitlines() if line.startswith("doc_id")
     ]
     assert [int(n) for n in re.findall(r"\d+", head)] == list(range(1, 41))
-
-
-def test_a_terminal_shows_text_without_a_pager(
-    graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
-    monkeypatch.setenv("LINES", "20")
-    monkeypatch.setenv("PAGER", "false")
-    short = out(capsys, "grading", graded, "-q", "q1", "--item", "q1/0", "--top", "1")
-    assert short.startswith("query q1: query number q1 [1] question 0 of q1? (q1/0); ratings: ")
-    assert json.loads(out(capsys, "grading", graded, "--json"))["grading"]
 
 
 def test_ratings_by_people_are_marked_and_count(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import html
 import json
 import re
 from html.parser import HTMLParser
@@ -184,17 +182,6 @@ def test_unreadable_judgments_are_reported_without_a_local_path(
         assert path.is_dir() or str(small_track).encode() not in path.read_bytes(), path
 
 
-def test_an_official_leaderboard_alone_is_compared(small_track: Path) -> None:
-    (small_track / "qrels.txt").unlink()
-    (small_track / "official_leaderboard.json").write_text('{"run0": 1, "run1": 2, "run2": 3}')
-    update(small_track)
-    assert names(small_track) == set(PLOTS)
-    text = (small_track / "out" / "plots" / "scatter.tsv").read_text()
-    rows = list(csv.DictReader(text.splitlines(), delimiter="\t"))
-    assert {row["run"]: float(row["official"]) for row in rows} == {"run0": 1, "run1": 2, "run2": 3}
-    assert "official_leaderboard" in read(small_track).words["official"]
-
-
 def test_a_track_without_runs_has_a_page(small_track: Path) -> None:
     for path in (small_track / "runs").iterdir():
         path.unlink()
@@ -326,14 +313,3 @@ def test_long_tables_are_cut_with_a_note_on_length_and_file(small_track: Path) -
     assert "50 of 70 rows; all of them are in rejected.tsv" in said["rejected"]
     assert "15 of 73 rows; all of them are in holes.tsv" in said["holes"]
     assert "more69" in said["leaderboard"]
-
-
-def test_the_manifest_names_the_plotting_library(small_track: Path) -> None:
-    import matplotlib
-
-    update(small_track)
-    manifest = json.loads((small_track / "out" / "manifest.json").read_text())
-    assert manifest["versions"]["matplotlib"] == matplotlib.__version__
-    provenance = html.unescape(page(small_track))
-    assert manifest["inputs"]["qrels.txt"] in provenance
-    assert '"grader": "hash"' in provenance

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from pathlib import Path
 
-import numpy as np
 import pytest
 from real_trec_eval import TrecEval
 
 from converters.records import Qrel
-from converters.rubric_jsonl import read_graded_pool
 from converters.run import Run
 from converters.trec_qrels import read_qrels
 from converters.trec_run import read_run
 from trecexam.scores.columns import Evaluator, Judged
 from trecexam.scores.measures import measure
-from trecexam.scores.ratings import QueryRatings
 
 
 @pytest.fixture(scope="module")
@@ -28,20 +24,6 @@ def runs(dl19: Path) -> list[Run]:
 @pytest.fixture(scope="module")
 def qrels(dl19: Path) -> list[Qrel]:
     return list(read_qrels(dl19 / "qrels.txt"))
-
-
-@pytest.fixture(scope="module")
-def ratings(dl19: Path) -> list[QueryRatings]:
-    cells: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
-    for grade in read_graded_pool(dl19 / "graded.flan-t5-large.jsonl.gz"):
-        cells[grade.query_id][grade.doc_id][grade.item_id] = -1 if grade.rating is None else grade.rating
-    queries = []
-    for query_id, of_query in sorted(cells.items()):
-        doc_ids = tuple(sorted(of_query))
-        items = sorted({item for row in of_query.values() for item in row})
-        matrix = np.array([[of_query[d].get(item, -1) for item in items] for d in doc_ids], np.int8)
-        queries.append(QueryRatings(query_id, doc_ids, len(items), matrix))
-    return queries
 
 
 def test_values_equal_the_output_of_trec_eval(dl19: Path, trec_eval: TrecEval, qrels: list[Qrel]) -> None:

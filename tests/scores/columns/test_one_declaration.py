@@ -21,8 +21,6 @@ from trecexam.scores.columns.measures.base import (
     ratio,
 )
 
-DEPTH = 8
-
 
 class _Lead(Measure):
     """The number of relevant passages before the first other one, as a share of all relevant ones."""

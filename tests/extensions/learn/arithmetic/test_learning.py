@@ -150,29 +150,6 @@ def test_an_excluded_feature_has_no_effect_whatever_its_values() -> None:
     assert "cosine" in fit(queries).features
 
 
-def test_judged_passages_keep_their_label_and_the_others_get_predictions() -> None:
-    queries = drawn_track(13, 6, known=0.6)
-    learned = fit(queries)
-    assert learned.n_judgments == sum(query.judged.sum() for query in queries)
-    for query in queries:
-        prediction = predict(learned, query)
-        known = query.judged
-        for values in (prediction.gains, prediction.labels):
-            assert (values[known] == query.judgments[known]).all()
-        assert not prediction.deviations[known].any()
-        assert (prediction.confidences[known] == 1).all()
-        assert (prediction.deviations[~known] > 0).all()
-        assert (
-            by_regression(learned, query)[:, known].tolist()
-            == (query.judgments[known] >= learned.scale[1:, None]).astype(float).tolist()
-        )
-    hidden = np.concatenate([predict(learned, query).gains[~query.judged] for query in queries])
-    truth = np.concatenate(
-        [full.judgments[~query.judged] for full, query in zip(drawn_track(13, 6), queries, strict=True)]
-    )
-    assert np.corrcoef(hidden, truth)[0, 1] > 0.6
-
-
 def test_hidden_judgments_do_not_affect_predictions() -> None:
     queries = drawn_track(15, 5)
     hidden = np.random.default_rng(0).random(40) < 0.5

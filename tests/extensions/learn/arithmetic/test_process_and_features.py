@@ -159,20 +159,3 @@ def test_features_equal_their_definitions_over_the_pool() -> None:
         known = raw[name][:n][~np.isnan(raw[name][:n])]
         standard = np.nan_to_num((raw[name] - np.mean(known)) / np.std(known))
         assert np.append(pooled[:, at], background[:, at]) == pytest.approx(standard, abs=1e-5)
-
-
-def test_a_constant_feature_is_0() -> None:
-    passages = np.tile(np.array([[0.6, 0.8]], np.float32), (4, 1))
-    for ratings, texts in ((np.full(4, 3.0), True), (np.full(4, np.nan), False)):
-        pooled, background = query_features(
-            np.array([[0, 1, 2, 3]], np.int32),
-            np.array([1, 0], np.float32),
-            passages,
-            [9] * 4,
-            np.ones(4),
-            ratings,
-            np.full(4, texts),
-            4,
-        )
-        assert not pooled[:, 1:].any()
-        assert background.shape == (0, 5)

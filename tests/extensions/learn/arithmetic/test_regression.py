@@ -124,21 +124,6 @@ def test_far_from_all_judged_passages_nothing_overflows() -> None:
     assert (p < 1e-300).all()
 
 
-def test_probabilities_decrease_over_steps_although_each_has_its_own_weights() -> None:
-    rng = np.random.default_rng(8)
-    crossing = 0
-    for seed in range(5):
-        queries = drawn_track(seed, 3, known=0.4)
-        fitted = fit_regression(queries, ALL)
-        features = rng.normal(size=(200, 5)) * 5
-        query = replace(queries[0], features=features, doc_ids=("",) * 200, judgments=np.full(200, np.nan))
-        p = fitted.probabilities(query)
-        assert (np.diff(p, axis=0) <= 0).all()
-        logits = (features[:, ALL] - fitted.center) / fitted.spread @ fitted.weights.T + fitted.intercepts
-        crossing += int((np.diff(logits, axis=1) > 0).any())
-    assert crossing
-
-
 @pytest.mark.parametrize("known", [1.0, 0.4])
 def test_a_query_is_predicted_without_its_own_judgments(known: float) -> None:
     queries = drawn_track(9, 7, known=known)

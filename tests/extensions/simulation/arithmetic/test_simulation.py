@@ -103,14 +103,6 @@ def test_a_passage_below_the_depth_does_not_count_as_retrieved() -> None:
     assert [rows[run]["unique"] for run in "abc"] == [1, 1, 2]
 
 
-def test_a_team_is_left_out_as_a_whole() -> None:
-    rows = by_run(leave_out(simulation(), depth=2, teams={"a": "T", "b": "T"}))
-    assert [rows[run]["left_out"] for run in "abc"] == ["T", "T", "c"]
-    # r1 of q1 is in two runs of the same team.
-    assert rows["a"]["unique"] == rows["b"]["unique"] == 4
-    assert [rows[run]["mean.holes"] for run in "abc"] == [0.0, 0.0, 0.0]
-
-
 @given(st.lists(st.integers(0, 4), max_size=8))
 def test_a_rank_is_one_plus_the_number_of_better_runs(scores: list[int]) -> None:
     found = ranks(np.array(scores, np.float64) / 3)
@@ -153,15 +145,6 @@ def test_a_drop_equals_a_full_evaluation_of_all_queries(dropped: list[tuple[str,
             assert outcome.boards[how][index] == pytest.approx(means)
 
 
-@given(st.lists(st.sampled_from(places), unique=True))
-@settings(deadline=None)
-def test_labels_equal_to_the_judgments_restore_the_full_scores(dropped: list[tuple[str, str]]) -> None:
-    same = Simulation(RANKINGS, OFFICIAL, OFFICIAL, ("nDCG@2", "AP"))
-    outcome = same.drop(dropped)
-    assert outcome.filled == len(dropped)
-    assert outcome.boards["fill"] == pytest.approx(same.full)
-
-
 @given(st.lists(st.sampled_from(places), unique=True, min_size=1), st.randoms(use_true_random=False))
 @settings(deadline=None)
 def test_dropped_judgments_are_not_used(dropped: list[tuple[str, str]], rng: random.Random) -> None:
@@ -182,14 +165,6 @@ def test_if_no_map_can_be_fitted_labels_are_used_unchanged_with_a_note() -> None
     assert outcome.rule is IDENTITY
     assert outcome.unfitted == "no passage has both an automatic and an official label"
     assert remove(one, repeats=3, steps=(0, 100))["unfitted"] == [0, 3]
-
-
-def test_without_passages_that_have_both_labels_all_holes_remain() -> None:
-    one = Simulation(RANKINGS, OFFICIAL, {"q1": {"z": 3}, "q7": {"r1": 3}}, ("P@2",))
-    assert one.n_both == 0
-    for row in leave_out(one, depth=2):
-        assert row["filled"] == 0
-        assert standing(row, "holes") == standing(row, "fill")
 
 
 def test_removal_equals_a_naive_computation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,23 +208,6 @@ def test_removal_equals_a_naive_computation(monkeypatch: pytest.MonkeyPatch) -> 
         assert row["tau.fill.low"] == pytest.approx(max(-1, np.mean(taus) - half))
         assert row["tau.fill.high"] == pytest.approx(min(1, np.mean(taus) + half))
         assert row["difference.fill"] == pytest.approx(np.mean(differences))
-
-
-def test_one_run_and_tied_runs_have_no_tau(recwarn: pytest.WarningsRecorder) -> None:
-    single = Simulation({"a": RANKINGS["a"]}, OFFICIAL, AUTOMATIC, ("P@2",))
-    table = leave_out(single, depth=2)
-    (row,) = table
-    assert (row["rank.full"], row["rank.holes"], row["rank.fill"]) == (1, 1, 1)
-    assert np.isnan([*table["tau.holes"], *shifts(table, ("P@2",), ("fill",))["tau"]]).all()
-    removed = remove(single, 2)
-    assert np.isnan([*removed["tau.holes"], *removed["tau.fill.high"]]).all()
-    tied = Simulation({"a": RANKINGS["a"], "b": RANKINGS["a"]}, OFFICIAL, AUTOMATIC, ("P@2",))
-    assert np.isnan(remove(tied, 2)["tau_ap.holes"]).all()
-    assert leave_out(tied, depth=2)["rank.full"] == [1, 1]
-    none = Simulation({}, OFFICIAL, AUTOMATIC, ("P@2",))
-    assert leave_out(none, depth=2).rows == ()
-    assert np.isnan(remove(none, 2)["tau.holes"]).all()
-    assert not recwarn.list
 
 
 def test_measures_that_cannot_be_filled_are_rejected() -> None:
