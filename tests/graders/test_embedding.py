@@ -95,6 +95,18 @@ def test_a_cell_is_the_cosine_of_its_two_texts_cut_into_a_rating(tiny_model: Pat
         assert value == sum(float(raw) >= cut for cut in grader.cut_points)
 
 
+def test_a_text_of_several_queries_is_embedded_once(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EmbeddingGrader, "read_ahead", 7)
+    grader, embedded = EmbeddingGrader(tiny_model, device="cpu"), list[str]()
+    embed = grader.embed
+    monkeypatch.setattr(grader, "embed", lambda texts: embedded.extend(texts) or embed(texts))
+    twice = [*cells(), *(cell._replace(query_id="p") for cell in cells())]
+    assert len(graded(grader, twice)) == len(cells())
+    assert sorted(embedded) == sorted({text for cell in cells() for text in (cell.text, cell.item.text)})
+
+
 def test_the_identity_has_weights_and_cut_points_but_not_the_device(tiny_model: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(tiny_model, copy)

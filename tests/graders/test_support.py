@@ -16,11 +16,8 @@ from converters.segment import segments
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders import Cell
-from trecexam.graders.support import (
-    WINDOW,
-    SupportEmbedding,
-    SupportRecorded,
-)
+from trecexam.graders.recorded import create_support
+from trecexam.graders.support import WINDOW, SupportEmbedding
 
 WORDS = ["heat", "pump", "cold", "sea", "salt", "bee"]
 
@@ -93,7 +90,7 @@ HEADER = "run\tquery_id\tsentence\tdoc_id\tlabel\n"
 def test_recorded_labels_are_matched_by_sentence_and_passage_and_others_stay_ungraded(tmp_path: Path) -> None:
     file = tmp_path / "labels.tsv"
     file.write_text(f"{HEADER}a/b\tq\t2\td\tpartial_support\nx\tq\t1\t\tuncited\na/b\tq\t2\td\tno_support\n")
-    grader = SupportRecorded.create(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path)
+    grader = create_support(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path)
     cells = [
         Cell("q", "", doc_id, "text", Item("q", item_id, "A sentence.", "statement"))
         for item_id, doc_id in (("a/b/q/2", "d"), ("a/b/q/2", "e"), ("a/b/q/1", "d"))
@@ -103,10 +100,7 @@ def test_recorded_labels_are_matched_by_sentence_and_passage_and_others_stay_ung
     ]
     before = grader.identity
     file.write_text(f"{HEADER}x\tq\t1\td\tno_support\n")
-    assert (
-        SupportRecorded.create(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path).identity
-        != before
-    )
+    assert create_support(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path).identity != before
 
 
 @pytest.mark.parametrize(
@@ -128,6 +122,6 @@ def test_an_unusable_recording_is_a_one_line_error(
 
 
 def grade_recorded(root: Path, **settings: Any) -> None:
-    grader = SupportRecorded.create(GraderSection(name="recorded", **settings), root)
+    grader = create_support(GraderSection(name="recorded", **settings), root)
     assert grader.identity
     list(grader.grade([cell("text", "A sentence.")]))

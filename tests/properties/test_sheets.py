@@ -67,10 +67,10 @@ class Reading(Stored):
 
     free_text = True
 
-    def read(self, item: Item, text: str, cut: bool = False) -> tuple[int | None, str]:
+    def read(self, item: Item, text: str, cut: bool = False) -> int | None:
         if text in item.gold_answers:
-            return 5, "ok"
-        return (int(text) % 6, "ok") if text.isdigit() else (None, "unparsed")
+            return 5
+        return int(text) % 6 if text.isdigit() else None
 
     def cosines(self, answers: Sequence[str]) -> np.ndarray:
         return np.array([float(text) if text.isdigit() else np.nan for text in answers])
@@ -118,7 +118,7 @@ def code_by_hand(grader: Stored, item: Item, each: Said | None) -> int:
         return MISSING
     rating, status = each.rating, each.status
     if isinstance(grader, Reading) and status in {"ok", "unparsed"}:
-        rating, status = grader.read(item, each.answer)
+        rating, status = grader.read(item, each.answer), "unparsed"
     return CODES[status] if rating is None else rating
 
 

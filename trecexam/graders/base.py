@@ -71,6 +71,17 @@ class Answer(NamedTuple):
     probabilities: tuple[float, ...] | None = None
     cut_at: int | None = None
 
+    @classmethod
+    def read(
+        cls,
+        rating: int | None,
+        raw: str,
+        probabilities: tuple[float, ...] | None = None,
+        cut_at: int | None = None,
+    ) -> Answer:
+        """Return an answer in which a rating was read, or (None) was not."""
+        return cls(rating, "unparsed" if rating is None else "ok", raw, probabilities, cut_at)
+
 
 class Estimate(NamedTuple):
     """Cells, tokens as expected and at most, and money (None: no prices are set) that grading would take.
@@ -128,7 +139,7 @@ class Grader(ABC):
         score_settings: settings of [scores] that suit it, unless the track sets them.
         model_and_prompt: names for people, if the identity has neither.
         meter: counts tokens that are paid for; with it comes `estimate`.
-        read: (item, raw answer, True if `reply_limit` ended it) -> rating and status.
+        read: (item, raw answer, True if `reply_limit` ended it) -> rating; None for none.
         reply_limit: the most tokens of a reply, if the identity does not have them: a cell whose answer was
             cut off at fewer is graded again.
         free_text: True if a model's own words are stored and `read` counts; None if unknown.
@@ -150,7 +161,7 @@ class Grader(ABC):
     score_settings: Mapping[str, Any] = MappingProxyType({})
     model_and_prompt: tuple[str | None, str | None] | None = None
     meter: Meter | None = None
-    read: Callable[..., tuple[int | None, str]] | None = None
+    read: Callable[..., int | None] | None = None
     reply_limit: int | None = None
     free_text: bool | None = None
     probabilities: Callable[[Sequence[str]], Any] | None = None

@@ -4,19 +4,17 @@ Runs that rank by the same encoder come out too high, and the cut points were fi
 tests/benchmarks/results/embedding-elsewhere.md has its figures on other collections. How points are fitted
 says `tests/benchmarks/cut_points.py`, which does it for any track with official judgments.
 
-Each passage and item is embedded once, and its vector kept with the track: a cell costs one dot product.
+Each passage and item is embedded once in an update: a cell costs one dot product.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import os
-import sqlite3
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -26,8 +24,7 @@ from numpy.typing import NDArray
 
 from trecexam.config import GraderSection, LanguageModelSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Factory, Grader, identity_digest
-from trecexam.graders.meter import IS_TIMED
+from trecexam.graders.base import Answer, Cell, Factory, Grader
 from trecexam.graders.weights import (
     HOW_TO_GET,
     OFFLINE_MODEL,
@@ -53,86 +50,8 @@ BATCH_ON_CPU, BATCH = 2**11, 2**18
 #: Characters and passages whose cells are stored together, on a CPU and on another device: progress moves
 #: every few seconds, and nobody waits long for Ctrl-C.
 STORED_ON_CPU, STORED = (2**15, 64), (2**18, 512)
-#: In .trecexam/, for all who encode the track's texts.
-FILE = "vectors.sqlite"
-#: Bytes of vectors in a file, at most: the oldest go. 340,000 texts by a model of 384 dimensions.
-MOST_BYTES = 2**29
-#: Seconds to wait for another process that writes.
-PATIENCE = 2.0
-_CHECK = 8
-_DTYPE = "<f4"
-
-
-class KeptVectors:
-    """The vectors that one model made, in a file that other models' may be in, too.
-
-    Args:
-        path: an SQLite file; it is made with the first vector, if its folder is there.
-        maker: model and environment; vectors of another maker are not found.
-    """
-
-    def __init__(self, path: Path, maker: Mapping[str, Any]) -> None:
-        self.path = path
-        self._maker = identity_digest(maker)
-
-    def get(self, texts: Iterable[str]) -> dict[str, NDArray[Any]]:
-        """Return cached vectors by text."""
-        if IS_TIMED.get() or not self.path.is_file():
-            return {}
-        vectors: dict[str, NDArray[Any]] = {}
-        with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection:
-            for text in texts:
-                key = self._key(text)
-                for (content,) in connection.execute("SELECT vector FROM vectors WHERE text = ?", (key,)):
-                    vector, check = content[:-_CHECK], content[-_CHECK:]
-                    if check == _check(key, vector):
-                        vectors[text] = np.frombuffer(vector, _DTYPE).astype(_DTYPE)
-        return vectors
-
-    def add(self, vectors: Mapping[str, NDArray[Any]]) -> None:
-        """Keep vectors; where that cannot be done, it is left."""
-        if IS_TIMED.get() or not vectors or not self.path.parent.is_dir():
-            return
-        rows = []
-        for text, vector in vectors.items():
-            key, content = self._key(text), vector.astype(_DTYPE).tobytes()
-            rows.append((key, content + _check(key, content)))
-        most = max(1, MOST_BYTES // len(rows[0][1]))
-        if not self.path.is_file():
-            # SQLite waits for ever for who writes into a pipe.
-            with suppress(OSError):
-                self.path.rmdir() if self.path.is_dir() else self.path.unlink()
-        with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection, connection:
-            # A machine that loses power may leave a damaged file, which is no loss.
-            connection.execute("PRAGMA synchronous = OFF")
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS vectors "
-                "(place INTEGER PRIMARY KEY, text BLOB UNIQUE, vector BLOB)"
-            )
-            connection.executemany("INSERT OR REPLACE INTO vectors (text, vector) VALUES (?, ?)", rows)
-            connection.execute(
-                "DELETE FROM vectors WHERE place <= (SELECT MAX(place) FROM vectors) - ?", (most,)
-            )
-
-    @contextmanager
-    def _undamaged(self) -> Iterator[None]:
-        """Continue where the file is locked, full or not to be written; remove it where it is damaged."""
-        try:
-            yield
-        except sqlite3.OperationalError:
-            return
-        except (sqlite3.DatabaseError, TypeError, ValueError, OSError, OverflowError):
-            for path in (self.path, self.path.with_name(f"{self.path.name}-journal")):
-                with suppress(OSError):
-                    path.unlink()
-
-    def _key(self, text: str) -> bytes:
-        content = text.encode(errors="surrogatepass")
-        return hashlib.blake2b(content, digest_size=16, key=self._maker).digest()
-
-
-def _check(key: bytes, vector: bytes) -> bytes:
-    return hashlib.blake2b(vector, digest_size=_CHECK, key=key).digest()
+#: Vectors of passages that are kept for other queries; all go where there are more.
+MOST_VECTORS = 2**17
 
 
 class EmbeddingGrader(Grader):
@@ -150,14 +69,12 @@ class EmbeddingGrader(Grader):
         *,
         model: str | None = None,
         dtype: str = "float32",
-        vectors_path: Path | None = None,
     ) -> None:
         """Make a grader with the model in `folder`.
 
         Args:
             model: what people call it; the folder's name if None.
             dtype: of the model's numbers: "float32" or "bfloat16".
-            vectors_path: where vectors are kept, see `KeptVectors`; None for nowhere.
         """
         self.folder, self.device, self.dtype = folder, device, dtype
         self.cut_points = tuple(cut_points)
@@ -165,7 +82,6 @@ class EmbeddingGrader(Grader):
         self.model_and_prompt = self.model, ""
         self.probabilities = _reading(self.cut_points).get("probabilities")
         self.cosines = _cosines
-        self._vectors_path = vectors_path
 
     @classmethod
     def create(cls, settings: GraderSection, root: Path) -> Self:
@@ -180,7 +96,6 @@ class EmbeddingGrader(Grader):
             settings.device,
             model=settings.model or OFFLINE_MODEL,
             dtype=dtype_of(settings),
-            vectors_path=root / ".trecexam" / FILE,
         )
 
     @cached_property
@@ -196,7 +111,7 @@ class EmbeddingGrader(Grader):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What the model runs on, or would: where all vectors were kept, they were made on the same."""
+        """What the model runs on, or would."""
         _check_installed()
         import torch
         from sentence_transformers.util import get_device_name
@@ -225,14 +140,18 @@ class EmbeddingGrader(Grader):
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         stored = STORED_ON_CPU if self.environment["device"] == "cpu" else STORED
         rest = iter(cells)
+        items: dict[str, NDArray[np.float32]] = {}
+        vectors: dict[str, NDArray[np.float32]] = {}
         while batch := list(itertools.islice(rest, self.read_ahead)):
-            items = self._vectors(dict.fromkeys(cell.item.text for cell in batch))
+            self._add(items, (cell.item.text for cell in batch))
             cells_of: dict[str, list[Cell]] = {}
             for cell in batch:
                 cells_of.setdefault(cell.text, []).append(cell)
             for part in spread([*_parts(sorted(cells_of, key=len), *stored)]):
+                if len(vectors) > MOST_VECTORS:
+                    vectors.clear()
                 windows = {text: self.windows(text) for text in part}
-                vectors = self._vectors(dict.fromkeys(each for of in windows.values() for each in of))
+                self._add(vectors, (window for of_text in windows.values() for window in of_text))
                 yield [
                     (cell, self._answer(of_text, items[cell.item.text]))
                     for text in part
@@ -250,26 +169,11 @@ class EmbeddingGrader(Grader):
         cosine = round(float(products.sum(axis=1).max()), 4)
         return Answer(bisect_right(self.cut_points, cosine), "ok", f"{cosine:.4f}")
 
-    def _vectors(self, texts: Collection[str]) -> dict[str, NDArray[np.float32]]:
-        kept = None if self._vectors_path is None else KeptVectors(self._vectors_path, self.maker)
-        vectors = {} if kept is None else kept.get(texts)
-        new = [text for text in texts if text not in vectors]
-        made = dict(zip(new, self.embed(new), strict=True)) if new else {}
-        if kept is not None:
-            kept.add(made)
-        return vectors | made
-
-    @cached_property
-    def maker(self) -> Mapping[str, Any]:
-        """Model and environment of a vector, the cache's key beside the text."""
-        import sentence_transformers
-
-        return {
-            "weights": weights_digest(self.folder),
-            "config": config_digest(self.folder),
-            **self.environment,
-            "sentence_transformers": sentence_transformers.__version__,
-        }
+    def _add(self, vectors: dict[str, NDArray[np.float32]], texts: Iterable[str]) -> None:
+        """Embed the texts that have no vector yet."""
+        new = [text for text in dict.fromkeys(texts) if text not in vectors]
+        if new:
+            vectors.update(zip(new, self.embed(new), strict=True))
 
     @cached_property
     def _model(self) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeVar
 
 from trecexam.config import LanguageModelSection
@@ -15,8 +14,6 @@ from trecexam.results.text import plural
 T = TypeVar("T")
 #: Passages, or prompts, of each part of the sample. The first loads the model; the last one gives the pace.
 _PARTS = (1, 4, 16, 64)
-#: True while work is timed, which neither reads kept vectors nor adds any.
-IS_TIMED: ContextVar[bool] = ContextVar("IS_TIMED", default=False)
 #: Seconds of work after which no further part is begun.
 _ENOUGH = 3.0
 #: Tokens of an answer where a prompt has permitted ones and nothing is known of the model yet.
@@ -68,9 +65,7 @@ class Meter:
     """Counts the tokens that are paid for.
 
     Attributes:
-        before: what the grader used earlier on this track; set from outside.
-        beside: what other graders used of the same budget; set from outside.
-        used: what the grader used since.
+        used: tokens since `begin`.
 
     Raises:
         GraderError: there is a budget and no price.
@@ -82,7 +77,11 @@ class Meter:
                 "`budget` in [grader] needs `price_in` and `price_out`; `budget_tokens` needs none"
             )
         self._settings = settings
-        self.before, self.beside, self.used = Usage(), Spent(), Usage()
+        self._before, self._beside, self.used = Usage(), Spent(), Usage()
+
+    def begin(self, before: Usage, beside: Spent) -> None:
+        """Count from here, after what the grader used `before` and others of its budget used `beside`."""
+        self._before, self._beside, self.used = before, beside, Usage()
 
     def cost(self, usage: Usage) -> float | None:
         """Return the money that so many tokens take; None where no price is set."""
@@ -98,7 +97,7 @@ class Meter:
     def passes(self, most: Usage) -> str:
         """Say which limits could be passed if so much more were asked now; "" where none could."""
         budget, budget_tokens = self._settings.budget, self._settings.budget_tokens
-        spent = self.spent(self.before.plus(self.used).plus(most)).plus(self.beside)
+        spent = self.spent(self._before.plus(self.used).plus(most)).plus(self._beside)
         passed = []
         if budget is not None and spent.cost is not None and spent.cost > budget:
             passed.append(f"`budget` = {budget:g}")
@@ -120,7 +119,7 @@ class Meter:
         Args:
             short: the prompt has permitted answers; so many `labels` are one answer.
         """
-        so_far = self.before.plus(self.used)
+        so_far = self._before.plus(self.used)
         if so_far.requests:
             return min(most, -(-so_far.tokens_out // so_far.requests))
         return min(most, SHORT * labels if short else LONG)
@@ -156,17 +155,13 @@ def measured(
     rest = iter(sample)
     begun = time.monotonic()
     parts: list[tuple[list[T], float]] = []
-    token = IS_TIMED.set(True)
-    try:
-        for most in _PARTS:
-            part = list(itertools.islice(rest, most))
-            if not part or (parts and time.monotonic() - begun - parts[0][1] > _ENOUGH):
-                break
-            before = time.monotonic()
-            work(part)
-            parts.append((part, time.monotonic() - before))
-    finally:
-        IS_TIMED.reset(token)
+    for most in _PARTS:
+        part = list(itertools.islice(rest, most))
+        if not part or (parts and time.monotonic() - begun - parts[0][1] > _ENOUGH):
+            break
+        before = time.monotonic()
+        work(part)
+        parts.append((part, time.monotonic() - before))
     start, (last, pace) = parts[0][1], parts[-1]
     n_cells = sum(map(cells, last))
     # A single part has the start in its pace.

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import converters
+from converters.errors import ConversionError
 from converters.lines import open_input
 from converters.records import RecordedGrade, judgment
+from converters.support_labels import LABELS as SUPPORT_LABELS
+from converters.support_labels import read_support_labels
 from converters.umbrela import HIGHEST
 from converters.unpacking import without_ending
+from trecexam.bank.model import STATEMENT
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.files.stamps import sniffed
@@ -31,7 +35,7 @@ class Recording(NamedTuple):
 
     by_doc: dict[tuple[str, str], Answer]
     by_text: dict[tuple[bytes, str], Answer]
-    source: tuple[str, str]
+    source: tuple[str, str] | None
 
 
 class RecordedGrader(Grader):
@@ -39,43 +43,33 @@ class RecordedGrader(Grader):
 
     Of qrels a label is the grade of the passage for the query itself, on the scale from 0 to the highest
     label there is: the best of several subtopics; a negative one is no grade, as trec_eval has it. umbrela's
-    judgments are labels of 0..3, looked up by both texts.
+    judgments are labels of 0..3, looked up by both texts. Labels of support, as in out/support.tsv, are of
+    run, query, sentence and passage, which is known by its id.
     """
 
-    def __init__(self, path: Path, model: str | None = None, prompt: str | None = None) -> None:
+    def __init__(
+        self, path: Path, model: str | None = None, prompt: str | None = None, *, of_support: bool = False
+    ) -> None:
         self.path = path
         self.model = model
         self.prompt_name = prompt
         # What cannot be read is said when something is to be graded: its grades are stored.
-        self._format = sniffed(path) or ""
+        self._format = "support" if of_support else sniffed(path) or ""
         if self._format in LABELS:
             self.item_kinds = frozenset({"query"})
-
-    @classmethod
-    def create(cls, settings: GraderSection, root: Path) -> Self:
-        if settings.recorded is None:
-            raise GraderError('the `recorded` grader needs `recorded = "FILE"` in [grader] of trecexam.toml')
-        path = root / settings.recorded
-        if not path.is_file():
-            raise GraderError("no such recording; see `recorded` in [grader] of trecexam.toml", path=path)
-        return cls(path, settings.model, settings.prompt)
+        elif of_support:
+            self.item_kinds = frozenset({STATEMENT})
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
-        return {
-            "grader": "recorded",
-            "sha256": self.sha256(),
-            "model": self.model,
-            "prompt": self.prompt_name,
-        }
-
-    def sha256(self) -> str:
-        """Return the digest of the file, unpacked."""
         try:
             with open_input(self.path) as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise GraderError(f"cannot be read: {error.strerror}", path=self.path) from None
+        if self._format == "support":
+            return {"grader": "recorded-support", "sha256": sha256}
+        return {"grader": "recorded", "sha256": sha256, "model": self.model, "prompt": self.prompt_name}
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         by_doc, by_text, _ = self.recording
@@ -98,22 +92,28 @@ class RecordedGrader(Grader):
 
     @cached_property
     def known_passages(self) -> Mapping[str, Collection[str]] | None:  # type: ignore[override]
-        """Of qrels query_id -> the doc_ids with a grade; None of other recordings, which have items."""
-        return by_query(self.recording.by_doc) if self._format == "qrels" else None
+        """Of labels by doc_id query_id -> the doc_ids with a grade; None of other recordings."""
+        if self._format not in {"qrels", "support"}:
+            return None
+        doc_ids: dict[str, set[str]] = {}
+        for doc_id, name in self.recording.by_doc:
+            query_id = name if self._format == "qrels" else name.split("/")[-2]
+            doc_ids.setdefault(query_id, set()).add(doc_id)
+        return doc_ids
 
     @cached_property
     def scale(self) -> Scale:  # type: ignore[override]
-        """Of qrels the one that their labels use, of umbrela's judgments its own."""
-        if self._format == "umbrela":
-            return Scale.up_to(HIGHEST)
-        if self._format != "qrels":
-            return Scale()
-        return Scale.up_to(max(1, *(answer.rating or 0 for answer in self.recording.by_doc.values())))
+        """Of qrels the one that their labels use."""
+        if self._format == "qrels":
+            return Scale.up_to(max(1, *(answer.rating or 0 for answer in self.recording.by_doc.values())))
+        return {"umbrela": Scale.up_to(HIGHEST), "support": Scale(2, 1)}.get(self._format, Scale())
 
     @cached_property
     def recording(self) -> Recording:
         if self._format == "qrels":
             return Recording(_labels(self.path), {}, (self.model or _stem(self.path), self.prompt_name or ""))
+        if self._format == "support":
+            return Recording(_support_labels(self.path), {}, None)
         by_doc: dict[tuple[str, str], Answer] = {}
         by_text: dict[tuple[bytes, str], Answer] = {}
         sources: set[tuple[str, str]] = set()
@@ -131,8 +131,7 @@ class RecordedGrader(Grader):
                     "name one with `model` and `prompt` in [grader] of trecexam.toml",
                     path=self.path,
                 )
-            status = "unparsed" if grade.rating is None else "ok"
-            answer = Answer(grade.rating, status, grade.answer, grade.probabilities)
+            answer = Answer.read(grade.rating, grade.answer, grade.probabilities)
             # The first of duplicated grades counts, as it does in the workbench.
             by_doc.setdefault((grade.doc_id, grade.item_id), answer)
             if grade.text:
@@ -144,14 +143,6 @@ class RecordedGrader(Grader):
             asked_for = " and ".join(f"{key} '{value}'" for key, value in wanted.items() if value)
             raise GraderError(f"holds no grades{' of ' + asked_for if asked_for else ''}", path=self.path)
         return Recording(by_doc, by_text, sources.pop())
-
-
-def by_query(doc_ids_and_queries: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    """Return the doc_ids by query."""
-    doc_ids: dict[str, set[str]] = {}
-    for doc_id, query_id in doc_ids_and_queries:
-        doc_ids.setdefault(query_id, set()).add(doc_id)
-    return doc_ids
 
 
 def recorded_sources(path: Path) -> tuple[tuple[str, str], ...]:
@@ -199,6 +190,19 @@ def _labels(path: Path) -> dict[tuple[str, str], Answer]:
     return {key: Answer(label, "ok", str(label)) for key, label in best.items()}
 
 
+def _support_labels(path: Path) -> dict[tuple[str, str], Answer]:
+    """Return (doc_id, statement) -> the label of support as an answer; the first of several counts."""
+    errors: list[ConversionError] = []
+    answers: dict[tuple[str, str], Answer] = {}
+    for row in read_support_labels(path, errors.append):
+        key = row.doc_id, f"{row.run}/{row.query_id}/{row.place}"
+        answers.setdefault(key, Answer(row.rating, "ok", SUPPORT_LABELS[row.rating]))
+    if errors:
+        # What is wrong with a recording is not stored as if it were no grade.
+        raise GraderError(errors[0].reason, path=path, line=errors[0].line)
+    return answers
+
+
 def _stem(path: Path) -> str:
     """Return the file's name without the endings of qrels."""
     name = without_ending(path.name)
@@ -209,10 +213,20 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
+def _create(settings: GraderSection, root: Path, *, of_support: bool = False) -> RecordedGrader:
+    if settings.recorded is None:
+        raise GraderError('the `recorded` grader needs `recorded = "FILE"` in [grader] of trecexam.toml')
+    path = root / settings.recorded
+    if not path.is_file():
+        raise GraderError("no such recording; see `recorded` in [grader] of trecexam.toml", path=path)
+    return RecordedGrader(path, settings.model, settings.prompt, of_support=of_support)
+
+
+create_support = partial(_create, of_support=True)
 FACTORY = Factory(
     summary="grades that exist already: a Rubric graded pool, an export, nuggetizer's, umbrela's, or qrels",
     missing=lambda: "",
-    create=RecordedGrader.create,
+    create=_create,
     standard=True,
     runs_model=False,
     reads=("prompt",),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from trecexam.graders.base import MOST_READ, Answer
 from trecexam.results.terminal import cut as shortened
 
-Call = TypeVar("Call", bound=Sequence[object])
 #: A token of a text, and the alternatives with their log-probabilities.
 TokenStep = tuple[str, tuple[tuple[str, float], ...]]
 
@@ -64,14 +63,9 @@ class WrittenText(NamedTuple):
 
 
 class Unwritten(NamedTuple):
-    """In place of a text: why there is none, as follows "the model ...".
-
-    `refused`: it will not say. `passing`: a server may answer later.
-    """
+    """In place of a text: why there is none, as follows "the model ...". The prompt can be sent again."""
 
     reason: str
-    refused: bool = False
-    passing: bool = False
 
 
 class Unread(NamedTuple):
@@ -198,11 +192,14 @@ def unwrapped(text: str) -> str:
 
 
 class FirstReplies:
-    """Counts a grader's replies until one can be read; `read` and `unread` could be, or not, before."""
+    """Counts a grader's replies until one can be read; `read` and `unread` could be, or not, before.
+
+    `sent` is of how many cells replies are requested.
+    """
 
     def __init__(self, read: int = 0, unread: int = 0) -> None:
         self._read, self._unread = read, unread
-        self._sent = self._answered = 0
+        self.sent = self._answered = 0
 
     @property
     def are_unread(self) -> bool:
@@ -216,16 +213,10 @@ class FirstReplies:
             self._unread += status == "unparsed"
             self._answered += 1
 
-    def counting(self, calls: Iterable[Call]) -> Iterator[Call]:
-        """Yield the calls, and count as they are sent of how many cells they are."""
-        for call in calls:
-            self._sent += len(call)
-            yield call
-
     @property
     def are_due(self) -> bool:
         """True while the first ones, all sent, are waited for before anything else is sent."""
-        return not self._read and self._answered < FIRST <= self._sent
+        return not self._read and self._answered < FIRST <= self.sent
 
 
 def unread_line(answer: Answer, section: str) -> str:

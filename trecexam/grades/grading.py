@@ -276,10 +276,9 @@ def _meter(view: GraderView) -> Meter | None:
     """Return the grader's meter, told what was used before; None where it has none."""
     meter = view.grader.meter
     if meter is not None:
-        meter.before, meter.used = view.track.usage(view.grader), Usage()
         by_writers = AnswerFile(view.folder.answers_path).spent(view.purse)
         by_graders = view.track.spent_by_graders(view.purse, meter.cost, but=view.grader)
-        meter.beside = by_graders.plus(meter.spent(by_writers))
+        meter.begin(view.track.usage(view.grader), by_graders.plus(meter.spent(by_writers)))
     return meter
 
 

@@ -25,7 +25,7 @@ from trecexam.files.kept import read_kept, write_kept
 from trecexam.files.stamps import Stamp
 from trecexam.graders import Grader
 from trecexam.graders.base import Answer, identity_digest
-from trecexam.grades.sheets import CODES, ERROR, MISSING, UNPARSED, Sheet
+from trecexam.grades.sheets import ERROR, MISSING, UNPARSED, Sheet
 from trecexam.grades.store import GradeColumns, GradeRow, GradeStore
 from trecexam.inputs.kind import Asked
 from trecexam.inputs.overrides import Overrides
@@ -172,8 +172,8 @@ class StoredGrades:
         read = np.empty(len(distinct), np.int8)
         for index, kind in enumerate(distinct.tolist()):
             column, text = divmod(kind >> 1, len(texts))
-            rating, status = self._read(sheet.items[column], texts[text].as_py(), bool(kind & 1))
-            read[index] = CODES[status] if rating is None else rating
+            rating = self._read(sheet.items[column], texts[text].as_py(), bool(kind & 1))
+            read[index] = UNPARSED if rating is None else rating
         codes[cells] = read[kind_of]
         # More tokens than ended the answer are allowed now.
         codes[cells[(limits > 0) & (limits < self._limit) & (codes[cells] == UNPARSED)]] = MISSING
@@ -323,7 +323,8 @@ class StoredGrades:
                 doc_id, item = sheet.doc_ids[row], sheet.items[column]
                 rating, status = grade.rating, grade.status
                 if self._read is not None and status in {"ok", "unparsed"}:
-                    rating, status = self._read(item, grade.answer, grade.cut_at is not None)
+                    rating = self._read(item, grade.answer, grade.cut_at is not None)
+                    status = "unparsed" if rating is None else "ok"
                 person = human.get((query_id, doc_id, item.item_id))
                 grade_row = {
                     "query_id": query_id,

@@ -17,7 +17,8 @@ from trecexam.files.cache import FileCache
 from trecexam.files.track_lock import track_lock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
-from trecexam.graders.writing.asking import Job, SpentByGraders
+from trecexam.graders.writing.asking import Job
+from trecexam.graders.writing.kept_answers import SpentByGraders
 from trecexam.inputs.inputs import read_bank_file
 from trecexam.inputs.track_graders import declared_kind, folder_of
 from trecexam.results.text import plural

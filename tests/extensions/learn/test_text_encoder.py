@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import random
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from learnable import WordEncoder, make_learnable
+from learnable import WordEncoder
 
-import trecexam
+from trecexam.extensions.learn import encoding
 from trecexam.extensions.learn.encoding import TrackVectors
-from trecexam.extensions.learn.learned_pool import track_encoder
 from trecexam.extensions.learn.text_encoder import TextEncoder
 from trecexam.extensions.local_models.loading import best_dtype
 from trecexam.graders import weights
 from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.graders.weights import offline_folder, processor_dtype
-from trecexam.track import selection
 
 TEXTS = ["heat", "A heat pump moves heat from the cold air outside into a warm house, which costs little."]
 
@@ -49,28 +49,13 @@ def test_the_flags_of_the_processor_say_what_it_computes_in(
     assert str(best_dtype("auto", "cpu")) == f"torch.{dtype}"
 
 
-def test_vectors_of_the_embedding_grader_are_not_made_again(tmp_path: Path) -> None:
-    if offline_folder() is None:
-        pytest.skip("the extra `offline` is not installed")
-    root = make_learnable(tmp_path / "track")
-    with trecexam.open_track(root) as track:
-        track.update()
-        assert selection(track).loader().grader.identity["grader"] == "embedding"
-        encoder = track_encoder(selection(track).graded())
-        assert encoder.identity["dtype"] == "float32"
-        passages = [json.loads(line)["text"] for line in (root / "passages.jsonl").read_text().splitlines()]
-        vectors = TrackVectors(root / ".trecexam", encoder)
-        assert vectors.encode(passages) == 0
-    assert np.allclose(vectors.of(passages), encoder.encode(passages), atol=1e-3)
-
-
 def test_cached_vectors_do_not_depend_on_the_order_of_texts(
     encoder: TextEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = ["who?", *TEXTS, "A pump.", "Winter is cold here."]
     whole, parts = (TrackVectors(tmp_path / name, encoder) for name in ("whole", "parts"))
     assert whole.encode(texts) == 5
-    monkeypatch.setattr("trecexam.extensions.learn.encoding.BLOCK", 2)
+    monkeypatch.setattr(encoding, "BLOCK", 2)
     assert parts.encode(texts[3:]) == 2
     told: list[tuple[int, int]] = []
     assert parts.encode(texts[::-1], lambda done, of: told.append((done, of))) == 3
@@ -85,7 +70,7 @@ def test_cached_vectors_do_not_depend_on_the_order_of_texts(
 
 
 def test_stopping_keeps_the_vectors_encoded_so_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trecexam.extensions.learn.encoding.BLOCK", 2)
+    monkeypatch.setattr(encoding, "BLOCK", 2)
 
     def stop(done: int, of: int) -> None:
         if done:
@@ -96,3 +81,74 @@ def test_stopping_keeps_the_vectors_encoded_so_far(tmp_path: Path, monkeypatch: 
         TrackVectors(tmp_path, words).encode(["a", "b", "c"], stop)
     assert TrackVectors(tmp_path, words).encode(["a", "b", "c"]) == 1
     assert words.encoded == ["a", "b", "c"]
+
+
+class OtherEncoder(WordEncoder):
+    identity = {"words": 2}  # noqa: RUF012
+
+
+def test_an_encoder_finds_its_own_vectors_alone(tmp_path: Path) -> None:
+    assert TrackVectors(tmp_path, WordEncoder()).encode(["a", "b"]) == 2
+    assert TrackVectors(tmp_path, OtherEncoder()).encode(["a"]) == 1
+    assert TrackVectors(tmp_path, WordEncoder()).encode(["a", "b", "c"]) == 1
+
+
+def test_after_any_damage_a_vector_is_unchanged_or_encoded_again(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    texts = [f"text {number}" for number in range(60)]
+    whole = TrackVectors(tmp_path, WordEncoder())
+    whole.encode(texts)
+    path = tmp_path / "vectors.sqlite"
+    content = path.read_bytes()
+    for number in range(150):
+        damaged = bytearray(content)
+        # The first page has the schema.
+        bit = rng.randrange(8 * (len(content) if number % 3 else 4096))
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged if number % 4 else damaged[: bit // 8])
+        again = TrackVectors(tmp_path, WordEncoder())
+        again.encode(texts)
+        np.testing.assert_array_equal(again.of(texts), whole.of(texts))
+
+
+def test_without_a_file_to_write_all_is_encoded(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "vectors.sqlite" / "file").mkdir(parents=True)
+    for folder in (tmp_path / "file", tmp_path):
+        vectors = TrackVectors(folder, WordEncoder())
+        assert vectors.encode(["a"]) == 1
+        assert len(vectors.of(["a"])) == 1
+
+
+def test_a_file_that_another_process_writes_is_waited_for_and_then_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    TrackVectors(tmp_path, WordEncoder()).encode(["a"])
+    monkeypatch.setattr(encoding, "PATIENCE", 0.05)
+    other = sqlite3.connect(tmp_path / "vectors.sqlite", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    assert TrackVectors(tmp_path, WordEncoder()).encode(["a", "b"]) == 2
+    other.execute("ROLLBACK")
+    other.close()
+    assert TrackVectors(tmp_path, WordEncoder()).encode(["a", "b"]) == 1
+
+
+def test_several_processes_can_keep_vectors_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # On a busy machine two seconds are over before the others have written; then vectors are left.
+    monkeypatch.setattr(encoding, "PATIENCE", 60.0)
+    TrackVectors(tmp_path, WordEncoder()).encode(["first"])
+    parts = [[f"{number}" for number in range(start, start + 40)] for start in range(0, 400, 20)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda texts: TrackVectors(tmp_path, WordEncoder()).encode(texts), parts))
+    assert TrackVectors(tmp_path, WordEncoder()).encode([text for part in parts for text in part]) == 0
+
+
+def test_the_oldest_vectors_go_where_there_are_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoding, "MOST", 3)
+    for text in "abcde":
+        TrackVectors(tmp_path, WordEncoder()).encode([text])
+    words = WordEncoder()
+    assert TrackVectors(tmp_path, words).encode([*"abcde"]) == 2
+    assert words.encoded == ["a", "b"]

@@ -226,7 +226,7 @@ def test_an_answer_is_verified_by_the_model_that_gave_it(models: dict[str, Path]
         (verdict,) = grades(verifying, [cell._replace(text=words)]).values()
         assert json.loads(found[cell].raw) == {"answer": words, "verification": verdict.raw}
         assert found[cell].rating == verdict.rating
-        assert grader.read(cell.item, found[cell].raw) == (verdict.rating, verdict.status)
+        assert grader.read(cell.item, found[cell].raw) == verdict.rating
     asked.clear()
     grades(grader, cells)
     verifications = [text for text in asked if text.startswith("For the question")]

@@ -90,8 +90,8 @@ def test_the_prompt_with_a_key_rates_right_answers_1() -> None:
     prompt = published()["QuestionCompleteConcisePromptWithAnswerKey2"]
     item = Item("q1", "q1/1", "Where is the Louvre?", "question", ("Paris",))
     assert prompt.needs_key
-    assert prompt.read("paris", item) == (1, "ok")
-    assert prompt.read("unanswerable", item) == (0, "ok")
+    assert prompt.read("paris", item) == 1
+    assert prompt.read("unanswerable", item) == 0
 
 
 def test_a_model_is_asked_whether_an_answer_is_as_correct_as_the_key() -> None:
@@ -104,7 +104,7 @@ def test_a_model_is_asked_whether_an_answer_is_as_correct_as_the_key() -> None:
         'Is "in France" an equally correct response to this question? Answer yes or no.'
     )
     readings = [prompt.read(answer, item) for answer in ("yes", "Yes.", "no", "no, it is not", "perhaps")]
-    assert readings == [(1, "ok"), (1, "ok"), (0, "ok"), (0, "ok"), (None, "unparsed")]
+    assert readings == [1, 1, 0, 0, None]
 
 
 @pytest.mark.parametrize(

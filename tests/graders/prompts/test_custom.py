@@ -149,10 +149,10 @@ def test_permitted_answers_map_to_their_ratings_with_any_parser(tmp_path: Path) 
     text = "template = '{question} {context}'\nanswers = { Good = 5, relevant = 3, No = 2 }\n"
     prompt = load_prompt(written(tmp_path / "p.toml", text))
     for answer, rating in (("Good", 5), ("relevant", 3), ("No", 2)):
-        assert prompt.read(answer, CELL.item).rating == rating
-        assert prompt.read(answer, CELL.item, "workbench").rating == rating
-    assert prompt.read(" good. ", CELL.item).rating == 5
-    assert prompt.read("$4", CELL.item).status == "unparsed"
+        assert prompt.read(answer, CELL.item) == rating
+        assert prompt.read(answer, CELL.item, "workbench") == rating
+    assert prompt.read(" good. ", CELL.item) == 5
+    assert prompt.read("$4", CELL.item) is None
 
 
 def test_a_prompt_with_the_query_and_an_item_needs_the_query_text(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_toml_prompt_can_ask_about_several_nuggets_at_once(tmp_path: Path) -> 
     )
     other = load_prompt(path)
     assert (other.group, other.system, other.max_rating, other.min_rating) == (4, "You label.", 2, 1)
-    read = [other.read(label, items[0]).rating for label in ("in full", "In_Part", "no.", "maybe")]
+    read = [other.read(label, items[0]) for label in ("in full", "In_Part", "no.", "maybe")]
     assert read == [2, 1, 0, None]
     assert other.identity() != prompt.identity()
 

@@ -82,7 +82,7 @@ def test_answers_are_parsed_leniently_and_stored_unchanged(
         grader = make(server.url)
         answer = answer_of(grader)
     assert answer == Answer(rating, status, text.strip(), None)
-    assert grader.read(ask("", "").item, answer.raw) == (rating, status)
+    assert grader.read(ask("", "").item, answer.raw) == rating
 
 
 def test_an_answer_that_ends_within_a_character_is_stored_with_a_replacement(make: Make) -> None:
@@ -338,8 +338,8 @@ def test_an_answer_is_verified_by_the_model_that_gave_it(make: Make) -> None:
     assert any(asked in text for text in server.seen)
     # Stored answers are parsed again without a model, by the grader that wrote them.
     assert grader.free_text
-    assert grader.read(cells[0].item, raw) == (1, "ok")
-    assert grader.read(cells[0].item, "yes") == (None, "unparsed")
+    assert grader.read(cells[0].item, raw) == 1
+    assert grader.read(cells[0].item, "yes") is None
     assert "has no answer key" in keyless.raw
     assert grader.meter.used.requests == 6
     assert estimate.tokens_out_at_most == 6 * 2048

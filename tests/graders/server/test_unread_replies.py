@@ -207,8 +207,8 @@ class _Writing(HashGrader):
         super().__init__(batch=8)
         self.status = lambda cell: "unparsed"
 
-    def read(self, item: object, text: str, cut: bool = False) -> tuple[int | None, str]:
-        return None, "unparsed"
+    def read(self, item: object, text: str, cut: bool = False) -> None:
+        return None
 
 
 def test_a_local_model_is_not_asked_on_after_the_batch_of_the_twentieth_reply(tmp_path: Path) -> None:

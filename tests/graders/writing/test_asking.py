@@ -24,7 +24,9 @@ class Echo:
     model, new_tokens, is_here = "echo", 9, False
     environment: ClassVar = {"device": "test"}
 
-    def __init__(self, seed: int = 0, fails: Mapping[str, Exception | Unwritten] | None = None) -> None:
+    def __init__(
+        self, seed: int = 0, fails: Mapping[str, Exception | WrittenText | Unwritten] | None = None
+    ) -> None:
         self.seed: int | None = seed
         self.fails = fails or {}
         self.meter = Meter(GeneratorSection())
@@ -50,7 +52,7 @@ class Echo:
             yield [(prompt, failure or WrittenText(f"{prompt}!"))]
 
     def estimate(self, prompts: Sequence[str]) -> Estimate:
-        return Estimate(len(prompts), self.meter.before.requests)
+        return Estimate(len(prompts), self.meter.expected_out(10, short=False))
 
 
 def prompts_to(writer: Echo, folder: Path, **prompts: str) -> PromptSet[str]:
@@ -75,13 +77,13 @@ def test_prompts_without_an_answer_are_reported_and_sent_again_next_time(tmp_pat
 
 
 def test_a_refusal_is_an_answer_that_is_stored_and_reported_each_time(tmp_path: Path) -> None:
-    refuses = Unwritten("will not say", refused=True)
+    refuses = WrittenText("I will not say", refused=True)
     ask_all(prompts_to(Echo(fails={"x": refuses}), tmp_path, a="x", b="y"))
     again = Echo()
     prompts = prompts_to(again, tmp_path, a="x", b="y")
     result = ask_all(prompts)
     assert (again.prompts, result.asked, result.reused) == ([], 0, 2)
-    assert result.unwritten == (("a", "the model will not say"),)
+    assert result.unwritten == (("a", "the model refused: I will not say"),)
     assert [key for key, _ in prompts.answered()] == ["b"]
 
 
@@ -108,7 +110,7 @@ def test_rounds_are_sent_one_after_the_other_and_counted_together(tmp_path: Path
     made = two_rounds(writer, tmp_path, saved).ask(lambda *counts: shown.append(counts))
     assert (made.asked, made.used, saved) == (2, Usage(2, 4, 6), ["x!", "x!!"])
     assert shown == [(0, 1), (1, 1), (1, 2), (2, 2)]
-    assert two_rounds(Echo(), tmp_path, [], tries=2).estimate() == Estimate(0, 2)
+    assert two_rounds(Echo(), tmp_path, [], tries=2).estimate() == Estimate(0, 3)
     assert two_rounds(Echo(), tmp_path, []).ask().reused == 2
 
 

@@ -15,8 +15,15 @@ from trecexam.graders.meter import Usage
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter, Kept
 
 
-def source_of(path: Path, model: str = "tiny", purse: str = "generator") -> KeepingWriter:
-    writer: Any = SimpleNamespace(identity={"writer": model}, new_tokens=100, environment=None)
+def source_of(
+    path: Path, model: str = "tiny", purse: str = "generator", used: Usage | None = None
+) -> KeepingWriter:
+    writer: Any = SimpleNamespace(
+        identity={"writer": model},
+        new_tokens=100,
+        environment=None,
+        meter=SimpleNamespace(used=used or Usage()),
+    )
     return KeepingWriter(writer, AnswerFile(path, purse))
 
 
@@ -30,7 +37,7 @@ USED = Usage(9, 100, 63)
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "generated.jsonl"
-    source_of(path, purse="grader").add(ANSWERS.items(), USED)
+    source_of(path, purse="grader", used=USED).add(ANSWERS.items())
     return path
 
 
@@ -38,10 +45,10 @@ def test_an_added_answer_is_found_for_the_same_writer_only(path: Path) -> None:
     source = source_of(path)
     file, writer = source.file, source.digest
     assert {prompt: source.get(prompt) for prompt in ANSWERS} == ANSWERS
-    assert file.used(writer) == USED
+    assert file.used([writer]) == USED
     assert source_of(path, "other").get("prompt 1") is None
     assert (file.spent("grader"), file.spent("grader", {writer})) == (USED, Usage())
-    assert file.spent("generator") == file.used("other") == Usage()
+    assert file.spent("generator") == file.used(["other"]) == Usage()
 
 
 def test_after_any_damage_an_answer_is_unchanged_or_missing(path: Path) -> None:
@@ -54,7 +61,7 @@ def test_after_any_damage_an_answer_is_unchanged_or_missing(path: Path) -> None:
         source = source_of(path)
         found = {prompt: answer for prompt in ANSWERS if (answer := source.get(prompt))}
         assert found.items() <= ANSWERS.items()
-        assert source.file.used(source.digest) in (USED, Usage())
+        assert source.file.used([source.digest]) in (USED, Usage())
         # A damaged newline spoils two lines.
         assert number % 4 == 0 or len(found) >= len(ANSWERS) - 2
 
@@ -68,7 +75,7 @@ def test_an_irregular_file_is_reported_because_nothing_can_be_stored(tmp_path: P
 def test_an_answer_that_was_cut_off_at_fewer_tokens_counts_as_none(tmp_path: Path) -> None:
     source = source_of(tmp_path / "answers.jsonl")
     cut, whole = Kept("a", "t", cut_at=100), Kept("b", "t")
-    source.add([("long", cut), ("short", whole)], Usage())
+    source.add([("long", cut), ("short", whole)])
     for limit, expected in ((50, cut), (100, cut), (101, None)):
         read = source_of(tmp_path / "answers.jsonl")
         read.writer.new_tokens = limit

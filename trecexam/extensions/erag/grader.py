@@ -20,7 +20,6 @@ from trecexam.errors import GraderError
 from trecexam.extensions.erag.metrics import Label, Metric, metric_of, scored
 from trecexam.folder import PROMPT_SUFFIXES
 from trecexam.graders.base import Cell, Factory
-from trecexam.graders.prompts import Reading
 from trecexam.graders.replies import RAISE_LIMIT, read_reply
 from trecexam.graders.writing.base import Fitted, Writer, WritingGrader, missing_for_writing, refuse
 from trecexam.graders.writing.create import grading_writer
@@ -83,7 +82,7 @@ class EragGrader(WritingGrader):
 
         return self.writer.fitted(render, cell.text)
 
-    def read(self, item: Item, text: str, cut: bool = False) -> Reading:
+    def read(self, item: Item, text: str, cut: bool = False) -> int | None:
         return _read(self.metric, item, text, cut)
 
     def asked(self) -> Mapping[str, Any]:
@@ -91,11 +90,11 @@ class EragGrader(WritingGrader):
         return {"prompts": [{"name": own.name, "version": version, "template": own.template, "asks": KIND}]}
 
 
-def _read(metric: Metric, item: Item, text: str, cut: bool = False) -> Reading:
+def _read(metric: Metric, item: Item, text: str, cut: bool = False) -> int | None:
     # What is left of a whole output is no measure of the whole.
     gold = item.gold_answers or (item.text,)
     label = Label(None, RAISE_LIMIT) if cut else label_of(metric, text, gold)
-    return Reading(None, "unparsed") if label.value is None else Reading(five(label.value), "ok")
+    return None if label.value is None else five(label.value)
 
 
 def five(label: float) -> int:

@@ -52,11 +52,6 @@ class TextEncoder:
             "dtype": self._embedder.dtype,
         }
 
-    @property
-    def maker(self) -> Mapping[str, Any]:
-        """The `embedding` grader's key of cached vectors, so that both use the same ones."""
-        return self._embedder.maker
-
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return unit vectors, shape (len(texts), dimension); see `EmbeddingGrader.embed`."""
         return self._embedder.embed(texts)

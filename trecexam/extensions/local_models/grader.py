@@ -311,8 +311,8 @@ class LanguageGrader(PromptedGrader):
 
     def _answer(self, prompt: Prompt, cell: Cell, output: ModelOutput) -> Answer:
         if output.probabilities is None:
-            reading = prompt.read(output.text, cell.item, self.compat, cut=output.cut)
-            return Answer(reading.rating, reading.status, output.text, cut_at=self._cut_at(output))
+            read = prompt.read(output.text, cell.item, self.compat, cut=output.cut)
+            return Answer.read(read, output.text, cut_at=self._cut_at(output))
         shares = [0.0] * RATINGS
         for (_, rating), share in zip(prompt.answers, output.probabilities, strict=True):
             shares[rating] += share

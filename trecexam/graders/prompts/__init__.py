@@ -19,14 +19,14 @@ from trecexam.folder import PROMPT_SUFFIXES
 from trecexam.graders.base import Cell, Grader, Scale
 from trecexam.graders.prompts.custom import load_prompt
 from trecexam.graders.prompts.model import SCALES, Prompt, usual_answers
-from trecexam.graders.prompts.parsing import ASSIGNMENTS, GROUP, UNPARSED, Reading
+from trecexam.graders.prompts.parsing import ASSIGNMENTS, GROUP
 from trecexam.graders.replies import json_value
 from trecexam.templates import published_prompt
 
 #: Asked where the track names no prompt: the paper's self-rating of each kind of item.
 DEFAULT = ("QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt")
 
-__all__ = ["DEFAULT", "Prompt", "Reading", "chosen_prompts", "load_prompt", "named", "published"]
+__all__ = ["DEFAULT", "Prompt", "chosen_prompts", "load_prompt", "named", "published"]
 
 RUBRIC = "Dietz, A Workbench for Autograding Retrieve/Generate Systems, SIGIR 2024"
 EXAM = "Farzi and Dietz, An Exam-based Evaluation Approach Beyond Traditional Relevance Judgments, ICTIR 2024"
@@ -127,8 +127,8 @@ def verdict_in(text: str) -> str | None:
     return verdict if isinstance(verdict, str) else None
 
 
-def reader(prompts: Sequence[Prompt], compat: str | None) -> Callable[..., Reading]:
-    """Return the reader of answers to prompts, one for each kind of item: (item, answer, cut off) -> reading.
+def reader(prompts: Sequence[Prompt], compat: str | None) -> Callable[..., int | None]:
+    """Return the reader of answers to prompts, one for each kind of item: (item, answer, cut off) -> rating.
 
     `compat` is that of `Prompt.read`.
     """
@@ -136,14 +136,14 @@ def reader(prompts: Sequence[Prompt], compat: str | None) -> Callable[..., Readi
 
     # A model says the same few things of a million cells.
     @lru_cache(maxsize=65_536)
-    def reading(kind: str, key: tuple[str, ...], text: str, cut: bool) -> Reading:
+    def rating(kind: str, key: tuple[str, ...], text: str, cut: bool) -> int | None:
         prompt, item = prompt_of[kind], Item("", "", "", kind, key)
         if prompt.verification is None:
             return prompt.read(text, item, compat, cut=cut)
         verdict = verdict_in(text)
-        return UNPARSED if verdict is None else prompt.verification.read(verdict, item, compat, cut=cut)
+        return None if verdict is None else prompt.verification.read(verdict, item, compat, cut=cut)
 
-    return lambda item, text, cut=False: reading(item.kind, item.gold_answers, text, cut)
+    return lambda item, text, cut=False: rating(item.kind, item.gold_answers, text, cut)
 
 
 def prompted_reading(settings: GraderSection, root: Path) -> dict[str, Any]:

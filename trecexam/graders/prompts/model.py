@@ -11,7 +11,7 @@ from typing import Any
 from converters.records import Item
 from trecexam.graders.prompts import parsing
 from trecexam.graders.prompts.answer_key import correct_answer, is_correct
-from trecexam.graders.prompts.parsing import ASSIGNMENTS, UNPARSED, Reading, read_assignment, read_labels
+from trecexam.graders.prompts.parsing import ASSIGNMENTS, read_assignment, read_labels
 from trecexam.graders.replies import read_reply, unwrapped
 from trecexam.templates import filled, slots
 
@@ -107,7 +107,7 @@ class Prompt:
             values |= {"correct_answer": correct_answer(items[0]), self.asks: items[0].text}
         return filled(self.template, values, jinja=self.jinja, name=self.source)
 
-    def read(self, reply: str, item: Item, compat: str | None = None, *, cut: bool = False) -> Reading:
+    def read(self, reply: str, item: Item, compat: str | None = None, *, cut: bool = False) -> int | None:
         """Read the rating that a reply means. A permitted answer means its own, whatever else is read.
 
         Args:
@@ -116,10 +116,10 @@ class Prompt:
         """
         text = read_reply(reply).text
         if not text and reply.strip():
-            return UNPARSED
+            return None
         answer = unwrapped(text)
         if answer in self._ratings:
-            return Reading(self._ratings[answer], "ok")
+            return self._ratings[answer]
         if compat is not None:
             # The workbench's code reads whatever a reply is.
             cut = False
@@ -127,7 +127,7 @@ class Prompt:
                 return parsing.read_as_workbench(self.parser, answer, self.max_rating)
         # Of a reply that was cut off, a point may begin decimals.
         elif (plain := answer.casefold() if cut else _plain(answer)) in self._plain_ratings:
-            return Reading(self._plain_ratings[plain], "ok")
+            return self._plain_ratings[plain]
         if self.parser == "rating":
             return parsing.read_rating(text, self.max_rating, self.labels, cut=cut)
         if self.parser == "final_score":
@@ -138,9 +138,9 @@ class Prompt:
             return read_assignment(text, self._ratings, cut=cut)
         if self.parser == "answer_key":
             is_right = is_correct(text if cut else answer, item.gold_answers)
-            return Reading(int(is_right), "ok") if is_right or not cut else UNPARSED
+            return int(is_right) if is_right or not cut else None
         if cut:
-            return UNPARSED
+            return None
         return parsing.read_yes_no(text) if self.parser == "yes_no" else parsing.read_answer(answer)
 
     def read_list(self, reply: str, number: int, *, cut: bool = False) -> list[str] | None:

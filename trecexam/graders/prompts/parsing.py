@@ -7,7 +7,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
 
 from trecexam.graders.prompts.answer_key import UNANSWERABLE, says_unanswerable, stemmer
 from trecexam.graders.prompts.stated import (
@@ -24,15 +23,6 @@ from trecexam.graders.prompts.stated import (
 )
 from trecexam.graders.replies import fence_removed, json_value
 
-
-class Reading(NamedTuple):
-    """`status` is "ok" and `rating` is on the prompt's scale, or "unparsed" and None."""
-
-    rating: int | None
-    status: str
-
-
-UNPARSED = Reading(None, "unparsed")
 #: The answers that TREC RAG 2024 permits on support, and their ratings.
 SUPPORT = (("full_support", 2), ("partial_support", 1), ("no_support", 0))
 
@@ -111,7 +101,7 @@ _LABEL_KEYS = ("label", "assignment", "support", "rating", "answer")
 
 def read_rating(
     answer: str, max_rating: int = 5, labels: Mapping[int, str] | None = None, *, cut: bool = False
-) -> Reading:
+) -> int | None:
     """Read the rating 0..max_rating that an answer states once.
 
     "4", "4/5", "Rating: 4" and "4: The answer is mostly relevant" are 4; so is a rating in JSON, in a tag or
@@ -128,27 +118,27 @@ def read_rating(
         rating = alone(text, max_rating, scale, cut=True)
         if rating is None and isinstance(value := json_value(text), dict | list):
             rating = in_json(value, max_rating, scale)
-        return _reading(rating)
+        return _stated(rating)
     lines = [line for line in text.splitlines() if words(line)]
     if _REFUSES.match(text):
         own_lines = (alone(line, max_rating, scale, named=True) for line in lines[1:])
         named = {rating for rating in own_lines if rating is not None}
-        return _reading(named.pop() if len(named) == 1 else None)
+        return _only(named)
     by_line = [alone(line, max_rating, scale) for line in lines]
     ratings = {rating for rating in by_line if rating is not None}
     named_ratings = [*explicit(text, max_rating, scale)]
     finals = {rating for rating, is_final in named_ratings if is_final}
     if not finals and _RETRACTED.search(text):
-        return UNPARSED
+        return None
     if named_ratings:
         if _is_numbered(lines):
             by_line = []
         named = finals or {rating for rating, _ in named_ratings}
         bare = {rating for rating in (*by_line[:1], *by_line[-1:]) if rating is not None}
         named |= set() if finals else bare
-        return _reading(named.pop() if len(named) == 1 else None)
+        return _only(named)
     if len(lines) > 1 and len(ratings) > 1:
-        return UNPARSED
+        return None
     whole = alone(text, max_rating, scale)
     rating = next((each for each in (whole, *by_line[:1], *by_line[-1:]) if each is not None), None)
     if rating is None and len(lines) == 1 and (about := _ABOUT.match(text)):
@@ -157,7 +147,7 @@ def read_rating(
         rating = _labelled(text, scale)
     if rating is None:
         rating = 0 if says_unanswerable(text) or words(text) == ["none"] else given(text, max_rating)
-    return _reading(rating)
+    return _stated(rating)
 
 
 def _is_numbered(lines: Sequence[str]) -> bool:
@@ -166,8 +156,12 @@ def _is_numbered(lines: Sequence[str]) -> bool:
     return len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
 
 
-def _reading(rating: int | None) -> Reading:
-    return UNPARSED if rating is None or rating == NO_RATING else Reading(rating, "ok")
+def _stated(rating: int | None) -> int | None:
+    return None if rating == NO_RATING else rating
+
+
+def _only(ratings: set[int]) -> int | None:
+    return _stated(ratings.pop()) if len(ratings) == 1 else None
 
 
 def _labelled(text: str, labels: Mapping[int, str]) -> int | None:
@@ -179,7 +173,7 @@ def _labelled(text: str, labels: Mapping[int, str]) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def read_final_score(answer: str, max_rating: int = 3, *, cut: bool = False) -> Reading:
+def read_final_score(answer: str, max_rating: int = 3, *, cut: bool = False) -> int | None:
     """Read the last "final score: N" (UMBRELA, section 3), the O of its steps, else a lone rating."""
     text = plain_characters(answer)
     if cut:
@@ -187,7 +181,7 @@ def read_final_score(answer: str, max_rating: int = 3, *, cut: bool = False) -> 
         return read_rating(text[named.end() :] if named else text, max_rating, cut=True)
     numbers = [number for m in _FINAL_SCORE.finditer(text) if (number := NUMBER.match(text, m.end()))]
     if numbers:
-        return _reading(rating_of(numbers[-1], max_rating))
+        return _stated(rating_of(numbers[-1], max_rating))
     steps = {match["step"] for match in _STEP.finditer(text)}
     if "O" in steps and len(steps) > 1 and "{" not in text:
         # A comma parts a step from the next one.
@@ -197,21 +191,21 @@ def read_final_score(answer: str, max_rating: int = 3, *, cut: bool = False) -> 
             if match["step"] == "O"
         )
         overall = {rating_of(number, max_rating) for part in parts if (number := NUMBER.match(part))}
-        return _reading(overall.pop() if len(overall) == 1 else None)
+        return _only(overall)
     return read_rating(text, max_rating)
 
 
-def read_yes_no(answer: str) -> Reading:
+def read_yes_no(answer: str) -> int | None:
     """Read 1 for yes (true, correct, relevant) in the first word, 0 for no or what means unanswerable."""
     answer = _said(answer)
     first = words(answer[:_LONGEST_LABEL])
     if says_unanswerable(answer):
-        return Reading(0, "ok")
+        return 0
     if first and first[0] in {"yes", "true", "correct", "relevant"}:
-        return Reading(1, "ok")
+        return 1
     if first and (first[0] in {"no", "false", "incorrect", "irrelevant"} or first[:2] == ["not", "relevant"]):
-        return Reading(0, "ok")
-    return UNPARSED
+        return 0
+    return None
 
 
 def _said(answer: str) -> str:
@@ -229,12 +223,12 @@ def _said(answer: str) -> str:
     return text[named.end() :] if named else text
 
 
-def read_answer(answer: str) -> Reading:
+def read_answer(answer: str) -> int:
     """Read 1 where the passage gave an answer, 0 where there is none or it says that it has none."""
-    return Reading(0 if not answer.strip() or says_unanswerable(answer) else 1, "ok")
+    return 0 if not answer.strip() or says_unanswerable(answer) else 1
 
 
-def read_support(answer: str, *, cut: bool = False) -> Reading:
+def read_support(answer: str, *, cut: bool = False) -> int | None:
     """Read 2 for full, 1 for partial and 0 for no support, however the words are joined and quoted.
 
     A label on its own line, or the answer's first sentence, counts, whatever is said elsewhere.
@@ -249,9 +243,9 @@ def read_support(answer: str, *, cut: bool = False) -> Reading:
     }
     said = words(answer.replace("_", " "))
     if not cut and ("?" in first or not _RETRACTIONS.isdisjoint(said)):
-        return UNPARSED
+        return None
     if labels or cut:
-        return Reading(dict(SUPPORT)[f"{labels.pop()}_support"], "ok") if len(labels) == 1 else UNPARSED
+        return dict(SUPPORT)[f"{labels.pop()}_support"] if len(labels) == 1 else None
     named = {
         f"{kind}_support"
         for kind, support in pairwise(said)
@@ -259,8 +253,8 @@ def read_support(answer: str, *, cut: bool = False) -> Reading:
     }
     denied = "not" in said or "n't" in answer.replace("\u2019", "'")
     if len(named) != 1 or denied or (named != {"no_support"} and not _DENIALS.isdisjoint(said)):
-        return UNPARSED
-    return Reading(dict(SUPPORT)[named.pop()], "ok")
+        return None
+    return dict(SUPPORT)[named.pop()]
 
 
 @cache
@@ -279,7 +273,7 @@ def _answered(answer: str) -> bool:
     return not any(round(ratio(stemmed, expression)) > 80 for expression in _expressions())
 
 
-def read_as_workbench(parser: str, answer: str, max_rating: int) -> Reading:
+def read_as_workbench(parser: str, answer: str, max_rating: int) -> int:
     """Read a self-rating ("rating"), a direct answer ("yes_no") or an extracted one ("answer").
 
     The Rubric workbench's released code reads otherwise than its paper. Self-ratings: an expression of
@@ -290,10 +284,10 @@ def read_as_workbench(parser: str, answer: str, max_rating: int) -> Reading:
     if parser == "rating":
         match = re.fullmatch(r"[^\w]*([0-9])[^\w]*", answer)
         if match and int(match[1]) <= 5:
-            return Reading(int(match[1]) if int(match[1]) <= max_rating else 0, "ok")
-        return Reading(0 if _answered(answer) else 1, "ok")
+            return int(match[1]) if int(match[1]) <= max_rating else 0
+        return 0 if _answered(answer) else 1
     relevant = parser == "answer" or answer.lower() in {"yes", "correct", "true"}
-    return Reading(int(_answered(answer) and relevant), "ok")
+    return int(_answered(answer) and relevant)
 
 
 def as_label(text: str) -> str:
@@ -376,12 +370,11 @@ def with_place(label: str, position: int, number: int) -> str:
     return json.dumps({"label": label, "place": position, "of": number}, ensure_ascii=False)
 
 
-def read_assignment(stored: str, ratings: Mapping[str, int], *, cut: bool = False) -> Reading:
+def read_assignment(stored: str, ratings: Mapping[str, int], *, cut: bool = False) -> int | None:
     """Read the rating of a label: as `with_place` stores it, bare, or as a list of one."""
     row = json_value(stored)
     is_stored = isinstance(row, dict) and row.keys() == {"label", "place", "of"}
     listed = [row["label"]] if is_stored else read_labels(stored, 1, ratings, cut=cut)
     rating_of_label = {as_label(each): rating for each, rating in ratings.items()}
     label = listed[0] if listed else None
-    rating = rating_of_label.get(as_label(label)) if isinstance(label, str) else None
-    return UNPARSED if rating is None else Reading(rating, "ok")
+    return rating_of_label.get(as_label(label)) if isinstance(label, str) else None

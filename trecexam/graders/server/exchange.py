@@ -11,7 +11,7 @@ import contextlib
 import random
 import re
 import time
-from collections.abc import Callable, Coroutine, Generator, Iterable
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import reduce
 from itertools import chain
@@ -20,14 +20,16 @@ from typing import Any, TypeVar
 from anyio.from_thread import start_blocking_portal
 
 from trecexam.errors import GraderError
-from trecexam.graders.base import UngradedError
+from trecexam.graders.base import Answer, UngradedError
 from trecexam.graders.meter import Usage, guessed
-from trecexam.graders.replies import Unwritten, WrittenText
+from trecexam.graders.replies import FirstReplies, Unwritten, WrittenText
 from trecexam.graders.server.client import SGLANG, Client, RefusedError, Secret
 from trecexam.graders.server.model import PassingError, Request, Server, tokens, written
 
-Job = TypeVar("Job")
+Thing = TypeVar("Thing")
 Result = TypeVar("Result")
+#: Of a call: each of its things with its result, or with the failure of a server that may answer later.
+Results = list[tuple[Thing, Result | PassingError]]
 
 #: Seconds of the first pause and of the longest.
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
@@ -58,8 +60,10 @@ class Exchange:
         self._last_success: float | None = None
         self._probing = asyncio.Lock()
 
-    async def ask(self, request: Request) -> WrittenText | Unwritten:
-        """Ask a prompt. The reason of an unwritten answer follows "the server ...".
+    async def ask(self, request: Request) -> WrittenText | Unwritten | PassingError:
+        """Ask a prompt. The reason of an unwritten answer, or a filter's, follows "the server ...".
+
+        A failure that may pass is returned, as other requests go on.
 
         Raises:
             GraderError: the server answers to nothing.
@@ -69,11 +73,11 @@ class Exchange:
             return await self._repeated(request, started)
         except PassingError as error:
             await self._check_well(started, error.reason)
-            return Unwritten(error.reason, passing=True)
+            return error
         except RefusedError as error:
             message = f"{error.code} {error.reason}"
             if _FILTERED.search(message):
-                return Unwritten(error.reason, refused=True)
+                return WrittenText(error.reason, refused=True)
             await self._check_well(None, error.reason)
             hint = "; `max_characters` in [grader] cuts passages" if _TOO_LONG.search(message) else ""
             return Unwritten(f"{error.reason}{hint}")
@@ -188,35 +192,39 @@ class Exchange:
 def asked(
     server: Server,
     probe: Request,
-    jobs: Iterable[Job],
-    most: Callable[[Job], Usage],
-    ask: Callable[[Exchange, Job], Coroutine[Any, Any, Result]],
+    calls: Iterable[Sequence[Thing]],
+    most: Callable[[Sequence[Thing]], Usage],
+    ask: Callable[[Exchange, Sequence[Thing]], Coroutine[Any, Any, Results[Thing, Result]]],
+    what: str,
     *,
     ahead: int = 1,
     gather: float = BEAT,
-    waits: Callable[[], bool] = lambda: False,
-) -> Generator[list[tuple[Job, Result]], None, None]:
-    """Do jobs, as long as no limit could be passed by the next one; yield each with its result.
+    first: FirstReplies | None = None,
+) -> Generator[list[tuple[Thing, Result]], None, None]:
+    """Make calls, as long as no limit could be passed by the next one; yield their things with results.
 
-    They come in lists, in any order; every `BEAT` seconds there is a list, if empty. Jobs that still run when
-    the caller stops are cancelled.
+    They come in lists, in any order; every `BEAT` seconds there is a list, if empty. Calls that still run
+    when the caller stops are cancelled.
 
     Args:
         probe: as of `Exchange`.
-        most: what a job takes at most, by guessed tokens in.
-        ask: does a job.
-        ahead: jobs under way for each of the `concurrency` places, so that none stands empty.
+        most: what a call takes at most, by guessed tokens in.
+        ask: makes a call.
+        what: the things of a call, in messages.
+        ahead: calls under way for each of the `concurrency` places, so that none stands empty.
         gather: seconds for which results may wait for others. 0: the caller has each result before anything
             else is started.
-        waits: returns True while no job is to be started before another one ends.
+        first: the replies that are waited for before anything else is sent; None for none.
 
     Raises:
-        UngradedError: a limit is in the way of the next job.
+        UngradedError: a limit is in the way of the next call, or things have no answer for now.
         GraderError: the server answers to nothing.
     """
-    rest, limit = iter(jobs), ""
-    running: dict[Future[Result], tuple[Job, Usage]] = {}
-    ready: list[tuple[Job, Result]] = []
+    rest, limit = iter(calls), ""
+    running: dict[Future[Results[Thing, Result]], Usage] = {}
+    ready: Results[Thing, Result] = []
+    unanswered: list[str] = []
+    first = first or FirstReplies(read=1)
     settings = server.settings
     secret = Secret.from_environment(settings.key_env, settings.headers)
     # A thread with an event loop; at the end all that still runs in it is cancelled.
@@ -227,35 +235,34 @@ def asked(
             exchange = Exchange(client, server, probe, portal.call(client.engine) if asks_engine else "")
             last_yield = time.monotonic()
             while True:
-                while len(running) < ahead * exchange.at_once and not waits():
-                    job = next(rest, None)
-                    if job is None:
+                while len(running) < ahead * exchange.at_once and not first.are_due:
+                    call = next(rest, None)
+                    if call is None:
                         break
-                    # A job on its way counts as much as it may become; tokens in are guessed.
-                    usage = most(job)
+                    # A call on its way counts as much as it may become; tokens in are guessed.
+                    usage = most(call)
                     usage = usage._replace(tokens_in=2 * usage.tokens_in)
-                    limit = server.meter.passes(reduce(Usage.plus, (of for _, of in running.values()), usage))
+                    limit = server.meter.passes(reduce(Usage.plus, running.values(), usage))
                     if limit:
-                        rest = chain([job], rest)
+                        rest = chain([call], rest)
                         break
-                    running[portal.start_task_soon(ask, exchange, job)] = job, usage
+                    first.sent += len(call)
+                    running[portal.start_task_soon(ask, exchange, call)] = usage
                 if not running:
-                    if not ready:
-                        break
-                    # What the caller does with these may let more be started.
-                    yield ready
-                    ready, last_yield = [], time.monotonic()
-                    continue
+                    break
                 failures: list[BaseException] = []
                 for future in wait(running, timeout=BEAT, return_when=FIRST_COMPLETED).done:
-                    job, _ = running.pop(future)
+                    del running[future]
                     error = future.exception()
                     if error is None:
-                        ready.append((job, future.result()))
+                        ready += future.result()
                     else:
                         failures.append(error)
-                if failures or time.monotonic() >= last_yield + gather:
-                    yield ready
+                if failures or not running or time.monotonic() >= last_yield + gather:
+                    unanswered += (each.reason for _, each in ready if isinstance(each, PassingError))
+                    yield [(thing, each) for thing, each in ready if not isinstance(each, PassingError)]
+                    # What the caller does with these may let more be started.
+                    first.add(result.status if isinstance(result, Answer) else "" for _, result in ready)
                     ready, last_yield = [], time.monotonic()
                 if failures:
                     raise failures[0]
@@ -267,3 +274,8 @@ def asked(
             portal.call(portal.stop, True)
     if limit:
         raise UngradedError(limit)
+    if unanswered:
+        raise UngradedError(
+            f"{settings.base_url} gave no answer to {len(unanswered):,} {what}, which are sent again: "
+            f"it {unanswered[-1]}"
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -18,6 +17,7 @@ from trecexam.graders.prompts.parsing import with_place
 from trecexam.graders.replies import FirstReplies, Unwritten, WrittenText, cut_at, read_reply, unwrapped
 from trecexam.graders.server.model import (
     TRUNCATION,
+    PassingError,
     Request,
     Server,
     distribution,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trecexam.graders.server.exchange import Exchange
 
 Call = tuple[Cell, ...]
-Results = list[tuple[Cell, Answer | Unwritten]]
+Results = list[tuple[Cell, Answer | PassingError]]
 
 
 class ServerGrader(PromptedGrader):
@@ -64,24 +64,10 @@ class ServerGrader(PromptedGrader):
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
         from trecexam.graders.server.exchange import asked
 
-        unanswered: list[str] = []
-        first = FirstReplies()
-        batches = asked(
-            self.server,
-            self._probe(),
-            first.counting(self._calls(cells)),
-            self._most,
-            self._graded,
-            ahead=2,
-            waits=lambda: first.are_due,
+        calls, first = self._calls(cells), FirstReplies()
+        return asked(
+            self.server, self._probe(), calls, self._most, self._graded, "cells", ahead=2, first=first
         )
-        with closing(batches):
-            for calls in batches:
-                results = [result for _, of_call in calls for result in of_call]
-                first.add(result.status if isinstance(result, Answer) else "" for _, result in results)
-                unanswered += [result.reason for _, result in results if isinstance(result, Unwritten)]
-                yield [(cell, result) for cell, result in results if isinstance(result, Answer)]
-        self.server.refuse_unanswered(unanswered, "cells")
 
     def _expected(self, call: Call, *, most: bool = False) -> Usage:
         """Return what a call takes if its answer is read at once; with `most`, its largest answer."""
@@ -131,13 +117,13 @@ class ServerGrader(PromptedGrader):
         unread = Answer(None, "unparsed", "")
         for attempt in range(tries):
             reply = await exchange.ask(request._replace(again=attempt > 0))
-            if isinstance(reply, Unwritten) or reply.refused:
+            if not isinstance(reply, WrittenText) or reply.refused:
                 result = _failed(reply)
                 return [(cell, result) for cell in call]
             listed = prompt.read_list(reply.text, len(call), cut=reply.cut)
             if listed is not None:
                 return [
-                    (cell, Answer(*prompt.read(label, cell.item), with_place(label, position, len(call))))
+                    (cell, Answer.read(prompt.read(label, cell.item), with_place(label, position, len(call))))
                     for position, (cell, label) in enumerate(zip(call, listed, strict=True), 1)
                 ]
             unread = unread._replace(raw=reply.text, cut_at=self._cut_at(reply))
@@ -145,14 +131,14 @@ class ServerGrader(PromptedGrader):
             return [(call[0], unread)]
         results: Results = []
         for cell in call:
-            if results and isinstance(last := results[-1][1], Unwritten):
+            if results and isinstance(last := results[-1][1], PassingError):
                 # It is down or busy, and was given its time.
                 results.append((cell, last))
             else:
                 results += await self._listed(exchange, prompt, (cell,), tries=1)
         return results
 
-    async def _answered(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | Unwritten:
+    async def _answered(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | PassingError:
         if _lacks_key(prompt, (cell,)):
             return Answer(None, "error", f"has no answer key, which prompt {prompt.name} needs")
         result = await self._asked(exchange, prompt, cell)
@@ -166,13 +152,13 @@ class ServerGrader(PromptedGrader):
             verdict = verdict._replace(raw=with_verdict(answer_text, verdict.raw))
         return verdict
 
-    async def _asked(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | Unwritten:
+    async def _asked(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | PassingError:
         reply = await exchange.ask(Request(self._text(prompt, cell), _texts(prompt)))
-        if isinstance(reply, Unwritten) or reply.refused:
+        if not isinstance(reply, WrittenText) or reply.refused:
             return _failed(reply)
-        reading = prompt.read(reply.text, cell.item, self.compat, cut=reply.cut)
+        rating = prompt.read(reply.text, cell.item, self.compat, cut=reply.cut)
         shares = distribution(reply.steps, unwrapped(read_reply(reply.text).text), prompt.answers)
-        return Answer(reading.rating, reading.status, reply.text, shares, self._cut_at(reply))
+        return Answer.read(rating, reply.text, shares, self._cut_at(reply))
 
     def _text(self, prompt: Prompt, *cells: Cell) -> str:
         return self._filled(prompt, cells, shortened(cells[0].text, self._settings.max_characters), plain)
@@ -181,18 +167,16 @@ class ServerGrader(PromptedGrader):
         return cut_at(reply.text, self.server.new_tokens, cut=reply.cut)
 
 
-def _failed(reply: WrittenText | Unwritten) -> Answer | Unwritten:
+def _failed(reply: WrittenText | Unwritten | PassingError) -> Answer | PassingError:
     """Return what is stored of a request that a model refused, or that got no answer."""
     if isinstance(reply, WrittenText):
         return Answer(None, "refused", reply.text)
-    if reply.passing:
+    if isinstance(reply, PassingError):
         return reply
-    if reply.refused:
-        return Answer(None, "refused", reply.reason)
     return Answer(None, "error", f"was rejected by the server, which {reply.reason}")
 
 
-def _is_read(result: Answer | Unwritten) -> TypeGuard[Answer]:
+def _is_read(result: Answer | PassingError) -> TypeGuard[Answer]:
     """Return True where a model wrote something that is read, and did not refuse or fail."""
     return isinstance(result, Answer) and result.status in {"ok", "unparsed"}
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from trecexam.config import GeneratorSection, GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Estimate, UngradedError
+from trecexam.graders.base import Estimate
 from trecexam.graders.meter import Meter, Usage
 from trecexam.graders.replies import TokenStep, WrittenText
 
@@ -159,14 +159,6 @@ class Server:
         tokens = expected.tokens_in, expected.tokens_out, most.tokens_out
         costs = self.meter.cost(expected), self.meter.cost(most)
         return Estimate(cells, *tokens, *costs, None, expected.requests, most.requests)
-
-    def refuse_unanswered(self, reasons: Sequence[str], what: str) -> None:
-        """Raise an UngradedError where there are cells, or prompts, that got no answer for these reasons."""
-        if reasons:
-            raise UngradedError(
-                f"{self.settings.base_url} gave no answer to {len(reasons):,} {what}, which are sent again: "
-                f"it {reasons[-1]}"
-            )
 
 
 def _answer_schema(request: Request) -> dict[str, Any]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import reduce
 from itertools import takewhile
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -16,13 +15,11 @@ from trecexam.graders.base import Estimate, Stopwatch, UngradedError
 from trecexam.graders.meter import MeasuredTime, Spent, Usage, measured
 from trecexam.graders.replies import Unread, Unwritten, cut_at
 from trecexam.graders.writing.base import Fitted, Writer
-from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
+from trecexam.graders.writing.kept_answers import KeepingWriter, Kept, SpentByGraders
 
 ShowProgress = Callable[[int, int], None]
 #: True ends asking early, with what there is, see `Stopwatch`.
 Stop = Callable[[], bool]
-#: Gives what graders used of a purse; it is told what tokens cost where no grader knows.
-SpentByGraders = Callable[[str, Callable[[Usage], float | None]], Spent]
 Key = TypeVar("Key")
 Record = TypeVar("Record")
 Made = TypeVar("Made")
@@ -162,20 +159,13 @@ class Job(Generic[Made]):
         Raises:
             GraderError: the model cannot be asked at all; what it had answered is kept.
         """
-        prompts, asked, reused = self.prompts, 0, 0
-
-        def show(now: int, of: int) -> None:
-            if progress is not None:
-                progress(asked + now, asked + of)
-
+        prompts, result = self.prompts, AskingResult[Any]()
         while True:
             try:
-                result = _ask_all(prompts, show, stop or (lambda: False), spent_by_graders)
+                result = _ask_all(prompts, result, progress, stop or (lambda: False), spent_by_graders)
             except TrecexamError as error:
                 self.write(AskingResult(why=str(error)))
                 raise
-            asked, reused = asked + result.asked, reused + result.reused
-            result = replace(result, asked=asked, reused=reused)
             prompts = () if result.why else self.further(result)
             if not prompts:
                 return self.write(result)
@@ -183,7 +173,7 @@ class Job(Generic[Made]):
 
 def estimate(prompt_sets: Sequence[PromptSet[Any]], *, timed: bool = False) -> Estimate:
     """Return what asking would take, as `Job.estimate`."""
-    _tell_spent(prompt_sets)
+    _begin(prompt_sets, lambda *_: Spent())
     summed = reduce(Estimate.plus, (each.source.writer.estimate(each.unanswered()) for each in prompt_sets))
     return summed._replace(time=_measured(prompt_sets)) if timed else summed
 
@@ -199,7 +189,8 @@ def _measured(prompt_sets: Sequence[PromptSet[Any]]) -> MeasuredTime | None:
 
 def _ask_all(
     prompt_sets: Sequence[PromptSet[Key]],
-    show: ShowProgress,
+    so_far: AskingResult[Key],
+    show: ShowProgress | None,
     stopped: Stop,
     spent_by_graders: SpentByGraders,
 ) -> AskingResult[Key]:
@@ -210,22 +201,27 @@ def _ask_all(
 
     Args:
         prompt_sets: their writers share a purse, and prices; at least one.
+        so_far: the result of the rounds before.
     """
     missing = [each.unanswered() for each in prompt_sets]
-    total, done = sum(map(len, missing)), 0
+    total, done, why = sum(map(len, missing)), 0, ""
+    file, writers = prompt_sets[0].source.file, {each.source.digest for each in prompt_sets}
+    used_before = file.used(writers)
     #: (writer, prompt) -> why it has no text.
     reasons: dict[tuple[str, str], str] = {}
-    why = ""
+
+    def progress(batch: Collection[object]) -> None:
+        nonlocal done
+        done += len(batch)
+        if show is not None:
+            show(so_far.asked + done, so_far.asked + total)
+
     try:
         for each, prompts in zip(prompt_sets, missing, strict=True):
-            show(done, total)
+            progress(())
             if prompts:
-                _tell_spent(prompt_sets, spent_by_graders)
-            with closing(_answers(each.source, prompts, stopped)) as batches:
-                for answered, failed in batches:
-                    reasons |= {(each.source.digest, prompt): reason for prompt, reason in failed.items()}
-                    show(done + answered, total)
-            done += len(prompts)
+                _begin(prompt_sets, spent_by_graders)
+                _write(each.source, prompts, stopped, progress, reasons)
     except UngradedError as error:
         why = error.reason
     if not why and stopped():
@@ -234,71 +230,55 @@ def _ask_all(
     for each in prompt_sets:
         for key, prompt in each.prompts.items():
             stored = each.source.get(prompt)
-            refused = stored.text if stored is not None and stored.refused else ""
-            reason = reasons.get((each.source.digest, prompt), refused)
-            if reason:
+            refused = stored.refusal if stored is not None and stored.refused else ""
+            if reason := reasons.get((each.source.digest, prompt), refused):
                 unwritten.append((key, f"the model {reason}"))
-    writers = list(dict.fromkeys(each.source.writer for each in prompt_sets))
-    used = reduce(Usage.plus, map(_used, writers))
+    meter = prompt_sets[0].source.writer.meter
+    used = so_far.used.plus(file.used(writers).less(used_before))
     return AskingResult(
-        asked=total - sum(len(each.unanswered()) for each in prompt_sets),
-        reused=sum(len({*each.prompts.values()}) for each in prompt_sets) - total,
+        asked=so_far.asked + total - sum(len(each.unanswered()) for each in prompt_sets),
+        reused=so_far.reused + sum(len({*each.prompts.values()}) for each in prompt_sets) - total,
         unwritten=tuple(unwritten),
         used=used,
-        cost=None if writers[0].meter is None else writers[0].meter.cost(used),
+        cost=None if meter is None else meter.cost(used),
         why=why,
     )
 
 
-def _used(writer: Writer) -> Usage:
-    return Usage() if writer.meter is None else writer.meter.used
-
-
-def _tell_spent(
-    prompt_sets: Sequence[PromptSet[Any]], spent_by_graders: SpentByGraders = lambda *_: Spent()
-) -> None:
+def _begin(prompt_sets: Sequence[PromptSet[Any]], spent_by_graders: SpentByGraders) -> None:
     """Tell writers what was used before: by themselves, and by others that the same purse pays for."""
-    file = prompt_sets[0].source.file
-    digests = {each.source.digest for each in prompt_sets}
-    used = reduce(Usage.plus, map(file.used, digests))
+    writers = {each.source.digest for each in prompt_sets}
     for each in prompt_sets:
-        meter = each.source.writer.meter
-        if meter is not None:
-            # What this writer took itself, in an earlier round, it counts on.
-            meter.before = used.less(meter.used)
-            others = meter.spent(file.spent(file.purse, digests))
-            meter.beside = others.plus(spent_by_graders(file.purse, meter.cost))
+        each.source.begin(writers, spent_by_graders)
 
 
-def _answers(
-    source: KeepingWriter, prompts: Sequence[str], stopped: Stop
-) -> Generator[tuple[int, dict[str, str]], None, None]:
-    """Keep a writer's answers; yield how many have come, and why prompts of a batch have none."""
+def _write(
+    source: KeepingWriter,
+    prompts: Sequence[str],
+    stopped: Stop,
+    progress: Callable[[Collection[object]], None],
+    reasons: dict[tuple[str, str], str],
+) -> None:
+    """Keep a writer's answers as they come, and note why prompts have none."""
     writer = source.writer
-    done, counted, watch = 0, _used(writer), Stopwatch(stopped, paid=writer.meter is not None)
+    watch = Stopwatch(stopped, paid=writer.meter is not None)
     try:
-        for batch in writer.write(takewhile(lambda _: not stopped(), prompts)) if prompts else ():
+        for batch in writer.write(takewhile(lambda _: not stopped(), prompts)):
             now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-            new_answers: list[tuple[str, Kept]] = []
-            failed: dict[str, str] = {}
+            answers: list[tuple[str, Kept]] = []
             for prompt, text in batch:
-                if not isinstance(text, Unwritten):
-                    limit = cut_at(text.text, writer.new_tokens, cut=text.cut)
-                    stored = Kept(text.text, now, text.tokens_in, text.tokens_out, cut_at=limit)
-                    new_answers.append((prompt, stored))
-                elif text.refused:
-                    # A refusal is an answer.
-                    new_answers.append((prompt, Kept(text.reason, now, refused=True)))
-                else:
-                    failed[prompt] = text.reason
+                if isinstance(text, Unwritten):
+                    reasons[source.digest, prompt] = text.reason
+                    continue
+                # A refusal is an answer.
+                limit = None if text.refused else cut_at(text.text, writer.new_tokens, cut=text.cut)
+                stored = Kept(text.text, now, text.tokens_in, text.tokens_out, text.refused, limit)
+                answers.append((prompt, stored))
             # Requests that end meanwhile count with the next batch.
-            used = _used(writer)
-            source.add(new_answers, used.less(counted))
-            counted = used
-            done += len(batch)
+            source.add(answers)
             if batch:
-                yield done, failed
+                progress(batch)
             if watch.is_over():
                 return
     finally:
-        source.add((), _used(writer).less(counted))
+        source.add(())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from converters.records import Item
 from trecexam.config import GraderSection
@@ -19,9 +19,6 @@ from trecexam.graders.base import Answer, Cell, Estimate, Grader
 from trecexam.graders.meter import Meter
 from trecexam.graders.replies import Unwritten, WrittenText, cut_at
 from trecexam.packages import missing_for_servers
-
-if TYPE_CHECKING:
-    from trecexam.graders.prompts import Reading
 
 
 class Fitted(NamedTuple):
@@ -155,8 +152,8 @@ class WritingGrader(Grader):
         """Return the model's prompt about a cell."""
 
     @abstractmethod
-    def read(self, item: Item, text: str, cut: bool = False) -> Reading:
-        """Read the rating that an answer of the model means, and its status; `cut`: it was cut off."""
+    def read(self, item: Item, text: str, cut: bool = False) -> int | None:
+        """Read the rating that an answer of the model means; `cut`: it was cut off."""
 
     @abstractmethod
     def asked(self) -> Mapping[str, Any]:
@@ -193,11 +190,12 @@ class WritingGrader(Grader):
 
     def _answer(self, cell: Cell, response: WrittenText | Unwritten) -> Answer:
         if isinstance(response, Unwritten):
-            status = "refused" if response.refused else "error"
-            return Answer(None, status, f"was not answered: the model {response.reason}")
-        rating, status = self.read(cell.item, response.text, response.cut)
+            return Answer(None, "error", f"was not answered: the model {response.reason}")
+        if response.refused:
+            return Answer(None, "refused", response.text)
+        rating = self.read(cell.item, response.text, response.cut)
         limit = cut_at(response.text, self.writer.new_tokens, cut=response.cut)
-        return Answer(rating, status, response.text, cut_at=limit)
+        return Answer.read(rating, response.text, cut_at=limit)
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
         if self.meter is None:

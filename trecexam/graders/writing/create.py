@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -23,7 +23,7 @@ from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import Meter, Usage, guessed
 from trecexam.graders.replies import Unwritten, WrittenText
-from trecexam.graders.server.model import Request, Server, plain, shortened
+from trecexam.graders.server.model import PassingError, Request, Server, plain, shortened
 from trecexam.graders.weights import model_folder
 from trecexam.graders.writing.base import Fitted, LocalModelSettings, Writer, naming
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
@@ -32,8 +32,6 @@ from trecexam.packages import missing_for_servers
 if TYPE_CHECKING:
     from trecexam.graders.server.exchange import Exchange
 
-#: Of the JSON object that an answer must be; None for any text.
-Schema = Mapping[str, Any] | None
 #: Tells a server that takes nothing from one that does not take a certain prompt.
 _PROBE = Request("Write one question about the capital of France.")
 
@@ -76,7 +74,9 @@ def create_writer(config: TrackConfig, root: Path, system: str = "") -> Writer:
     """
     settings, section = generator_settings(config)
     with naming(section):
-        return _writer(settings, settings.name, root, system, section=section, elsewhere=config.elsewhere)
+        if settings.name == "openai":
+            return ServerWriter(settings, section, system=system)
+        return _local_writer(settings, root, system, section, config.elsewhere)
 
 
 def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter]:
@@ -110,7 +110,9 @@ def writing_purse(folder: TrackFolder) -> str:
     return purse_of(folder.whole, folder.grader)
 
 
-def grading_writer(settings: GraderSection, root: Path, system: str = "", schema: Schema = None) -> Writer:
+def grading_writer(
+    settings: GraderSection, root: Path, system: str = "", schema: Mapping[str, Any] | None = None
+) -> Writer:
     """Return the model of [grader] as a writer, for graders that read what it writes; loads no model.
 
     With `base_url` it is behind a server, else in the folder, or under the hub id, that `model` names.
@@ -122,38 +124,38 @@ def grading_writer(settings: GraderSection, root: Path, system: str = "", schema
     Raises:
         GraderError: none is named, or it cannot run here; the message says what to do.
     """
-    if settings.base_url is None and settings.model is None:
+    if settings.base_url is not None:
+        return ServerWriter(settings, "grader", system=system, schema=schema)
+    return _local_writer(settings, root, system)
+
+
+def _local_writer(
+    settings: GeneratorSection | GraderSection,
+    root: Path,
+    system: str,
+    section: str = "grader",
+    elsewhere: Section | None = None,
+) -> Writer:
+    """Make a writer of a model in this process, or on a cluster."""
+    if settings.model is None:
         raise GraderError(
             f"`{settings.name}` needs a language model: set `model` in [grader] of trecexam.toml to a folder "
             "or a hub id; or `base_url` and `model` to a server and what it calls its model"
         )
-    return _writer(settings, "openai" if settings.base_url is not None else None, root, system, schema)
-
-
-def _writer(
-    settings: GeneratorSection | GraderSection,
-    kind: str | None,
-    root: Path,
-    system: str,
-    schema: Schema = None,
-    section: str = "grader",
-    elsewhere: Section | None = None,
-) -> Writer:
-    """Make a writer of a kind: "openai", "causal" or "seq2seq"; None for what a local model's files say."""
-    if kind == "openai":
-        missing = missing_for_servers()
-        if missing:
-            raise GraderError(f"a server cannot be asked: {missing}")
-        return ServerWriter(settings, section, system=system, schema=schema)
     models = provided("models")
     missing = models.missing()
     if missing:
         raise GraderError(f"a model cannot be run: {missing}")
-    if settings.model is None:
-        raise GraderError(f"no model is set to write with: {models.how_to_get}")
     folder = model_folder(settings.model, settings.revision, root, settings.name or "", models.how_to_get)
+    kind = settings.name if settings.name in get_args(LanguageModel) else "causal"
+    # Damaged files show when the model is loaded.
+    with suppress(OSError, ValueError, AttributeError):
+        if kind != settings.name and json.loads((folder / "config.json").read_bytes()).get(
+            "is_encoder_decoder"
+        ):
+            kind = "seq2seq"
     model = LocalModelSettings(
-        kind or _kind_of(folder),
+        kind,
         folder.absolute(),
         Path(settings.model).name,
         settings.temperature,
@@ -173,14 +175,6 @@ def _writer(
     return writer
 
 
-def _kind_of(folder: Path) -> str:
-    """Return "seq2seq" for a model with an encoder. Damaged files show when the model is loaded."""
-    with suppress(OSError, ValueError, AttributeError):
-        if json.loads((folder / "config.json").read_bytes()).get("is_encoder_decoder"):
-            return "seq2seq"
-    return "causal"
-
-
 class ServerWriter(Server):
     """Has a server write, several prompts at a time; errors name a `section` of trecexam.toml."""
 
@@ -188,8 +182,15 @@ class ServerWriter(Server):
     is_here = False
 
     def __init__(
-        self, settings: GraderSection | GeneratorSection, section: str, *, system: str, schema: Schema
+        self,
+        settings: GraderSection | GeneratorSection,
+        section: str,
+        *,
+        system: str,
+        schema: Mapping[str, Any] | None = None,
     ) -> None:
+        if missing := missing_for_servers():
+            raise GraderError(f"a server cannot be asked: {missing}")
         super().__init__(settings, system=system, schema=schema)
         self.section = section
         self._max_characters = settings.max_characters if isinstance(settings, GraderSection) else None
@@ -215,33 +216,25 @@ class ServerWriter(Server):
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
         from trecexam.graders.server.exchange import asked
 
-        unanswered: list[str] = []
+        calls = ((prompt,) for prompt in prompts)
         with naming(self.section):
             # An answer is on disk before a prompt goes out in its place, see `Job`.
-            batches = asked(self, _PROBE, prompts, self._most, _ask, gather=0)
-            with closing(batches):
-                for results in batches:
-                    passing = [text for _, text in results if isinstance(text, Unwritten) and text.passing]
-                    unanswered += (text.reason for text in passing)
-                    yield [(prompt, _written(text)) for prompt, text in results if text not in passing]
-            self.refuse_unanswered(unanswered, "prompts")
+            yield from asked(self, _PROBE, calls, self._most, _ask, "prompts", gather=0)
 
-    def _most(self, prompt: str) -> Usage:
-        return Usage(1, guessed(f"{self.system}{prompt}"), self.new_tokens)
+    def _most(self, call: Sequence[str]) -> Usage:
+        return Usage(1, guessed(f"{self.system}{call[0]}"), self.new_tokens)
 
     def estimate(self, prompts: Sequence[str]) -> Estimate:
         tokens_out = self.meter.expected_out(self.new_tokens, short=False)
-        most = map(self._most, prompts)
+        most = (self._most([prompt]) for prompt in prompts)
         return self.taking((1, each._replace(tokens_out=tokens_out), each) for each in most)
 
 
-async def _ask(exchange: Exchange, prompt: str) -> WrittenText | Unwritten:
-    return await exchange.ask(Request(prompt))
-
-
-def _written(text: WrittenText | Unwritten) -> WrittenText | Unwritten:
-    if isinstance(text, WrittenText):
-        if not text.refused:
-            return text
-        text = Unwritten(f"refused: {text.text[:200]}", refused=True)
-    return text._replace(reason=f"gave no answer: it {text.reason}")
+async def _ask(
+    exchange: Exchange, call: Sequence[str]
+) -> list[tuple[str, WrittenText | Unwritten | PassingError]]:
+    (prompt,) = call
+    text = await exchange.ask(Request(prompt))
+    if isinstance(text, Unwritten):
+        text = Unwritten(f"gave no answer: it {text.reason}")
+    return [(prompt, text)]

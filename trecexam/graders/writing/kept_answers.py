@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,20 +19,21 @@ import orjson
 from trecexam.errors import TrecexamError
 from trecexam.files.kept import read_regular
 from trecexam.graders.base import identity_digest
-from trecexam.graders.meter import Usage
+from trecexam.graders.meter import Spent, Usage
 from trecexam.graders.writing.base import Writer
 
 #: Bytes of the digest of a line; characters that it adds to the line.
 _CHECK = 8
 _SEAL = len(', "check": ""}') + 2 * _CHECK
+#: Returns what graders used of a purse; it is told what tokens cost where no grader knows.
+SpentByGraders = Callable[[str, Callable[[Usage], float | None]], Spent]
 
 
 class Kept(NamedTuple):
     """An answer: what the model wrote, and when (ISO 8601, UTC).
 
-    `tokens_in` and `tokens_out` are as a server counted them; None where nobody did. Where the model
-    `refused`, the text is what follows "the model ...". `cut_at` is the most tokens that stopped it; None
-    where nothing did.
+    `tokens_in` and `tokens_out` are as a server counted them; None where nobody did. `refused`: the text is
+    a refusal. `cut_at` is the most tokens that stopped it; None where nothing did.
     """
 
     text: str
@@ -46,6 +47,11 @@ class Kept(NamedTuple):
     def cut(self) -> bool:
         """True where the model was stopped before its end."""
         return self.cut_at is not None
+
+    @property
+    def refusal(self) -> str:
+        """The words of a refusal, as follow "the model ..."."""
+        return f"refused: {self.text[:200]}"
 
 
 class AnswerFile:
@@ -87,9 +93,9 @@ class AnswerFile:
             stored = Kept(row["answer"], row["time"], tokens_in, tokens_out, refused, row.get("cut_at"))
             self.answers[row["writer"], row["prompt_sha256"]] = stored
 
-    def used(self, writer: str | None = None) -> Usage:
-        """Return what a writer ever used; None for all writers."""
-        return _sum(used for (who, _), used in self._used.items() if writer in (None, who))
+    def used(self, writers: Collection[str] | None = None) -> Usage:
+        """Return what writers ever used; None for all writers."""
+        return _sum(used for (who, _), used in self._used.items() if writers is None or who in writers)
 
     def spent(self, purse: str, without: Collection[str] = ()) -> Usage:
         """Return what was paid from a purse, but for these writers."""
@@ -122,6 +128,15 @@ class KeepingWriter:
         self.writer = writer
         self.file = file
         self.digest = identity_digest(writer.identity).hex()
+        self._counted = Usage()
+
+    def begin(self, sharing: Collection[str], spent_by_graders: SpentByGraders) -> None:
+        """Have the writer's meter count from here; `sharing` are all writers of the same work."""
+        meter, file = self.writer.meter, self.file
+        if meter is not None:
+            others = meter.spent(file.spent(file.purse, sharing))
+            meter.begin(file.used(sharing), others.plus(spent_by_graders(file.purse, meter.cost)))
+            self._counted = Usage()
 
     def get(self, prompt: str) -> Kept | None:
         """Return the answer to a prompt; None where there is none, or one cut off at fewer tokens."""
@@ -130,9 +145,9 @@ class KeepingWriter:
             return None
         return stored
 
-    def add(self, answers: Iterable[tuple[str, Kept]], used: Usage) -> None:
-        """Keep answers, what they took, and what a model in this process ran on."""
-        environment = self.writer.environment
+    def add(self, answers: Iterable[tuple[str, Kept]]) -> None:
+        """Keep answers, what was used since the last ones, and what a model in this process ran on."""
+        environment, meter = self.writer.environment, self.writer.meter
         rows: list[dict[str, Any]] = []
         for prompt, stored in answers:
             counted = (stored.tokens_in, stored.tokens_out)
@@ -148,7 +163,8 @@ class KeepingWriter:
                 "environment": None if environment is None else dict(environment),
             }
             rows.append({key: value for key, value in row.items() if value is not None})
-        if used.requests:
+        if meter is not None and meter.used != self._counted:
+            used, self._counted = meter.used.less(self._counted), meter.used
             rows.append({"writer": self.digest, "purse": self.file.purse, "used": list(used)})
         self.file.append(rows)
 

@@ -158,8 +158,8 @@ KIND = Kind(
     queries=_queries,
     items=_asked,
     graders={
-        "embedding": "trecexam.graders.support:create_embedding",
-        "recorded": "trecexam.graders.support:create_recorded",
+        "embedding": "trecexam.graders.support:create",
+        "recorded": "trecexam.graders.recorded:create_support",
     },
     words=LABELS,
     cell_noun="citation",

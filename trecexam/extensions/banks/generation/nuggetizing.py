@@ -231,7 +231,7 @@ def nuggets_job(
         stored = writers[prompt.stage].get(prompt.text)
         if stored is None:
             return Unread(failed[prompt.text]) if prompt.text in failed else None
-        return Unread(f"the model {stored.text}") if stored.refused else stored
+        return Unread(f"the model {stored.refusal}") if stored.refused else stored
 
     def answers(prompts: Sequence[NuggetPrompt]) -> list[Kept | Unread]:
         found = [answer for answer in map(kept, prompts) if answer is not None]

@@ -17,8 +17,6 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.ragval.grader.reading import PERMITTED, read_scores
 from trecexam.graders.base import Cell, Factory
-from trecexam.graders.prompts import Reading
-from trecexam.graders.prompts.parsing import UNPARSED
 from trecexam.graders.writing.base import Fitted, Writer, WritingGrader, missing_for_writing, refuse
 from trecexam.graders.writing.create import grading_writer
 from trecexam.templates import filled
@@ -70,9 +68,9 @@ class Judge(WritingGrader):
 
         return self.writer.fitted(render, block)
 
-    def read(self, item: Item, text: str, cut: bool = False) -> Reading:
+    def read(self, item: Item, text: str, cut: bool = False) -> int | None:
         """Read the score for the item's kind, rounded down; unparsed if either score cannot be read."""
-        return _reading(item, text, cut)
+        return _rating(item, text, cut)
 
     def asked(self) -> Mapping[str, Any]:
         # The system's part is the writer's.
@@ -80,9 +78,9 @@ class Judge(WritingGrader):
         return {"prompts": [{"name": self.name, "asks": kind, "template": template} for kind in JUDGED_KINDS]}
 
 
-def _reading(item: Item, text: str, cut: bool = False) -> Reading:
+def _rating(item: Item, text: str, cut: bool = False) -> int | None:
     scores = read_scores(text, cut=cut)
-    return UNPARSED if scores is None else Reading(math.floor(getattr(scores, item.kind)), "ok")
+    return None if scores is None else math.floor(getattr(scores, item.kind))
 
 
 def _create(settings: GraderSection, root: Path) -> Judge:
@@ -100,5 +98,5 @@ FACTORY = Factory(
     missing=missing_for_writing,
     create=_create,
     reads=("base_url",),
-    reading=lambda settings, root: {"read": _reading},
+    reading=lambda settings, root: {"read": _rating},
 )
