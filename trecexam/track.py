@@ -326,7 +326,7 @@ class Track:
     def _learned_leaderboard(
         self, measures: Measures | None, *, official: bool, runs: Collection[str] | None, labels: str
     ) -> Leaderboard:
-        from trecexam.extensions.learn.learn import learned_leaderboard
+        from trecexam.extensions.learn.learned_board import learned_leaderboard
 
         if labels != "learned":
             raise TrecexamError(f"labels = {labels!r}: give 'learned'")

@@ -199,13 +199,18 @@ def test_a_track_that_cannot_be_learned_from_is_refused_with_the_reason(
     assert not (learnable / "out" / "learned.tsv").exists()
 
 
-def test_judgments_of_a_single_query_are_used_with_a_warning(
+def test_few_judged_passages_a_query_are_used_with_a_warning(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    edit_qrels(learnable, lambda row: row[3] if row[0] == "q0" else None)
+    few = "with three, tau of the learned leaderboard with that of all judgments was .57 to .90"
+    assert few not in error_output(capsys, learnable)
+    edit_qrels(learnable, lambda row: row[3] if row[0] == "q0" or row[2].endswith(("1", "2")) else None)
     error = error_output(capsys, learnable)
-    assert "all judgments are of one query, 'q0'" in error
-    assert "judgments: `trecexam learn` shows how well" in error
+    assert f"3 judged passages a query in the median: {few}" in error
+    assert run(["leaderboard", str(learnable), "--labels", "learned"]) == 0
+    assert few in capsys.readouterr().err
+    edit_qrels(learnable, lambda row: row[3] if row[0] == "q0" else None)
+    assert "4 of 5 queries ('q1', 'q2', 'q3', ...) have no judgment" in error_output(capsys, learnable)
     assert {row["query_id"] for row in learned(learnable)} == {f"q{at}" for at in range(5)}
 
 

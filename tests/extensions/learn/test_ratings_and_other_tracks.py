@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from learnable import WordEncoder, make_learnable
+from learnable import make_learnable
 from support import HashGrader, hashed_rating
 
 import trecexam
@@ -60,7 +60,7 @@ def gathered(root: Path, grader: HashGrader) -> tuple[QueryPassages, ...]:
     asked = len(grader.asked)
     with OpenTrack(TrackFolder.open(root), grader) as loaders:
         loader = loaders.first
-        queries = gather_data(loader.load(), encoder=WordEncoder()).queries
+        queries = gather_data(loader.load()).queries
     # Nothing is graded again.
     assert len(grader.asked) == asked
     return queries
@@ -152,7 +152,7 @@ def other(tmp_path: Path) -> Path:
 def queries_of(root: Path) -> tuple[QueryPassages, ...]:
     with OpenTrack(open_folder(root)) as loaders:
         loader = loaders.first
-        return gather_data(loader.load(bank_needed=False), encoder=WordEncoder()).queries
+        return gather_data(loader.load(bank_needed=False)).queries
 
 
 def test_labels_are_learned_from_both_tracks(learnable: Path, other: Path) -> None:
@@ -178,11 +178,11 @@ def test_a_query_with_the_same_id_in_another_track_is_a_different_query(
     assert board is not None
     here, there = queries_of(learnable), queries_of(twin)
     apart = fit([*(replace(query, query_id=f"other {query.query_id}") for query in there), *here])
-    scores = expected_scores(apart, here, 10, 2, fits=False)
+    scores = expected_scores(apart, here, 10, 2)
     with OpenTrack(open_folder(learnable)) as loaders:
         loader = loaders.first
         names = list(loader.load().runs)
-    means = dict(zip(names, scores.means[0].tolist(), strict=True))
+    means = dict(zip(names, scores[0].mean(axis=1).tolist(), strict=True))
     assert board["nDCG@10"] == pytest.approx([means[row.run] for row in board.rows], abs=1e-3)
 
 

@@ -8,7 +8,7 @@ EXTENSION = Extension(
     "learn",
     commands={
         "learn": Command(
-            f"{__name__}.cli.learn:learn", "Learn labels for unjudged passages from judgments.", "holes"
+            f"{__name__}.cli:learn", "Learn labels for unjudged passages from judgments.", "holes"
         ),
     },
     features=(f"{__name__}.outputs:LEARNING",),

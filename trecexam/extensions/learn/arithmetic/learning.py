@@ -17,7 +17,6 @@ from trecexam.extensions.learn.arithmetic.regression import (
     expected,
     fit_regression,
     scale_of,
-    unseen,
 )
 
 
@@ -69,15 +68,11 @@ class Prediction:
     confidences: Floats
 
 
-def fit(queries: Sequence[QueryPassages], without: Sequence[str] = (), neighbours: bool = True) -> Learned:
+def fit(queries: Sequence[QueryPassages]) -> Learned:
     """Fits regressions, kernel and cuts on the judgments of these queries.
 
     The Gaussian process counts where it adds something: where the squared error of gains, of passages whose
     own judgment it does not see, is less with it than without by more than one standard error over queries.
-
-    Args:
-        without: names of features that are left out.
-        neighbours: False leaves the Gaussian process out.
 
     Raises:
         ValueError: no judgments, or not two different ones.
@@ -85,34 +80,28 @@ def fit(queries: Sequence[QueryPassages], without: Sequence[str] = (), neighbour
     scale = scale_of(queries)
     judged = [query for query in queries if query.judged.any()]
     columns, predicted = choose_columns(judged, scale)
-    if without:
-        columns = tuple(at for at in columns if FEATURES[at] not in without)
-        predicted = unseen(judged, columns, scale)
     regression = fit_regression(queries, columns, scale)
     gains = [
         expected(of_query, scale)[query.judged] for query, of_query in zip(judged, predicted, strict=True)
     ]
     labels = [query.judgments[query.judged] for query in judged]
-    kernel = None
-    if neighbours:
-        residuals = [
-            (query.vectors[query.judged], of_query - gain)
-            for query, of_query, gain in zip(judged, labels, gains, strict=True)
-        ]
-        chosen = choose_kernel(residuals)
-        with_neighbours = [
-            gain + carried_from_others(chosen, *of_query)
-            for gain, of_query in zip(gains, residuals, strict=True)
-        ]
-        less = [
-            float(((label - gain) ** 2 - (label - other) ** 2).sum())
-            for label, gain, other in zip(labels, gains, with_neighbours, strict=True)
-        ]
-        if adds(np.array(less)):
-            kernel, gains = chosen, with_neighbours
-    cuts = fit_cuts(np.concatenate(gains), np.concatenate(labels), scale)
+    residuals = [
+        (query.vectors[query.judged], of_query - gain)
+        for query, of_query, gain in zip(judged, labels, gains, strict=True)
+    ]
+    kernel = choose_kernel(residuals)
+    with_neighbours = [
+        gain + carried_from_others(kernel, *of_query) for gain, of_query in zip(gains, residuals, strict=True)
+    ]
+    less = [
+        float(((label - gain) ** 2 - (label - other) ** 2).sum())
+        for label, gain, other in zip(labels, gains, with_neighbours, strict=True)
+    ]
+    is_better = adds(np.array(less))
+    unseen_gains = np.concatenate(with_neighbours if is_better else gains)
+    cuts = fit_cuts(unseen_gains, np.concatenate(labels), scale)
     for_runs = fit_regression(queries, columns, scale, by_query=True)
-    return Learned(regression, for_runs, kernel, cuts, sum(map(len, labels)))
+    return Learned(regression, for_runs, kernel if is_better else None, cuts, sum(map(len, labels)))
 
 
 def predict(learned: Learned, query: QueryPassages) -> Prediction:
@@ -138,7 +127,7 @@ def predict(learned: Learned, query: QueryPassages) -> Prediction:
 
 
 def by_regression(learned: Learned, query: QueryPassages) -> Floats:
-    """Probabilities of each step for a query's passages from the regressions alone, for leaderboards.
+    """Probabilities of each step for a query's passages without the Gaussian process, for leaderboards.
 
     Returns:
         Shape (steps, passages); 0 or 1 of judged passages.
