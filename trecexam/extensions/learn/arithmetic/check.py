@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.extensions.learn.arithmetic.learning import Learned, by_regression, fit, predict
-from trecexam.extensions.learn.arithmetic.passages import Bools, Floats, QueryPassages
+from trecexam.extensions.learn.arithmetic.passages import FEATURES, Bools, Floats, QueryPassages
 from trecexam.extensions.learn.arithmetic.regression import expected
 from trecexam.scores.correlation import half_width
 from trecexam.scores.rank_correlation import QueryDraws, tau_b_columns
@@ -23,6 +23,9 @@ from trecexam.scores.rank_correlation import QueryDraws, tau_b_columns
 K = 10
 #: Random halves that are hidden, one after the other.
 REPEATS = 5
+#: Halfway between a random sample (0.5) and the most retrieved passages alone (1).
+_MOSTLY = 0.75
+_FUSION = FEATURES.index("fusion")
 
 Name = TypeVar("Name", bound=Hashable)
 #: (queries without what is hidden, what was learned of them) -> gains of each query's passages; NaN leaves a
@@ -64,15 +67,44 @@ def best(compared: Mapping[Name, Compared], first: Name) -> Name:
     return min(better, key=lambda name: compared[name].loss, default=first)
 
 
+def most_retrieved(queries: Sequence[QueryPassages]) -> bool:
+    """Return True where the judged passages are the most retrieved ones, and no random sample.
+
+    They are in most pairs of a judged and an unjudged passage of a query the more retrieved one; ties count
+    half.
+    """
+    more, pairs = 0.0, 0
+    for query in queries:
+        judged, unjudged = (query.features[rows, _FUSION] for rows in (query.judged, ~query.judged))
+        ordered = np.sort(unjudged)
+        right = np.searchsorted(ordered, judged, side="right")
+        ties = right - np.searchsorted(ordered, judged, side="left")
+        more += float((len(unjudged) - right + ties / 2).sum())
+        pairs += len(judged) * len(unjudged)
+    return pairs > 0 and more / pairs >= _MOSTLY
+
+
 def hidings(queries: Sequence[QueryPassages]) -> list[list[Bools]]:
-    """Return a random half of the judgments, `REPEATS` times: of each query, which passages are hidden."""
+    """Return the hidden half of the judgments, chosen as the judged passages were.
+
+    Where these are the most retrieved, of each query the less retrieved half, once; of an odd number the
+    greater part stays. Else a random half, `REPEATS` times.
+
+    Returns:
+        Of each repeat and each query, which passages are hidden.
+    """
     # Not seed 0: a sample that was drawn with it must not be hidden as a whole.
-    rng = np.random.default_rng([0, 1])
+    rng, by_votes = np.random.default_rng([0, 1]), most_retrieved(queries)
     repeats = []
-    for _ in range(REPEATS):
+    for _ in range(1 if by_votes else REPEATS):
         hidden = [np.zeros(len(query.doc_ids), bool) for query in queries]
         for mask, query in zip(hidden, queries, strict=True):
-            mask[query.judged] = rng.random(int(query.judged.sum())) < 0.5
+            rows = np.flatnonzero(query.judged)
+            if by_votes:
+                order = np.argsort(query.features[rows, _FUSION], kind="stable")
+                mask[rows[order[(len(order) + 1) // 2 :]]] = True
+            else:
+                mask[rows] = rng.random(len(rows)) < 0.5
         repeats.append(hidden)
     return repeats
 
@@ -82,37 +114,40 @@ def compare(
     ways: Mapping[Name, Way],
     min_relevant: float,
     other_queries: Sequence[QueryPassages] = (),
-    fitted: Callable[[int], None] = lambda done: None,
+    fitted: Callable[[int, int], None] = lambda done, of: None,
 ) -> dict[Name, Compared]:
     """Compare all methods with half of the judgments hidden.
 
-    The loss is 1 - Kendall's tau of the leaderboard that the method gives for the half that is known with the
-    sum of gain / log2(rank + 1) over the hidden judgments. A random half says roughly how good a run is, and
-    favours no way.
+    Where the most retrieved passages are judged, the loss of a way is how far it is off, for the hidden
+    passages among the first ten ranks of a run, in the sum of gain / log2(rank + 1) over the query's best:
+    the standard deviation over the runs of the mean over the queries. What it has wrong of all runs alike
+    does not matter. A condensed list means what it leaves out by the mean of what it has.
+
+    Where a random sample is judged, it is 1 - Kendall's tau of the leaderboard that the method gives for the
+    half that is known with the sum of gain / log2(rank + 1) over the hidden judgments. A random half says
+    roughly how good a run is, and favours no way.
 
     Args:
         min_relevant: from this label on a passage is relevant.
         other_queries: of another track, which are learned from, too.
-        fitted: called with how many of the `REPEATS` fits are done.
+        fitted: called with how many fits are done, and of how many.
 
     Raises:
         ValueError: the rest cannot be learned from.
     """
     losses: dict[Name, list[Floats]] = {name: [] for name in ways}
     counts = {name: np.zeros((len(queries), 2, 2), np.int64) for name in ways}
-    for number, repeat in enumerate(hidings(queries), 1):
+    by_votes, repeats = most_retrieved(queries), hidings(queries)
+    for number, repeat in enumerate(repeats, 1):
         seen = [query.hiding(hide) for query, hide in zip(queries, repeat, strict=True)]
         learned = fit([*other_queries, *seen])
-        truth = _over_subsets(_hidden_sums(queries, repeat))
         for name, method in ways.items():
             gains = method(seen, learned)
-            board = [ndcg(query.ranks, of, K) for query, of in zip(queries, gains, strict=True)]
-            taus = tau_b_columns(_over_subsets(np.column_stack(board)), truth)
-            losses[name].append(1 - np.nan_to_num(taus))
+            losses[name].append((_errors if by_votes else _disorder)(queries, repeat, gains))
             for at, (query, of_query, hide) in enumerate(zip(queries, gains, repeat, strict=True)):
                 pair = 2 * (query.judgments[hide] >= min_relevant) + (of_query[hide] >= min_relevant)
                 counts[name][at] += np.bincount(pair.astype(int), minlength=4).reshape(2, 2)
-        fitted(number)
+        fitted(number, len(repeats))
     means = {name: np.mean(of_way, axis=0) for name, of_way in losses.items()}
     return {name: Compared(float(of_way[0]), of_way[1:], counts[name]) for name, of_way in means.items()}
 
@@ -137,18 +172,38 @@ def labels(queries: Sequence[QueryPassages], learned: Learned) -> list[Floats]:
     return [predict(learned, query).labels for query in queries]
 
 
-def _hidden_sums(queries: Sequence[QueryPassages], hidden: Sequence[Bools]) -> Floats:
-    """Each run's sum of gain / log2(rank + 1) over hidden passages; shape (runs, queries)."""
+def _errors(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: Sequence[Floats]) -> Floats:
+    """The loss where the most retrieved passages are judged: over all queries, then over each subset."""
     columns = []
-    for query, hide in zip(queries, hidden, strict=True):
+    for query, hide, of_query in zip(queries, hidden, gains, strict=True):
         top = query.ranks[:, :K]
-        gains = np.append(np.where(hide, np.nan_to_num(query.judgments), 0), 0)
-        columns.append(gains[top] @ (1 / np.log2(np.arange(top.shape[1]) + 2)))
-    return np.column_stack(columns)
+        discounts = 1 / np.log2(np.arange(top.shape[1]) + 2)
+        labels = np.append(np.nan_to_num(query.judgments), 0)
+        is_known, unknown = (np.append(mask, False)[top] for mask in (query.judged & ~hide, hide))
+        weights = is_known @ discounts
+        means = (is_known * labels[top]) @ discounts / np.where(weights > 0, weights, 1)
+        predicted = np.append(of_query, 0)[top]
+        off = unknown * (labels[top] - np.where(np.isnan(predicted), means[:, None], predicted))
+        best = -np.sort(-np.nan_to_num(query.judgments))[:K]
+        ideal = float(best @ (1 / np.log2(np.arange(len(best)) + 2)))
+        columns.append(off @ discounts / (ideal or 1.0))
+    return np.asarray(_over_subsets(columns).std(axis=0))
 
 
-def _over_subsets(figures: Floats) -> Floats:
-    """Means over all queries, and over subsets of them if there are several; shape (runs, 1 + subsets)."""
+def _disorder(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: Sequence[Floats]) -> Floats:
+    """The loss where a random sample is judged: over all queries, then over each subset."""
+    board, truth = [], []
+    for query, hide, of_query in zip(queries, hidden, gains, strict=True):
+        top = query.ranks[:, :K]
+        labels = np.append(np.where(hide, np.nan_to_num(query.judgments), 0), 0)
+        truth.append(labels[top] @ (1 / np.log2(np.arange(top.shape[1]) + 2)))
+        board.append(ndcg(query.ranks, of_query, K))
+    return np.asarray(1 - np.nan_to_num(tau_b_columns(_over_subsets(board), _over_subsets(truth))))
+
+
+def _over_subsets(columns: Sequence[Floats]) -> Floats:
+    """Means of the runs over all queries, and over each subset if there are several."""
+    figures = np.column_stack(columns)
     every = figures.mean(axis=1)[:, None]
     return np.hstack([every, QueryDraws().subset_means(figures)]) if figures.shape[1] > 1 else every
 
