@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from trecexam.extensions.campaign.accessor import JudgingAccessor
     from trecexam.extensions.campaign.judge_next.next_judgments import NextJudgments
     from trecexam.extensions.compare_graders.compare import GraderComparison
-    from trecexam.extensions.compare_graders.compared import GraderLike
     from trecexam.extensions.erag.accessor import EragAccessor
     from trecexam.extensions.exams.accessor import ExamAccessor
     from trecexam.extensions.learn.accessor import LearnAccessor
@@ -575,7 +574,7 @@ class Track:
 
     def compare_graders(
         self,
-        graders: Sequence[GraderLike] = (),
+        graders: Sequence[str] = (),
         *,
         recorded: Sequence[str | Path] = (),
         measures: Measures | None = None,
@@ -588,7 +587,7 @@ class Track:
         scales are equally long, and binary at each min_rating. Kappa of one item has no interval.
 
         Args:
-            graders: names of the track's graders, or graders. Empty: those of the same items and texts.
+            graders: names of the track's graders. Empty: those of the same items and texts.
             recorded: recordings; each (model, prompt) in one is a grader.
             measures, official_measures: as in `Track.correlate`.
 
