@@ -26,11 +26,8 @@ BACKGROUND = 20
 
 def gather(
     track: GradedTrack, encoder: EmbeddingGrader, official: Official | None, progress: Encoded | None = None
-) -> tuple[tuple[QueryPassages, ...], int]:
+) -> tuple[QueryPassages, ...]:
     """Gather passages, features and judgments of the queries with pooled passages, in bank order.
-
-    Returns:
-        The queries, and for how many ratings numbers are stored that can be no probabilities.
 
     Raises:
         TrecexamError: there are no queries, no passages, or nothing is pooled.
@@ -56,11 +53,9 @@ def gather(
     nothing = np.zeros(vectors.shape[1], np.float32)
     lexical = Lexical({text for text in texts.values() if text})
     with_text = sorted(doc for doc, text in texts.items() if text)
-    queries, unusable = [], 0
+    queries = []
     for query_id, of in pooled.items():
         pooled_ids = set(of.doc_ids)
-        ratings, odd = _ratings(track, query_id)
-        unusable += odd
         judged = {} if official is None else official.judged.get(query_id, {})
         docs = [*of.doc_ids, *_background(query_id, pooled_ids, with_text)]
         n, of_texts = len(of.doc_ids), [texts[doc] for doc in docs]
@@ -71,7 +66,7 @@ def gather(
             rows,
             [len(text) for text in of_texts],
             lexical.scores(asks[query_id], of_texts),
-            np.append(ratings, np.full(len(docs) - n, np.nan)),
+            np.append(_ratings(track, query_id), np.full(len(docs) - n, np.nan)),
             np.array([bool(text) for text in of_texts]),
             n,
         )
@@ -87,26 +82,23 @@ def gather(
                 rows[:n],
             )
         )
-    return tuple(queries), unusable
+    return tuple(queries)
 
 
-def _ratings(track: GradedTrack, query_id: str) -> tuple[Floats, int]:
+def _ratings(track: GradedTrack, query_id: str) -> Floats:
     """The grader's mean rating of each pooled passage, without people's; NaN without one.
 
     Where the grader gave probabilities, a rating is the expected one: the sum of rating times probability.
-    For how many something else is stored comes with them, see `Distributions`.
     """
-    sheet, unusable = track.sheets[query_id], 0
+    sheet = track.sheets[query_id]
     if not sheet.items or sheet.cells is not None:
-        return np.full(len(sheet.doc_ids), np.nan), 0
+        return np.full(len(sheet.doc_ids), np.nan)
     ratings = sheet.ratings(track.config.scores.unparsed, human=False).ratings.astype(np.float64)
     if track.grades.has_probabilities:
-        distributions = track.grades.distributions(sheet, read=True)
-        expected, unusable = distributions.values @ np.arange(MAX_RATING + 1), distributions.unusable
+        expected = track.grades.distributions(sheet, read=True).values @ np.arange(MAX_RATING + 1)
         ratings = np.where((ratings >= 0) & ~np.isnan(expected), expected, ratings)
     n = (ratings >= 0).sum(axis=1)
-    sums = np.maximum(ratings, 0).sum(axis=1)
-    return np.where(n, sums / np.maximum(n, 1), np.nan), unusable
+    return np.where(n, np.maximum(ratings, 0).sum(axis=1) / np.maximum(n, 1), np.nan)
 
 
 def _background(query_id: str, pooled: Collection[str], with_text: Sequence[str]) -> list[str]:

@@ -23,7 +23,6 @@ from trecexam.graders.weights import OFFLINE_MODEL, embedding_folder, processor_
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import no_overlap, track_judgments
 from trecexam.grades.open_track import OpenTrack
-from trecexam.grades.stored_grades import unusable_lines
 from trecexam.inputs.official import Official
 from trecexam.packages import install
 from trecexam.results.notes import CHANGES, Note
@@ -128,7 +127,7 @@ def gather_data(
     if official is None:
         official = _official(track, needed=source is None)
     encoder = track_encoder(track)
-    queries, unusable = gather(track, encoder, official, progress)
+    queries = gather(track, encoder, official, progress)
     others: tuple[QueryPassages, ...] = ()
     notes = [*([] if official is None else odd_judgments(track, official)), *odd_texts(track)]
     if source is not None:
@@ -138,8 +137,7 @@ def gather_data(
                 raise TrecexamError(
                     "is this track itself, whose judgments are used already: give another track", path=source
                 )
-            others, n = gather(other, encoder, _official(other, needed=True), progress)
-        unusable += n
+            others = gather(other, encoder, _official(other, needed=True), progress)
         # A query that both ask may have another id there, and another query the same one.
         others = tuple(replace(query, query_id=f"{Path(source).name}/{query.query_id}") for query in others)
         if other.grader.identity != track.grader.identity:
@@ -150,7 +148,7 @@ def gather_data(
         queries,
         others,
         official,
-        (*notes, *unusable_lines(unusable)),
+        tuple(notes),
         {"model": encoder.model, **encoder.identity},
     )
 

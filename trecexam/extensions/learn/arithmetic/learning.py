@@ -54,14 +54,12 @@ class Prediction:
     """Predictions for a query's passages.
 
     Attributes:
-        probabilities: of each step of the scale, shape (steps, passages); 0 or 1 of judged passages.
         gains: the expected label, shape (passages,).
         deviations: the standard deviation of what a person would say; 0 of judged passages.
         labels: by the cuts; a judged passage has its judgment.
         confidences: the probability of that label.
     """
 
-    probabilities: Floats
     gains: Floats
     deviations: Floats
     labels: Floats
@@ -118,7 +116,6 @@ def predict(learned: Learned, query: QueryPassages) -> Prediction:
     of_label = -np.diff(np.vstack([np.ones(p.shape[1]), p, np.zeros(p.shape[1])]), axis=0)
     variances = (of_label * (scale[:, None] - gains) ** 2).sum(axis=0)
     return Prediction(
-        p,
         np.where(is_judged, query.judgments, gains),
         np.where(is_judged, 0.0, np.sqrt(variances)),
         labels,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -146,7 +146,7 @@ def fit_regression(
 def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floats) -> tuple[Floats, ...]:
     """Probabilities for each query's passages from regressions fitted without its judgments.
 
-    Where there is one query, they have not seen the judgments of the passage's fold.
+    Of a single query they have seen its judgments: there are no others.
 
     Args:
         queries: each with a judgment.
@@ -154,32 +154,13 @@ def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floa
     Returns:
         Of each query, shape (steps, passages).
     """
-    probabilities = [np.empty((0, 0))] * len(queries)
-    for left, hidden in _folds(queries):
-        regression = fit_regression(left, columns, scale)
-        for at, rows in hidden.items():
-            of_query = regression.probabilities(queries[at])
-            if probabilities[at].size:
-                probabilities[at][:, rows] = of_query[:, rows]
-            else:
-                probabilities[at] = of_query
-    return tuple(probabilities)
-
-
-def _folds(queries: Sequence[QueryPassages]) -> Iterator[tuple[list[QueryPassages], dict[int, np.ndarray]]]:
-    """For each fold the queries without its judgments, and the passages to predict."""
-    every = {at: np.arange(len(query.doc_ids)) for at, query in enumerate(queries)}
-    if len(queries) > 1:
-        for fold in range(min(FOLDS, len(queries))):
-            left = [query for at, query in enumerate(queries) if at % FOLDS != fold]
-            yield left, {at: rows for at, rows in every.items() if at % FOLDS == fold}
-        return
-    yield list(queries), every
-    rows = np.flatnonzero(queries[0].judged)
-    for fold in range(min(FOLDS, len(rows))):
-        hidden = np.zeros(len(queries[0].doc_ids), bool)
-        hidden[rows[fold::FOLDS]] = True
-        yield [queries[0].hiding(hidden)], {0: rows[fold::FOLDS]}
+    probabilities: dict[int, Floats] = {}
+    for fold in range(min(FOLDS, len(queries))):
+        left = [query for at, query in enumerate(queries) if at % FOLDS != fold]
+        regression = fit_regression(left or queries, columns, scale)
+        for at in range(fold, len(queries), FOLDS):
+            probabilities[at] = regression.probabilities(queries[at])
+    return tuple(probabilities[at] for at in range(len(queries)))
 
 
 def choose_columns(
