@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -65,14 +65,14 @@ def board_of(track: GradedTrack, data: LearningData, learned: Learned) -> Leader
         f"({n_judged / n_pooled:.0%} of the pool is judged); standard errors are over queries, and leave out "
         "what is uncertain in the labels"
     )
-    rows = tuple(sorted(map(_rounded, board.rows), key=best_first))
+    rows = tuple(sorted((_rounded(row, measures) for row in board.rows), key=best_first))
     return replace(board, rows=rows, notes=(*_of_the_encoder(names, data), *data.notes, summary))
 
 
-def _rounded(row: Row) -> Row:
+def _rounded(row: Row, measures: Sequence[str]) -> Row:
     digits = CERTAIN_DIGITS
     scores = (Score(round(score.mean, digits), round(score.stderr, digits)) for score in row.scores)
-    return replace(row, scores=tuple(scores))
+    return replace(row, scores=Scores(scores, measures))
 
 
 def _of_the_encoder(names: tuple[str, ...], data: LearningData) -> Iterator[str]:

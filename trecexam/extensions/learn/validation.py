@@ -146,11 +146,11 @@ def cross_validate(
             rows.append((used_by, name, way.loss, *agreed, "yes" if name == chosen[used_by] else ""))
     how = f"{_HIDDEN[by_votes]} (judged passages only: passages without a judgment are left out)"
     notes: list[str] = [Note(how, METHOD), Note(f"used: {RULE}", METHOD)]
-    if (way := chosen[BOARD]) != LEARNED:
-        losses = [compared[BOARD, name].loss for name in (way, LEARNED)]
+    if (other := chosen[BOARD]) != LEARNED:
+        losses = [compared[BOARD, name].loss for name in (other, LEARNED)]
         line = (
-            f"`{way}` orders the runs better than learned labels (loss {losses[0]:.3f} against "
-            f"{losses[1]:.3f}): use {_INSTEAD[way].format(root=quoted(track.folder.root))}"
+            f"`{other}` orders the runs better than learned labels (loss {losses[0]:.3f} against "
+            f"{losses[1]:.3f}): use {_INSTEAD[other].format(root=quoted(track.folder.root))}"
         )
         notes.insert(0, Note(line, CHANGES))
     relevant = {label >= least for query in queries for label in query.judgments[query.judged].tolist()}
