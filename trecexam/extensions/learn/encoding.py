@@ -67,9 +67,9 @@ def _keep(path: Path, contents: Mapping[bytes, bytes]) -> None:
     rows = [(key, content + _check(key, content)) for key, content in contents.items()]
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and not path.is_file():
-        # SQLite waits for ever for who writes into a pipe.
-        return
+        if not path.is_file():
+            # SQLite waits for ever for who writes into a pipe.
+            path.rmdir() if path.is_dir() else path.unlink()
     with _undamaged(path), closing(sqlite3.connect(path, PATIENCE)) as connection, connection:
         # A machine that loses power may leave a damaged file, which is no loss.
         connection.execute("PRAGMA synchronous = OFF")
