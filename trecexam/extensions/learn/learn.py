@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from converters.records import Qrel
 from converters.trec_qrels import qrels_line
 from trecexam.cli import bars
+from trecexam.extensions.learn.arithmetic.check import hidings
 from trecexam.extensions.learn.arithmetic.learning import Prediction, predict
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.learned_board import CERTAIN_DIGITS as MEAN_DIGITS
@@ -114,19 +115,22 @@ def learn(
             return learn(track, source=source, progress=shown)
     show = progress
 
-    def fitted(done: int, of: int) -> None:
-        # One more is of all judgments.
-        show(Progress(done, of + 1, what="fits"))
+    def fitted(done: int) -> None:
+        show(Progress(done, n_fits, what="fits"))
 
     show(Progress(0, 0, loading="the encoder"))
     data = gather_data(
         track, source=source, progress=lambda done, of: show(Progress(done, of, what="texts encoded"))
     )
+    # Fits on half of the judgments come first; their pace says how long the fit on all takes.
+    n_fits = len(hidings(data.queries)) + 1
+    fitted(0)
     validation = cross_validate(track, data, fitted)
     learned, data = fit_pool(track, data)
     with threadpool_limits(1):
         predictions = [predict(learned, query) for query in data.queries]
     board = board_of(track, data, learned) if track.runs else None
+    fitted(n_fits)
     rows = tuple(_rows(data.queries, predictions))
     identity = {
         "encoder": data.encoder,

@@ -13,12 +13,12 @@ from threadpoolctl import threadpool_limits
 
 from trecexam.errors import quoted
 from trecexam.extensions.learn.arithmetic.check import (
-    REPEATS,
     Way,
     best,
     compare,
     condensed,
     expectations,
+    hidings,
     labels,
     most_retrieved,
     zeros,
@@ -96,7 +96,7 @@ class Validation(Result):
 
 
 def cross_validate(
-    track: GradedTrack, data: LearningData, fitted: Callable[[int, int], None] = lambda done, of: None
+    track: GradedTrack, data: LearningData, fitted: Callable[[int], None] = lambda done: None
 ) -> Validation:
     """Hide half of the track's judgments, and compare their predicted labels with them.
 
@@ -128,8 +128,7 @@ def cross_validate(
     try:
         with threadpool_limits(1):
             compared = compare(queries, ways, least, data.others, fitted)
-        by_votes = most_retrieved(queries)
-        hidden = float(compared[BOARD, LEARNED].counts.sum()) / (1 if by_votes else REPEATS)
+        hidden = float(compared[BOARD, LEARNED].counts.sum()) / len(hidings(queries))
         if hidden < 1:
             why = f"judge at least two passages of a query; {MORE}"
     except ValueError as error:
@@ -144,7 +143,9 @@ def cross_validate(
         for name, way in of_ways.items():
             agreed = kappa(way.counts) if used_by == FILL and name != NOTHING else (math.nan,) * 3
             rows.append((used_by, name, way.loss, *agreed, "yes" if name == chosen[used_by] else ""))
-    how = f"{_HIDDEN[by_votes]} (judged passages only: passages without a judgment are left out)"
+    how = (
+        f"{_HIDDEN[most_retrieved(queries)]} (judged passages only: passages without a judgment are left out)"
+    )
     notes: list[str] = [Note(how, METHOD), Note(f"used: {RULE}", METHOD)]
     if (other := chosen[BOARD]) != LEARNED:
         losses = [compared[BOARD, name].loss for name in (other, LEARNED)]

@@ -114,7 +114,7 @@ def compare(
     ways: Mapping[Name, Way],
     min_relevant: float,
     other_queries: Sequence[QueryPassages] = (),
-    fitted: Callable[[int, int], None] = lambda done, of: None,
+    fitted: Callable[[int], None] = lambda done: None,
 ) -> dict[Name, Compared]:
     """Compare all methods with half of the judgments hidden.
 
@@ -130,7 +130,7 @@ def compare(
     Args:
         min_relevant: from this label on a passage is relevant.
         other_queries: of another track, which are learned from, too.
-        fitted: called with how many fits are done, and of how many.
+        fitted: called with how many of the fits, one for each of `hidings`, are done.
 
     Raises:
         ValueError: the rest cannot be learned from.
@@ -147,7 +147,7 @@ def compare(
             for at, (query, of_query, hide) in enumerate(zip(queries, gains, repeat, strict=True)):
                 pair = 2 * (query.judgments[hide] >= min_relevant) + (of_query[hide] >= min_relevant)
                 counts[name][at] += np.bincount(pair.astype(int), minlength=4).reshape(2, 2)
-        fitted(number, len(repeats))
+        fitted(number)
     means = {name: np.mean(of_way, axis=0) for name, of_way in losses.items()}
     return {name: Compared(float(of_way[0]), of_way[1:], counts[name]) for name, of_way in means.items()}
 
