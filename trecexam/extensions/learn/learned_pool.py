@@ -90,7 +90,8 @@ def _few(queries: Sequence[QueryPassages], learned: Learned) -> Iterator[str]:
     if median < FEW_A_QUERY:
         line = (
             f"{median:g} judged passages a query in the median: with three, tau of the learned leaderboard "
-            f"with that of all judgments was .57 to .90 over five collections; {MORE}, ten a query are better"
+            "with that of all judgments was .57 to .90 over five collections; judge ten a query: `trecexam "
+            "judge-next` names them"
         )
         yield Note(line, CHANGES)
     without = [query.query_id for query in queries if not query.judged.any()]
