@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from trecexam.extensions.campaign.accessor import JudgingAccessor
     from trecexam.extensions.campaign.judge_next.next_judgments import NextJudgments
     from trecexam.extensions.compare_graders.compare import GraderComparison
-    from trecexam.extensions.compare_graders.compared import GraderLike
     from trecexam.extensions.erag.accessor import EragAccessor
     from trecexam.extensions.exams.accessor import ExamAccessor
     from trecexam.extensions.learn.accessor import LearnAccessor
@@ -278,7 +277,7 @@ class Track:
             labels: "learned": expected nDCG@10 and AP, with labels of `track.learn` for missing judgments.
         """
         if labels is not None:
-            from trecexam.extensions.learn.learn import learned_leaderboard
+            from trecexam.extensions.learn.learned_board import learned_leaderboard
 
             if labels != "learned" or measures is not None or official:
                 raise TrecexamError(
@@ -498,7 +497,7 @@ class Track:
 
     def compare_graders(
         self,
-        graders: Sequence[GraderLike] = (),
+        graders: Sequence[str] = (),
         *,
         recorded: Sequence[str | Path] = (),
         measures: Measures | None = None,
@@ -511,7 +510,7 @@ class Track:
         scales are equally long, and binary at each min_rating. Kappa of one item has no interval.
 
         Args:
-            graders: names of the track's graders, or graders. Empty: those of the same items and texts.
+            graders: names of the track's graders. Empty: those of the same items and texts.
             recorded: recordings; each (model, prompt) in one is a grader.
             official_measures: as in `Track.correlate`.
         """

@@ -30,7 +30,7 @@ PATIENCE = 100
 def patched() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_columns, "LEAST", 1)
-        patch.setattr(learning, "TextEncoder", lambda *_: WordEncoder())
+        patch.setattr(learning, "track_encoder", lambda track: WordEncoder())
         fit_once(patch)
         yield
 

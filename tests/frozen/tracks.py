@@ -456,7 +456,7 @@ def learn(of: Recorder) -> None:
     Texts are encoded by their words: a model's vectors in bfloat16 differ from machine to machine, and what
     is learned of them in the third digit.
     """
-    of.patch(learned_pool, "TextEncoder", lambda *_: WordEncoder())
+    of.patch(learned_pool, "track_encoder", lambda track: WordEncoder())
     _ranked(of, more="[scores]\nmin_relevant = 2\n")
     of.jsonl("bank.questions.jsonl", *material.questions(1))
     of.does("learn", of.track)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,13 +14,13 @@ import pytest
 class WordEncoder:
     """Encodes a text as the mean of its words' vectors, which depend only on the words."""
 
-    name = "words"
+    model = "words"
     identity: Mapping[str, object] = {"words": 1}
 
     def __init__(self, *_: object) -> None:
         self.encoded: list[str] = []
 
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
         self.encoded.extend(texts)
         means = np.array([np.mean([vector(word) for word in text.split()], axis=0) for text in texts])
         return np.asarray(means / np.linalg.norm(means, axis=1, keepdims=True), np.float32)
@@ -115,54 +114,3 @@ def _written(
         (root / "runs" / f"{run}.run").write_text("".join(lines))
     (root / "trecexam.toml").write_text(config)
     return root
-
-
-def make_misleading(root: Path) -> Path:
-    """A track on which learned labels mislead: similarity means relevance only in the more retrieved half.
-
-    In the less retrieved half, runs a to d have the similar passages, which are not relevant, and e to h the
-    relevant ones. So labels learned from the first half rank the worse runs higher.
-    """
-    near, far = "{q}a {q}b {q}c {doc}", "{doc} x{n} y{n} z{n}"
-    passages, qrels, lines = [], [], {name: [] for name in "abcdefgh"}
-    for number in range(12):
-        q, docs = f"q{number:02}", {}
-        # Relevant or not, and whether it is similar to the query.
-        for name, label, alike in (
-            *(("k0", 1, True), ("k1", 1, True), ("k2", 0, False), ("k3", 0, False)),
-            *(("n0", 0, True), ("n1", 0, True), ("f0", 1, False), ("f1", 1, False)),
-        ):
-            docs[name] = alike
-            qrels.append(f"{q} 0 {q}-{name} {label}\n")
-        for at, run in enumerate(lines):
-            own = [f"u{run}{n}" for n in range(3)]
-            docs |= dict.fromkeys(own, False)
-            known = np.roll(["k0", "k2", "k1", "k3"], at).tolist()
-            ranking = [*known, *(("n0", "n1") if run < "e" else ("f0", "f1")), *own]
-            lines[run] += [
-                f"{q} Q0 {q}-{name} {rank} {99 - rank} {run}\n" for rank, name in enumerate(ranking, 1)
-            ]
-        for n, (name, alike) in enumerate(docs.items()):
-            text = (near if alike else far).format(q=q, doc=f"{q}-{name}", n=n)
-            passages.append({"docid": f"{q}-{name}", "text": text})
-    asked = {f"q{at:02}": (f"q{at:02}", f"q{at:02}") for at in range(12)}
-    return _written(root, asked, passages, qrels, lines, "[track]\ndepth = 12\n")
-
-
-def most_retrieved_alone(root: Path, k: int) -> None:
-    """Keeps the judgments of the k judged passages per query that runs rank highest and most often."""
-    votes: Counter[tuple[str, ...]] = Counter()
-    for path in (root / "runs").iterdir():
-        for line in path.read_text().splitlines():
-            query, _, doc, rank, *_ = line.split()
-            votes[query, doc] += 1 / (60 + int(rank))  # type: ignore[assignment]
-    of_query: dict[str, list[str]] = {}
-    for line in (root / "qrels.txt").read_text().splitlines():
-        of_query.setdefault(line.split()[0], []).append(line)
-    (root / "qrels.txt").write_text(
-        "".join(
-            f"{line}\n"
-            for lines in of_query.values()
-            for line in sorted(lines, key=lambda line: -votes[tuple(line.split()[0:3:2])])[:k]
-        )
-    )

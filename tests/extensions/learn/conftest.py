@@ -19,7 +19,7 @@ def learnable(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def encoder(monkeypatch: pytest.MonkeyPatch) -> WordEncoder:
     words = WordEncoder()
-    monkeypatch.setattr(learning, "TextEncoder", lambda *_: words)
+    monkeypatch.setattr(learning, "track_encoder", lambda track: words)
     return words
 
 

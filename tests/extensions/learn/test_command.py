@@ -5,18 +5,35 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from learnable import WordEncoder, make_learnable
-from support import labels_of, printed, tsv_rows
+from support import HashGrader
 
 import trecexam
 from trecexam.cli import bars
 from trecexam.cli.main import run
+from trecexam.graders import Answer, Cell
 
 Rows = list[dict[str, str]]
+
+
+def learned(root: Path) -> Rows:
+    header, *rows = (line.split("\t") for line in (root / "out" / "learned.tsv").read_text().splitlines())
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def judgments(root: Path) -> dict[tuple[str, str], str]:
+    rows = (line.split() for line in (root / "qrels.txt").read_text().splitlines())
+    return {(query_id, doc_id): label for query_id, _, doc_id, label in rows}
+
+
+def error_output(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
+    capsys.readouterr()
+    assert run(["learn", *map(str, arguments)]) == status
+    return capsys.readouterr().err
 
 
 _FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(e[-+]?\d+)?(?![\w.])")
@@ -57,8 +74,8 @@ def test_a_sentence_says_what_was_learned_and_how_many_runs_moved(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit_qrels(learnable, lambda row: None if row[2].endswith(("1", "2", "4")) else row[3])
-    sentence, *_ = printed(capsys, "learn", learnable).err.splitlines()
-    rows, people = tsv_rows(learnable / "out" / "learned.tsv"), labels_of(learnable / "qrels.txt")
+    sentence, *_ = error_output(capsys, learnable).splitlines()
+    rows, people = learned(learnable), judgments(learnable)
     labels = [int(row["label"]) for row in rows if row["judged"] == "no"]
     with trecexam.open_track(learnable) as track:
         sides = [
@@ -79,7 +96,7 @@ def test_a_sentence_says_what_was_learned_and_how_many_runs_moved(
 
 def test_each_pooled_passage_has_a_gain_and_labels_of_people_are_kept(learnable: Path) -> None:
     assert run(["learn", str(learnable)]) == 0
-    rows, people = tsv_rows(learnable / "out" / "learned.tsv"), labels_of(learnable / "qrels.txt")
+    rows, people = learned(learnable), judgments(learnable)
     pooled = set()
     for path in (learnable / "runs").iterdir():
         pooled |= {(line.split()[0], line.split()[2]) for line in path.read_text().splitlines()}
@@ -92,7 +109,7 @@ def test_each_pooled_passage_has_a_gain_and_labels_of_people_are_kept(learnable:
             assert float(row["sd"]) > 0
             assert row["label"] in "012"
         else:
-            assert (float(row["gain"]), float(row["sd"]), row["label"]) == (float(label), 0, str(label))
+            assert (float(row["gain"]), float(row["sd"]), row["label"]) == (float(label), 0, label)
 
 
 def test_the_qrels_have_the_official_lines_unchanged_and_a_line_per_other_passage(
@@ -102,20 +119,18 @@ def test_the_qrels_have_the_official_lines_unchanged_and_a_line_per_other_passag
     lines = (learnable / "out" / "learned.qrels").read_text()
     official = (learnable / "qrels.txt").read_text()
     assert lines.startswith(official)
-    new = [row for row in tsv_rows(learnable / "out" / "learned.tsv") if row["judged"] == "no"]
+    new = [row for row in learned(learnable) if row["judged"] == "no"]
     assert lines[len(official) :].splitlines() == [
         f"{r['query_id']} 0 {r['doc_id']} {r['label']}" for r in new
     ]
 
 
 def test_learned_labels_agree_with_hidden_judgments(learnable: Path) -> None:
-    full = labels_of(learnable / "qrels.txt")
+    full = judgments(learnable)
     edit_qrels(learnable, lambda row: None if row[2].endswith(("4", "5")) else row[3])
     assert run(["learn", str(learnable)]) == 0
     hidden = [
-        row
-        for row in tsv_rows(learnable / "out" / "learned.tsv")
-        if row["doc_id"].endswith(("4", "5")) and row["judged"] == "no"
+        row for row in learned(learnable) if row["doc_id"].endswith(("4", "5")) and row["judged"] == "no"
     ]
     pairs = [(float(row["gain"]), int(full[row["query_id"], row["doc_id"]])) for row in hidden]
     mean = {high: [gain for gain, label in pairs if (label == 2) == high] for high in (True, False)}
@@ -170,8 +185,8 @@ def test_negative_labels_are_not_judgments_and_their_lines_stay(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit_qrels(learnable, lambda row: "-1" if row[2] == "q1-d01" else row[3])
-    assert "1 line with the label -1: pooled, not judged" in printed(capsys, "learn", learnable).err
-    (row,) = (row for row in tsv_rows(learnable / "out" / "learned.tsv") if row["doc_id"] == "q1-d01")
+    assert "1 line with the label -1: pooled, not judged" in error_output(capsys, learnable)
+    (row,) = (row for row in learned(learnable) if row["doc_id"] == "q1-d01")
     assert row["judged"] == "no"
     assert (learnable / "out" / "learned.qrels").read_text().count(" q1-d01 ") == 1
 
@@ -194,20 +209,23 @@ def test_a_track_that_cannot_be_learned_from_is_refused_with_the_reason(
     learnable: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Path], object], why: str
 ) -> None:
     change(learnable)
-    assert why in printed(capsys, "learn", learnable, status=2).err
+    assert why in error_output(capsys, learnable, status=2)
     assert not (learnable / "out" / "learned.tsv").exists()
 
 
-def test_judgments_of_a_single_query_are_used_with_a_warning(
+def test_few_judged_passages_a_query_are_used_with_a_warning(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    few = "with three, tau of the learned leaderboard with that of all judgments was .57 to .90"
+    assert few not in error_output(capsys, learnable)
+    edit_qrels(learnable, lambda row: row[3] if row[0] == "q0" or row[2].endswith(("1", "2")) else None)
+    error = error_output(capsys, learnable)
+    assert f"3 judged passages a query in the median: {few}" in error
+    assert run(["leaderboard", str(learnable), "--labels", "learned"]) == 0
+    assert few in capsys.readouterr().err
     edit_qrels(learnable, lambda row: row[3] if row[0] == "q0" else None)
-    error = printed(capsys, "learn", learnable).err
-    assert "all judgments are of one query, 'q0'" in error
-    assert "judgments: `trecexam learn` shows how well" in error
-    assert {row["query_id"] for row in tsv_rows(learnable / "out" / "learned.tsv")} == {
-        f"q{at}" for at in range(5)
-    }
+    assert "4 of 5 queries ('q1', 'q2', 'q3', ...) have no judgment" in error_output(capsys, learnable)
+    assert {row["query_id"] for row in learned(learnable)} == {f"q{at}" for at in range(5)}
 
 
 def test_passages_without_text_are_reported_and_learned_from_votes(
@@ -216,37 +234,42 @@ def test_passages_without_text_are_reported_and_learned_from_votes(
     lines = (learnable / "passages.jsonl").read_text().splitlines(keepends=True)
     kept = [line for line in lines if '"q0-d01"' not in line and '"q0-d00"' not in line]
     (learnable / "passages.jsonl").write_text("".join(kept))
-    error = printed(capsys, "learn", learnable).err
+    error = error_output(capsys, learnable)
     assert (
         "2 pooled passages ('q0-d00', 'q0-d01') without a text: labels come from the votes of the runs"
         in error
     )
-    rows = {row["doc_id"]: row for row in tsv_rows(learnable / "out" / "learned.tsv")}
+    rows = {row["doc_id"]: row for row in learned(learnable)}
     assert (rows["q0-d01"]["judged"], rows["q0-d00"]["judged"]) == ("yes", "no")
     assert 0 <= float(rows["q0-d00"]["gain"]) <= 2
     assert float(rows["q0-d00"]["sd"]) > 0
     (learnable / "passages.jsonl").write_text("")
-    assert (
-        "pooled passages ('q0-d00', 'q0-d01', ...) without a text" in printed(capsys, "learn", learnable).err
+    assert "pooled passages ('q0-d00', 'q0-d01', ...) without a text" in error_output(capsys, learnable)
+    assert {row["label"] for row in learned(learnable)} == set("012")
+
+
+def test_labels_of_a_model_are_not_learned_from(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["learn", str(learnable)]) == 0
+    config = (learnable / "trecexam.toml").read_text()
+    (learnable / "trecexam.toml").write_text(
+        config.replace("[track]", '[track]\nqrels = "out/learned.qrels"')
     )
-    assert {row["label"] for row in tsv_rows(learnable / "out" / "learned.tsv")} == set("012")
+    assert "these judgments include labels from a model" in error_output(capsys, learnable, status=2)
 
 
 def test_another_track_must_differ_have_labels_of_people_and_the_same_scale(
     learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert (
-        "is this track itself"
-        in printed(capsys, "learn", learnable, "--from", learnable / "runs" / "..", status=2).err
+    assert "is this track itself" in error_output(
+        capsys, learnable, "--from", learnable / "runs" / "..", status=2
     )
     other = make_learnable(tmp_path / "other")
     (other / "qrels.txt.sources.tsv").write_text("")
-    assert (
-        "these judgments include labels from a model"
-        in printed(capsys, "learn", learnable, "--from", other, status=2).err
+    assert "these judgments include labels from a model" in error_output(
+        capsys, learnable, "--from", other, status=2
     )
     other = make_learnable(tmp_path / "binary", labels=2)
-    error = printed(capsys, "learn", learnable, "--from", other, status=2).err
+    error = error_output(capsys, learnable, "--from", other, status=2)
     assert "the highest judgment here is 2, and 1 in" in error
 
 
@@ -255,10 +278,10 @@ def test_judgments_of_another_track_can_start_a_track_without_judgments(
     learnable: Path, tmp_path: Path
 ) -> None:
     bare = make_learnable(tmp_path / "bare", queries=2)
-    truth = labels_of(bare / "qrels.txt")
+    truth = judgments(bare)
     (bare / "qrels.txt").unlink()
     assert run(["learn", str(bare), "--from", str(learnable)]) == 0
-    rows = tsv_rows(bare / "out" / "learned.tsv")
+    rows = learned(bare)
     assert {row["judged"] for row in rows} == {"no"}
     known = [(float(r["gain"]), int(truth[k])) for r in rows if (k := (r["query_id"], r["doc_id"])) in truth]
     high, low = ([gain for gain, label in known if (label == 2) == best] for best in (True, False))
@@ -296,8 +319,29 @@ def test_the_learned_leaderboard_of_removed_runs_is_deleted(
     table = learnable / "out" / "learned.tsv"
     table.unlink()
     (table / "not ours").mkdir(parents=True)
-    printed(capsys, "learn", learnable, status=2)
+    error_output(capsys, learnable, status=2)
     assert (learnable / "out" / "learned-leaderboard.tsv").exists()
     shutil.rmtree(table)
-    printed(capsys, "learn", learnable)
+    error_output(capsys, learnable)
     assert not (learnable / "out" / "learned-leaderboard.tsv").exists()
+
+
+@pytest.mark.slow
+def test_invalid_probabilities_are_replaced_by_the_rating(learnable: Path) -> None:
+    def learned_with(odd: tuple[float, ...] | None) -> object:
+        class OddGrader(HashGrader):
+            def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+                for batch in super().grade(cells):
+                    yield [
+                        (cell, answer._replace(probabilities=odd if cell.doc_id.endswith("1") else None))
+                        for cell, answer in batch
+                    ]
+
+        shutil.rmtree(learnable / ".trecexam", ignore_errors=True)
+        with trecexam.open_track(learnable, grader=OddGrader()) as track:
+            track.grading.grade()
+            return track.learn.labels().table
+
+    table = learned_with(None)
+    for odd in ((-1.0, 2.0, 0.0, 0.0, 0.0, 0.0), (float("inf"),) * 6):
+        assert learned_with(odd) == table

@@ -24,7 +24,7 @@ RUNS = ("a", "b", "c", "d")
 
 @pytest.fixture(autouse=True)
 def encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learning, "TextEncoder", lambda *_: WordEncoder())
+    monkeypatch.setattr(learning, "track_encoder", lambda track: WordEncoder())
 
 
 @pytest.fixture(scope="module")

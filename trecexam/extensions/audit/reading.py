@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from converters.label_table import read_teams
 from converters.unpacking import without_ending
 from trecexam.errors import TrecexamError
 from trecexam.extensions.audit.records import DEPTH, AuditInputs, Rows, Side
-from trecexam.inputs.dropped_runs import equal_runs, name_runs
+from trecexam.inputs.dropped_runs import name_runs
 from trecexam.inputs.official import judged_labels
 from trecexam.inputs.sources import provenance_notes
 from trecexam.results.text import plural, shorten_list
@@ -191,7 +190,6 @@ class _Reader:
         ]
         self._others: dict[tuple[int, str], int] = {}
         self.names: dict[Path, str] = {}
-        self._alike: dict[bytes, list[Path]] = {}
         self.rejected: list[converters.ConversionError] = []
         self.notes: list[str] = []
         self.rows: list[Rows] = []
@@ -212,12 +210,6 @@ class _Reader:
             )
             return
         rows, condensed = self.rows_of(run)
-        candidates = self._alike.setdefault(sha256(rows.tobytes()).digest(), [])
-        if first := next((other for other in candidates if _same(run, other)), None):
-            reason = f"the same rankings and scores as in {first}, and both count"
-            self.notes.append(f"{path}: {reason}: remove one if that is a slip")
-        else:
-            candidates.append(path)
         self.names[path.absolute()] = run.name
         self.answered.update(run.query_ids)
         self.rows.append(rows)
@@ -249,14 +241,6 @@ class _Reader:
                 names, self._judged, zip(*self._condensed, strict=True), strict=True
             )
         )
-
-
-def _same(run: converters.Run, path: Path) -> bool:
-    """Whether the file has this run; read again, since runs are not kept."""
-    with suppress(converters.ConversionError):
-        other = converters.read(path, "run")
-        return run.query_ids == other.query_ids and len(run) == len(other) and equal_runs(run, other)
-    return False
 
 
 def _first(ranked: Ranked, entry_indices: np.ndarray) -> Rows:

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 
-from trecexam.extensions.compare_graders.compared import ComparedGrader, GraderLike, compared_graders
+from trecexam.extensions.compare_graders.compared import ComparedGrader, compared_graders
 from trecexam.features.agreement.agreement import NothingInCommonError, agreements
 from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.paired_scores import NothingToCompareError
@@ -87,7 +87,7 @@ class GraderComparison(Result):
 
 def compare_graders(
     loader: GraderView,
-    graders: Sequence[GraderLike] = (),
+    graders: Sequence[str] = (),
     *,
     recorded: Sequence[str | Path] = (),
     measures: Measures | None = None,

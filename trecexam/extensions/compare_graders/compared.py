@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +13,12 @@ from trecexam.bank.model import asked_digest
 from trecexam.config import GraderSection
 from trecexam.config.sections import ScoresSection
 from trecexam.errors import GraderError, TrecexamError
-from trecexam.graders import Grader
 from trecexam.graders.recorded import RecordedGrader, recorded_sources
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import missing_cells
 from trecexam.grades.open_track import GraderView
 from trecexam.grades.sheets import CODES, MISSING
 from trecexam.inputs.track_graders import folder_of, grader_names
-
-#: The name of one of the track's graders, or a grader.
-GraderLike = str | Grader
 
 
 @dataclass(frozen=True)
@@ -47,13 +42,13 @@ class ComparedGrader:
 
 
 def compared_graders(
-    loader: GraderView, graders: Sequence[GraderLike], recorded: Sequence[str | Path]
+    loader: GraderView, graders: Sequence[str], recorded: Sequence[str | Path]
 ) -> tuple[ComparedGrader, ...]:
     """Load the named graders, in order, with stored grades; grade nothing.
 
     Args:
         loader: the track's own.
-        graders: names of graders of the track, or graders.
+        graders: names of graders of the track.
         recorded: recordings. Of each (model, prompt) in one comes a grader. Where no `graders` are given,
             those of the track are compared that grade the same items and texts as the loader's; of a track
             with one grader, this one, unless it has no grades and there are recordings.
@@ -61,13 +56,14 @@ def compared_graders(
     Raises:
         TrecexamError, ConversionError: a file or a grader cannot be used, or nobody graded anything.
     """
+    for grader in graders:
+        folder_of(loader.folder, grader)
     compared: dict[str, ComparedGrader] = {}
-    for name, load in (
+    for name, track in (
+        *(_own(loader, grader) for grader in graders),
         *(() if graders else _default(loader, needed=not recorded)),
-        *_named(loader, graders),
         *_recorded(loader, recorded),
     ):
-        track = load()
         track = replace(
             track, sheets={q: replace(sheet, overrides=None) for q, sheet in track.sheets.items()}
         )
@@ -89,70 +85,56 @@ def compared_graders(
     return tuple(compared.values())
 
 
-Load = Callable[[], GradedTrack]
-
-
-def _own(loader: GraderView, grader: str) -> tuple[str, Load]:
-    """Return the name and the load of a grader of the track; the only one is known by what it is."""
+def _own(loader: GraderView, grader: str) -> tuple[str, GradedTrack]:
+    """Return the name and the track of one of its graders; the only one is known by what it is."""
     if len(grader_names(loader.folder)) == 1:
-        return loader.folder.config.grader.name, loader.load
-    return grader, loader.track[grader].load
+        return loader.folder.config.grader.name, loader.load()
+    return grader, loader.track[grader].load()
 
 
-def _default(loader: GraderView, *, needed: bool) -> Iterator[tuple[str, Load]]:
+def _default(loader: GraderView, *, needed: bool) -> Iterator[tuple[str, GradedTrack]]:
     """Yield the graders that are compared where none is named.
 
     Args:
         needed: the only grader of a track is compared whether it has grades or not.
     """
     names = grader_names(loader.folder)
-    for name, load in (_own(loader, name) for name in names):
+    for grader in names:
         try:
-            track = load()
+            name, track = _own(loader, grader)
         except (TrecexamError, ConversionError):
-            if needed if len(names) == 1 else name == loader.name:
+            if needed if len(names) == 1 else grader == loader.name:
                 raise
             continue
         if needed or track.counts.ok if len(names) == 1 else _same_cells(track, loader.load()):
-            yield name, load
+            yield name, track
 
 
-def _named(loader: GraderView, graders: Sequence[GraderLike]) -> Iterator[tuple[str, Load]]:
-    for grader in graders:
-        if isinstance(grader, str):
-            folder_of(loader.folder, grader)
-            yield _own(loader, grader)
-        else:
-            settings = loader.folder.config.grader
-            yield str(grader.identity["grader"]), partial(_load, loader, settings, grader)
-
-
-def _recorded(loader: GraderView, recorded: Sequence[str | Path]) -> Iterator[tuple[str, Load]]:
+def _recorded(loader: GraderView, recorded: Sequence[str | Path]) -> Iterator[tuple[str, GradedTrack]]:
     for path in map(Path, recorded):
         if not path.is_file():
             raise GraderError("no such file of recorded grades", path=path)
         sources = recorded_sources(path)
         for model, prompt in sources:
-            settings = GraderSection.model_validate({"name": "recorded", "recorded": str(path.resolve())})
+            settings, name = (
+                {"name": "recorded", "recorded": str(path.resolve())},
+                path.name.partition(".")[0],
+            )
+            if len(sources) > 1:
+                settings = {"name": "recorded", "recorded": str(path.resolve())}
             name = path.name.partition(".")[0]
             if len(sources) > 1:
-                settings, name = (
-                    settings.model_copy(update={"model": model, "prompt": prompt}),
-                    prompt or model,
-                )
-            yield name, partial(_load, loader, settings, None)
-
-
-def _load(of: GraderView, settings: GraderSection, grader: Grader | None) -> GradedTrack:
-    """Load the track with a grader by settings; leave out a min_rating beyond the grader's scale."""
-    folder = of.folder
-    config = folder.config.model_copy(update={"grader": settings})
-    loader = GraderView(of.track, replace(folder, config=config), grader)
-    if config.scores.min_rating > loader.grader.scale.max_rating:
-        scores = config.scores.model_dump(exclude_unset=True, exclude={"min_rating"})
-        config = config.model_copy(update={"scores": ScoresSection(**scores)})
-        loader = GraderView(of.track, replace(folder, config=config), loader.grader)
-    return loader.load()
+                settings, name = {**settings, "model": model, "prompt": prompt}, prompt or model
+            config = loader.folder.config.model_copy(
+                update={"grader": GraderSection.model_validate(settings)}
+            )
+            view = GraderView(loader.track, replace(loader.folder, config=config))
+            if config.scores.min_rating > view.grader.scale.max_rating:
+                # It is the track's grader's.
+                scores = config.scores.model_dump(exclude_unset=True, exclude={"min_rating"})
+                config = config.model_copy(update={"scores": ScoresSection(**scores)})
+                view = GraderView(loader.track, replace(loader.folder, config=config), view.grader)
+            yield name, view.load()
 
 
 def _same_cells(track: GradedTrack, other: GradedTrack) -> bool:

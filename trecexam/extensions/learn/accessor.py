@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from trecexam.extensions.learn.encoding import Encoder
 from trecexam.extensions.learn.learn import LearnedLabels, learn
 from trecexam.grades.grading import Progress
 from trecexam.track_groups import Group
@@ -19,7 +18,6 @@ class LearnAccessor(Group):
         self,
         *,
         source: Path | str | None = None,
-        encoder: str | Encoder | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> LearnedLabels:
         """Learn gains and labels of the whole pool from the track's judgments; grades nothing.
@@ -28,25 +26,24 @@ class LearnAccessor(Group):
 
         Args:
             source: another track, whose judgments are learned from, too.
-            encoder: a folder, a hub id or an encoder, in place of that of [learn].
             progress: called while texts are encoded, then while models are fitted; None shows bars or log
                 lines.
         """
         graded = self._track.graded(documents=True, bank_needed=False)
-        learned = learn(graded, source=source, encoder=encoder, progress=progress)
-        changed, *notes = learned.notes
+        learned = learn(graded, source=source, progress=progress)
         grader = self._track.grader_note(graded.name)
+        changed, *notes = learned.notes
         return learned if grader is None else replace(learned, notes=(changed, grader, *notes))
 
-    @property
-    def out(self) -> Path:
-        """The folder of the output files of the grader that `labels` uses."""
-        return self._track.loader(documents=True, bank_needed=False).folder.out
-
     def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
-        """Writes the result of `labels` to `out`; returns the files that changed.
+        """Write the result of `labels` to `out`; return the files that changed.
 
         Raises:
             TrecexamError: a file cannot be written.
         """
         return learned.write(self.out)
+
+    @property
+    def out(self) -> Path:
+        """The folder of the output files of the grader that `labels` uses."""
+        return self._track.loader(documents=True, bank_needed=False).folder.out

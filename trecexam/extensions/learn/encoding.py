@@ -1,14 +1,13 @@
-"""Vectors of a track's texts; each text is encoded once and cached in the track."""
+"""Vectors of a track's texts; each text is encoded once and kept in `vectors.sqlite`."""
 
 from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,157 +15,79 @@ from trecexam.extensions.learn.arithmetic.passages import Vectors
 from trecexam.features.fill.records import Encoded
 from trecexam.graders.base import identity_digest
 from trecexam.graders.embedding import EmbeddingGrader, spread
-from trecexam.graders.weights import (
-    OFFLINE_MODEL,
-    config_digest,
-    embedding_folder,
-    processor_dtype,
-    weights_digest,
-)
 
 #: Texts that are encoded until they are kept and counted. With 512 encoding takes 4% less.
 BLOCK = 64
-#: Vectors that are kept; the oldest go.
-MOST = 500_000
 #: Seconds to wait for another process that writes.
 PATIENCE = 2.0
 _CHECK = 8
 
 
-class Encoder(Protocol):
-    """The interface of encoders, see `TextEncoder`. One may have a `name`, too."""
+def encode(
+    path: Path, encoder: EmbeddingGrader, texts: Sequence[str], progress: Encoded | None = None
+) -> Vectors:
+    """Return the unit vectors of texts, shape (len(texts), dimension); encode those that are not kept.
 
-    @property
-    def identity(self) -> Mapping[str, Any]: ...
-
-    def encode(self, texts: Sequence[str]) -> Vectors: ...
-
-
-class TextEncoder:
-    """Encodes texts with a sentence-transformers model, as the `embedding` grader that has this model does.
-
-    Args:
-        model: a folder (absolute or relative to `root`), a hub id, or None for the extra `offline`.
-        root: of the track.
-        revision: of the hub id; None for the newest one that is here.
-        dtype: of the model's numbers; None for what the processor computes in.
-
-    Raises:
-        GraderError: the model is not here and cannot be fetched.
+    A vector is kept as 16-bit numbers, which are more precise than bfloat16.
     """
-
-    def __init__(
-        self,
-        model: str | None,
-        root: Path,
-        device: str | None = None,
-        revision: str | None = None,
-        dtype: str | None = None,
-    ) -> None:
-        folder = embedding_folder(model, revision, root)
-        self.name = model or OFFLINE_MODEL
-        self._embedder = EmbeddingGrader(folder, device=device, dtype=dtype or processor_dtype())
-
-    @cached_property
-    def identity(self) -> Mapping[str, Any]:
-        """All settings that can change a vector, apart from rounding."""
-        return {
-            "weights_sha256": weights_digest(self._embedder.folder),
-            "config_sha256": config_digest(self._embedder.folder),
-            "dtype": self._embedder.dtype,
-        }
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return unit vectors, shape (len(texts), dimension); see `EmbeddingGrader.embed`."""
-        return self._embedder.embed(texts)
+    if not texts:
+        return np.empty((0, 1), np.float32)
+    digest = identity_digest(encoder.identity)
+    keys = {
+        text: hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16, key=digest).digest()
+        for text in texts
+    }
+    vectors = _read(path, keys)
+    missing = sorted((text for text in keys if text not in vectors), key=lambda text: (len(text), text))
+    show, done = progress or (lambda done, of: None), 0
+    for block in spread([missing[start : start + BLOCK] for start in range(0, len(missing), BLOCK)]):
+        show(done, len(missing))
+        new = dict(zip(block, encoder.embed(block).astype(np.float16), strict=True))
+        _keep(path, {keys[text]: vector.tobytes() for text, vector in new.items()})
+        vectors |= new
+        done += len(block)
+    if missing:
+        show(done, done)
+    rows = np.array([vectors[text] for text in texts], np.float32)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
-class TrackVectors:
-    """The vectors of texts as 16-bit numbers, more precise than bfloat16; kept in `vectors.sqlite`."""
-
-    def __init__(self, folder: Path, encoder: Encoder) -> None:
-        """Keep vectors in a folder, which is made where it is missing."""
-        self.encoder = encoder
-        self._path = folder / "vectors.sqlite"
-        self._vectors: dict[str, Any] = {}
-
-    def encode(self, texts: Collection[str], progress: Encoded | None = None) -> int:
-        """Encodes texts without a vector; returns their number."""
-        new = [text for text in texts if text not in self._vectors]
-        if not new:
-            return 0
-        self._read(new)
-        missing = sorted({text for text in new if text not in self._vectors}, key=lambda t: (len(t), t))
-        if not missing:
-            return 0
-        show, done = progress or (lambda done, of: None), 0
-        show(0, len(missing))
-        for block in spread([missing[start : start + BLOCK] for start in range(0, len(missing), BLOCK)]):
-            vectors = self.encoder.encode(block).astype(np.float16)
-            self._vectors.update(zip(block, vectors, strict=True))
-            self._keep(block)
-            done += len(block)
-            show(done, len(missing))
-        return len(missing)
-
-    def of(self, texts: Sequence[str]) -> Vectors:
-        """The unit vectors of texts that were given to `encode`, shape (len(texts), dimension)."""
-        if not texts:
-            return np.empty((0, 0), np.float32)
-        vectors = np.array([self._vectors[text] for text in texts], np.float32)
-        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
-
-    def _read(self, texts: Sequence[str]) -> None:
-        if not self._path.is_file():
-            return
-        keys = self._keys(texts)
-        with self._undamaged(), closing(sqlite3.connect(self._path, PATIENCE)) as connection:
+def _read(path: Path, keys: Mapping[str, bytes]) -> dict[str, Any]:
+    vectors: dict[str, Any] = {}
+    if path.is_file():
+        with _undamaged(path), closing(sqlite3.connect(path, PATIENCE)) as connection:
             for text, key in keys.items():
                 for (content,) in connection.execute("SELECT vector FROM vectors WHERE text = ?", (key,)):
                     if content[-_CHECK:] == _check(key, content[:-_CHECK]):
-                        self._vectors[text] = np.frombuffer(content[:-_CHECK], np.float16)
+                        vectors[text] = np.frombuffer(content[:-_CHECK], np.float16)
+    return vectors
 
-    def _keep(self, texts: Sequence[str]) -> None:
-        rows = []
-        for text, key in self._keys(texts).items():
-            content = self._vectors[text].tobytes()
-            rows.append((key, content + _check(key, content)))
-        with suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            if not self._path.is_file():
-                # SQLite waits for ever for who writes into a pipe.
-                self._path.rmdir() if self._path.is_dir() else self._path.unlink()
-        with self._undamaged(), closing(sqlite3.connect(self._path, PATIENCE)) as connection, connection:
-            # A machine that loses power may leave a damaged file, which is no loss.
-            connection.execute("PRAGMA synchronous = OFF")
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS vectors "
-                "(place INTEGER PRIMARY KEY, text BLOB UNIQUE, vector BLOB)"
-            )
-            connection.executemany("INSERT OR REPLACE INTO vectors (text, vector) VALUES (?, ?)", rows)
-            connection.execute(
-                "DELETE FROM vectors WHERE place <= (SELECT MAX(place) FROM vectors) - ?", (MOST,)
-            )
 
-    @contextmanager
-    def _undamaged(self) -> Iterator[None]:
-        """Continue where the file is locked, full or not to be written; remove it where it is damaged."""
-        try:
-            yield
-        except sqlite3.OperationalError:
-            return
-        except (sqlite3.DatabaseError, TypeError, ValueError, OverflowError):
-            for path in (self._path, self._path.with_name(f"{self._path.name}-journal")):
-                with suppress(OSError):
-                    path.unlink()
+def _keep(path: Path, contents: Mapping[bytes, bytes]) -> None:
+    rows = [(key, content + _check(key, content)) for key, content in contents.items()]
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.is_file():
+            # SQLite waits for ever for who writes into a pipe.
+            path.rmdir() if path.is_dir() else path.unlink()
+    with _undamaged(path), closing(sqlite3.connect(path, PATIENCE)) as connection, connection:
+        # A machine that loses power may leave a damaged file, which is no loss.
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB)")
+        connection.executemany("INSERT OR REPLACE INTO vectors (text, vector) VALUES (?, ?)", rows)
 
-    def _keys(self, texts: Sequence[str]) -> dict[str, bytes]:
-        encoder = identity_digest(self.encoder.identity)
-        contents = {text: text.encode(errors="surrogatepass") for text in texts}
-        return {
-            text: hashlib.blake2b(content, digest_size=16, key=encoder).digest()
-            for text, content in contents.items()
-        }
+
+@contextmanager
+def _undamaged(path: Path) -> Iterator[None]:
+    """Continue where the file is locked, full or not to be written; remove it where it is damaged."""
+    try:
+        yield
+    except sqlite3.OperationalError:
+        return
+    except (sqlite3.DatabaseError, TypeError, ValueError, OverflowError):
+        for damaged in (path, path.with_name(f"{path.name}-journal")):
+            with suppress(OSError):
+                damaged.unlink()
 
 
 def _check(key: bytes, vector: bytes) -> bytes:

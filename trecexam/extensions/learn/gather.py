@@ -7,15 +7,13 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from trecexam.config.sections import UnparsedPolicy
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.features import Lexical, query_features
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages, Vectors
-from trecexam.extensions.learn.encoding import TrackVectors
+from trecexam.extensions.learn.encoding import encode
 from trecexam.features.fill.records import Encoded
+from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.sheets import Sheet
-from trecexam.grades.stored_grades import StoredGrades
 from trecexam.inputs.official import Official
 from trecexam.inputs.pool import Texts, no_passages
 from trecexam.results.notes import CHANGES, Note
@@ -27,9 +25,9 @@ BACKGROUND = 20
 
 
 def gather(
-    track: GradedTrack, vectors: TrackVectors, official: Official | None, progress: Encoded | None = None
+    track: GradedTrack, encoder: EmbeddingGrader, official: Official | None, progress: Encoded | None = None
 ) -> tuple[QueryPassages, ...]:
-    """Gathers a track's passages, features and judgments.
+    """Gather passages, features and judgments of the queries with pooled passages, in bank order.
 
     Raises:
         TrecexamError: there are no queries, no passages, or nothing is pooled.
@@ -50,9 +48,9 @@ def gather(
     if not all(texts.values()) and not Texts(track.folder).has_source:
         raise no_passages(track.folder)
     every = sorted({*texts.values(), *asks.values()} - {""})
-    vectors.encode(every, progress)
-    vector_of = dict(zip(every, vectors.of(every), strict=True))
-    nothing = np.zeros(vectors.of(every[:1]).shape[1] if every else 1, np.float32)
+    vectors = encode(track.folder.shared_state / "vectors.sqlite", encoder, every, progress)
+    vector_of = dict(zip(every, vectors, strict=True))
+    nothing = np.zeros(vectors.shape[1], np.float32)
     lexical = Lexical({text for text in texts.values() if text})
     with_text = sorted(doc for doc, text in texts.items() if text)
     queries = []
@@ -88,11 +86,19 @@ def gather(
 
 
 def _ratings(track: GradedTrack, query_id: str) -> Floats:
-    """The grader's mean rating of each pooled passage; NaN without one."""
+    """The grader's mean rating of each pooled passage, without people's; NaN without one.
+
+    Where the grader gave probabilities, a rating is the expected one: the sum of rating times probability.
+    """
     sheet = track.sheets[query_id]
     if not sheet.items or sheet.cells is not None:
         return np.full(len(sheet.doc_ids), np.nan)
-    return mean_ratings(cell_ratings(sheet, track.grades, track.config.scores.unparsed))
+    ratings = sheet.ratings(track.config.scores.unparsed, human=False).ratings.astype(np.float64)
+    if track.grades.has_probabilities:
+        expected = track.grades.distributions(sheet, read=True) @ np.arange(MAX_RATING + 1)
+        ratings = np.where((ratings >= 0) & ~np.isnan(expected), expected, ratings)
+    n = (ratings >= 0).sum(axis=1)
+    return np.where(n, np.maximum(ratings, 0).sum(axis=1) / np.maximum(n, 1), np.nan)
 
 
 def _background(query_id: str, pooled: Collection[str], with_text: Sequence[str]) -> list[str]:
@@ -139,25 +145,3 @@ def odd_texts(track: GradedTrack) -> Iterator[str]:
             f"{plural(len(mute), 'query')} ({shorten_list(mute, 3, dots=True)}) without a text: labels come "
             f"from votes and length alone"
         )
-
-
-def cell_ratings(sheet: Sheet, grades: StoredGrades, unparsed: UnparsedPolicy) -> Floats:
-    """The grader's ratings without people's, shape (passages, items); -1 without one.
-
-    Where the grader gave probabilities, it is the expected rating: the sum of rating times probability.
-    """
-    ratings = sheet.ratings(unparsed, human=False).ratings.astype(np.float64)
-    if not grades.has_probabilities:
-        return ratings
-    expected = grades.distributions(sheet, read=True) @ np.arange(MAX_RATING + 1)
-    return np.where((ratings >= 0) & ~np.isnan(expected), expected, ratings)
-
-
-def mean_ratings(ratings: Floats) -> Floats:
-    """The mean rating of each passage; NaN without one.
-
-    Args:
-        ratings: see `cell_ratings`.
-    """
-    n = (ratings >= 0).sum(axis=1)
-    return np.where(n, np.maximum(ratings, 0).sum(axis=1) / np.maximum(n, 1), np.nan)

@@ -3,51 +3,40 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from threadpoolctl import threadpool_limits
 
 from converters.records import Qrel
 from converters.trec_qrels import qrels_line
 from trecexam.cli import bars
-from trecexam.errors import TrecexamError, quoted
-from trecexam.extensions.learn.arithmetic.check import n_fits
-from trecexam.extensions.learn.arithmetic.learning import Prediction
+from trecexam.extensions.learn.arithmetic.check import hidings
+from trecexam.extensions.learn.arithmetic.learning import Prediction, predict
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
-from trecexam.extensions.learn.encoding import Encoder
 from trecexam.extensions.learn.learned_board import CERTAIN_DIGITS as MEAN_DIGITS
-from trecexam.extensions.learn.learned_board import LearnedBoard, board_of
-from trecexam.extensions.learn.learned_pool import LearnedPool, fit_pool, gather_data
-from trecexam.extensions.learn.validation import Validation, cross_validate, validation_basis
+from trecexam.extensions.learn.learned_board import board_of, track_digest
+from trecexam.extensions.learn.learned_pool import fit_pool, gather_data
+from trecexam.extensions.learn.teaching import CERTAIN_DIGITS, basis
+from trecexam.extensions.learn.validation import Validation, cross_validate
 from trecexam.features.leaderboard.board import leaderboard
-from trecexam.files.atomic import make_folder, remove, replace_together, sha256
-from trecexam.files.kept import read_object, read_regular
-from trecexam.graders.base import identity_json
-from trecexam.grades.diagnostics import NO_RUNS
-from trecexam.grades.evaluation import check_runs
+from trecexam.files.atomic import make_folder, remove, replace_together
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress
 from trecexam.inputs.official import Official
 from trecexam.inputs.sources import LEARNED_IDENTITY, LEARNED_QRELS
 from trecexam.results.result import Result
-from trecexam.results.table import Table, Value, rounded, to_json
+from trecexam.results.table import Table, rounded, to_json
 from trecexam.results.text import plural
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.version import versions
 
-TABLE, QRELS, IDENTITY = "learned.tsv", LEARNED_QRELS, LEARNED_IDENTITY
-BOARD = "learned-leaderboard.tsv"
-#: Digits after the point that are certain in gains and standard deviations. scikit-learn's LogisticRegression
-#: stops at a gradient of 1e-4; going on to 1e-12 moves gains of DL 2019 by up to 6e-4, standard deviations by
-#: up to 2.5e-3 (a processor with other instructions: by 1e-7).
-CERTAIN_DIGITS = 2
-#: What is counted while texts are encoded, and then while models are fitted.
-ENCODED, FITTED = "texts encoded", "steps of fitting"
-#: The time of the fit on all judgments, and of the leaderboard, in fits on half of the judgments: medians of
-#: 20 to 100 queries with 200 to 1,000 passages each.
-MODEL_STEPS, BOARD_STEPS = 5, 3
+TABLE, BOARD = "learned.tsv", "learned-leaderboard.tsv"
+
+#: Query, passage, gain, standard deviation, label, judged or not.
+Row = tuple[str, str, float, float, int, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +53,9 @@ class LearnedLabels(Result):
         notes: what was learned and how it changes the order of the runs, then what a reader must know.
     """
 
-    rows: tuple[tuple[str, str, float, float, int, str], ...]
+    rows: tuple[Row, ...]
     qrels: bytes
-    board: LearnedBoard | None
+    board: Leaderboard | None
     validation: Validation
     identity: dict[str, Any]
     notes: tuple[str, ...]
@@ -90,7 +79,7 @@ class LearnedLabels(Result):
         return {"learned": self.identity}
 
     def write(self, folder: Path) -> tuple[Path, ...]:
-        """Writes learned.tsv, learned.qrels, where there are runs learned-leaderboard.tsv, and learned.json,
+        """Write learned.tsv, learned.qrels, where there are runs learned-leaderboard.tsv, and learned.json,
         which says what they were made by and from.
 
         Raises:
@@ -99,14 +88,16 @@ class LearnedLabels(Result):
         Returns:
             The files that changed.
         """
-        contents = {TABLE: self.to_tsv().encode(), QRELS: self.qrels}
+        contents = {TABLE: self.to_tsv().encode(), LEARNED_QRELS: self.qrels}
+        stored = dict(self.identity)
         if self.board is not None:
             contents[BOARD] = self.board.to_tsv().encode()
-        outputs = {name: sha256(content) for name, content in contents.items()}
-        contents[IDENTITY] = to_json({**self.identity, "outputs": outputs}).encode()
+            stored["leaderboard"] = json.loads(self.board.to_json())
+        contents[LEARNED_IDENTITY] = to_json(stored).encode()
         make_folder(folder)
-        outputs_by_path = {folder / name: content for name, content in contents.items()}
-        written = replace_together(outputs_by_path, into_special=False)
+        written = replace_together(
+            {folder / name: content for name, content in contents.items()}, into_special=False
+        )
         if self.board is None:
             remove(folder / BOARD)
         return tuple(written)
@@ -116,54 +107,55 @@ def learn(
     track: GradedTrack,
     *,
     source: Path | str | None = None,
-    encoder: str | Encoder | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> LearnedLabels:
-    """Learns gains and labels of the whole pool from the track's judgments; grades nothing."""
+    """Learn gains and labels of the whole pool from the track's judgments; grades nothing."""
     if progress is None:
         with bars.progress("learning") as shown:
-            return learn(track, source=source, encoder=encoder, progress=shown)
+            return learn(track, source=source, progress=shown)
     show = progress
 
-    def encoded(done: int, of: int) -> None:
-        show(Progress(done, of, what=ENCODED))
-
     def fitted(done: int) -> None:
-        show(Progress(done, n + MODEL_STEPS + BOARD_STEPS, what=FITTED))
+        show(Progress(done, n_fits, what="fits"))
 
     show(Progress(0, 0, loading="the encoder"))
-    data = gather_data(track, source=source, encoder=encoder, progress=encoded)
-    n = n_fits(data.queries)
-    # Fits on half of the judgments come first: they are short, and their pace says how long the rest takes.
+    data = gather_data(
+        track, source=source, progress=lambda done, of: show(Progress(done, of, what="texts encoded"))
+    )
+    # Fits on half of the judgments come first; their pace says how long the fit on all takes.
+    n_fits = len(hidings(data.queries)) + 1
     fitted(0)
     validation = cross_validate(track, data, fitted)
-    pool = fit_pool(track, data)
-    fitted(n + MODEL_STEPS)
-    board = board_of(track, pool, validation.doubt) if track.runs else None
-    fitted(n + MODEL_STEPS + BOARD_STEPS)
-    rows = tuple(_rows(pool.data.queries, pool.predictions))
-    identity = {**pool.identity, "track": _track_digest(track)}
-    if board is not None:
-        identity["leaderboard"] = {"n_queries": board.n_queries, "notes": board.notes}
+    learned, data = fit_pool(track, data)
+    with threadpool_limits(1):
+        predictions = [predict(learned, query) for query in data.queries]
+    board = board_of(track, data, learned) if track.runs else None
+    fitted(n_fits)
+    rows = tuple(_rows(data.queries, predictions))
+    identity = {
+        "encoder": data.encoder,
+        "judgments": {
+            "source": None if data.official is None else data.official.source,
+            "count": learned.n_judgments,
+        },
+        "features": list(learned.features),
+        "versions": {name: version(name) for name in ("scikit-learn", "numpy")},
+        "track": track_digest(track),
+    }
     # `fill` learns from this track alone.
-    if validation.rows and source is None:
-        identity["cross_validation"] = _for_fill(track, pool, validation)
+    if validation.rows and source is None and data.official is not None:
+        identity["cross_validation"] = {
+            "best": validation.best,
+            "losses": validation.losses,
+            "basis": basis(track, data.official),
+        }
+    changed = _changed(track, rows, learned.n_judgments, board)
     return LearnedLabels(
-        rows,
-        _qrels(pool.data.official, rows),
-        board,
-        validation,
-        identity,
-        (_changed(track, rows, pool.identity["judgments"]["count"], board), *pool.notes),
+        rows, _qrels(data.official, rows), board, validation, identity, (changed, *data.notes)
     )
 
 
-def _changed(
-    track: GradedTrack,
-    rows: Sequence[tuple[str, str, float, float, int, str]],
-    n_judgments: int,
-    board: LearnedBoard | None,
-) -> str:
+def _changed(track: GradedTrack, rows: Sequence[Row], n_judgments: int, board: Leaderboard | None) -> str:
     """Write in one sentence how many labels were learned, and how many runs have another rank with them."""
     learned = [label for *_, label, judged in rows if judged == "no"]
     relevant = sum(label >= track.config.scores.min_relevant for label in learned)
@@ -183,75 +175,7 @@ def _ranks(board: Leaderboard) -> dict[str, int]:
     return {run: 1 + sum(other > mean for other in means.values()) for run, mean in means.items()}
 
 
-def stored_board(track: GradedTrack) -> LearnedBoard | None:
-    """Read the leaderboard that `learn` wrote; None if it is missing, or of another state of the track."""
-    learned = read_object(track.folder.out / IDENTITY)
-    try:
-        content = read_regular(track.folder.out / BOARD)
-        digests = learned["outputs"][BOARD], learned["track"]
-        n_queries = int(learned["leaderboard"]["n_queries"])
-        notes = tuple(map(str, learned["leaderboard"]["notes"]))
-    except (OSError, KeyError, TypeError, ValueError):
-        return None
-    if digests != (sha256(content), _track_digest(track)):
-        return None
-    header, *lines = content.decode().splitlines()
-    rows: list[tuple[Value, ...]] = []
-    for line in lines:
-        run, *figures = line.split("\t")
-        rows.append((run, *(float(figure) if figure else math.nan for figure in figures)))
-    values = rounded(Table(tuple(header.split("\t")), tuple(rows)), MEAN_DIGITS)
-    return LearnedBoard.of(values, n_queries, notes)
-
-
-def _track_digest(track: GradedTrack) -> str:
-    """Return a digest of grades, settings and all input files but the official leaderboard."""
-    ranks = track.folder.official_leaderboard()
-    not_learned_from = None if ranks is None else track.folder.shown(ranks)
-    files = {file: digest for file, digest in track.digests.items() if file != not_learned_from}
-    settings = track.config.values()
-    content = [
-        files,
-        [sheet.digest.hex() for sheet in track.sheets.values()],
-        [run.query_texts for run in track.inputs.dropped.run_contents.values()],
-        [settings, track.measures, identity_json(track.grader.identity), versions()],
-    ]
-    return sha256(json.dumps(content, sort_keys=True, default=str).encode())
-
-
-def learned_leaderboard(track: GradedTrack, runs: Collection[str] | None = None) -> LearnedBoard:
-    """Return the leaderboard that `learn` wrote, of these runs.
-
-    Raises:
-        TrecexamError: nothing was learned, or from another state of the track; there is no such run.
-    """
-    check_runs(track, runs)
-    if not track.runs:
-        raise TrecexamError(NO_RUNS, path=track.folder.runs)
-    board = stored_board(track)
-    if board is None:
-        again = (track.folder.out / IDENTITY).exists()
-        why = "runs, grades or judgments changed since labels were learned" if again else "no learned labels"
-        raise TrecexamError(
-            f"{why}: run `trecexam learn {quoted(track.folder.root)}`", path=track.folder.root
-        )
-    if runs is None:
-        return board
-    values = replace(board.values, rows=tuple(row for row in board.values.rows if row[0] in set(runs)))
-    return LearnedBoard.of(values, board.n_queries, board.notes)
-
-
-def _for_fill(track: GradedTrack, pool: LearnedPool, validation: Validation) -> dict[str, Any]:
-    """Return what `fill` needs of a cross-validation, see `trecexam.extensions.learn.teaching`."""
-    assert pool.data.official is not None
-    encoder = {name: value for name, value in pool.data.encoder.items() if name != "model"}
-    basis = validation_basis(track, pool.data.official, encoder)
-    return {"best": validation.best, "losses": validation.losses, "basis": basis}
-
-
-def _rows(
-    queries: Sequence[QueryPassages], predictions: Sequence[Prediction]
-) -> list[tuple[str, str, float, float, int, str]]:
+def _rows(queries: Sequence[QueryPassages], predictions: Iterable[Prediction]) -> list[Row]:
     return [
         (query.query_id, doc_id, gain, deviation, int(label), "yes" if judged else "no")
         for query, prediction in zip(queries, predictions, strict=True)
@@ -266,7 +190,7 @@ def _rows(
     ]
 
 
-def _qrels(official: Official | None, rows: Sequence[tuple[str, str, float, float, int, str]]) -> bytes:
+def _qrels(official: Official | None, rows: Sequence[Row]) -> bytes:
     """The official lines unchanged, then people's judgments, and a line for each unjudged passage."""
     people = () if official is None else official.qrels
     judged_pairs = {(row.query_id, row.doc_id) for row in people}

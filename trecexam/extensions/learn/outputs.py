@@ -14,10 +14,9 @@ from trecexam.results.page.page import Page
 
 _LEAD = (
     "What nDCG and AP are expected to be where labels that were learned from the official judgments stand "
-    "for missing ones: means over draws of what people would say. The 95% intervals hold what is uncertain "
-    "in the labels and in the queries; none is given where less than half of the pool is judged, or the most "
-    "retrieved passages alone. Those that overlap do not say that two runs are equally good, as runs answer "
-    "the same queries. Judged is the share of a run's first passages that people judged."
+    "for missing ones: means over draws of what people would say. Standard errors are over queries, and "
+    "leave out what is uncertain in the labels. Judged is the share of a run's first passages that people "
+    "judged."
 )
 
 
@@ -25,13 +24,13 @@ def _page(track: GradedTrack, page: Page) -> None:
     """Add the section "learned" if labels were learned on the current runs, grades and judgments."""
     if not (track.folder.out / IDENTITY).is_file():
         return
-    from trecexam.extensions.learn.learn import BOARD, stored_board
+    from trecexam.extensions.learn.learned_board import stored_board
 
     board = stored_board(track)
     if board is not None:
-        title = "Leaderboard by learned labels"
+        title, file = "Leaderboard by learned labels", "learned-leaderboard.tsv"
         page.add(
-            "learned", board, title=title, lead=_LEAD, files=(BOARD,), link="Learned", after="leaderboard"
+            "learned", board, title=title, lead=_LEAD, files=(file,), link="Learned", after="leaderboard"
         )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,29 +13,27 @@ from threadpoolctl import threadpool_limits
 
 from trecexam.errors import quoted
 from trecexam.extensions.learn.arithmetic.check import (
-    Comparison,
-    Design,
     Way,
+    best,
     compare,
     condensed,
-    design,
     expectations,
+    hidings,
     labels,
+    most_retrieved,
     zeros,
 )
 from trecexam.extensions.learn.arithmetic.learning import Learned
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages
 from trecexam.extensions.learn.learned_pool import MORE, LearningData
+from trecexam.features.fill.fill import automatic_labels
 from trecexam.features.fill.records import GRADER, LEARNED, NOTHING
 from trecexam.features.fill.rules import fitted, thresholds
-from trecexam.graders.base import identity_digest
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.inputs.official import Official
 from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table
 from trecexam.scores.kappa import kappa
-from trecexam.scores.labels import labels as grader_labels
 
 #: Column `used_by`.
 BOARD, FILL = "leaderboard", "fill"
@@ -47,10 +44,17 @@ _INSTEAD = {
     ZERO: "`trecexam leaderboard {root} --official`, which counts unjudged passages as not relevant",
     CONDENSED: "lists without unjudged passages: `nDCG(judged_only=True)@10` with ir_measures",
 }
-#: How the best way is chosen by the losses, see `Comparison.best`.
+#: What was hidden, by whether the most retrieved passages are judged.
+_HIDDEN = {
+    True: "the judged passages are the most retrieved ones, so of each query the less retrieved half was "
+    "hidden; loss: by how much hiding changes nDCG@10 of a run relative to the other runs",
+    False: "a random half of the judgments was hidden, again and again; loss: 1 - tau of the leaderboard "
+    "with the hidden half's judgments",
+}
+#: How `best` chooses.
 RULE = "learned labels, unless another method has a lower loss beyond chance (95%, over queries)"
 
-#: (used by, way, loss, kappa, low, high, "yes" for the way that is used)
+#: (used by, way, loss, kappa, low, high, "yes" for the best way)
 WayRow = tuple[str, str, float, float, float, float, str]
 
 
@@ -60,21 +64,13 @@ class Validation(Result):
 
     Attributes:
         rows: a row for each method; none where too little is judged to hide half of it.
-        design: how the judged passages came to be judged: all of the pool, at random, the most retrieved.
-        share: of pairs of a judged and an unjudged passage, in which the judged one is retrieved more.
         judged, hidden: how many judgments there are, and how many were hidden at once.
-        best: which way to fill is the best: "learned", "grader" or "none"; "" without rows.
-        doubt: a note on a method that orders the runs better than learned labels; "" for none.
         notes: what a reader must know to read the numbers.
     """
 
     rows: tuple[WayRow, ...]
-    design: Design
-    share: float
     judged: int
     hidden: float
-    best: str
-    doubt: str
     notes: tuple[str, ...]
 
     def _declare(self) -> dict[str, Table]:
@@ -86,13 +82,12 @@ class Validation(Result):
     @property
     def facts(self) -> dict[str, Any]:
         """The number of judgments, and the best method to fill."""
-        return {
-            "design": self.design,
-            "retrieved_more": self.share,
-            "judged": self.judged,
-            "hidden": self.hidden,
-            "best": self.best,
-        }
+        return {"judged": self.judged, "hidden": self.hidden, "best": self.best}
+
+    @property
+    def best(self) -> str:
+        """The best way to fill: "learned", "grader" or "none"; "" without rows."""
+        return next((way for used_by, way, *_, used in self.rows if used_by == FILL and used), "")
 
     @property
     def losses(self) -> dict[str, float]:
@@ -114,107 +109,63 @@ def cross_validate(
         fitted: as of `compare`.
     """
     queries, least = data.queries, track.config.scores.min_relevant
-    kind, share = design(queries)
     judged = sum(int(query.judged.sum()) for query in queries)
-    of_board: dict[str, Way] = {LEARNED: expectations, ZERO: zeros, CONDENSED: condensed}
-    of_fill: dict[str, Way] = {LEARNED: labels, NOTHING: zeros}
-    automatic = _grader_labels(track, queries)
+    ways: dict[tuple[str, str], Way] = {
+        (BOARD, LEARNED): expectations,
+        (BOARD, ZERO): zeros,
+        (BOARD, CONDENSED): condensed,
+        (FILL, LEARNED): labels,
+        (FILL, NOTHING): zeros,
+    }
+    by_query = automatic_labels(track, human=False)
+    automatic = [
+        np.array([by_query.get(query.query_id, {}).get(doc, math.nan) for doc in query.doc_ids])
+        for query in queries
+    ]
     if any((~np.isnan(of)).any() for of in automatic):
-        of_fill[GRADER] = partial(_by_grader, automatic)
-    # Of the same fits.
-    ways = {(BOARD, name): method for name, method in of_board.items()}
-    ways |= {(FILL, name): method for name, method in of_fill.items()}
-    named = {f"{used_by}\t{name}": method for (used_by, name), method in ways.items()}
-    why = "" if track.runs else "there are no runs"
+        ways[FILL, GRADER] = partial(_by_grader, automatic)
+    why, hidden = "" if track.runs else "there are no runs", 0.0
     try:
         with threadpool_limits(1):
-            compared = compare(queries, named, least, data.others, fitted)
-        if compared.hidden < 1:
+            compared = compare(queries, ways, least, data.others, fitted)
+        hidden = float(compared[BOARD, LEARNED].counts.sum()) / len(hidings(queries))
+        if hidden < 1:
             why = f"judge at least two passages of a query; {MORE}"
     except ValueError as error:
         why = f"too few judgments to hide half of them: {error} then; {MORE}"
     if why:
-        why = Note(f"not cross-validated: {why}", CHANGES)
-        return Validation(
-            (), kind, share, judged, 0.0, "", "" if kind == "all" else why, (Note(why, CHANGES),)
-        )
+        return Validation((), judged, 0.0, (Note(f"not cross-validated: {why}", CHANGES),))
     rows: list[WayRow] = []
-    best: dict[str, str] = {}
-    for used_by, of in ((BOARD, of_board), (FILL, of_fill)):
-        first, *other_methods = (f"{used_by}\t{name}" for name in of)
-        chosen = compared.best(first, other_methods)
-        best[used_by] = chosen.split("\t")[1]
-        rows += [_row(compared, used_by, name, chosen) for name in of]
-    doubt = ""
-    if best[BOARD] != LEARNED and kind != "all":
-        loss = {way: loss for used_by, way, loss, *_ in rows if used_by == BOARD}
-        doubt = (
-            f"with half of the judgments hidden `{best[BOARD]}` orders the runs better than learned labels "
-            f"(loss {loss[best[BOARD]]:.3f} against {loss[LEARNED]:.3f}): use "
-            f"{_INSTEAD[best[BOARD]].format(root=quoted(track.folder.root))}"
-        )
-    validation = Validation(tuple(rows), kind, share, judged, compared.hidden, best[FILL], doubt, ())
-    return validation.with_notes(
-        *_notes(validation, least, queries),
-        Note(f"used: {RULE}", METHOD),
-        *_lower_loss(best[FILL], validation.losses),
+    chosen: dict[str, str] = {}
+    for used_by in (BOARD, FILL):
+        of_ways = {name: way for (user, name), way in compared.items() if user == used_by}
+        chosen[used_by] = best(of_ways, LEARNED)
+        for name, way in of_ways.items():
+            agreed = kappa(way.counts) if used_by == FILL and name != NOTHING else (math.nan,) * 3
+            rows.append((used_by, name, way.loss, *agreed, "yes" if name == chosen[used_by] else ""))
+    how = (
+        f"{_HIDDEN[most_retrieved(queries)]} (judged passages only: passages without a judgment are left out)"
     )
-
-
-def _lower_loss(used: str, losses: Mapping[str, float]) -> Iterator[str]:
-    """Yield a note where the grader's labels have a lower loss than those that are used."""
-    if used == LEARNED and losses.get(GRADER, math.inf) < losses[LEARNED]:
+    notes: list[str] = [Note(how, METHOD), Note(f"used: {RULE}", METHOD)]
+    if (other := chosen[BOARD]) != LEARNED:
+        losses = [compared[BOARD, name].loss for name in (other, LEARNED)]
         line = (
-            f"the grader's labels have the lower loss, {losses[GRADER]:.3f} against {losses[LEARNED]:.3f}, "
-            "within chance: `trecexam fill --by grader` uses them"
+            f"`{other}` orders the runs better than learned labels (loss {losses[0]:.3f} against "
+            f"{losses[1]:.3f}): use {_INSTEAD[other].format(root=quoted(track.folder.root))}"
         )
-        yield Note(line, CHANGES)
+        notes.insert(0, Note(line, CHANGES))
+    relevant = {label >= least for query in queries for label in query.judgments[query.judged].tolist()}
+    if len(relevant) == 1:
+        which = "every" if True in relevant else "no"
+        line = f"{which} judgment reaches `min_relevant = {least}`, so kappa says nothing: set it in [scores]"
+        notes.append(Note(line, CHANGES))
+    return Validation(tuple(rows), judged, hidden, tuple(notes))
 
 
 def losses_in_words(best: str, losses: Mapping[str, float]) -> str:
     """Name the methods with their losses, best first."""
     ordered = sorted(losses, key=lambda method: (method != best, losses[method]))
     return ", ".join(f"{method} {losses[method]:.3f}" for method in ordered)
-
-
-def validation_basis(track: GradedTrack, official: Official, encoder: Mapping[str, Any]) -> dict[str, str]:
-    """Return digests of all that a cross-validation depends on, by what it is in words.
-
-    Args:
-        encoder: its identity.
-    """
-    rows = sorted(
-        f"{query_id}\0{doc_id}\0{label}\n"
-        for query_id, judged in official.judged.items()
-        for doc_id, label in judged.items()
-    )
-    return {
-        "set of judgments": hashlib.sha256("".join(rows).encode(errors="surrogatepass")).hexdigest(),
-        "encoder": identity_digest(encoder).hex(),
-        "grader": identity_digest(track.grader.identity).hex(),
-    }
-
-
-def _row(
-    compared: Comparison, used_by: str, name: str, chosen: str
-) -> tuple[str, str, float, float, float, float, str]:
-    of_way = compared.ways[f"{used_by}\t{name}"]
-    agreed = kappa(of_way.counts) if used_by == FILL and name != NOTHING else None
-    figures = (math.nan,) * 3 if agreed is None else (agreed.value, agreed.low, agreed.high)
-    return used_by, name, of_way.loss, *figures, "yes" if f"{used_by}\t{name}" == chosen else ""
-
-
-def _grader_labels(track: GradedTrack, queries: Sequence[QueryPassages]) -> list[Floats]:
-    """The grader's labels of each query's passages, without people's; NaN without one."""
-    scores = track.config.scores
-    automatic: Mapping[str, Mapping[str, int]] = {
-        of.query_id: grader_labels(of, scores.label, scores.min_rating, scores.min_answers)
-        for of in track.ratings(human=False)
-    }
-    return [
-        np.array([automatic.get(query.query_id, {}).get(doc, math.nan) for doc in query.doc_ids])
-        for query in queries
-    ]
 
 
 def _by_grader(automatic: Sequence[Floats], queries: Sequence[QueryPassages], _: Learned) -> list[Floats]:
@@ -234,30 +185,3 @@ def _by_grader(automatic: Sequence[Floats], queries: Sequence[QueryPassages], _:
         )
         for of, query in zip(automatic, queries, strict=True)
     ]
-
-
-def _notes(validation: Validation, least: int, queries: Sequence[QueryPassages]) -> list[str]:
-    if validation.design == "most retrieved":
-        how = (
-            "the judged passages are the most retrieved ones, so of each query the less retrieved half was "
-            "hidden; loss: by how much hiding changes nDCG@10 of a run relative to the other runs"
-        )
-    else:
-        what = (
-            "all of the pool is judged"
-            if validation.design == "all"
-            else "runs retrieve the judged passages as often as the others, as in a random sample"
-        )
-        how = (
-            f"{what}; a random half was hidden, again and again; loss: 1 - tau of the leaderboard with the "
-            "hidden half's judgments"
-        )
-    method = f"{how} (judged passages only: passages without a judgment are left out)"
-    notes: list[str] = [Note(method, METHOD)]
-    judged = np.concatenate([query.judgments[query.judged] for query in queries])
-    relevant = set((judged >= least).tolist())
-    if len(relevant) == 1:
-        which = "every" if True in relevant else "no"
-        line = f"{which} judgment reaches `min_relevant = {least}`, so kappa says nothing: set it in [scores]"
-        notes.append(Note(line, CHANGES))
-    return notes

@@ -156,11 +156,6 @@ def _notes(track: GradedTrack, simulation: Simulation, official: Official) -> It
         yield f"no runs yet: drop some into {track.folder.runs}"
     elif len(simulation.runs) == 1:
         yield "no tau: it needs two runs or more"
-    elif not apart:
-        means_by_measure = zip(simulation.measures, simulation.full, strict=True)
-        tied = [name for name, means in means_by_measure if (means == means[0]).all()]
-        if tied:
-            yield f"no tau: all runs are tied on {', '.join(tied)}"
     judged = len(simulation.places)
     if simulation.n_both < judged and not apart:
         yield (

@@ -136,19 +136,6 @@ def test_a_query_is_predicted_without_its_own_judgments(known: float) -> None:
             assert (found[at] == fitted.probabilities(queries[at])).all()
 
 
-def test_for_a_single_judged_query_each_passage_is_predicted_without_its_own_label() -> None:
-    first, other = drawn_track(10, 2, known=0.5)
-    scale = scale_of([first, other])
-    (found,) = unseen([first], ALL, scale)
-    rows = np.flatnonzero(first.judged)
-    for fold in range(5):
-        hidden = np.isin(np.arange(40), rows[fold::5])
-        fitted = fit_regression([first.hiding(hidden)], ALL, scale)
-        assert (found[:, hidden] == fitted.probabilities(first)[:, hidden]).all()
-    every = fit_regression([first], ALL, scale).probabilities(first)
-    assert (found[:, ~first.judged] == every[:, ~first.judged]).all()
-
-
 def naive_likelihood(queries: Sequence[QueryPassages], columns: Sequence[int]) -> np.ndarray:
     sums = []
     for at, query in enumerate(queries):

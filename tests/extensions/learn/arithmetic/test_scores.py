@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import ir_measures
@@ -15,9 +14,7 @@ from drawn_pools import drawn_query, drawn_track
 
 from trecexam.extensions.learn.arithmetic.learning import by_regression, fit
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
-from trecexam.extensions.learn.arithmetic.regression import fit_regression
 from trecexam.extensions.learn.arithmetic.scores import (
-    ExpectedScores,
     drawn_ap,
     drawn_labels,
     drawn_ndcg,
@@ -88,8 +85,7 @@ def test_expected_scores_equal_the_sum_over_all_labels() -> None:
     ]
     queries[1] = replace(queries[1], elsewhere=np.ones(2))
     learned, draws = fit(queries), 4000
-    scores = expected_scores(learned, queries, 10, 1, draws=draws, fits=False)
-    assert len(scores.left) == 0
+    scores = expected_scores(learned, queries, 10, 1, draws=draws)
     for at, query in enumerate(queries):
         p = by_regression(learned, query)[0]
         rows = np.flatnonzero(~query.judged)
@@ -104,89 +100,20 @@ def test_expected_scores_equal_the_sum_over_all_labels() -> None:
             mean += weight * values
             square += weight * values**2
         error = np.sqrt(np.maximum(square - mean**2, 0) / draws)
-        assert (np.abs(scores.values[..., at] - mean) <= 4.5 * error + 1e-6).all()
+        assert (np.abs(scores[..., at] - mean) <= 4.5 * error + 1e-6).all()
         assert (error > 0).any() == bool(len(rows))
 
 
-def test_a_fully_judged_pool_has_its_scores_and_the_variance_over_queries() -> None:
+def test_a_fully_judged_pool_has_its_scores() -> None:
     queries = drawn_track(4, 5)
-    scores = expected_scores(fit(queries), queries, 10, 2, draws=5)
     every = np.stack([naive(query, query.judgments) for query in queries], axis=-1)
-    assert scores.values == pytest.approx(every)
-    assert scores.means == pytest.approx(every.mean(axis=-1))
-    assert scores.variances() == pytest.approx(every.var(axis=-1, ddof=1) / 5)
+    assert expected_scores(fit(queries), queries, 10, 2, draws=5) == pytest.approx(every)
 
 
-def test_variances_equal_those_of_fits_without_one_group_of_queries_each() -> None:
-    queries = drawn_track(5, 21, known=0.3, passages=15, depth=12)
-    learned = fit(queries, neighbours=False)
-    scores = expected_scores(learned, queries, 10, 2, draws=60)
-    left = []
-    for group in range(20):
-        kept = [query for at, query in enumerate(queries) if at % 20 != group]
-        regression = fit_regression(kept, learned.for_runs.columns, learned.scale, by_query=True)
-        alone = replace(learned, for_runs=regression)
-        left.append(expected_scores(alone, kept, 10, 2, draws=50, fits=False).means)
-    assert scores.left == pytest.approx(np.array(left))
-    by_hand = 19 / 20 * ((np.array(left) - np.mean(left, axis=0)) ** 2).sum(axis=0)
-    assert scores.variances() == pytest.approx(by_hand)
-    assert (scores.variances() > 0).all()
-
-
-def test_a_group_whose_removal_leaves_too_little_to_learn_from_is_skipped() -> None:
-    first, *others = drawn_track(6, 4, known=0.4)
-    queries = [first, *(query.hiding(query.judged) for query in others)]
-    scores = expected_scores(fit(queries), queries, 10, 2, draws=10)
-    assert len(scores.left) == 3
-
-
-def test_a_single_query_has_no_variance() -> None:
-    queries = drawn_track(7, 1, known=0.5)
-    scores = expected_scores(fit(queries), queries, 10, 2, draws=10)
-    assert scores.left.shape == (0, 2, 4)
-    assert scores.variances().tolist() == np.zeros((2, 4)).tolist()
-
-
-def test_scores_depend_on_the_seed_and_not_on_the_order_of_runs() -> None:
+def test_scores_do_not_depend_on_the_order_of_runs_and_on_other_queries() -> None:
     queries = drawn_track(8, 5, known=0.5)
     learned = fit(queries)
-
-    def values(of: Sequence[QueryPassages], seed: int = 0) -> ExpectedScores:
-        return expected_scores(learned, of, 10, 2, 5, seed)
-
-    once = values(queries)
-    np.testing.assert_allclose(values(queries).values, once.values, atol=1e-9)
-    assert np.abs(once.values - values(queries, 1).values).max() > 1e-3
-    turned = values([replace(query, ranks=query.ranks[::-1]) for query in queries])
-    np.testing.assert_allclose(once.values[:, [3, 2, 1, 0]], turned.values, atol=1e-9)
-    assert (once.left[..., [3, 2, 1, 0]] == turned.left).all()
-    # Other queries do not matter, either.
-    assert (once.values[..., :2] == values(queries[:2]).values).all()
-
-
-@pytest.mark.slow
-def test_intervals_have_their_nominal_coverage_for_a_known_model() -> None:
-    """Six tracks of ten queries, half of their judgments known; the population is 150 others."""
-    from trecexam.scores.correlation import half_width
-
-    def truth(queries: Sequence[QueryPassages]) -> np.ndarray:
-        of_queries = [
-            (
-                drawn_ndcg(query.ranks, query.judgments[None], 10, query.elsewhere)[0],
-                drawn_ap(query.ranks, query.judgments[None], 2, query.elsewhere)[0],
-            )
-            for query in queries
-        ]
-        return np.mean(of_queries, axis=0)
-
-    population = truth(drawn_track(99, 150))
-    held, narrow = [], []
-    for seed in range(6):
-        queries = drawn_track(100 + seed, 10, known=0.5)
-        scores = expected_scores(fit(queries, neighbours=False), queries, 10, 2, draws=50)
-        off = np.abs(scores.means - population)
-        held.append(off <= half_width(np.sqrt(scores.variances()), 10))
-        narrow.append(off <= np.sqrt(scores.variances()) / 2)
-    assert 0.85 <= np.mean(held) <= 1
-    # They are not just very wide.
-    assert np.mean(narrow) < 0.75
+    once = expected_scores(learned, queries, 10, 2, 5)
+    turned = [replace(query, ranks=query.ranks[::-1]) for query in queries]
+    np.testing.assert_allclose(once[:, [3, 2, 1, 0]], expected_scores(learned, turned, 10, 2, 5), atol=1e-9)
+    assert (once[..., :2] == expected_scores(learned, queries[:2], 10, 2, 5)).all()

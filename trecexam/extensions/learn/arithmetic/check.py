@@ -6,9 +6,9 @@ is hidden.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,6 @@ from trecexam.extensions.learn.arithmetic.regression import expected
 from trecexam.scores.correlation import half_width
 from trecexam.scores.rank_correlation import QueryDraws, tau_b_columns
 
-#: How the judged passages came to be judged.
-Design = Literal["all", "random", "most retrieved"]
 #: Of nDCG.
 K = 10
 #: Random halves that are hidden, one after the other.
@@ -29,6 +27,7 @@ REPEATS = 5
 _MOSTLY = 0.75
 _FUSION = FEATURES.index("fusion")
 
+Name = TypeVar("Name", bound=Hashable)
 #: (queries without what is hidden, what was learned of them) -> gains of each query's passages; NaN leaves a
 #: passage out of rankings.
 Way = Callable[[Sequence[QueryPassages], Learned], Sequence[Floats]]
@@ -36,7 +35,7 @@ Way = Callable[[Sequence[QueryPassages], Learned], Sequence[Floats]]
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """Result of a method.
+    """Result of a method; means over the hidden halves.
 
     Attributes:
         loss: how far it is from the right order of the runs; see `compare`.
@@ -49,50 +48,30 @@ class Compared:
     of_subsets: Floats
     counts: NDArray[np.int64]
 
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """Results of all methods on the same hidden judgments.
-
-    Attributes:
-        design: how the judged passages came to be judged.
-        ways: name -> what came of it.
-        hidden: how many judgments were hidden, on average over repeats.
-        draws: of subsets of the queries.
-        n_queries: how many there are.
-    """
-
-    design: Design
-    ways: Mapping[str, Compared]
-    hidden: float
-    draws: QueryDraws
-    n_queries: int
-
-    def better(self, method: str, than: str) -> bool:
-        """Whether a method's loss is significantly lower than another's.
+    def better_than(self, other: Compared) -> bool:
+        """Return True where the loss is significantly lower than another's.
 
         The end of the difference's 95% interval is above 0: Student's t, with the delete-d jackknife's
         standard error over queries.
         """
-        if self.n_queries < 2:
+        n_queries = len(self.counts)
+        if n_queries < 2:
             return False
-        of_subsets = self.ways[than].of_subsets - self.ways[method].of_subsets
-        error = self.draws.standard_error(of_subsets, self.n_queries)
-        difference = self.ways[than].loss - self.ways[method].loss
-        return difference > float(half_width(error, self.n_queries))
-
-    def best(self, method: str, other_methods: Sequence[str]) -> str:
-        """This method, or the one with the lowest loss among those that are `better`."""
-        beating = [other for other in other_methods if self.better(other, method)]
-        return min(beating, key=lambda other: self.ways[other].loss, default=method)
+        error = QueryDraws().standard_error(other.of_subsets - self.of_subsets, n_queries)
+        return other.loss - self.loss > float(half_width(error, n_queries))
 
 
-def design(queries: Sequence[QueryPassages]) -> tuple[Design, float]:
-    """The design of the judgments, inferred from the runs' votes.
+def best(compared: Mapping[Name, Compared], first: Name) -> Name:
+    """Return the first way, or the one with the lowest loss among those that are better beyond chance."""
+    better = [name for name, way in compared.items() if way.better_than(compared[first])]
+    return min(better, key=lambda name: compared[name].loss, default=first)
 
-    Returns:
-        What they are, and the share of pairs of a judged and an unjudged passage of the same query in which
-        the judged one is retrieved more (ties half): 0.5 of a random sample, 1 of the most retrieved alone.
+
+def most_retrieved(queries: Sequence[QueryPassages]) -> bool:
+    """Return True where the judged passages are the most retrieved ones, and no random sample.
+
+    They are in most pairs of a judged and an unjudged passage of a query the more retrieved one; ties count
+    half.
     """
     more, pairs = 0.0, 0
     for query in queries:
@@ -102,15 +81,11 @@ def design(queries: Sequence[QueryPassages]) -> tuple[Design, float]:
         ties = right - np.searchsorted(ordered, judged, side="left")
         more += float((len(unjudged) - right + ties / 2).sum())
         pairs += len(judged) * len(unjudged)
-    if all(query.judged.all() for query in queries):
-        return "all", 0.5
-    # Where some queries are judged as a whole and the others not at all, nothing is judged for its votes.
-    share = more / pairs if pairs else 0.5
-    return ("most retrieved" if share >= _MOSTLY else "random"), share
+    return pairs > 0 and more / pairs >= _MOSTLY
 
 
-def hidings(queries: Sequence[QueryPassages], kind: Design) -> list[list[Bools]]:
-    """The hidden half of the judgments, chosen with the same design.
+def hidings(queries: Sequence[QueryPassages]) -> list[list[Bools]]:
+    """Return the hidden half of the judgments, chosen as the judged passages were.
 
     Where these are the most retrieved, of each query the less retrieved half, once; of an odd number the
     greater part stays. Else a random half, `REPEATS` times.
@@ -118,37 +93,30 @@ def hidings(queries: Sequence[QueryPassages], kind: Design) -> list[list[Bools]]
     Returns:
         Of each repeat and each query, which passages are hidden.
     """
-    rows_of = [np.flatnonzero(query.judged) for query in queries]
-    if kind == "most retrieved":
-        orders = [
-            rows[np.argsort(query.features[rows, _FUSION], kind="stable")]
-            for query, rows in zip(queries, rows_of, strict=True)
-        ]
-        return [
-            [
-                _mask(query, order[(len(order) + 1) // 2 :])
-                for query, order in zip(queries, orders, strict=True)
-            ]
-        ]
     # Not seed 0: a sample that was drawn with it must not be hidden as a whole.
-    rng = np.random.default_rng([0, 1])
-    return [
-        [
-            _mask(query, rows[rng.random(len(rows)) < 0.5])
-            for query, rows in zip(queries, rows_of, strict=True)
-        ]
-        for _ in range(REPEATS)
-    ]
+    rng, by_votes = np.random.default_rng([0, 1]), most_retrieved(queries)
+    repeats = []
+    for _ in range(1 if by_votes else REPEATS):
+        hidden = [np.zeros(len(query.doc_ids), bool) for query in queries]
+        for mask, query in zip(hidden, queries, strict=True):
+            rows = np.flatnonzero(query.judged)
+            if by_votes:
+                order = np.argsort(query.features[rows, _FUSION], kind="stable")
+                mask[rows[order[(len(order) + 1) // 2 :]]] = True
+            else:
+                mask[rows] = rng.random(len(rows)) < 0.5
+        repeats.append(hidden)
+    return repeats
 
 
 def compare(
     queries: Sequence[QueryPassages],
-    ways: Mapping[str, Way],
+    ways: Mapping[Name, Way],
     min_relevant: float,
     other_queries: Sequence[QueryPassages] = (),
     fitted: Callable[[int], None] = lambda done: None,
-) -> Comparison:
-    """Compares all methods with half of the judgments hidden.
+) -> dict[Name, Compared]:
+    """Compare all methods with half of the judgments hidden.
 
     Where the most retrieved passages are judged, the loss of a way is how far it is off, for the hidden
     passages among the first ten ranks of a run, in the sum of gain / log2(rank + 1) over the query's best:
@@ -162,53 +130,26 @@ def compare(
     Args:
         min_relevant: from this label on a passage is relevant.
         other_queries: of another track, which are learned from, too.
-        fitted: called with how many of the `n_fits` fits are done.
+        fitted: called with how many of the fits, one for each of `hidings`, are done.
 
     Raises:
         ValueError: the rest cannot be learned from.
     """
-    kind, _ = design(queries)
-    draws = QueryDraws()
-    sums: dict[str, list[tuple[float, Floats]]] = {name: [] for name in ways}
+    losses: dict[Name, list[Floats]] = {name: [] for name in ways}
     counts = {name: np.zeros((len(queries), 2, 2), np.int64) for name in ways}
-    repeats = hidings(queries, kind)
+    by_votes, repeats = most_retrieved(queries), hidings(queries)
     for number, repeat in enumerate(repeats, 1):
         seen = [query.hiding(hide) for query, hide in zip(queries, repeat, strict=True)]
         learned = fit([*other_queries, *seen])
         for name, method in ways.items():
             gains = method(seen, learned)
-            figures = (
-                _errors(queries, repeat, gains)
-                if kind == "most retrieved"
-                else np.column_stack(
-                    [ndcg(query.ranks, of, K) for query, of in zip(queries, gains, strict=True)]
-                )
-            )
-            truth = None if kind == "most retrieved" else _hidden_sums(queries, repeat)
-            sums[name].append(_losses(figures, truth, draws))
+            losses[name].append((_errors if by_votes else _disorder)(queries, repeat, gains))
             for at, (query, of_query, hide) in enumerate(zip(queries, gains, repeat, strict=True)):
                 pair = 2 * (query.judgments[hide] >= min_relevant) + (of_query[hide] >= min_relevant)
                 counts[name][at] += np.bincount(pair.astype(int), minlength=4).reshape(2, 2)
         fitted(number)
-    return Comparison(
-        kind,
-        {
-            name: Compared(
-                float(np.mean([loss for loss, _ in of_way])),
-                np.mean([of_subsets for _, of_subsets in of_way], axis=0),
-                counts[name],
-            )
-            for name, of_way in sums.items()
-        },
-        float(np.mean([sum(int(hide.sum()) for hide in repeat) for repeat in repeats])),
-        draws,
-        len(queries),
-    )
-
-
-def n_fits(queries: Sequence[QueryPassages]) -> int:
-    """Return how many fits `compare` makes, each on half of the judgments."""
-    return 1 if design(queries)[0] == "most retrieved" else REPEATS
+    means = {name: np.mean(of_way, axis=0) for name, of_way in losses.items()}
+    return {name: Compared(float(of_way[0]), of_way[1:], counts[name]) for name, of_way in means.items()}
 
 
 def zeros(queries: Sequence[QueryPassages], _: Learned) -> list[Floats]:
@@ -232,7 +173,7 @@ def labels(queries: Sequence[QueryPassages], learned: Learned) -> list[Floats]:
 
 
 def _errors(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: Sequence[Floats]) -> Floats:
-    """Each run's error because of hidden judgments; shape (runs, queries)."""
+    """The loss where the most retrieved passages are judged: over all queries, then over each subset."""
     columns = []
     for query, hide, of_query in zip(queries, hidden, gains, strict=True):
         top = query.ranks[:, :K]
@@ -246,37 +187,25 @@ def _errors(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: Se
         best = -np.sort(-np.nan_to_num(query.judgments))[:K]
         ideal = float(best @ (1 / np.log2(np.arange(len(best)) + 2)))
         columns.append(off @ discounts / (ideal or 1.0))
-    return np.column_stack(columns)
+    return np.asarray(_over_subsets(columns).std(axis=0))
 
 
-def _hidden_sums(queries: Sequence[QueryPassages], hidden: Sequence[Bools]) -> Floats:
-    """Each run's sum of gain / log2(rank + 1) over hidden passages; shape (runs, queries)."""
-    columns = []
-    for query, hide in zip(queries, hidden, strict=True):
+def _disorder(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: Sequence[Floats]) -> Floats:
+    """The loss where a random sample is judged: over all queries, then over each subset."""
+    board, truth = [], []
+    for query, hide, of_query in zip(queries, hidden, gains, strict=True):
         top = query.ranks[:, :K]
-        gains = np.append(np.where(hide, np.nan_to_num(query.judgments), 0), 0)
-        columns.append(gains[top] @ (1 / np.log2(np.arange(top.shape[1]) + 2)))
-    return np.column_stack(columns)
+        labels = np.append(np.where(hide, np.nan_to_num(query.judgments), 0), 0)
+        truth.append(labels[top] @ (1 / np.log2(np.arange(top.shape[1]) + 2)))
+        board.append(ndcg(query.ranks, of_query, K))
+    return np.asarray(1 - np.nan_to_num(tau_b_columns(_over_subsets(board), _over_subsets(truth))))
 
 
-def _losses(figures: Floats, truth: Floats | None, draws: QueryDraws) -> tuple[float, Floats]:
-    """The loss over all queries, and over each subset of them; see `compare`."""
+def _over_subsets(columns: Sequence[Floats]) -> Floats:
+    """Means of the runs over all queries, and over each subset if there are several."""
+    figures = np.column_stack(columns)
     every = figures.mean(axis=1)[:, None]
-    both = np.hstack([every, draws.subset_means(figures)]) if figures.shape[1] > 1 else every
-    if truth is None:
-        losses = both.std(axis=0)
-    else:
-        of_truth = truth.mean(axis=1)[:, None]
-        if truth.shape[1] > 1:
-            of_truth = np.hstack([of_truth, draws.subset_means(truth)])
-        losses = 1 - np.nan_to_num(tau_b_columns(both, of_truth))
-    return float(losses[0]), np.asarray(losses[1:])
-
-
-def _mask(query: QueryPassages, rows: NDArray[np.intp]) -> Bools:
-    mask = np.zeros(len(query.doc_ids), bool)
-    mask[rows] = True
-    return mask
+    return np.hstack([every, QueryDraws().subset_means(figures)]) if figures.shape[1] > 1 else every
 
 
 def ndcg(ranks: NDArray[np.int32], gains: Floats, k: int) -> Floats:

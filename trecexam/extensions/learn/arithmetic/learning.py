@@ -17,7 +17,6 @@ from trecexam.extensions.learn.arithmetic.regression import (
     expected,
     fit_regression,
     scale_of,
-    unseen,
 )
 
 
@@ -55,29 +54,23 @@ class Prediction:
     """Predictions for a query's passages.
 
     Attributes:
-        probabilities: of each step of the scale, shape (steps, passages); 0 or 1 of judged passages.
         gains: the expected label, shape (passages,).
         deviations: the standard deviation of what a person would say; 0 of judged passages.
         labels: by the cuts; a judged passage has its judgment.
         confidences: the probability of that label.
     """
 
-    probabilities: Floats
     gains: Floats
     deviations: Floats
     labels: Floats
     confidences: Floats
 
 
-def fit(queries: Sequence[QueryPassages], without: Sequence[str] = (), neighbours: bool = True) -> Learned:
+def fit(queries: Sequence[QueryPassages]) -> Learned:
     """Fits regressions, kernel and cuts on the judgments of these queries.
 
     The Gaussian process counts where it adds something: where the squared error of gains, of passages whose
     own judgment it does not see, is less with it than without by more than one standard error over queries.
-
-    Args:
-        without: names of features that are left out.
-        neighbours: False leaves the Gaussian process out.
 
     Raises:
         ValueError: no judgments, or not two different ones.
@@ -85,34 +78,28 @@ def fit(queries: Sequence[QueryPassages], without: Sequence[str] = (), neighbour
     scale = scale_of(queries)
     judged = [query for query in queries if query.judged.any()]
     columns, predicted = choose_columns(judged, scale)
-    if without:
-        columns = tuple(at for at in columns if FEATURES[at] not in without)
-        predicted = unseen(judged, columns, scale)
     regression = fit_regression(queries, columns, scale)
     gains = [
         expected(of_query, scale)[query.judged] for query, of_query in zip(judged, predicted, strict=True)
     ]
     labels = [query.judgments[query.judged] for query in judged]
-    kernel = None
-    if neighbours:
-        residuals = [
-            (query.vectors[query.judged], of_query - gain)
-            for query, of_query, gain in zip(judged, labels, gains, strict=True)
-        ]
-        chosen = choose_kernel(residuals)
-        with_neighbours = [
-            gain + carried_from_others(chosen, *of_query)
-            for gain, of_query in zip(gains, residuals, strict=True)
-        ]
-        less = [
-            float(((label - gain) ** 2 - (label - other) ** 2).sum())
-            for label, gain, other in zip(labels, gains, with_neighbours, strict=True)
-        ]
-        if adds(np.array(less)):
-            kernel, gains = chosen, with_neighbours
-    cuts = fit_cuts(np.concatenate(gains), np.concatenate(labels), scale)
+    residuals = [
+        (query.vectors[query.judged], of_query - gain)
+        for query, of_query, gain in zip(judged, labels, gains, strict=True)
+    ]
+    kernel = choose_kernel(residuals)
+    with_neighbours = [
+        gain + carried_from_others(kernel, *of_query) for gain, of_query in zip(gains, residuals, strict=True)
+    ]
+    less = [
+        float(((label - gain) ** 2 - (label - other) ** 2).sum())
+        for label, gain, other in zip(labels, gains, with_neighbours, strict=True)
+    ]
+    is_better = adds(np.array(less))
+    unseen_gains = np.concatenate(with_neighbours if is_better else gains)
+    cuts = fit_cuts(unseen_gains, np.concatenate(labels), scale)
     for_runs = fit_regression(queries, columns, scale, by_query=True)
-    return Learned(regression, for_runs, kernel, cuts, sum(map(len, labels)))
+    return Learned(regression, for_runs, kernel if is_better else None, cuts, sum(map(len, labels)))
 
 
 def predict(learned: Learned, query: QueryPassages) -> Prediction:
@@ -129,7 +116,6 @@ def predict(learned: Learned, query: QueryPassages) -> Prediction:
     of_label = -np.diff(np.vstack([np.ones(p.shape[1]), p, np.zeros(p.shape[1])]), axis=0)
     variances = (of_label * (scale[:, None] - gains) ** 2).sum(axis=0)
     return Prediction(
-        p,
         np.where(is_judged, query.judgments, gains),
         np.where(is_judged, 0.0, np.sqrt(variances)),
         labels,
@@ -138,7 +124,7 @@ def predict(learned: Learned, query: QueryPassages) -> Prediction:
 
 
 def by_regression(learned: Learned, query: QueryPassages) -> Floats:
-    """Probabilities of each step for a query's passages from the regressions alone, for leaderboards.
+    """Probabilities of each step for a query's passages without the Gaussian process, for leaderboards.
 
     Returns:
         Shape (steps, passages); 0 or 1 of judged passages.

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from trecexam.extensions.learn.arithmetic.passages import (
     ALWAYS,
-    FEATURES,
     OPTIONAL,
-    Bools,
     Floats,
     QueryPassages,
 )
@@ -20,7 +18,6 @@ from trecexam.extensions.learn.arithmetic.passages import (
 FOLDS = 5
 #: Nothing that nobody judged is surer than this, or surer not to be.
 LEAST = 1e-4
-_FUSION = FEATURES.index("fusion")
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +92,7 @@ def fit_regression(
     - More votes never make relevance less likely: a step whose regression says so is fitted without `fusion`.
 
     Args:
-        columns: places among `FEATURES`.
+        columns: places among `FEATURES`, the first of them that of `fusion`.
         scale: the labels; None for `scale_of`. A step that no judged passage reaches has probability 0.
         by_query: whether each query has its own intercept, with the same penalty: some queries have
             many relevant passages, others few.
@@ -110,90 +107,46 @@ def fit_regression(
     every = np.vstack([query.features for query in queries])[:, list(columns)]
     center, spread = every.mean(axis=0), every.std(axis=0)
     spread = np.where(spread > 1e-9 * np.maximum(np.abs(every).max(axis=0), 1), spread, 1.0)
-    seen = [query.features[query.judged] for query in queries]
-    background = [query.background for query in queries if query.judged.any() and len(query.background)]
+    judged = [query for query in queries if query.judged.any()]
+    seen = [query.features[query.judged] for query in judged]
+    background = [query.background for query in judged]
+    sizes = [len(part) for part in (*seen, *background)]
     features = (np.vstack([*seen, *background])[:, list(columns)] - center) / spread
-    n_background = sum(map(len, background))
-    labels = np.concatenate(
-        [*(query.judgments[query.judged] for query in queries), np.full(n_background, scale[0])]
+    labels = [query.judgments[query.judged] for query in judged]
+    reached = (
+        np.append(np.concatenate(labels), np.full(sum(map(len, background)), scale[0])) >= scale[1:, None]
     )
-    shares = [np.full(len(of_query), 1 / len(of_query)) for of_query in background]
-    counts = np.concatenate([np.ones(len(labels) - n_background), *shares])
-    weights, intercepts = np.zeros((len(scale) - 1, len(columns))), np.full(len(scale) - 1, -np.inf)
-    query_indices = [at for at, query in enumerate(queries) if query.judged.any()] if by_query else []
-    query_intercepts = np.zeros((len(scale) - 1, len(query_indices)))
-    if by_query:
-        with_background = [
-            at for at, query in enumerate(queries) if query.judged.any() and len(query.background)
-        ]
-        rows = np.concatenate(
-            [
-                *(np.full(len(of_query), at) for at, of_query in enumerate(seen)),
-                *(
-                    np.full(len(of_query), at)
-                    for at, of_query in zip(with_background, background, strict=True)
-                ),
-            ]
-        ).astype(int)
-        one_hot = csr_matrix(
-            (np.ones(len(rows)), (np.arange(len(rows)), np.searchsorted(query_indices, rows))),
-            shape=(len(rows), len(query_indices)),
-        )
-    fused = list(columns).index(_FUSION) if _FUSION in columns else None
-    for at, step in enumerate(scale[1:]):
-        reached = labels >= step
-        if not reached.any() or reached.all():
-            intercepts[at] = np.inf if reached.any() else -np.inf
+    counts = np.repeat([*np.ones(len(judged)), *(1 / max(1, len(part)) for part in background)], sizes)
+    rows = np.arange(len(features))
+    columns_of_queries = np.repeat(np.tile(np.arange(len(judged)), 2), sizes)
+    one_hot = csr_matrix((np.ones(len(rows)), (rows, columns_of_queries)), shape=(len(rows), len(judged)))
+    n_steps, n = len(scale) - 1, len(columns)
+    weights, intercepts = np.zeros((n_steps, n)), np.full(n_steps, -np.inf)
+    query_intercepts = np.zeros((n_steps, len(judged)))
+    for at in range(n_steps):
+        if not reached[at].any() or reached[at].all():
+            intercepts[at] = np.inf if reached[at].any() else -np.inf
             continue
-        for used in (list(range(len(columns))), [at for at in range(len(columns)) if at != fused]):
-            table = hstack([features[:, used], one_hot]).tocsr() if by_query else features[:, used]
-            fitted = LogisticRegression(C=1.0, max_iter=1000).fit(table, reached, counts)
-            weights[at] = 0.0
-            weights[at, used], intercepts[at] = fitted.coef_[0, : len(used)], fitted.intercept_[0]
-            query_intercepts[at] = fitted.coef_[0, len(used) :]
+        for first in (0, 1):
+            table = features[:, first:]
+            table = hstack([table, one_hot]).tocsr() if by_query else table
+            fitted = LogisticRegression(C=1.0, max_iter=1000).fit(table, reached[at], counts)
+            weights[at, :first], weights[at, first:] = 0.0, fitted.coef_[0, : n - first]
+            intercepts[at] = fitted.intercept_[0]
+            if by_query:
+                query_intercepts[at] = fitted.coef_[0, n - first :]
             # Of the logarithm of a rank, so that a greater one means fewer votes.
-            if fused is None or weights[at, fused] <= 0:
+            if weights[at, 0] <= 0:
                 break
-    of_queries = {
-        queries[query_index].query_id: query_intercepts[:, at] for at, query_index in enumerate(query_indices)
-    }
+    own = zip(judged, query_intercepts.T, strict=True) if by_query else ()
+    of_queries = {query.query_id: of_query for query, of_query in own}
     return Regression(scale, tuple(columns), center, spread, weights, intercepts, of_queries)
-
-
-def fits_without(
-    queries: Sequence[QueryPassages],
-    columns: Sequence[int],
-    scale: Floats,
-    groups: int,
-    other_queries: Sequence[QueryPassages] = (),
-) -> Iterator[tuple[Bools, Regression]]:
-    """Jackknife regressions, each without a group of queries, with an intercept per query.
-
-    Args:
-        groups: how many groups there are at most.
-        other_queries: are lacked by none.
-
-    Yields:
-        Which queries are left out, and the fit; none where nothing can be learned without them.
-    """
-    group_of = np.arange(len(queries)) % groups
-    for group in np.unique(group_of):
-        out = group_of == group
-        remaining = [
-            *other_queries,
-            *(query for query, left in zip(queries, out.tolist(), strict=True) if not left),
-        ]
-        try:
-            scale_of(remaining)
-        except ValueError:
-            continue
-        yield out, fit_regression(remaining, columns, scale, by_query=True)
 
 
 def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floats) -> tuple[Floats, ...]:
     """Probabilities for each query's passages from regressions fitted without its judgments.
 
-    Where there is one query, they have not seen the judgments of the passage's fold.
+    Of a single query they have seen its judgments: there are no others.
 
     Args:
         queries: each with a judgment.
@@ -201,32 +154,13 @@ def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floa
     Returns:
         Of each query, shape (steps, passages).
     """
-    probabilities = [np.empty((0, 0))] * len(queries)
-    for left, hidden in _folds(queries):
-        regression = fit_regression(left, columns, scale)
-        for at, rows in hidden.items():
-            of_query = regression.probabilities(queries[at])
-            if probabilities[at].size:
-                probabilities[at][:, rows] = of_query[:, rows]
-            else:
-                probabilities[at] = of_query
-    return tuple(probabilities)
-
-
-def _folds(queries: Sequence[QueryPassages]) -> Iterator[tuple[list[QueryPassages], dict[int, np.ndarray]]]:
-    """For each fold the queries without its judgments, and the passages to predict."""
-    every = {at: np.arange(len(query.doc_ids)) for at, query in enumerate(queries)}
-    if len(queries) > 1:
-        for fold in range(min(FOLDS, len(queries))):
-            left = [query for at, query in enumerate(queries) if at % FOLDS != fold]
-            yield left, {at: rows for at, rows in every.items() if at % FOLDS == fold}
-        return
-    yield list(queries), every
-    rows = np.flatnonzero(queries[0].judged)
-    for fold in range(min(FOLDS, len(rows))):
-        hidden = np.zeros(len(queries[0].doc_ids), bool)
-        hidden[rows[fold::FOLDS]] = True
-        yield [queries[0].hiding(hidden)], {0: rows[fold::FOLDS]}
+    probabilities: dict[int, Floats] = {}
+    for fold in range(min(FOLDS, len(queries))):
+        left = [query for at, query in enumerate(queries) if at % FOLDS != fold]
+        regression = fit_regression(left or queries, columns, scale)
+        for at in range(fold, len(queries), FOLDS):
+            probabilities[at] = regression.probabilities(queries[at])
+    return tuple(probabilities[at] for at in range(len(queries)))
 
 
 def choose_columns(

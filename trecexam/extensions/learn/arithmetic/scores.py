@@ -1,103 +1,42 @@
-"""Expected nDCG and AP of runs with missing judgments, with their variances."""
+"""Expected nDCG and AP of runs with missing judgments."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.extensions.learn.arithmetic.learning import Learned, by_regression
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages
-from trecexam.extensions.learn.arithmetic.regression import fits_without
 
-#: Draws of labels, and how many of these compare fits that lack some queries.
-DRAWS, FEWER_DRAWS = 200, 50
-#: Into how many groups queries go at most, each left out once.
-GROUPS = 20
-
-
-@dataclass(frozen=True, eq=False)
-class ExpectedScores:
-    """nDCG@k and AP at the pool's depth, in this order, of runs over queries.
-
-    Attributes:
-        values: the mean over draws of labels, shape (2, runs, queries).
-        left: the mean over the other queries by fits that each lack a group of queries; shape (groups, 2,
-            runs); no groups with one query.
-    """
-
-    values: Floats
-    left: Floats
-
-    @property
-    def means(self) -> Floats:
-        """Each run's means over the queries; shape (2, runs)."""
-        return np.asarray(self.values.mean(axis=-1))
-
-    def variances(self) -> Floats:
-        """The variances of the means, over a population of queries; shape (2, runs).
-
-        The delete-group jackknife's, (g - 1) / g * sum((m_i - m)**2) over g fits that each lack a group of
-        queries (Shao & Tu, "The Jackknife and Bootstrap", 1995, section 2.3).
-        """
-        groups = len(self.left)
-        return np.asarray((groups - 1) * self.left.var(axis=0)) if groups > 1 else np.zeros(self.means.shape)
+#: Draws of labels.
+DRAWS = 200
 
 
 def expected_scores(
-    learned: Learned,
-    queries: Sequence[QueryPassages],
-    k: int,
-    min_relevant: int,
-    draws: int = DRAWS,
-    seed: int = 0,
-    other_queries: Sequence[QueryPassages] = (),
-    *,
-    fits: bool = True,
-) -> ExpectedScores:
-    """The scores of the runs, with drawn labels for unjudged passages.
+    learned: Learned, queries: Sequence[QueryPassages], k: int, min_relevant: int, draws: int = DRAWS
+) -> Floats:
+    """Return the runs' nDCG@k and AP at the pool's depth, means over drawn labels of unjudged passages.
+
+    The draws of a query depend on its id alone.
 
     Args:
-        learned: from these queries and the others.
-        k: of nDCG.
         min_relevant: from this label on AP takes a passage as relevant.
-        draws: at least two.
-        seed: of the random numbers; the same one gives the same scores.
-        other_queries: passages of another track.
-        fits: False leaves out what variances need.
+
+    Returns:
+        Shape (2, runs, queries).
     """
-    uniform = [
-        np.random.default_rng([seed, zlib.crc32(query.query_id.encode(errors="surrogatepass"))]).random(
-            (draws, len(query.doc_ids))
-        )
-        for query in queries
-    ]
-
-    def scores(probabilities: Sequence[Floats], n: int) -> Floats:
-        """Means over draws, shape (2, runs, queries)."""
-        means = []
-        for query, of_query, numbers in zip(queries, probabilities, uniform, strict=True):
-            drawn = drawn_labels(of_query, learned.scale, numbers[:n], query)
-            ndcg = drawn_ndcg(query.ranks, drawn, k, query.elsewhere)
-            ap = drawn_ap(query.ranks, drawn, min_relevant, query.elsewhere)
-            means.append(np.stack([ndcg.mean(axis=0), ap.mean(axis=0)]))
-        return np.stack(means, axis=-1)
-
-    values = scores([by_regression(learned, query) for query in queries], draws)
-    left = []
-    columns, scale = learned.for_runs.columns, learned.scale
-    variances = fits and len(queries) > 1
-    for out, regression in fits_without(queries, columns, scale, GROUPS, other_queries) if variances else ():
-        refitted = [
-            np.where(query.judged, query.judgments >= scale[1:, None], regression.probabilities(query))
-            for query in queries
-        ]
-        left.append(scores(refitted, min(draws, FEWER_DRAWS))[..., ~out].mean(axis=-1))
-    shape = values.shape[:2]
-    return ExpectedScores(values, np.array(left).reshape(-1, *shape))
+    means = []
+    for query in queries:
+        rng = np.random.default_rng([0, zlib.crc32(query.query_id.encode(errors="surrogatepass"))])
+        uniform = rng.random((draws, len(query.doc_ids)))
+        drawn = drawn_labels(by_regression(learned, query), learned.scale, uniform, query)
+        ndcg = drawn_ndcg(query.ranks, drawn, k, query.elsewhere)
+        ap = drawn_ap(query.ranks, drawn, min_relevant, query.elsewhere)
+        means.append(np.stack([ndcg.mean(axis=0), ap.mean(axis=0)]))
+    return np.stack(means, axis=-1)
 
 
 def drawn_labels(

@@ -57,7 +57,7 @@ def leave_out(
             taus = [float(tau_b_columns(full[:, None], board[:, None])[0]) for board in boards[1:]]
             rows += [
                 (
-                    *(measure, simulation.runs[row], name, outcome.dropped, relevant, outcome.filled),
+                    *(measure, simulation.runs[row], name, len(unique[name]), relevant, outcome.filled),
                     *(int(of_board[row]) for of_board in ranked),
                     *(float(board[row]) for board in boards),
                     *taus,

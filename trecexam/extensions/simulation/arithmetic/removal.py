@@ -60,7 +60,12 @@ def remove(
                 progress(repeat * len(steps) + index, repeats * len(steps))
     rows: list[tuple[Any, ...]] = [
         (
-            *(measure, step, of_step[0].dropped, sum(outcome.filled for outcome in of_step) / repeats),
+            *(
+                measure,
+                step,
+                round(len(passages) * step / 100),
+                sum(outcome.filled for outcome in of_step) / repeats,
+            ),
             *(
                 value
                 for how in simulation.methods

@@ -40,15 +40,14 @@ class Outcome(NamedTuple):
     """Leaderboards after some judgments were dropped.
 
     Attributes:
-        dropped: how many judged passages lost their judgment.
-        filled: how many of these have an automatic label in its place; the others stay holes.
+        filled: how many dropped passages have an automatic label in their judgment's place; the others stay
+            holes.
         rule: the rule that mapped these labels.
         unfitted: why no rule could be fitted and the identity is in; None where one was.
         boards: means of shape (measures, runs) by method: "holes" with the judgments that remain, "fill" with
             the dropped ones filled, and the other methods.
     """
 
-    dropped: int
     filled: int
     rule: ScaleMap
     unfitted: str | None
@@ -157,7 +156,7 @@ class Simulation:
                 boards[name] = self._changed(remain, docs)
             else:
                 boards[name], _ = self._filled(remain, docs, filler(docs))
-        return Outcome(sum(map(len, docs.values())), n_filled, rule, unfitted, boards)
+        return Outcome(n_filled, rule, unfitted, boards)
 
     def _is_fillable(self, query_id: str, doc_id: str) -> bool:
         return self._fillable is None or doc_id in self._fillable.get(query_id, ())
