@@ -101,6 +101,7 @@ class Evaluation(Result):
             "n_queries": len(self.by_query.query_ids),
             "n_labels": sum(map(len, self.labelled.labels.values())),
             "n_unlabelled": Counter(row.status for row in self.labelled.unlabelled),
+            "empty_outputs": self.labelled.empty,
             "refused_measures": list(self.refused),
         }
 
@@ -130,6 +131,8 @@ class Evaluation(Result):
                 LOST,
             )
             return
+        if self.labelled.empty:
+            yield f"{plural(self.labelled.empty, 'empty output')}, scored by the metric like others"
         if missing := self.labelled.unlabelled:
             reasons = Counter(row.reason for row in missing)
             reason_counts = "; ".join(f"{count:,}: {reason}" for reason, count in reasons.most_common(3))

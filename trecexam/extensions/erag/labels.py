@@ -51,10 +51,12 @@ class Labelled(NamedTuple):
     Attributes:
         labels: query_id -> doc_id -> label 0..1; both sorted.
         unlabelled: the documents without one.
+        empty: the number of empty outputs, which are labelled by the metric like others.
     """
 
     labels: Mapping[str, Mapping[str, float]]
     unlabelled: tuple[Unlabelled, ...] = ()
+    empty: int = 0
 
 
 def label_texts(
@@ -71,7 +73,8 @@ def label_texts(
                 continue
             text = Unlabelled(query_id, doc_id, "unparsed", value.reason)
         unlabelled.append(text)
-    return Labelled(labels, tuple(unlabelled))
+    empty = sum(isinstance(text, str) and not text.strip() for text in texts.values())
+    return Labelled(labels, tuple(unlabelled), empty)
 
 
 def label_provenance(qrels: Iterable[Qrel], query_ids: Collection[str], pairs: Pairs) -> Labelled:
