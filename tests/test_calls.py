@@ -125,7 +125,7 @@ NAMING = {
 
 
 def test_only_the_track_names_extensions() -> None:
-    """As modules, identifiers, strings or sections of settings; sentences may name their commands."""
+    """As modules, attributes, strings or sections of settings; sentences may name their commands."""
     ours = [each for each in extensions() if (ROOT / "trecexam" / "extensions" / each.name).is_dir()]
     names = {name for each in ours for name in (each.name, *each.graders, *each.settings)} - WORDS
     core = [path for top in ("trecexam", "converters") for path in (ROOT / top).rglob("*.py")]
@@ -134,7 +134,7 @@ def test_only_the_track_names_extensions() -> None:
         if "extensions" in path.parts or path.name in ("track.py", "track_groups.py"):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
-            texts = (getattr(node, key, None) for key in ("value", "id", "attr", "arg", "name", "module"))
+            texts = (getattr(node, key, None) for key in ("value", "attr", "arg", "name", "module"))
             for text in texts:
                 module = re.search(r"trecexam\.extensions\.(\w+)", text) if isinstance(text, str) else None
                 if isinstance(text, str) and (text in names or module):

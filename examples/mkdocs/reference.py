@@ -246,13 +246,18 @@ def plots() -> str:
     return table(("plot", "what it shows"), rows)
 
 
+def pipes(text: str) -> str:
+    """The text as it stands in a table."""
+    return text.replace("|", r"\|")
+
+
 def formats() -> str:
     """The formats that are registered."""
     rows = []
     for known in converters.formats():
         written = known.written_as or "yes" if known.write else "no"
         to = ", ".join(f"`{name}`" for name in targets(known.name))
-        rows.append((f"`{known.name}`", known.description, written, known.told_by, to))
+        rows.append((f"`{known.name}`", pipes(known.description), written, pipes(known.told_by), to))
     return "".join(
         f"| {' | '.join(row)} |\n"
         for row in [("format", "read", "written", "told apart by", "converts to"), ("---",) * 5, *rows]

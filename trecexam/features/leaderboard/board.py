@@ -273,7 +273,7 @@ def track_leaderboard(
         of_run = {name: of_grader[run] for name, of_grader in rows_by_grader.items() if run in of_grader}
         scores = [of_run[name].scores[measure] if name in of_run else NO_SCORE for name, measure in columns]  # type: ignore[call-overload]
         one = next(iter(of_run.values()))
-        rows.append(Row(run, one.n_queries, one.n_answered, Scores(scores, names), one.file, one.graded))
+        rows.append(replace(one, scores=Scores(scores, names)))
     rows.sort(key=best_first)
     first = boards[columns[0][0]]
     n_shown = sum(map(len, shown.values())) if measures is None else None
