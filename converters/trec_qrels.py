@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, Protocol
 
@@ -23,60 +22,14 @@ from converters.fields import (
     warn_of_skipped_comments,
     without_comments,
 )
-from converters.lines import Head, columns_of, decode, head, iter_lines, open_bytes, reading
+from converters.lines import Head, columns_of, decode, iter_lines, open_bytes, reading
 from converters.measure_values import looks_like_values
 from converters.records import Qrel
 from converters.registry import Format
 from converters.scored_rows import in_rows, rows_of, scored_rows
 
-#: After so many returns to an earlier query a file is not grouped by query, and packing only costs time.
-_PATIENCE = 1000
-
-
-class Seen:
-    """The first line of each (query, key). Keys of finished queries are packed as bytes.
-
-    A file that comes back to its queries time and again is held unpacked.
-    """
-
-    def __init__(self) -> None:
-        self._query: str | None = None
-        self._current: dict[str, int] = {}
-        self._packed: dict[str, tuple[bytes, array[int]]] = {}
-        self._open: dict[str, dict[str, int]] = {}
-        self._returns = 0
-
-    def __len__(self) -> int:
-        """The number of queries."""
-        return len(self._packed) + len(self._open) + bool(self._current)
-
-    def first(self, query_id: str, key: str, line: int) -> int:
-        """The first line with this key; `line` itself for a new key.
-
-        Args:
-            key: without line ends.
-        """
-        if query_id != self._query:
-            self._turn_to(query_id)
-        return self._current.setdefault(key, line)
-
-    def _turn_to(self, query_id: str) -> None:
-        if self._query is not None:
-            if self._returns < _PATIENCE:
-                text = "\n".join(self._current).encode("utf-8", "surrogatepass")
-                self._packed[self._query] = text, array("Q", self._current.values())
-            else:
-                self._open[self._query] = self._current
-        self._query = query_id
-        if query_id in self._open:
-            self._current = self._open.pop(query_id)
-        elif query_id in self._packed:
-            self._returns += 1
-            text, lines = self._packed.pop(query_id)
-            keys = text.decode("utf-8", "surrogatepass").split("\n")
-            self._current = dict(zip(keys, lines, strict=True))
-        else:
-            self._current = {}
+#: The first line of each (query, subtopic, document).
+Seen = dict[tuple[str, str, str], int]
 
 
 class QrelRow(Protocol):
@@ -107,10 +60,6 @@ _WHOLE = re.compile(r"([-+]?[0-9]{1,9})(?:\.0*)?", re.ASCII)
 _SPACE_OF_UNICODE = re.compile(r"[^\S \t\n]")
 
 
-class _LikeRunError(ConversionError):
-    """A line that has six columns as a run has."""
-
-
 def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
     """Reads judgments in file order. Blank lines are skipped, comments too, with a warning.
 
@@ -126,7 +75,7 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
     if plain is not None:
         yield from plain
         return
-    seen = Seen()
+    seen: Seen = {}
     width = n_comments = 0
     if in_rows(path):
         yield from _of_rows(path, seen)
@@ -147,9 +96,6 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
                 judgment = _judgment(path, number, columns, width)
                 _refuse_twice(path, number, judgment, seen)
             except ConversionError as error:
-                if isinstance(error, _LikeRunError) and not judged_with_confidence(head(path)):
-                    # All its other lines are alike.
-                    raise
                 bad.add(error)
                 continue
             if not bad:
@@ -180,7 +126,7 @@ def _of_rows(path: str | os.PathLike[str], seen: Seen) -> Iterator[Qrel]:
 
 
 def _refuse_twice(path: str | os.PathLike[str], number: int, judgment: Qrel, seen: Seen) -> None:
-    first = seen.first(judgment.query_id, f"{judgment.iteration} {judgment.doc_id}", number)
+    first = seen.setdefault((judgment.query_id, judgment.iteration, judgment.doc_id), number)
     if first != number:
         raise ConversionError(
             path,
@@ -237,11 +183,8 @@ def _judgment(path: str | os.PathLike[str], number: int, columns: Sequence[str],
     if width == 6:
         iteration = "0"
         if _confidence(columns[4]) is None:
-            score = columns[4][:40]
-            if re.fullmatch(r"-?[0-9.]+(?:[eE][-+]?[0-9]+)?", score):
-                reason = f"this looks like a run: column 5 is '{score}', and a confidence is in 0..1"
-                raise _LikeRunError(path, number, reason)
-            raise ConversionError(path, number, f"the confidence (column 5) is not in 0..1: '{score}'")
+            reason = f"the confidence (column 5) is not in 0..1: '{columns[4][:40]}'; is this a run?"
+            raise ConversionError(path, number, reason)
     where = f"the label (column {min(width, 4)})"
     return Qrel(query_id, doc_id, _read_label(path, number, text, where), iteration)
 
