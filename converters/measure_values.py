@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from converters.errors import ConversionError
-from converters.fields import column
+from converters.fields import a_number, column
 from converters.lines import Head, decode, first_object, iter_filled, parse_object
 from converters.records import MeasureValue, RunRank
 
@@ -229,8 +229,5 @@ def _value(
 
 
 def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+    number = a_number(text)
+    return None if number is None or not math.isfinite(number) else number

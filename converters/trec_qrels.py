@@ -15,6 +15,7 @@ from typing import BinaryIO, Protocol
 
 from converters.errors import BadLines, ConversionError
 from converters.fields import (
+    a_number,
     column,
     counted,
     is_comment,
@@ -264,13 +265,8 @@ def _label(text: str) -> int | None:
 
 
 def _confidence(text: str) -> float | None:
-    if "_" in text or not text.isascii():
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0 <= value <= 1 else None
+    value = a_number(text)
+    return value if value is not None and 0 <= value <= 1 else None
 
 
 def _is_prel(columns: Sequence[str]) -> bool:
