@@ -158,9 +158,10 @@ def _items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
     listed = row.get("questions") if row.get("questions") is not None else row.get("items")
     if listed is None:
         kind = "nugget" if any(key in row for key in SINGLE_TEXT_KEYS["nugget"]) else "question"
-        keys, what = (SINGLE_ID_KEYS[kind], SINGLE_TEXT_KEYS[kind]), f"a {kind} of query '{query_id}'"
+        what = f"a {kind} of query '{query_id}'"
         answers = row.get("correct") if row.get("correct") is not None else row.get("gold_answers")
-        yield _item(path, number, {**row, "gold_answers": answers}, query_id, kind, keys, what)
+        row = {**row, "gold_answers": answers}
+        yield _item(path, number, row, query_id, kind, SINGLE_ID_KEYS[kind], SINGLE_TEXT_KEYS[kind], what)
         return
     if not isinstance(listed, list) or not listed:
         raise ConversionError(path, number, f"query '{query_id}' has no questions or items")
@@ -171,8 +172,8 @@ def _items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
         kind = "nugget" if "nugget_text" in entry or "nugget_id" in entry else "question"
         kind = entry["kind"] if entry.get("kind") in ID_KEYS else kind
         facet = entry.get("facet_id") if entry.get("facet_id") is not None else row.get("facet_id")
-        keys = ID_KEYS[kind], TEXT_KEYS[kind]
-        yield _item(path, number, {**entry, "facet_id": facet}, query_id, kind, keys, what)
+        entry = {**entry, "facet_id": facet}
+        yield _item(path, number, entry, query_id, kind, ID_KEYS[kind], TEXT_KEYS[kind], what)
 
 
 def _item(
@@ -181,10 +182,10 @@ def _item(
     entry: Mapping[str, Any],
     query_id: str,
     kind: str,
-    keys: tuple[tuple[str, ...], tuple[str, ...]],
+    id_keys: tuple[str, ...],
+    text_keys: tuple[str, ...],
     what: str,
 ) -> Item:
-    id_keys, text_keys = keys
     text = a_text(path, number, entry, text_keys, what, blank=True)
     has_id = any(entry.get(key) is not None for key in id_keys)
     return Item(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,11 @@ from trecexam.results.table import Table, to_tsv
 
 #: Ways to fill, and to leave holes.
 LEARNED, GRADER, NOTHING = "learned", "grader", "none"
+
+#: query_id -> doc_id -> label
+Labels = Mapping[str, Mapping[str, int]]
+#: Called with how many texts are encoded, and of how many.
+Encoded = Callable[[int, int], None]
 
 
 class Machine(NamedTuple):
