@@ -1,8 +1,8 @@
 """TREC qrels: `query_id 0 doc_id label`; in diversity qrels (ndeval) the second column is the subtopic.
 
-TREC RAG 2025 has six columns: `query_id Q0 doc_id label confidence run_id`. Prels, the five columns of
-sampled judgments, are told and refused. BEIR has three, and a header (see `converters.scored_rows`). Lines
-whose first character is `#` are comments, as in trec_eval 10.
+TREC RAG 2025 has six columns: `query_id Q0 doc_id label confidence run_id`. BEIR has three,
+and a header (see `converters.scored_rows`). Lines whose first character is `#` are comments, as in trec_eval
+10.
 """
 
 from __future__ import annotations
@@ -167,14 +167,6 @@ def _plain(path: str | os.PathLike[str]) -> Iterator[Qrel] | None:
 
 def _judgment(path: str | os.PathLike[str], number: int, columns: Sequence[str], width: int) -> Qrel:
     """The judgment of a line, in a file whose lines have `width` columns."""
-    if _is_prel(columns):
-        raise ConversionError(
-            path,
-            number,
-            "a prels line (query_id doc_id label method probability): sampled judgments need measures "
-            "that weigh them, so they are rejected; if you want the labels alone: "
-            "awk '{print $1, 0, $2, $3}'",
-        )
     if len(columns) != width:
         lays_out = "query_id 0 doc_id label" + (" confidence run_id" if width == 6 else "")
         if width == 3:
@@ -269,16 +261,6 @@ def _confidence(text: str) -> float | None:
     return value if value is not None and 0 <= value <= 1 else None
 
 
-def _is_prel(columns: Sequence[str]) -> bool:
-    return (
-        len(columns) == 5
-        and _label(columns[1]) is None
-        and _label(columns[2]) is not None
-        and _label(columns[3]) is not None
-        and _confidence(columns[4]) is not None
-    )
-
-
 def judged_with_confidence(start: Head) -> bool:
     """Whether a file begins like six-column qrels and clearly not like a run.
 
@@ -324,7 +306,7 @@ def _sniff(start: Head) -> bool:
         return False
     if len(columns) == 3:
         return _are_three_columns(start) and "quer" not in start.name.lower()
-    return len(columns) == 4 or _is_prel(columns) or judged_with_confidence(start)
+    return len(columns) == 4 or judged_with_confidence(start)
 
 
 def _are_three_columns(start: Head) -> bool:

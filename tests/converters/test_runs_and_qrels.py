@@ -332,17 +332,6 @@ def test_a_bad_line_among_six_columns_is_reported(tmp_path: Path, line: str, rea
     assert reason in error.reason
 
 
-@pytest.mark.parametrize("delimiter", [" ", "\t"])
-def test_prels_are_recognised_and_rejected_with_a_remedy(tmp_path: Path, delimiter: str) -> None:
-    rows = ["20001 GX000-00-13 0 1 0.25", "20001 GX000-00-14 1 0 1.0"]
-    path = text_file(tmp_path, "\n".join(row.replace(" ", delimiter) for row in rows))
-    assert converters.sniff(path) == "qrels"
-    error = refused(path)
-    assert error.line == 1
-    assert "a prels line (query_id doc_id label method probability)" in error.reason
-    assert "awk '{print $1, 0, $2, $3}'" in error.reason
-
-
 def test_diversity_judgments_keep_their_subtopics(tmp_path: Path) -> None:
     path = text_file(tmp_path, "1 1 d1 1\n1 2 d1 0\n1 10 d1 1\n1 1 d2 -2\n")
     assert converters.sniff(path) == "qrels"
