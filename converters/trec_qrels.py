@@ -1,8 +1,7 @@
 """TREC qrels: `query_id 0 doc_id label`; in diversity qrels (ndeval) the second column is the subtopic.
 
-TREC RAG 2025 has six columns: `query_id Q0 doc_id label confidence run_id`. BEIR has three,
-and a header (see `converters.scored_rows`). Lines whose first character is `#` are comments, as in trec_eval
-10.
+TREC RAG 2025 has six columns: `query_id Q0 doc_id label confidence run_id`. BEIR has three, and a header (see
+`converters.scored_rows`). Lines whose first character is `#` are comments, as in trec_eval 10.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from trecexam.errors import TrecexamError
 from trecexam.feature import Feature
 from trecexam.features.agreement.arithmetic import Agreement, agreement
 from trecexam.files.cache import memoized
-from trecexam.grades.diagnostics import NO_RUNS, nothing_graded
+from trecexam.grades.diagnostics import nothing_graded
 from trecexam.grades.graded_track import GradedTrack, with_texts
 from trecexam.grades.official import relevance_thresholds, track_judgments
 from trecexam.inputs.official import no_overlap
@@ -179,7 +179,7 @@ def agreements(
 
 def _why_none(track: GradedTrack, ratings: Sequence[QueryRatings]) -> str:
     if not any(q.doc_ids for q in ratings):
-        return NO_RUNS
+        return "no passages to compare labels of: drop runs into the track's runs folder"
     if not any(q.rated.any() for q in ratings):
         return nothing_graded(track)
     return "no passage has both an automatic label and an official judgment"
