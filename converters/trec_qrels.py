@@ -147,7 +147,7 @@ def _plain(path: str | os.PathLike[str]) -> Iterator[Qrel] | None:
     if not is_whole or "\0" in text or _SPACE_OF_UNICODE.search(text) or not _PLAIN.fullmatch(text):
         return None
     columns, n_lines = text.split(), text.count("\n") + 1
-    query_ids, iterations, doc_ids, labels = (columns[column_index::4] for column_index in range(4))
+    query_ids, iterations, doc_ids, labels = columns[::4], columns[1::4], columns[2::4], columns[3::4]
     if len(set(map(" ".join, zip(query_ids, iterations, doc_ids, strict=True)))) != n_lines:
         return None
     label_of = {label: int(label) for label in set(labels)}

@@ -29,7 +29,8 @@ class Thresholds(NamedTuple):
     reason: str = ""
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} {value}" for name, value in zip(self._fields, self[:3], strict=False))
+        rating, answers, relevant = self[:3]
+        return f"min_rating {rating}, min_answers {answers}, min_relevant {relevant}"
 
     @property
     def in_words(self) -> str:
