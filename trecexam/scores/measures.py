@@ -44,7 +44,7 @@ _BARE = re.compile(r"=\s*(?!(?:True|False|None)\b)([A-Za-z_][\w-]*)\s*(?=[,)])")
 _UNUSED_PROVIDERS = frozenset(("gdeval",))
 
 
-#: What the measures of citations are, see `trecexam.scores.support` (arXiv:2504.15205).
+#: What the measures of citations are, see `trecexam.scores.support`.
 _OF_CITATIONS = {
     "SupportP": "The mean weight of the citations of a response.",
     "SupportR": "The mean weight of the sentences of a response, 0 where one cites nothing.",
@@ -52,7 +52,8 @@ _OF_CITATIONS = {
 }
 # They have no provider, since no qrels have sentences and citations: `grades.run_grades` computes them.
 for _name, _line in _OF_CITATIONS.items():
-    _made = type(_name, (Measure,), {"NAME": _name, "__name__": _name, "SHORT_DESC": _line})
+    _about = {"__doc__": f"{_line}\n\n.. cite.arxiv:: 2504.15205", "SHORT_DESC": _line}
+    _made = type(_name, (Measure,), {"NAME": _name, "__name__": _name, **_about})
     ir_measures.measures.registry[_name] = _made()
 
 
