@@ -34,11 +34,11 @@ def column(values: NDArray[Any]) -> Any:
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, buffer])
 
 
-def numbers(values: Any, null: int = -1) -> NDArray[Any]:
-    """A pyarrow array as a numpy array, with `null` for missing values."""
+def numbers(values: Any) -> NDArray[Any]:
+    """A pyarrow array as a numpy array, with -1 for missing values."""
     import numpy as np
 
     if values.null_count:
-        values = values.fill_null(column(np.array([null])).cast(values.type)[0])
+        values = values.fill_null(column(np.array([-1])).cast(values.type)[0])
     array: NDArray[Any] = np.from_dlpack(values)
     return array

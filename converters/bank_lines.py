@@ -157,59 +157,51 @@ def _items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
     query_id = an_id(path, number, row, ("query_id",))
     listed = row.get("questions") if row.get("questions") is not None else row.get("items")
     if listed is None:
-        yield _single(path, number, row, query_id)
+        kind = "nugget" if any(key in row for key in SINGLE_TEXT_KEYS["nugget"]) else "question"
+        what = f"a {kind} of query '{query_id}'"
+        answers = row.get("correct") if row.get("correct") is not None else row.get("gold_answers")
+        row = {**row, "gold_answers": answers}
+        yield _item(path, number, row, query_id, kind, SINGLE_ID_KEYS[kind], SINGLE_TEXT_KEYS[kind], what)
         return
     if not isinstance(listed, list) or not listed:
         raise ConversionError(path, number, f"query '{query_id}' has no questions or items")
     for entry in listed:
+        what = f"an item of query '{query_id}'"
         if not isinstance(entry, dict):
-            raise ConversionError(path, number, f"an item of query '{query_id}' is not a JSON object")
+            raise ConversionError(path, number, f"{what} is not a JSON object")
         kind = "nugget" if "nugget_text" in entry or "nugget_id" in entry else "question"
         kind = entry["kind"] if entry.get("kind") in ID_KEYS else kind
-        text = a_text(path, number, entry, TEXT_KEYS[kind], f"an item of query '{query_id}'", blank=True)
         facet = entry.get("facet_id") if entry.get("facet_id") is not None else row.get("facet_id")
-        yield Item(
-            query_id,
-            _item_id(path, number, entry, ID_KEYS[kind], query_id, text),
-            text,
-            kind,
-            _answers(path, number, entry.get("gold_answers")),
-            _facet(path, number, facet),
-            _choices(path, number, entry.get("choices")),
-            importance=importance_of(path, number, entry, query_id),
-            retired=a_flag(path, number, entry, "retired"),
-            origin=an_origin(path, number, entry),
-            weight=a_weight(path, number, entry, f"an item of query '{query_id}'"),
-            details=a_details(entry["details"]) if isinstance(entry.get("details"), dict) else "",
-        )
+        entry = {**entry, "facet_id": facet}
+        yield _item(path, number, entry, query_id, kind, ID_KEYS[kind], TEXT_KEYS[kind], what)
 
 
-def _single(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> Item:
-    kind = "nugget" if any(key in row for key in SINGLE_TEXT_KEYS["nugget"]) else "question"
-    what = f"a {kind} of query '{query_id}'"
-    text = a_text(path, number, row, SINGLE_TEXT_KEYS[kind], what, blank=True)
-    answers = row.get("correct") if row.get("correct") is not None else row.get("gold_answers")
+def _item(
+    path: Path,
+    number: int,
+    entry: Mapping[str, Any],
+    query_id: str,
+    kind: str,
+    id_keys: tuple[str, ...],
+    text_keys: tuple[str, ...],
+    what: str,
+) -> Item:
+    text = a_text(path, number, entry, text_keys, what, blank=True)
+    has_id = any(entry.get(key) is not None for key in id_keys)
     return Item(
         query_id,
-        _item_id(path, number, row, SINGLE_ID_KEYS[kind], query_id, text),
+        an_id(path, number, entry, id_keys) if has_id else made_id(query_id, text),
         text,
         kind,
-        _answers(path, number, answers),
-        _facet(path, number, row.get("facet_id")),
-        _choices(path, number, row.get("choices")),
-        importance=importance_of(path, number, row, query_id),
-        retired=a_flag(path, number, row, "retired"),
-        origin=an_origin(path, number, row),
-        weight=a_weight(path, number, row, what),
+        _answers(path, number, entry.get("gold_answers")),
+        _facet(path, number, entry.get("facet_id")),
+        _choices(path, number, entry.get("choices")),
+        importance=importance_of(path, number, entry, query_id),
+        retired=a_flag(path, number, entry, "retired"),
+        origin=an_origin(path, number, entry),
+        weight=a_weight(path, number, entry, what),
+        details=a_details(entry["details"]) if isinstance(entry.get("details"), dict) else "",
     )
-
-
-def _item_id(
-    path: Path, number: int, row: Mapping[str, Any], keys: tuple[str, ...], query_id: str, text: str
-) -> str:
-    if all(row.get(key) is None for key in keys):
-        return made_id(query_id, text)
-    return an_id(path, number, row, keys)
 
 
 def _answers(path: Path, number: int, value: Any) -> tuple[str, ...]:

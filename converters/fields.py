@@ -150,6 +150,14 @@ def made_id(query_id: str, text: str) -> str:
     return f"{query_id}/{hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()}"
 
 
+def a_number(text: str) -> float | None:
+    """Return the number that a text is to C's atof, which knows no `1_000`; None for other texts."""
+    try:
+        return None if "_" in text or not text.isascii() else float(text)
+    except ValueError:
+        return None
+
+
 def _or(keys: Sequence[str]) -> str:
     return " or ".join(f'"{key}"' for key in keys)
 

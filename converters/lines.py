@@ -145,16 +145,14 @@ def packing(path: str | os.PathLike[str]) -> str:
         return packed_as(file.read(8))
 
 
-def iter_lines(
-    path: str | os.PathLike[str], max_line: int = MAX_LINE, *, nul: bool = False
-) -> Iterator[tuple[int, bytes]]:
+def iter_lines(path: str | os.PathLike[str], *, nul: bool = False) -> Iterator[tuple[int, bytes]]:
     """Yields (line number from 1, line without CR LF).
 
     Args:
         nul: lines with a NUL byte are given, too.
 
     Raises:
-        ConversionError: with the line: damaged gzip, a line over `max_line` bytes, a NUL byte.
+        ConversionError: with the line: damaged gzip, a line over `MAX_LINE` bytes, a NUL byte.
     """
     number, size = 0, 0
     parts: list[bytes] = []
@@ -167,8 +165,8 @@ def iter_lines(
             parts.append(lines[0])
             size += len(lines[0])
             if block and len(lines) == 1:
-                if size > max_line + 1:
-                    raise _too_long(path, number + 1, max_line)
+                if size > MAX_LINE + 1:
+                    raise _too_long(path, number + 1)
                 continue
             lines[0] = b"".join(parts)
             parts, size = [lines[-1]], len(lines[-1])
@@ -176,12 +174,12 @@ def iter_lines(
                 return
             block_lines = lines[:-1] if block else lines
             # With most blocks nothing can be wrong, but with what began before them.
-            is_plain = max_line >= _BLOCK and b"\r" not in block and b"\0" not in block
+            is_plain = b"\r" not in block and b"\0" not in block
             for line in block_lines[:1] if is_plain else block_lines:
                 number += 1
                 line = line.rstrip(b"\r")
-                if len(line) > max_line:
-                    raise _too_long(path, number, max_line)
+                if len(line) > MAX_LINE:
+                    raise _too_long(path, number)
                 if b"\0" in line and not nul:
                     raise ConversionError(path, number, "a NUL byte: this is not a text file")
                 yield number, line
@@ -192,10 +190,9 @@ def iter_lines(
                 return
 
 
-def _too_long(path: str | os.PathLike[str], number: int, max_line: int) -> ConversionError:
-    return ConversionError(
-        path, number, f"the line is longer than {max_line // 2**20} MiB; is this a text file?"
-    )
+def _too_long(path: str | os.PathLike[str], number: int) -> ConversionError:
+    reason = f"the line is longer than {MAX_LINE // 2**20} MiB; is this a text file?"
+    return ConversionError(path, number, reason)
 
 
 def head(path: str | os.PathLike[str], *, nul: bool = False) -> Head:
@@ -232,11 +229,11 @@ def decode(path: str | os.PathLike[str], number: int, line: bytes) -> str:
         ) from None
 
 
-def read_whole(path: str | os.PathLike[str], max_whole: int = MAX_WHOLE) -> str:
+def read_whole(path: str | os.PathLike[str]) -> str:
     """A whole file as text with LF line ends, for formats that are not line-based.
 
     Raises:
-        ConversionError: with the line: as `iter_lines`, not UTF-8, or the file is over `max_whole` bytes.
+        ConversionError: with the line: as `iter_lines`, not UTF-8, or the file is over `MAX_WHOLE` bytes.
     """
     gathered = bytearray()
     for number, line in iter_lines(path):
@@ -244,8 +241,8 @@ def read_whole(path: str | os.PathLike[str], max_whole: int = MAX_WHOLE) -> str:
             decode(path, number, line)
         gathered += line
         gathered += b"\n"
-        if len(gathered) > max_whole:
-            raise ConversionError(path, number, f"the file is larger than {max_whole // 2**20} MiB; split it")
+        if len(gathered) > MAX_WHOLE:
+            raise ConversionError(path, number, f"the file is larger than {MAX_WHOLE // 2**20} MiB; split it")
     return gathered.decode()
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from converters.errors import ConversionError
-from converters.fields import column
+from converters.fields import a_number, column
 from converters.lines import Head, decode, first_object, iter_filled, parse_object
 from converters.records import MeasureValue, RunRank
 
@@ -81,11 +81,8 @@ def is_form(lines: Sequence[str]) -> bool:
     return len(first.split("\t")) != 2 and len(first.split()) in (3, 4, 6)
 
 
-def read_values(path: str | os.PathLike[str], form: str | None = None) -> Iterator[MeasureValue]:
+def read_values(path: str | os.PathLike[str]) -> Iterator[MeasureValue]:
     """Reads the rows of a leaderboard in order, without values that are not numbers.
-
-    Args:
-        form: one of `FORMS`; None to tell from the content.
 
     Raises:
         ConversionError: with the line: another number of columns, no form, bad JSON.
@@ -107,7 +104,7 @@ def read_values(path: str | os.PathLike[str], form: str | None = None) -> Iterat
     header = _header(rows[0][1])
     if header:
         del rows[0]
-    columns = header or COLUMNS[form or _told(path, [columns for _, columns in rows])]
+    columns = header or COLUMNS[_told(path, [columns for _, columns in rows])]
     run = Path(path).name
     for suffix in (".gz", ".txt", ".eval"):
         run = run.removesuffix(suffix)
@@ -229,8 +226,5 @@ def _value(
 
 
 def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+    number = a_number(text)
+    return None if number is None or not math.isfinite(number) else number

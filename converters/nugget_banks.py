@@ -90,17 +90,18 @@ def nugget_bank_items(path: _Path, number: int, row: Mapping[str, Any]) -> Itera
     around = {} if _is_bare(row) else {key: value for key, value in row.items() if key not in BANKS}
     has_nuggets = False
     for bank, (kind, text_key) in BANKS.items():
-        listed = banks.get(bank)
-        entries: Iterable[tuple[str | None, Any]] = ()
-        if isinstance(listed, dict):
-            entries = listed.items()
-        elif isinstance(listed, list):
-            entries = ((None, entry) for entry in listed)
-        for text, entry in entries:
+        for text, entry in _entries(banks.get(bank)):
             has_nuggets = True
             yield _item(path, number, query_id, kind, text_key, text, entry, around)
     if not has_nuggets:
         raise ConversionError(path, number, f"query '{query_id}' has no nuggets")
+
+
+def _entries(listed: Any) -> Iterable[tuple[str | None, Any]]:
+    """The entries of an object or of a list, which has no keys."""
+    if isinstance(listed, dict):
+        return listed.items()
+    return [(None, entry) for entry in listed] if isinstance(listed, list) else ()
 
 
 def _item(
@@ -167,14 +168,9 @@ def _operands(path: _Path, number: int, listed: Sequence[Any], what: str) -> lis
 
 
 def _answers(path: _Path, number: int, listed: Any, what: str) -> Iterator[str]:
-    entries: Iterable[tuple[Any, Any]] = ()
-    if isinstance(listed, dict):
-        entries = listed.items()
-    elif isinstance(listed, list):
-        entries = ((None, entry) for entry in listed)
-    elif listed is not None:
+    if not isinstance(listed, dict | list | None):
         raise ConversionError(path, number, f"the answers to {what} are neither a list nor an object")
-    for key, entry in entries:
+    for key, entry in _entries(listed):
         text = entry.get("answer", key) if isinstance(entry, dict) else entry if key is None else key
         if not isinstance(text, str):
             raise ConversionError(path, number, f"an answer to {what} is not text: {text!r}"[:200])
@@ -298,8 +294,7 @@ def _v3_entry(item: Item, text_key: str) -> dict[str, Any]:
     written = {"query_id": item.query_id, **entry, text_key: item.text}
     if entry.get(id_key) is None:
         written[id_key] = item.item_id
-    listed = entry.get("answers")
-    pairs = listed.items() if isinstance(listed, dict) else ((None, each) for each in listed or ())
+    pairs = _entries(entry.get("answers"))
     answer_entries = {
         each.get("answer", key): {"answer": key, **each} for key, each in pairs if isinstance(each, dict)
     }

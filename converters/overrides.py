@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from converters.errors import ConversionError
+from converters.fields import a_number
 from converters.lines import decode, iter_lines, open_bytes, reading
 from converters.records import HumanRating
 
@@ -222,11 +223,8 @@ def is_scale(text: str) -> bool:
 def _seconds(path: str | os.PathLike[str], number: int, text: str) -> float | None:
     if not text:
         return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf") or "_" in text or not text.isascii():
+    seconds = a_number(text)
+    if seconds is None or not 0 <= seconds < float("inf"):
         raise ConversionError(
             path,
             number,

@@ -34,10 +34,15 @@ _DOCUMENT_COLUMNS = ("docid", "url", "title", "body")
 _QUERIES, _PASSAGES, _WORDS = ("quer", "topic"), ("corpus", "collection", "passages", "documents"), 40
 
 
-def read_passages(
+def read_passages(path: str | os.PathLike[str]) -> Iterator[Passage]:
+    """Yields the passages of a file, in order; see `numbered_passages`."""
+    return (passage for _, passage in numbered_passages(path))
+
+
+def numbered_passages(
     path: str | os.PathLike[str], on_error: Callable[[ConversionError], None] | None = None
-) -> Iterator[Passage]:
-    """Yields the passages of a file, in order.
+) -> Iterator[tuple[int, Passage]]:
+    """Yields the passages of a file with their line numbers.
 
     Args:
         on_error: takes the error of a bad line, which is then left out; None raises it.
@@ -45,13 +50,6 @@ def read_passages(
     Raises:
         ConversionError: with the line: bad JSON, no id, no text; a damaged or empty file in any case.
     """
-    return (passage for _, passage in numbered_passages(path, on_error))
-
-
-def numbered_passages(
-    path: str | os.PathLike[str], on_error: Callable[[ConversionError], None] | None = None
-) -> Iterator[tuple[int, Passage]]:
-    """Yields the passages of a file with their line numbers."""
     start = head(path)
     if has_texts(start):
         yield from _of_rows(path, on_error)

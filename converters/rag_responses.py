@@ -14,7 +14,7 @@ One line is one system's answer to one query. They differ in names and in how th
 
 Each of these keys is read at the top and under `metadata`. Citations with confidences are put in order, the
 surest first. `documents` has texts of what is cited: `{doc_id: {text}}`, `{doc_id: text}` or a list of
-`{id, text}`. `write_ragtime`, `write_rag24` and `write_rag25` write what a track takes.
+`{id, text}`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -180,34 +181,8 @@ def _over(row: Mapping[str, Any], response: Response) -> str:
     return f"{words} words, TREC RAG takes {most}" if words > most else ""
 
 
-def write_rag24(responses: Iterable[Response], file: BinaryIO) -> None:
-    """Writes TREC RAG 2024's format, which keeps the order of citations but not their confidences.
-
-    Raises:
-        ValueError: a response has no query id.
-    """
-    _write(responses, file, _rag24_row)
-
-
-def write_rag25(responses: Iterable[Response], file: BinaryIO) -> None:
-    """Writes the format of TREC RAG 2025 and 2026: 2024's, with ids and other fields in `metadata`.
-
-    Raises:
-        ValueError: a response has no query id.
-    """
-    _write(responses, file, _rag25_row)
-
-
-def write_ragtime(responses: Iterable[Response], file: BinaryIO) -> None:
-    """Writes RAGTIME's format: `{doc_id: confidence}`, or a list of ids without confidences.
-
-    Raises:
-        ValueError: a response has no query id.
-    """
-    _write(responses, file, _ragtime_row)
-
-
-def _write(responses: Iterable[Response], file: BinaryIO, row: Callable[[Response], dict[str, Any]]) -> None:
+def _write(row: Callable[[Response], dict[str, Any]], responses: Iterable[Response], file: BinaryIO) -> None:
+    """Write a line for each response; ValueError for one without a query id."""
     import orjson
 
     for response in responses:
@@ -219,6 +194,7 @@ def _write(responses: Iterable[Response], file: BinaryIO, row: Callable[[Respons
 
 
 def _rag24_row(response: Response) -> dict[str, Any]:
+    """TREC RAG 2024's line, which keeps the order of citations but not their confidences."""
     return {
         "run_id": response.run,
         "topic_id": response.query_id,
@@ -228,12 +204,14 @@ def _rag24_row(response: Response) -> dict[str, Any]:
 
 
 def _rag25_row(response: Response) -> dict[str, Any]:
+    """TREC RAG 2025's and 2026's line: 2024's, with ids and other fields in `metadata`."""
     of_query = {"narrative_id": response.query_id, "narrative": response.query_text}
     metadata = {"team_id": "", **_metadata(response), "run_id": response.run, **of_query}
     return {"metadata": metadata, **_with_places(response)}
 
 
 def _ragtime_row(response: Response) -> dict[str, Any]:
+    """RAGTIME's line, with `{doc_id: confidence}`, or a list of ids without confidences."""
     metadata = {"team_id": "", **_metadata(response), "run_id": response.run, "topic_id": response.query_id}
     sentences = []
     for sentence in response.sentences:
@@ -405,7 +383,7 @@ FORMAT = Format(
     EXAMPLE,
     _sniff,
     read_responses,
-    write_rag24,
+    partial(_write, _rag24_row),
     told_by='an answer beside the id of a run or query; ragas by "user_input" or "contexts"',
     written_as="TREC RAG 2024's",
 )
@@ -416,7 +394,7 @@ RAG24 = Format(
     EXAMPLE,
     never,
     read_responses,
-    write_rag24,
+    partial(_write, _rag24_row),
     told_by="accepted where it is named: by its content it is `responses`",
 )
 RAG25 = Format(
@@ -427,7 +405,7 @@ RAG25 = Format(
     '"answer": [{"text": "Heat pumps ...", "citations": [0]}]}',
     never,
     read_responses,
-    write_rag25,
+    partial(_write, _rag25_row),
     told_by="accepted where it is named: by its content it is `responses`",
 )
 RAGTIME = Format(
@@ -438,6 +416,6 @@ RAGTIME = Format(
     '"Heat pumps ...", "citations": {"doc42": 0.9}}]}',
     never,
     read_responses,
-    write_ragtime,
+    partial(_write, _ragtime_row),
     told_by="accepted where it is named: by its content it is `responses`",
 )

@@ -48,22 +48,18 @@ class Run:
 
     def __contains__(self, query_id: object) -> bool:
         """Whether the run has entries for a query."""
-        return query_id in self._index
+        return query_id in self.spans
 
     def __iter__(self) -> Iterator[RunEntry]:
         doc_ids, scores = self.doc_ids, self.scores
-        for i, query_id in enumerate(self.query_ids):
-            start, end = int(self.offsets[i]), int(self.offsets[i + 1])
+        for query_id, (start, end) in self.spans.items():
             rows = zip(doc_ids[start:end].to_pylist(), scores[start:end].tolist(), strict=True)
             for rank, (doc_id, score) in enumerate(rows, 1):
                 yield RunEntry(query_id, doc_id, rank, score, self.name)
 
     def ranking(self, query_id: str, depth: int | None = None) -> list[str]:
         """The first `depth` (None: all) doc_ids for a query, best first; [] if it is missing."""
-        i = self._index.get(query_id)
-        if i is None:
-            return []
-        start, end = int(self.offsets[i]), int(self.offsets[i + 1])
+        start, end = self.spans.get(query_id, (0, 0))
         if depth is not None:
             end = min(end, start + depth)
         ranked: list[str] = self.doc_ids[start:end].to_pylist()
@@ -87,8 +83,8 @@ class Run:
 
     def count(self, query_id: str) -> int:
         """The number of documents for a query; 0 if it is missing."""
-        i = self._index.get(query_id)
-        return 0 if i is None else int(self.offsets[i + 1] - self.offsets[i])
+        start, end = self.spans.get(query_id, (0, 0))
+        return end - start
 
     def renamed(self, name: str) -> Run:
         """The same run under another name."""
@@ -102,23 +98,16 @@ class Run:
         import numpy as np
         import pyarrow.compute as pc
 
-        doc_ids = self.doc_ids
-        own = [
-            start + row
-            for query_id, (start, end) in self.spans.items()
-            if (row := pc.index(doc_ids.slice(start, end - start), query_id).as_py()) >= 0
-        ]
-        if not own:
+        codes = np.repeat(np.arange(len(self.query_ids)), np.diff(self.offsets))
+        query_ids = strings(self.query_ids).take(column(codes))
+        rows = np.flatnonzero(pc.not_equal(self.doc_ids, query_ids).to_numpy(zero_copy_only=False))
+        if len(rows) == len(self):
             return self
-        rows = np.delete(np.arange(len(self)), own)
-        counts = np.diff(self.offsets)
-        counts[np.searchsorted(self.offsets, own, side="right") - 1] -= 1
-        query_ids = tuple(itertools.compress(self.query_ids, counts.tolist()))
-        offsets = np.concatenate(([0], np.cumsum(counts[counts > 0])))
-        doc_ids, scores = doc_ids.take(column(rows)), self.scores[rows]
-        codes = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-        n_reordered = _n_reordered_in_32_bits(codes, scores, doc_ids)
-        return Run(self.name, query_ids, offsets, doc_ids, scores, self.metadata, n_reordered)
+        places, codes = np.unique(codes[rows], return_inverse=True)
+        names = tuple(self.query_ids[place] for place in places)
+        doc_ids, scores = self.doc_ids.take(column(rows)), self.scores[rows]
+        run = ordered(self.name, names, codes.astype(np.int32), doc_ids, scores)
+        return replace(run, metadata=self.metadata)
 
     @classmethod
     def from_entries(cls, name: str, entries: Iterable[tuple[str, str, float]]) -> Run:
@@ -154,10 +143,6 @@ class Run:
         """query_id -> (start, end) of its entries in `doc_ids` and `scores`."""
         bounds = self.offsets.tolist()
         return dict(zip(self.query_ids, itertools.pairwise(bounds), strict=True))
-
-    @cached_property
-    def _index(self) -> dict[str, int]:
-        return {query_id: i for i, query_id in enumerate(self.query_ids)}
 
 
 class DuplicateError(ValueError):

@@ -31,12 +31,11 @@ class RankedPassage(NamedTuple):
     score: float
 
 
-def segments(text: str, max_tokens: int = MAX_TOKENS, language: str = "en") -> list[str]:
+def segments(text: str, max_tokens: int = MAX_TOKENS) -> list[str]:
     """Splits a text into parts of at most `max_tokens` tokens, at sentence ends if possible.
 
     Args:
         max_tokens: words and punctuation marks.
-        language: ISO 639-1 code; it tells abbreviations from ends.
 
     Returns:
         The parts without white space around; none is empty. All words are in them, in order.
@@ -45,7 +44,8 @@ def segments(text: str, max_tokens: int = MAX_TOKENS, language: str = "en") -> l
 
     parts: list[str] = []
     part, size = "", 0
-    for sentence in (s for block in _blocks(text) for s in segment(language, block)):
+    # English: the language tells abbreviations from ends.
+    for sentence in (s for block in _blocks(text) for s in segment("en", block)):
         for piece, tokens in _pieces(sentence, max_tokens):
             if part.strip() and size + tokens > max_tokens:
                 parts.append(part)
@@ -94,9 +94,7 @@ def safe_name(name: str) -> str:
     return _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), name)
 
 
-def response_passages(
-    response: Response, max_tokens: int = MAX_TOKENS, *, unit: Unit = "passage"
-) -> list[Passage]:
+def response_passages(response: Response, *, unit: Unit = "passage") -> list[Passage]:
     """The passages of a response, in order; numbers in ids count from 1.
 
     With the unit "response" it is one passage, however long; one without any text has none.
@@ -106,14 +104,13 @@ def response_passages(
         return [whole] if response.text.strip() else []
     return [
         Passage(passage_id(response.run, response.query_id, number), text)
-        for number, text in enumerate(segments(response.text, max_tokens), 1)
+        for number, text in enumerate(segments(response.text), 1)
     ]
 
 
 def response_ranking(
     response: Response,
     pool: Pool = "text",
-    max_tokens: int = MAX_TOKENS,
     *,
     unit: Unit = "passage",
     passages: Sequence[Passage] | None = None,
@@ -128,7 +125,7 @@ def response_ranking(
     """
     doc_ids: list[str] = []
     if pool != "citations":
-        own_passages = response_passages(response, max_tokens, unit=unit) if passages is None else passages
+        own_passages = response_passages(response, unit=unit) if passages is None else passages
         doc_ids += (passage.doc_id for passage in own_passages)
     if pool != "text":
         doc_ids += (citation.doc_id for sentence in response.sentences for citation in sentence.citations)

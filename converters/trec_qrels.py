@@ -1,8 +1,7 @@
 """TREC qrels: `query_id 0 doc_id label`; in diversity qrels (ndeval) the second column is the subtopic.
 
-TREC RAG 2025 has six columns: `query_id Q0 doc_id label confidence run_id`. Prels, the five columns of
-sampled judgments, are told and refused. BEIR has three, and a header (see `converters.scored_rows`). Lines
-whose first character is `#` are comments, as in trec_eval 10.
+TREC RAG 2025 has six columns: `query_id Q0 doc_id label confidence run_id`. BEIR has three, and a header (see
+`converters.scored_rows`). Lines whose first character is `#` are comments, as in trec_eval 10.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ from __future__ import annotations
 import logging
 import os
 import re
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, Protocol
 
 from converters.errors import BadLines, ConversionError
 from converters.fields import (
+    a_number,
     column,
     counted,
     is_comment,
@@ -23,60 +22,14 @@ from converters.fields import (
     warn_of_skipped_comments,
     without_comments,
 )
-from converters.lines import Head, columns_of, decode, head, iter_lines, open_bytes, reading
+from converters.lines import Head, columns_of, decode, iter_lines, open_bytes, reading
 from converters.measure_values import looks_like_values
 from converters.records import Qrel
 from converters.registry import Format
 from converters.scored_rows import in_rows, rows_of, scored_rows
 
-#: After so many returns to an earlier query a file is not grouped by query, and packing only costs time.
-_PATIENCE = 1000
-
-
-class Seen:
-    """The first line of each (query, key). Keys of finished queries are packed as bytes.
-
-    A file that comes back to its queries time and again is held unpacked.
-    """
-
-    def __init__(self) -> None:
-        self._query: str | None = None
-        self._current: dict[str, int] = {}
-        self._packed: dict[str, tuple[bytes, array[int]]] = {}
-        self._open: dict[str, dict[str, int]] = {}
-        self._returns = 0
-
-    def __len__(self) -> int:
-        """The number of queries."""
-        return len(self._packed) + len(self._open) + bool(self._current)
-
-    def first(self, query_id: str, key: str, line: int) -> int:
-        """The first line with this key; `line` itself for a new key.
-
-        Args:
-            key: without line ends.
-        """
-        if query_id != self._query:
-            self._turn_to(query_id)
-        return self._current.setdefault(key, line)
-
-    def _turn_to(self, query_id: str) -> None:
-        if self._query is not None:
-            if self._returns < _PATIENCE:
-                text = "\n".join(self._current).encode("utf-8", "surrogatepass")
-                self._packed[self._query] = text, array("Q", self._current.values())
-            else:
-                self._open[self._query] = self._current
-        self._query = query_id
-        if query_id in self._open:
-            self._current = self._open.pop(query_id)
-        elif query_id in self._packed:
-            self._returns += 1
-            text, lines = self._packed.pop(query_id)
-            keys = text.decode("utf-8", "surrogatepass").split("\n")
-            self._current = dict(zip(keys, lines, strict=True))
-        else:
-            self._current = {}
+#: The first line of each (query, subtopic, document).
+Seen = dict[tuple[str, str, str], int]
 
 
 class QrelRow(Protocol):
@@ -107,10 +60,6 @@ _WHOLE = re.compile(r"([-+]?[0-9]{1,9})(?:\.0*)?", re.ASCII)
 _SPACE_OF_UNICODE = re.compile(r"[^\S \t\n]")
 
 
-class _LikeRunError(ConversionError):
-    """A line that has six columns as a run has."""
-
-
 def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
     """Reads judgments in file order. Blank lines are skipped, comments too, with a warning.
 
@@ -126,7 +75,7 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
     if plain is not None:
         yield from plain
         return
-    seen = Seen()
+    seen: Seen = {}
     width = n_comments = 0
     if in_rows(path):
         yield from _of_rows(path, seen)
@@ -147,9 +96,6 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
                 judgment = _judgment(path, number, columns, width)
                 _refuse_twice(path, number, judgment, seen)
             except ConversionError as error:
-                if isinstance(error, _LikeRunError) and not judged_with_confidence(head(path)):
-                    # All its other lines are alike.
-                    raise
                 bad.add(error)
                 continue
             if not bad:
@@ -180,7 +126,7 @@ def _of_rows(path: str | os.PathLike[str], seen: Seen) -> Iterator[Qrel]:
 
 
 def _refuse_twice(path: str | os.PathLike[str], number: int, judgment: Qrel, seen: Seen) -> None:
-    first = seen.first(judgment.query_id, f"{judgment.iteration} {judgment.doc_id}", number)
+    first = seen.setdefault((judgment.query_id, judgment.iteration, judgment.doc_id), number)
     if first != number:
         raise ConversionError(
             path,
@@ -201,7 +147,7 @@ def _plain(path: str | os.PathLike[str]) -> Iterator[Qrel] | None:
     if not is_whole or "\0" in text or _SPACE_OF_UNICODE.search(text) or not _PLAIN.fullmatch(text):
         return None
     columns, n_lines = text.split(), text.count("\n") + 1
-    query_ids, iterations, doc_ids, labels = (columns[column_index::4] for column_index in range(4))
+    query_ids, iterations, doc_ids, labels = columns[::4], columns[1::4], columns[2::4], columns[3::4]
     if len(set(map(" ".join, zip(query_ids, iterations, doc_ids, strict=True)))) != n_lines:
         return None
     label_of = {label: int(label) for label in set(labels)}
@@ -220,14 +166,6 @@ def _plain(path: str | os.PathLike[str]) -> Iterator[Qrel] | None:
 
 def _judgment(path: str | os.PathLike[str], number: int, columns: Sequence[str], width: int) -> Qrel:
     """The judgment of a line, in a file whose lines have `width` columns."""
-    if _is_prel(columns):
-        raise ConversionError(
-            path,
-            number,
-            "a prels line (query_id doc_id label method probability): sampled judgments need measures "
-            "that weigh them, so they are rejected; if you want the labels alone: "
-            "awk '{print $1, 0, $2, $3}'",
-        )
     if len(columns) != width:
         lays_out = "query_id 0 doc_id label" + (" confidence run_id" if width == 6 else "")
         if width == 3:
@@ -237,11 +175,8 @@ def _judgment(path: str | os.PathLike[str], number: int, columns: Sequence[str],
     if width == 6:
         iteration = "0"
         if _confidence(columns[4]) is None:
-            score = columns[4][:40]
-            if re.fullmatch(r"-?[0-9.]+(?:[eE][-+]?[0-9]+)?", score):
-                reason = f"this looks like a run: column 5 is '{score}', and a confidence is in 0..1"
-                raise _LikeRunError(path, number, reason)
-            raise ConversionError(path, number, f"the confidence (column 5) is not in 0..1: '{score}'")
+            reason = f"the confidence (column 5) is not in 0..1: '{columns[4][:40]}'; is this a run?"
+            raise ConversionError(path, number, reason)
     where = f"the label (column {min(width, 4)})"
     return Qrel(query_id, doc_id, _read_label(path, number, text, where), iteration)
 
@@ -321,23 +256,8 @@ def _label(text: str) -> int | None:
 
 
 def _confidence(text: str) -> float | None:
-    if "_" in text or not text.isascii():
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0 <= value <= 1 else None
-
-
-def _is_prel(columns: Sequence[str]) -> bool:
-    return (
-        len(columns) == 5
-        and _label(columns[1]) is None
-        and _label(columns[2]) is not None
-        and _label(columns[3]) is not None
-        and _confidence(columns[4]) is not None
-    )
+    value = a_number(text)
+    return value if value is not None and 0 <= value <= 1 else None
 
 
 def judged_with_confidence(start: Head) -> bool:
@@ -385,7 +305,7 @@ def _sniff(start: Head) -> bool:
         return False
     if len(columns) == 3:
         return _are_three_columns(start) and "quer" not in start.name.lower()
-    return len(columns) == 4 or _is_prel(columns) or judged_with_confidence(start)
+    return len(columns) == 4 or judged_with_confidence(start)
 
 
 def _are_three_columns(start: Head) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, BinaryIO
@@ -57,24 +57,19 @@ _NEEDED_RATING: dict[str, Any] = {"self_rating": None}
 _NEEDED_DIRECT: dict[str, Any] = {"correctAnswered": False, "answer": "", "llm": "", "llm_options": {}}
 
 
-def read_pool(
-    path: Path, on_error: Callable[[ConversionError], None] | None = None
-) -> Iterator[PooledPassage]:
+def read_pool(path: Path) -> Iterator[PooledPassage]:
     """Reads the passages of a pool or graded pool, in file order, with all fields.
 
     What other programs stumble over is kept and named: a passage without a text, a passage twice in a query,
     two gradings of a passage on an item by the same model and prompt (the first counts, in the workbench
-    too), a query without passages (which is left out). Of a truncated archive, all lines before its end are
-    given first.
-
-    Args:
-        on_error: takes an error for each of these; None logs the first of each kind, as a warning.
+    too), a query without passages (which is left out). The first of each kind is logged, as a warning. Of a
+    truncated archive, all lines before its end are given first.
 
     Raises:
         ConversionError: with the line: not a pool, an id or a rank missing, a rating that is not 0..5, a
             damaged or truncated file.
     """
-    oddities = _Oddities(path, on_error)
+    oddities = _Oddities(path)
     seen: set[tuple[str, str]] = set()
     try:
         for number, query_id, rows in query_lines(path):
@@ -119,18 +114,13 @@ def write_pool(passages: Iterable[PooledPassage], file: BinaryIO) -> None:
 class _Oddities:
     """Collects warnings."""
 
-    def __init__(self, path: Path, on_error: Callable[[ConversionError], None] | None) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._on_error = on_error
         self._errors: dict[str, tuple[ConversionError, int]] = {}
 
     def add(self, number: int, kind: str, reason: str) -> None:
-        error = ConversionError(self._path, number, reason)
-        if self._on_error is not None:
-            self._on_error(error)
-        else:
-            first, count = self._errors.get(kind, (error, 0))
-            self._errors[kind] = first, count + 1
+        first, count = self._errors.get(kind, (ConversionError(self._path, number, reason), 0))
+        self._errors[kind] = first, count + 1
 
     def log(self) -> None:
         for first, count in self._errors.values():

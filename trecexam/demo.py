@@ -37,7 +37,8 @@ def make_demo_track(root: Path | str, *, grade: bool = False, rag: bool = False)
     config = root / CONFIG_NAME
     settings = (DATA / (RAG_CONFIG if rag else CONFIG_NAME)).read_bytes()
     try:
-        if root.exists() and not _is_demo(config, settings) and (not root.is_dir() or any(root.iterdir())):
+        is_demo = config.is_file() and config.read_bytes().startswith(settings.splitlines()[0])
+        if root.exists() and not is_demo and (not root.is_dir() or any(root.iterdir())):
             command = "trecexam demo --rag" if rag else "trecexam demo"
             raise TrackError(f"is not empty and is no track of `{command}`; give another folder", path=root)
         left_out = {RAG_CONFIG, CONFIG_NAME} | (set() if rag else RAG_FILES)
@@ -56,8 +57,3 @@ def make_demo_track(root: Path | str, *, grade: bool = False, rag: bool = False)
     except OSError as error:
         raise TrackError(f"cannot be written: {error.strerror}", path=error.filename or root) from None
     return made
-
-
-def _is_demo(config: Path, settings: bytes) -> bool:
-    """Return True if the first line of a trecexam.toml is that of these settings."""
-    return config.is_file() and config.read_bytes().startswith(settings.splitlines()[0])

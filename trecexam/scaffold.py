@@ -102,12 +102,6 @@ def look_at_named(path: Path, role: str) -> Found:
     return found._replace(role=role, why=NAMED)
 
 
-def runs_in(folder: Path) -> list[Found]:
-    """Return the files of a folder of runs, whatever they are."""
-    paths = (path for path in files_in(folder) if path.is_file())
-    return [Found(path, "runs", why=NAMED, below=path.relative_to(folder).as_posix()) for path in paths]
-
-
 def look_into(folder: Path, but: Path, named: Sequence[Found] = ()) -> list[Found]:
     """Detect the files of a folder and its sub-folders, in the order of their paths.
 
@@ -245,7 +239,12 @@ class Sources:
         ]
         named += [look_at_named(path, "bank") for path in self.bank]
         for path in self.runs:
-            named += runs_in(path) if path.is_dir() else [look_at_named(path, "runs")]
+            if not path.is_dir():
+                named.append(look_at_named(path, "runs"))
+                continue
+            # The files of a folder of runs are runs, whatever they look like.
+            for run in filter(Path.is_file, files_in(path)):
+                named.append(Found(run, "runs", why=NAMED, below=run.relative_to(path).as_posix()))
         if self.folder is None:
             return named
         files = look_into(self.folder, root, named)

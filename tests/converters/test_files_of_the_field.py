@@ -27,7 +27,7 @@ import converters
 from converters import ConversionError, Passage, Qrel, Query
 from converters.convert import converted
 from converters.lines import packing
-from converters.passages import read_passages
+from converters.passages import numbered_passages, read_passages
 
 CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus"
 CASTORINI = {
@@ -223,7 +223,11 @@ def test_passages_of_a_run_with_a_bad_row_and_two_texts_of_an_id_are_all_given(t
     lines = [{"qid": "q", "query": "t", "docno": doc, "text": text, "score": 1} for doc, text in rows]
     errors: list[ConversionError] = []
     path = put(tmp_path, "".join(json.dumps(line) + "\n" for line in lines))
-    assert list(read_passages(path, errors.append)) == [Passage("d1", "one"), Passage("d1", "two")]
+    found = [each for _, each in numbered_passages(path, errors.append)]
+    assert found == [
+        Passage("d1", "one"),
+        Passage("d1", "two"),
+    ]
     assert [error.line for error in errors] == [3]
 
 

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 import converters
 from converters import ConversionError, Qrel
-from converters import trec_qrels as seen
 from converters.lines import MAX_LINE, iter_lines
-from converters.trec_qrels import Seen, write_qrels
+from converters.trec_qrels import write_qrels
 from trecexam.files.stamps import Rejected
 
 GOOD = {
@@ -309,18 +308,3 @@ def test_an_error_is_one_line_without_terminal_control_characters(reason: str, n
         text.encode()
     assert ConversionError(*error.args).reason == error.reason
     assert error.path == name
-
-
-ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.text("xyz ", max_size=3)), max_size=60)
-
-
-@given(ROWS, st.sampled_from([0, 1, 20]))
-def test_the_first_line_of_each_key_is_found_in_any_order(rows: list[tuple[str, str]], patience: int) -> None:
-    before, seen._PATIENCE = seen._PATIENCE, patience
-    try:
-        ours, plain = Seen(), dict[tuple[str, str], int]()
-        for line, (query_id, key) in enumerate(rows, 1):
-            assert ours.first(query_id, key, line) == plain.setdefault((query_id, key), line)
-        assert len(ours) == len({query_id for query_id, _ in rows})
-    finally:
-        seen._PATIENCE = before

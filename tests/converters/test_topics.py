@@ -216,10 +216,11 @@ def test_recognising_a_format_takes_bounded_time_for_any_content(tmp_path: Path,
     assert time.process_time() - began < 5
 
 
-def test_a_document_has_a_maximum_size(tmp_path: Path) -> None:
+def test_a_document_has_a_maximum_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("converters.lines.MAX_WHOLE", 2**20)
     path = put(tmp_path, b"<topics>\n" + b"x" * 999_999 + b"\n" + b"y" * 99_999)
     with pytest.raises(ConversionError, match=":3: the file is larger than 1 MiB"):
-        read_whole(path, 2**20)
+        read_whole(path)
 
 
 @pytest.mark.parametrize("query_id", ["{1", "[{1", "<top>", "<?xml", "id"])

@@ -44,12 +44,12 @@ def test_ids_in_another_normal_form_are_named(tmp_path: Path, capsys: pytest.Cap
     (track / "runs" / "nfd.run").write_text(f"q1 Q0 {doc_id} 1 9 nfd\nq1 Q0 Köln 2 8 nfd\n")
     assert run(["watch", str(track), "--once"]) == 1
     reason = (
-        f"1 id differs in Unicode normal form alone: '{doc_id}' is NFD here, and NFC in another file; write "
-        "both in one: uconv -x any-nfc FILE"
+        f"1 id differs from other files' in Unicode normal form alone, '{doc_id}' here; write all in one: "
+        "uconv -x any-nfc FILE"
     )
     assert reason in capsys.readouterr().err
     (track / "runs" / "nfd.run").write_text("q1 Q0 Zürich 1 9 nfc\n")
     (track / "qrels.txt").write_text(f"q1 0 {doc_id} 1\n")
     assert run(["watch", str(track), "--once"]) == 0
     assert run(["leaderboard", str(track), "--official"]) == 0
-    assert f"'{doc_id}' is NFD here, and NFC in another file" in capsys.readouterr().err
+    assert f"in Unicode normal form alone, '{doc_id}' here" in capsys.readouterr().err

@@ -145,7 +145,10 @@ def asked(
             if query_id in known
         }
         return Bank({query_id: (item,) for query_id, item in items.items()}, bank.retired)
-    active, retired = (_of_kinds(items, kinds) for items in (bank.items, bank.retired))
+    active, retired = (
+        {query_id: kept for query_id, items in of.items() if (kept := _of_kinds(items, kinds))}
+        for of in (bank.items, bank.retired)
+    )
     if with_query:
         active = {
             query_id: tuple(item._replace(query_text=query_texts[query_id]) for item in items)
@@ -155,13 +158,8 @@ def asked(
     return Bank(active, retired)
 
 
-def _of_kinds(
-    by_query: Mapping[str, tuple[Item, ...]], kinds: Collection[str]
-) -> dict[str, tuple[Item, ...]]:
-    items_of_kinds = {
-        query_id: tuple(item for item in items if item.kind in kinds) for query_id, items in by_query.items()
-    }
-    return {query_id: items for query_id, items in items_of_kinds.items() if items}
+def _of_kinds(items: Iterable[Item], kinds: Collection[str]) -> tuple[Item, ...]:
+    return tuple(item for item in items if item.kind in kinds)
 
 
 def item_by_query(item: Item) -> Item:

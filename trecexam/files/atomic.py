@@ -46,7 +46,9 @@ def replace_together(
     path = Path()
     try:
         for path, content in contents.items():
-            if into_special and _is_special(path):
+            is_special = path.parent == Path("/dev") or not (path.is_file() or path.is_dir())
+            if into_special and is_special and path.exists():
+                # A device or a pipe, as /dev/stdout, is written to, and never replaced.
                 path.write_bytes(content)
                 continue
             if path.is_file() and path.stat().st_size == len(content) and _has(path, content):
@@ -102,11 +104,6 @@ def append(path: Path, content: bytes) -> None:
         raise TrecexamError(
             f"cannot be written: {error.strerror}; the old file is as it was", path=path
         ) from None
-
-
-def _is_special(path: Path) -> bool:
-    """Return True for a device or a pipe, as /dev/stdout: it is written to, and never replaced."""
-    return path.exists() and (path.parent == Path("/dev") or not (path.is_file() or path.is_dir()))
 
 
 def remove(path: Path) -> None:

@@ -335,7 +335,7 @@ def sheets_of(
         cells = None if questions.citing is None else _cells(doc_ids, questions.citing[query_id])
         old, human = before.get(query_id), overrides.queries.get(query_id)
         same = old is not None and (old.doc_ids, old.texts, old.items) == (doc_ids, texts, items)
-        if old is not None and same and _equal(old.cells, cells):
+        if old is not None and same and np.array_equal(old.cells, cells):  # type: ignore[arg-type]
             sheets[query_id] = old if old.overrides == human else replace(old, overrides=human)
         else:
             codes = np.full((len(texts), len(items)) if cells is None else cells.shape, MISSING, np.int8)
@@ -345,10 +345,6 @@ def sheets_of(
     unknown = [sheet for sheet in new if sheet.query_id not in known]
     known.update(zip((sheet.query_id for sheet in unknown), grades.codes(unknown), strict=True))
     return sheets | {sheet.query_id: replace(sheet, codes=known[sheet.query_id]) for sheet in new}
-
-
-def _equal(some: NDArray[np.int64] | None, other: NDArray[np.int64] | None) -> bool:
-    return some is other or (some is not None and other is not None and np.array_equal(some, other))
 
 
 def _cells(doc_ids: Sequence[str], citing: Sequence[Sequence[str]]) -> NDArray[np.int64]:

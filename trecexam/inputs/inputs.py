@@ -125,7 +125,7 @@ def shared_paths(folder: TrackFolder, bank_files: Sequence[Path] | None = None) 
     optional = (folder.queries(), folder.passages(), folder.qrels(), folder.official_leaderboard())
     return [
         *(folder.bank(optional=True) if bank_files is None else bank_files),
-        *(path for path in optional if path is not None),
+        *filter(None, optional),
         *folder.run_files(),
     ]
 
@@ -134,7 +134,7 @@ def input_paths(folder: TrackFolder, bank_files: Sequence[Path] | None = None) -
     """List all input files, and trecexam.toml."""
     judgments = folder.judgments() if _has_judgments(folder) else None
     paths = (folder.recorded(), folder.prompt(), folder.metric(), folder.overrides(), judgments)
-    return [*shared_paths(folder, bank_files), *(p for p in paths if p is not None), folder.config_path]
+    return [*shared_paths(folder, bank_files), *filter(None, paths), folder.config_path]
 
 
 def input_stamps(
@@ -204,7 +204,9 @@ def read_inputs(
     whole, texts, rejected = _read_bank(folder, files, paths)
     optional = partial(_read_optional, folder, files, rejected)
     queries: dict[str, str] = optional(folder.queries(), "queries", _read_queries) or {}
-    official: tuple[Qrel, ...] | None = optional(folder.qrels(), "qrels", _read_qrels)
+    official: tuple[Qrel, ...] | None = optional(
+        folder.qrels(), "qrels", lambda path: tuple(converters.read(path, "qrels"))
+    )
     if dataset := folder.config.track.dataset:
         try:
             if folder.queries() is None:
@@ -337,10 +339,6 @@ def _texts_of(dataset: str) -> dict[str, str]:
 
 def _read_queries(path: Path) -> dict[str, str]:
     return {query.query_id: query.text for query in converters.read(path, "queries")}
-
-
-def _read_qrels(path: Path) -> tuple[Qrel, ...]:
-    return tuple(converters.read(path, "qrels"))
 
 
 def _read_bank(

@@ -15,7 +15,7 @@ class Thresholds(NamedTuple):
     Attributes:
         min_rating, min_answers, rule: as `trecexam.scores.labels.labels` takes them.
         min_relevant: from this official judgment on, a passage is relevant.
-        max_rating, max_judgment: the best of either scale; None: no judgments.
+        max_rating: the best of the grader's scale.
         same_scale: labels and judgments are both on 0..`max_rating`.
         reason: why both sides have one threshold, or each its own.
     """
@@ -25,12 +25,12 @@ class Thresholds(NamedTuple):
     min_relevant: int
     rule: LabelRule = "max"
     max_rating: int = MAX_RATING
-    max_judgment: int | None = None
     same_scale: bool = False
     reason: str = ""
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} {value}" for name, value in zip(self._fields, self[:3], strict=False))
+        rating, answers, relevant = self[:3]
+        return f"min_rating {rating}, min_answers {answers}, min_relevant {relevant}"
 
     @property
     def in_words(self) -> str:
@@ -79,7 +79,6 @@ def thresholds_of(
         relevant if min_relevant is None else min_relevant,
         scores.label,
         max_rating,
-        max_judgment,
         same_scale,
     )
     if at.rule == "count":

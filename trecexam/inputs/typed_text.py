@@ -51,16 +51,11 @@ def other_forms(ids: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def differing_in_form(ids: Iterable[str], known: Collection[str]) -> str:
     """Say which ids differ from known ones in their Unicode normal form alone, and what to do; "" of none."""
-    alike = {each: other for each, other in other_forms(ids) if other in known}
+    alike = dict.fromkeys(each for each, other in other_forms(ids) if other in known)
     if not alike:
         return ""
-    first, other = next(iter(alike.items()))
     ids_differ = f"{len(alike):,} ids differ" if len(alike) > 1 else "1 id differs"
     return (
-        f"; {ids_differ} in Unicode normal form alone: '{first}' is {_form(first)} here, and {_form(other)} "
-        "in another file; write both in one: uconv -x any-nfc FILE"
+        f"; {ids_differ} from other files' in Unicode normal form alone, '{next(iter(alike))}' here; write "
+        "all in one: uconv -x any-nfc FILE"
     )
-
-
-def _form(text: str) -> str:
-    return next((form for form in _FORMS if unicodedata.is_normalized(form, text)), "neither NFC nor NFD")

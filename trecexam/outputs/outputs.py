@@ -252,4 +252,4 @@ def remove_outputs(out: Path, paths: Iterable[Path]) -> None:
 
 def rejected_table(rows: Sequence[Rejected]) -> Table:
     """Return out/rejected.tsv."""
-    return Table(Rejected._fields, tuple(tuple(row) for row in rows))
+    return Table(Rejected._fields, tuple(rows))

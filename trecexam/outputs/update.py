@@ -53,15 +53,13 @@ def update(
         if progress is not None:
             progress(Progress(done, total, name, "prompts of its bank"))
 
-    def stopped_or_held() -> bool:
-        # Nuggets may be made from files that are being written now.
-        return bool(hold) or (stop is not None and stop())
-
     move_histories(loaders.folder, tuple(loaders))
     names = tuple(loaders) if only is None else (only,)
-    # All of them first: other graders ask about the queries that have items.
+    # All of them first: other graders ask about the queries that have items. Nuggets may be made from files
+    # that are being written now.
+    held = (lambda: True) if hold else stop or (lambda: False)
     banks = write_missing_banks(
-        loaders.folder, loaders.files, names, prompts_done, stopped_or_held, doing, loaders.spent_by_graders
+        loaders.folder, loaders.files, names, prompts_done, held, doing, loaders.spent_by_graders
     )
     errors = dict(banks.errors)
     several = len(loaders) > 1

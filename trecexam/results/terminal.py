@@ -56,7 +56,7 @@ def cut(text: str, width: int, *, middle: bool = False) -> str:
     most = 4 * width
     if len(line) <= most and columns(line) <= width:
         return line
-    end = _tail(line[-most:], (width - 1) // 3) if middle else ""
+    end = _head(line[-most:][::-1], (width - 1) // 3)[::-1] if middle else ""
     return _head(line[:most], width - 1 - columns(end)).rstrip() + "…" + end
 
 
@@ -86,8 +86,3 @@ def _head(text: str, width: int) -> str:
     # A mark may widen the letter before it, so starts are measured; long texts have enough of it.
     text = text[: 4 * max(width, 0)]
     return text[: bisect_right(range(1, len(text) + 1), width, key=lambda end: columns(text[:end]))]
-
-
-def _tail(text: str, width: int) -> str:
-    """Return the longest end of a text that fits."""
-    return _head(text[::-1], width)[::-1]

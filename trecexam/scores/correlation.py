@@ -67,7 +67,7 @@ TOPS = (10, 15, 20)
 #: The coefficients that have intervals, in the order of the arrays.
 COEFFICIENTS = (
     *("kendall_tau", "spearman_rho", "tau_ap", "rbo", "tau_ap_b"),
-    *(f"kendall_at_{k}" for k in TOPS),
+    *("kendall_at_10", "kendall_at_15", "kendall_at_20"),
 )
 _LOWEST = np.array([0.0 if name == "rbo" else -1.0 for name in COEFFICIENTS])
 
@@ -161,8 +161,7 @@ def correlate(
     if math.isnan(values[0]) or few or n_runs > MOST_RUNS or draws.resamples < 1:
         return _correlation(n_runs, values, of_scores)
     error, bias = error_and_bias(rubric_values, official_values, draws, rbo_p)
-    low, high = ends(values, error, bias, n_queries)
-    ends_of = (np.where(enough, end, np.nan) for end in (low, high))
+    ends_of = np.where(enough, ends(values, error, bias, n_queries), np.nan)
     return _correlation(n_runs, values, of_scores, *ends_of)
 
 

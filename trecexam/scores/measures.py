@@ -44,38 +44,17 @@ _BARE = re.compile(r"=\s*(?!(?:True|False|None)\b)([A-Za-z_][\w-]*)\s*(?=[,)])")
 _UNUSED_PROVIDERS = frozenset(("gdeval",))
 
 
-class _SupportP(Measure):
-    """Weighted precision of citations, see `trecexam.scores.support`.
-
-    .. cite.arxiv:: 2504.15205
-    """
-
-    NAME = __name__ = "SupportP"
-    SHORT_DESC = "The mean weight of the citations of a response."
-
-
-class _SupportR(Measure):
-    """Weighted recall of sentences, see `trecexam.scores.support`.
-
-    .. cite.arxiv:: 2504.15205
-    """
-
-    NAME = __name__ = "SupportR"
-    SHORT_DESC = "The mean weight of the sentences of a response, 0 where one cites nothing."
-
-
-class _SupportF1(Measure):
-    """Harmonic mean of SupportP and SupportR, see `trecexam.scores.support`.
-
-    .. cite.arxiv:: 2504.15205
-    """
-
-    NAME = __name__ = "SupportF1"
-    SHORT_DESC = "The harmonic mean of SupportP and SupportR."
-
-
+#: What the measures of citations are, see `trecexam.scores.support`.
+_OF_CITATIONS = {
+    "SupportP": "The mean weight of the citations of a response.",
+    "SupportR": "The mean weight of the sentences of a response, 0 where one cites nothing.",
+    "SupportF1": "The harmonic mean of SupportP and SupportR.",
+}
 # They have no provider, since no qrels have sentences and citations: `grades.run_grades` computes them.
-ir_measures.measures.registry.update({each.NAME: each() for each in (_SupportP, _SupportR, _SupportF1)})
+for _name, _line in _OF_CITATIONS.items():
+    _about = {"__doc__": f"{_line}\n\n.. cite.arxiv:: 2504.15205", "SHORT_DESC": _line}
+    _made = type(_name, (Measure,), {"NAME": _name, "__name__": _name, **_about})
+    ir_measures.measures.registry[_name] = _made()
 
 
 def measure(name: str | Measure, *, official: bool = False) -> Measure:

@@ -53,8 +53,8 @@ def paired_t(values: Floats, first: Ints, second: Ints) -> PairedT:
     from scipy.special import stdtr
 
     n_queries = values.shape[1]
-    difference, effect_size, t, p = (np.full(len(first), math.nan) for _ in range(4))
-    better, worse = (np.zeros(len(first), np.intp) for _ in range(2))
+    difference, effect_size, t, p = np.full((4, len(first)), math.nan)
+    better, worse = np.zeros((2, len(first)), np.intp)
     tests = PairedT(difference, effect_size, t, p, better, worse)
     if not n_queries:
         return tests

@@ -90,7 +90,7 @@ def means(values: Floats) -> Floats:
 
 def checked(rubric: ArrayLike, official: ArrayLike, *, ranks: bool = True) -> tuple[Floats, Floats]:
     """Return both sides as arrays (n_runs, n_queries); with `ranks`, official ones may be (n_runs,)."""
-    rubric_values, official_values = (np.asarray(side, np.float64) for side in (rubric, official))
+    rubric_values, official_values = np.asarray(rubric, np.float64), np.asarray(official, np.float64)
     shape, official_shape = rubric_values.shape, official_values.shape
     fit: Any = shape == official_shape or (ranks and shape[:1] == official_shape)
     if rubric_values.ndim != 2 or not fit:

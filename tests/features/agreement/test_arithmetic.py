@@ -121,10 +121,3 @@ def test_with_fewer_than_three_groups_the_merged_table_is_the_binary_one() -> No
         assert found.merged.labels == found.binary.labels
         assert found.merged.judgments == found.binary.judgments
         assert found.merged.counts.tolist() == found.binary.counts.tolist()
-
-
-def test_a_label_outside_the_scale_is_rejected() -> None:
-    with pytest.raises(ValueError, match="the label 5 is not on the scale 3, 2, 1, 0"):
-        agree([(0, 5, 0)], best=3)
-    with pytest.raises(ValueError, match="the judgment 2 is not on the scale 1, 0"):
-        agree([(0, 5, 2)], judgments=(0, 1))

@@ -16,7 +16,6 @@ from trecexam.graders.prompts.parsing import (
     read_labels,
     read_rating,
     read_yes_no,
-    with_place,
 )
 
 ITEM = Item("q1", "q1/1", "What is it?")
@@ -158,10 +157,8 @@ def test_a_list_of_the_wrong_length_is_not_read(answer: str) -> None:
     assert read_labels(answer, 2, ASSIGNED) is None
 
 
-def test_the_stored_answer_of_a_label_has_its_position_in_the_list() -> None:
-    stored = with_place("Partial Support", 3, 10)
-    assert json.loads(stored) == {"label": "Partial Support", "place": 3, "of": 10}
-    assert published()["NuggetAssign"].read(stored, NUGGET) == 3
+def test_the_stored_answer_of_a_label_is_read_by_itself() -> None:
+    assert published()["NuggetAssign"].read("Partial Support", NUGGET) == 3
 
 
 @given(st.lists(st.sampled_from(ASSIGNED), min_size=1, max_size=12))

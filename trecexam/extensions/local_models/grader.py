@@ -20,7 +20,6 @@ from trecexam.extensions.local_models.local import LocalModel
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.prompts import Prompt, PromptedGrader, chosen_prompts, prompted_reading, with_verdict
-from trecexam.graders.prompts.parsing import with_place
 from trecexam.graders.replies import cut_at, read_reply, unwrapped
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, model_folder, weights_digest
 
@@ -305,9 +304,8 @@ class LanguageGrader(PromptedGrader):
         if listed is None:
             unread.append((call, output))
             return
-        for rank, (cell, label) in enumerate(zip(call, listed, strict=True), 1):
-            answer = self._answer(prompt, cell, label)
-            yield cell, answer._replace(raw=with_place(label.text, rank, len(call)))
+        for cell, label in zip(call, listed, strict=True):
+            yield cell, self._answer(prompt, cell, label)
 
     def _answer(self, prompt: Prompt, cell: Cell, output: ModelOutput) -> Answer:
         if output.probabilities is None:

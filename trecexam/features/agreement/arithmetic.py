@@ -92,9 +92,6 @@ def agreement(pairs: RatedTwice, thresholds: Thresholds, judgments: Collection[i
         pairs: the passages with both: labels first, judgments second.
         thresholds: how their labels were made, from where on they count, and the scales.
         judgments: the official labels there are; a column each.
-
-    Raises:
-        ValueError: a passage has another judgment, or a label outside 0..`max_rating` (for "count": below 0).
     """
     t = thresholds
     official = sorted(judgments, reverse=True)
@@ -109,7 +106,9 @@ def agreement(pairs: RatedTwice, thresholds: Thresholds, judgments: Collection[i
     merged: Cuts = thirds, (t.min_relevant, t.min_relevant + 1)
     if min(len(np.unique(_groups(*side))) for side in zip((automatic, official), merged, strict=True)) < 3:
         merged = halves
-    first, second = _places("label", pairs.first, automatic), _places("judgment", pairs.second, official)
+    # Both scales fall.
+    first = np.searchsorted(-np.array(automatic), -pairs.first)
+    second = np.searchsorted(-np.array(official), -pairs.second)
     counts = replace(pairs, first=first, second=second).counts(len(automatic), len(official))
     binary = _grouped("binary", counts, automatic, official, halves)
     (true, false), (missed, right) = binary.counts.tolist()
@@ -138,14 +137,6 @@ def _names(cuts: tuple[int, ...]) -> list[str]:
     low, high = cuts[0], cuts[-1]
     middle = [f"{low}..{high - 1}" if high - low > 1 else str(low)] * (len(cuts) - 1)
     return [f">={high}", *middle, f"<{low}"]
-
-
-def _places(what: str, values: Ints, levels: Sequence[int]) -> Ints:
-    level_index = {level: number for number, level in enumerate(levels)}
-    unknown = set(values.tolist()) - level_index.keys()
-    if unknown:
-        raise ValueError(f"the {what} {min(unknown)} is not on the scale {', '.join(map(str, levels))}")
-    return np.array([level_index[level] for level in values.tolist()], np.int64)
 
 
 def _graded(

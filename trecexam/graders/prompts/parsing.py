@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
@@ -352,16 +351,8 @@ def _bare(answer: str, labels: Collection[str]) -> list[str]:
     return parts
 
 
-def with_place(label: str, position: int, number: int) -> str:
-    """Return what is stored of a cell: its label, and its place, from 1, in the model's list of so many."""
-    return json.dumps({"label": label, "place": position, "of": number}, ensure_ascii=False)
-
-
-def read_assignment(stored: str, ratings: Mapping[str, int], *, cut: bool = False) -> int | None:
-    """Read the rating of a label: as `with_place` stores it, bare, or as a list of one."""
-    row = json_value(stored)
-    is_stored = isinstance(row, dict) and row.keys() == {"label", "place", "of"}
-    listed = [row["label"]] if is_stored else read_labels(stored, 1, ratings, cut=cut)
+def read_assignment(answer: str, ratings: Mapping[str, int], *, cut: bool = False) -> int | None:
+    """Read the rating of a label, which is bare or a list of one."""
+    listed = read_labels(answer, 1, ratings, cut=cut)
     rating_of_label = {as_label(each): rating for each, rating in ratings.items()}
-    label = listed[0] if listed else None
-    return rating_of_label.get(as_label(label)) if isinstance(label, str) else None
+    return rating_of_label[as_label(listed[0])] if listed else None

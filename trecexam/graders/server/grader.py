@@ -12,7 +12,6 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Factory
 from trecexam.graders.meter import Usage, guessed
 from trecexam.graders.prompts import Prompt, PromptedGrader, chosen_prompts, prompted_reading, with_verdict
-from trecexam.graders.prompts.parsing import with_place
 from trecexam.graders.replies import FirstReplies, Unwritten, WrittenText, cut_at, read_reply, unwrapped
 from trecexam.graders.server.model import (
     TRUNCATION,
@@ -116,8 +115,8 @@ class ServerGrader(PromptedGrader):
             listed = prompt.read_list(reply.text, len(call), cut=reply.cut)
             if listed is not None:
                 return [
-                    (cell, Answer.read(prompt.read(label, cell.item), with_place(label, position, len(call))))
-                    for position, (cell, label) in enumerate(zip(call, listed, strict=True), 1)
+                    (cell, Answer.read(prompt.read(label, cell.item), label))
+                    for cell, label in zip(call, listed, strict=True)
                 ]
             unread = unread._replace(raw=reply.text, cut_at=self._cut_at(reply))
         if len(call) == 1:

@@ -52,29 +52,27 @@ def _nugget_score(facts: MeasureFacts, name: str, weights: str) -> str:
     return f"{name if facts.max_rating >= 5 else cover}@{facts.config.track.depth}"
 
 
-def _coverage(facts: MeasureFacts) -> tuple[str, ...]:
-    return (f"Cover(rel={facts.config.scores.min_rating})@{facts.config.track.depth}",)
-
-
-def _nugget_scores(facts: MeasureFacts) -> tuple[str, ...]:
-    return nugget_scores(facts, always=True)
-
-
-def _retrieval(_: MeasureFacts) -> tuple[str, ...]:
-    return ("nDCG@10",)
-
-
 #: How well a text answers each question, or covers each nugget, of its query's test bank.
-RUBRIC = Kind("rubric", frozenset({"question", "nugget"}), {}, default_measures, _coverage)
+RUBRIC = Kind(
+    "rubric",
+    frozenset({"question", "nugget"}),
+    {},
+    default_measures,
+    lambda facts: (f"Cover(rel={facts.config.scores.min_rating})@{facts.config.track.depth}",),
+)
 #: Whether a response says each nugget of its query, wholly or in part, as TREC RAG assigns them.
 NUGGETS = Kind(
     "nuggets",
     frozenset({"nugget"}),
     {"track": {"unit": "response"}, "grader": {"prompt": "NuggetAssign"}},
     default_measures,
-    _nugget_scores,
+    lambda facts: nugget_scores(facts, always=True),
 )
 #: How well a text answers its query, as UMBRELA and the prompts of its kind ask.
 RELEVANCE = Kind(
-    "relevance", frozenset({QUERY}), {"grader": {"prompt": "UMBRELA"}}, default_measures, _retrieval
+    "relevance",
+    frozenset({QUERY}),
+    {"grader": {"prompt": "UMBRELA"}},
+    default_measures,
+    lambda _: ("nDCG@10",),
 )

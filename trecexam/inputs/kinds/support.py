@@ -145,16 +145,12 @@ def _measures(facts: MeasureFacts) -> tuple[str, ...]:
     return SUPPORT if named is None else tuple(dict.fromkeys(named))
 
 
-def _f1(_: MeasureFacts) -> tuple[str, ...]:
-    return SUPPORT[2:]
-
-
 KIND = Kind(
     "support",
     frozenset({STATEMENT}),
     {"track": {"unit": "response"}, "grader": {"prompt": "TRECRAG2024Support"}},
     _measures,
-    _f1,
+    lambda _: SUPPORT[2:],
     queries=_queries,
     items=_asked,
     graders={

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import ir_measures
 import numpy as np
@@ -94,9 +94,6 @@ class Evaluator:
         return values
 
 
-#: ir_measures' pytrec_eval provider mixes up measures that differ in other parameters than these
-#: when they are computed together.
-_SHAREABLE = frozenset(("cutoff", "rel"))
 _DUMMY_QUERY = "trecexam: two subtopics"
 #: Judged not relevant where no label is 0 or more. No run has it: ids in runs have no spaces.
 _DUMMY_DOC = "trecexam: not relevant"
@@ -112,20 +109,16 @@ class ByIrMeasures:
     def __init__(self, measures: Sequence[Measure], judged: Judged) -> None:
         self.failures: dict[str, str] = {}
         self._query_ids = judged.query_ids
-        #: Measures that ir_measures computes in one pass over a run, with the rows that they are computed on.
-        self._groups: list[_Group] = []
+        #: What evaluates a run by each measure. Together, ir_measures' pytrec_eval provider mixes some up.
+        self._evaluators: dict[Measure, Callable[[], Any]] = {}
         labels = _label_rows(judged) if measures else []
-        shared = [m for m in measures if m.NAME not in DIVERSITY and m.params.keys() <= _SHAREABLE]
-        if shared and labels:
-            self._groups.append(_group(shared, labels))
         for measure in measures if labels else ():
-            if measure not in shared:
-                rows = _item_rows(judged, measure["rel"]) if measure.NAME in DIVERSITY else labels
-                self._groups.append(_group([measure], rows))
+            rows = _item_rows(judged, measure["rel"]) if measure.NAME in DIVERSITY else labels
+            self._evaluators[measure] = cache(partial(ir_measures.evaluator, [measure], rows))
 
     def values(self, run: Run) -> Iterator[Metric]:
         """Yield the values of a run that are defined; NaN for all queries where a provider fails."""
-        if not self._groups:
+        if not self._evaluators:
             return
         # Scores n, n-1, ..., 1, so that no provider finds a tie. Whole numbers up to 2**24 are exact as
         # 32-bit floats, which pytrec_eval compares.
@@ -134,35 +127,16 @@ class ByIrMeasures:
             query_id: {doc_id: float(score) for score, doc_id in enumerate(reversed(ranking), 1)}
             for query_id, ranking in rankings.items()
         }
-        groups = list(self._groups)
-        while groups:
-            group = groups.pop()
+        for measure, evaluator in self._evaluators.items():
             try:
-                metrics = list(group.evaluator().iter_calc(scores))
+                metrics = list(evaluator().iter_calc(scores))
             # Providers call other programs and libraries, which raise whatever they like.
             except Exception as error:
-                if len(group.measures) > 1:
-                    alone = [_group([measure], group.rows) for measure in group.measures]
-                    self._groups.remove(group)
-                    self._groups += alone
-                    groups += alone
-                    continue
-                (measure,) = group.measures
                 first_line = next(iter(str(error).splitlines()), "")
                 self.failures[str(measure)] = shortened(f"{type(error).__name__}: {first_line}".rstrip(": "))
                 yield from (Metric(query_id, measure, math.nan) for query_id in scores)
             else:
                 yield from (m for m in metrics if m.query_id in scores and math.isfinite(m.value))
-
-
-class _Group(NamedTuple):
-    measures: Sequence[Measure]
-    rows: Sequence[Qrel]
-    evaluator: Callable[[], Any]
-
-
-def _group(measures: Sequence[Measure], rows: Sequence[Qrel]) -> _Group:
-    return _Group(measures, rows, cache(partial(ir_measures.evaluator, measures, rows)))
 
 
 def _label_rows(judged: Judged) -> list[Qrel]:
