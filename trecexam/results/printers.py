@@ -52,7 +52,7 @@ def table_lines(
         heading, last: style a line of the heading, and of the last line.
     """
     shown = view(replace(table, rows=table.rows[:most]), wide=wide)
-    fields = shown.columns if wide else (*shown.keys, *_fitting(shown, table.layout.most, width))
+    fields = shown.columns if wide else _fitting(shown, table.layout.most, width)
     widths = [each.natural for each in fields] if wide else _widths(fields, width)
     heads = [_broken(each.heading, to) for each, to in zip(fields, widths, strict=True)]
     n_heads = max(map(len, heads), default=0)
@@ -75,16 +75,30 @@ def table_lines(
 
 
 def _fitting(shown: View, most: int | None, width: int) -> list[Column]:
-    """Return the columns beside the keys that there is room for; of the first at least its values."""
+    """Return the columns that there is room for; without what stands behind values where then all fit."""
     meant = list(dict.fromkeys(column.of for column in shown.rest))[:most]
+    rest = [column for column in shown.rest if column.of in meant]
+    chosen = _with_room(shown.keys, rest, width)
+    if len(chosen) < len(rest):
+        bare = [replace(column, spread=(), legend="") for column in rest]
+        fitting = _with_room(shown.keys, bare, width)
+        if not chosen or len(fitting) == len(rest):
+            chosen = fitting or bare[:1]
+    return [*shown.keys, *chosen]
+
+
+def _with_room(keys: Sequence[Column], rest: Sequence[Column], width: int) -> list[Column]:
+    """Return the columns that there is room for; none where the first has none."""
     text = int(_TEXT * width)
-    left = width - sum(column.width(text, 0) + _GAP for column in shown.keys) + _GAP
+    left = width - sum(column.width(text, 0) + _GAP for column in keys) + _GAP
     chosen: list[Column] = []
-    for column in shown.rest:
+    for column in rest:
         needed = _GAP + column.width(text, 0)
-        if column.of in meant and (needed <= left or not chosen):
-            chosen.append(column if needed <= left else replace(column, spread=(), legend=""))
+        if needed <= left:
             left -= needed
+            chosen.append(column)
+        elif not chosen:
+            break
     return chosen
 
 
@@ -94,14 +108,18 @@ def _legend(fields: Iterable[Column]) -> list[str]:
 
 
 def _left_out(shown: View, fields: Sequence[Column]) -> list[str]:
-    """Return the headings of columns that are not shown; of `NAME what` where NAME is."""
-    chosen = {column.name for column in fields}
+    """Return the headings of columns that are not shown, and what is not shown behind values."""
+    chosen = {column.name: column for column in fields}
     unseen = {column.name: column for column in shown.rest if column.name not in chosen}
-    return [
+    missing = [
         each.heading if each.of == each.name else printable(each.name)
         for each in unseen.values()
         if each.of == each.name or each.of not in unseen
     ]
+    for each in shown.rest:
+        if each.name in chosen and each.spread and not chosen[each.name].spread:
+            missing.append("standard errors" if each.legend.startswith("±") else "intervals")
+    return list(dict.fromkeys(missing))
 
 
 def _widths(fields: Sequence[Column], width: int) -> list[int]:
