@@ -447,3 +447,13 @@ def test_published_banks_can_be_edited(tmp_path: Path, name: str) -> None:
                 items[place].item_id, f"Is this \u00e9dited {place}?", who="A"
             ).item
     assert list(read_bank(root / BANK)) == items
+
+
+def test_each_of_two_nuggets_with_the_same_text_is_edited_by_itself(tmp_path: Path) -> None:
+    root = track_of(
+        tmp_path / "track", {"qid": "q1", "nuggets": [{"text": "a"}, {"text": "b"}, {"text": "a"}]}
+    )
+    *_, last = read_bank(root / BANK)
+    with trecexam.open_track(root) as track:
+        track.bank.edit_item(last.item_id, "c", who="Ann")
+    assert [item.text for item in read_bank(root / BANK)] == ["a", "b", "c"]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +15,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
+from support import ROOT
 
 pytest.importorskip("httpx2")
 pytest.importorskip("json_repair")
@@ -130,15 +134,15 @@ def test_items_edited_retired_or_added_by_a_person_are_never_overwritten(track: 
     content = path.read_bytes()
     for line in (edited, retired, vital, noted, by_hand):
         assert content.count(line) == 1
-    # Two of the four generated items are now a person's; new ones are at the end.
+    # Two of the four generated items are now a person's.
     assert bank_of(root)["q1"] == [
         "My own words?",
         questions("q1")[1],
+        questions("q1")[2],
+        "New?",
         questions("q1")[3],
         questions("q1")[4],
         "By hand?",
-        questions("q1")[2],
-        "New?",
     ]
     assert bank_of(root)["q2"] == questions("q2")
 
@@ -430,3 +434,50 @@ def test_the_model_of_the_grader_is_the_default_generator(track: Callable[..., P
             pytest.raises(TrecexamError, match="NO_SUCH_KEY is not set"),
         ):
             opened.bank.generate("nuggets")
+
+
+def test_the_key_is_in_no_file_even_if_the_model_repeats_it(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(
+        lambda exchange: exchange.say(json.dumps({"questions": [f"Is {KEY} yours?", "Why?"]}))
+    ) as server:
+        root = track(server.url)
+        assert run(["bank", "generate", str(root)]) == 0
+        assert server.keys == [f"Bearer {KEY}"] * 3
+    assert KEY not in capsys.readouterr().err
+    for path in root.rglob("*"):
+        assert path.is_dir() or KEY.encode() not in path.read_bytes()
+
+
+def test_a_kill_loses_no_answer(track: Callable[..., Path]) -> None:
+    def script(exchange: Exchange) -> None:
+        if query_of(exchange) == "q3":
+            exchange.hang()
+        else:
+            answer_with_questions(exchange)
+
+    with serving(script) as server:
+        root = track(server.url, concurrency=1)
+        kept = root / ".trecexam" / "generated.jsonl"
+        process = subprocess.Popen(
+            [sys.executable, "-m", "trecexam", "bank", "generate", str(root)],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        until = time.monotonic() + 60
+        while not (kept.exists() and kept.read_bytes().count(b"nuclear")) and time.monotonic() < until:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with kept.open("ab") as file:
+            file.write(b'{"writer": "half a li')
+        server.script = answer_with_questions
+        assert run(["bank", "generate", str(root)]) == 0
+        assert [each for prompt, each in server.seen.items() if "nuclear" in prompt] == [1]
+        assert run(["bank", "generate", str(root), "--query", "q1", "--again"]) == 0
+        # Answers after a partial line are read as well.
+        asked_for = len(server.bodies)
+        (root / "bank.questions.jsonl").unlink()
+        assert run(["bank", "generate", str(root)]) == 0
+        assert len(server.bodies) == asked_for
+    assert bank_of(root) == {key: questions(key) for key in QUERIES}

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import ROOT
 
 pytest.importorskip("httpx2")
 pytest.importorskip("json_repair")
@@ -351,3 +357,31 @@ def test_a_local_model_is_loaded_once_and_told_both_system_messages(
     assert generated(root, "--query", "q1", "--passages", "3") == 0
     assert bank_of(root)["q1"] == kept_by_nuggetizer([fact(f"{n:02}") for n in range(3)])
     assert (len(loaded), told) == (1, {system_of("creator"), system_of("scorer")})
+
+
+def test_a_generation_killed_between_steps_resumes(track: Callable[..., Path]) -> None:
+    def script(exchange: Exchange) -> None:
+        if "Text 20." in exchange.prompt:
+            exchange.hang()
+        else:
+            extending(exchange)
+
+    with serving(script) as server:
+        root = track(server.url)
+        kept = root / ".trecexam" / "generated.jsonl"
+        words = [sys.executable, "-m", "trecexam", "bank", "generate", str(root), "--prompt", "nuggetizer"]
+        process = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        until = time.monotonic() + 60
+        while not any("Text 20." in prompt for prompt in [*server.seen]) and time.monotonic() < until:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert kept.read_bytes().count(b'"answer"') == 4
+        assert not (root / "bank.nuggets.jsonl").exists()
+        server.script = extending
+        assert generated(root) == 0
+        # Answered prompts are not sent again; pending ones are.
+        assert {server.seen[prompt] for prompt in server.seen if "Text 20." not in prompt} == {1}
+    assert bank_of(root) == dict.fromkeys(
+        QUERIES, kept_by_nuggetizer([fact(f"{n:02}") for n in range(N_PASSAGES)])
+    )

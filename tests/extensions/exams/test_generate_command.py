@@ -208,3 +208,20 @@ def test_a_compressed_output_file_is_rejected(
     root = track("http://127.0.0.1:9/v1")
     assert generate(root, "-o", str(root / "exam.jsonl.gz")) == 2
     assert "is compressed" in capsys.readouterr().err
+
+
+def test_a_stopped_generation_resumes(track: Callable[..., Path]) -> None:
+    with serving(answer_with_question) as server:
+        root = track(server.url, concurrency=1)
+        with trecexam.open_track(root) as opened:
+            made = opened.exam.generate("pumps", stop=lambda: len(server.bodies) >= 1)
+        assert made.why == "stopped"
+        assert not made.complete
+        asked_first = len(server.bodies)
+        assert asked_first < 3
+        with trecexam.open_track(root) as opened:
+            made = opened.exam.generate("pumps")
+        assert len(server.bodies) == 3
+    assert made.complete
+    assert made.reused == asked_first
+    assert [question.doc_id for question in made.questions] == ["d1", "d2"]

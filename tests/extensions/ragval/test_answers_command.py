@@ -136,3 +136,15 @@ def test_the_oracle_shows_a_server_as_much_of_a_block_as_the_judge(
         shown = sorted(prompt.partition("block: ")[2] for prompt in prompts if "block: " in prompt)
     assert shown == ["Fans move air.", "Frost settles on", "Heat pumps move"]
     assert "2 blocks cut at the end" in capsys.readouterr().err
+
+
+def test_a_stopped_run_resumes(tmp_path: Path) -> None:
+    with serving(script) as server:
+        root = make(tmp_path / "track", server.url)
+        with trecexam.open_track(root) as track:
+            made = track.ragval.answer(stop=lambda: len(server.bodies) >= 1)
+            assert made.why == "stopped"
+            made = track.ragval.answer()
+        assert made.complete
+        assert len(server.bodies) == 6
+    assert len(lines(root / "runs" / "oracle.jsonl")) == 3

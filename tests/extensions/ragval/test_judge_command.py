@@ -310,3 +310,22 @@ def test_answers_without_ids_are_matched_again_when_the_question_text_changes(tm
             bank.write_text(bank.read_text().replace("What of k1?", "What of frost?"))
             track.update()
             assert [line[1] for line in table(root)] == ["2"]
+
+
+def test_judging_stops_at_a_budget_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(judging) as server:
+        root = make_track(
+            tmp_path / "track", server.url, budget_tokens=1200, max_new_tokens=200, concurrency=1
+        )
+        write_lines(root / "runs" / "a.jsonl", [answer(key, 4, 4) for key in ("k1", "k2", "k3")])
+        settings = (root / "trecexam.toml").read_text()
+        (root / "trecexam.toml").write_text(settings.replace("1200", "450"))
+        assert run(["watch", str(root), "--once"]) == 1
+        asked = len(server.bodies)
+        assert asked < 3
+        assert "`budget_tokens` = 450" in capsys.readouterr().err
+        assert json.loads((root / "out/ragval/judging.json").read_bytes())["not_judged_yet"] == 3 - asked
+        (root / "trecexam.toml").write_text(settings.replace("1200", "90000"))
+        assert run(["watch", str(root), "--once"]) == 0
+        assert len(server.bodies) == 3
+    assert table(root)[0][:3] == ["a", "3", "0"]

@@ -197,3 +197,16 @@ def test_a_line_that_is_not_a_block_is_reported_and_the_others_are_used(
         assert run(["ragval", "questions", str(root)]) == 1
     assert len(lines(root / "bank.questions.jsonl")) == 2
     assert f"rejected: {root / 'blocks.jsonl'}:2: the block has no" in capsys.readouterr().err
+
+
+def test_a_stopped_run_resumes(tmp_path: Path) -> None:
+    with serving(answer_with_question) as server:
+        root = track(tmp_path / "track", server.url, concurrency=1)
+        with trecexam.open_track(root) as opened:
+            made = opened.ragval.write_questions(per_block=2, stop=lambda: len(server.bodies) >= 1)
+            assert made.why == "stopped"
+            assert len(server.bodies) < 6
+            made = opened.ragval.write_questions(per_block=2)
+        assert made.complete
+        assert len(server.bodies) == 6
+    assert len(lines(root / "bank.questions.jsonl")) == 4

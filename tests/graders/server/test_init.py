@@ -40,3 +40,19 @@ def test_a_setting_that_the_grader_ignores_is_reported(
     err = capsys.readouterr().err
     for option in ("--base-url", "--prompt", "--metric"):
         assert f"note: {option} changes nothing: it is for --grader " in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--grader", "openai", "--base-url", f"https://u:{KEY}@host/v1"], "--base-url"),
+    ],
+)
+def test_init_rejects_invalid_settings_and_repeats_no_key(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["init", str(tmp_path / "new"), *words]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert KEY not in err
+    assert not (tmp_path / "new").exists()

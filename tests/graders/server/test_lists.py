@@ -258,3 +258,23 @@ def test_a_budget_that_lists_could_exceed_stops_before_them(tmp_path: Path) -> N
         (root / "trecexam.toml").write_text(text.replace("3000", "30000"))
         assert run(["watch", str(root), "--once"]) == 0
         assert len(server.bodies) == 3
+
+
+def test_a_kill_keeps_the_received_lists_and_requests_the_others(tmp_path: Path) -> None:
+    from trecexam.grades.grading import Progress
+
+    with serving(assign) as server:
+        root = nugget_track(tmp_path / "track", server.url, nuggets=10)
+
+        def stop_at_first(progress: Progress) -> None:
+            if progress.graded:
+                raise KeyboardInterrupt
+
+        with trecexam.open_track(root) as track, pytest.raises(KeyboardInterrupt):
+            track.update(progress=stop_at_first)
+        before = sum(server.seen.values())
+        with trecexam.open_track(root) as track:
+            stored = track.status()["stored_grades"]
+            assert stored in {10, 20, 30}
+            track.update()
+        assert sum(server.seen.values()) - before == 3 - stored // 10

@@ -57,13 +57,25 @@ def replaceable(line: BankLine, written: bytes, kind: str) -> Item | None:
     return item if row == item_row(generated, line.query_text) else None
 
 
-def merged(content: bytes, dropped: Collection[int], new: Iterable[tuple[Item, str]]) -> bytes:
-    """Return the file's content with items added at its end; all other lines keep their bytes and order.
+def merged(
+    content: bytes,
+    dropped: Collection[int],
+    new: Iterable[tuple[Item, str]],
+    places: Mapping[str, int],
+) -> bytes:
+    """Return the file's content with items added; all other lines keep their bytes and order.
 
     Args:
         dropped: numbers of lines (from 1) that go.
         new: (item, its query's text), in their order.
+        places: query_id -> number of the dropped line that its new items replace; all others go to the end.
     """
-    kept = b"".join(line for number, line in enumerate(lines_of(content), 1) if number not in dropped)
-    end = b"" if not kept or kept.endswith(b"\n") else b"\n"
-    return b"".join((kept, end, *(row_line(item_row(item, query_text)) for item, query_text in new)))
+    lines = [b"", *lines_of(content)]
+    if content and not content.endswith(b"\n"):
+        lines[-1] += b"\n"
+    for number in dropped:
+        lines[number] = b""
+    lines.append(b"")
+    for item, query_text in new:
+        lines[places.get(item.query_id, -1)] += row_line(item_row(item, query_text))
+    return b"".join(lines)

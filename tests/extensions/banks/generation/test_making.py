@@ -41,7 +41,7 @@ def test_kept_lines_stay_byte_identical_and_in_order(
     if numbered and numbered[-1] == b"":
         numbered.pop()
     dropped = {number for number in dropped if number <= len(numbered)}
-    found = merged(content, dropped, [(item, "x")])
+    found = merged(content, dropped, [(item, "x")], {})
     kept = [line for number, line in enumerate(numbered, 1) if number not in dropped]
     assert found.split(b"\n")[:-1] == [*kept, row_line(item_row(item, "x")).removesuffix(b"\n")]
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support import ROOT
 
 pytest.importorskip("httpx2")
 
@@ -266,3 +274,55 @@ def test_a_stopped_run_writes_nothing(tmp_path: Path, server: Scripted) -> None:
         assert not (tmp_path / "got").exists()
         assert opened.erag.score(output=tmp_path / "got").complete
     assert (tmp_path / "got" / "labels.tsv").exists()
+
+
+def test_after_a_kill_received_answers_are_not_requested_again(tmp_path: Path) -> None:
+    def slowly(asked: Exchange) -> None:
+        if sum(not is_probe(body) for body in asked.server.bodies) > 2:
+            time.sleep(0.4)
+        answer(asked)
+
+    def is_probe(body: dict[str, Any]) -> bool:
+        return "Document:" not in body["messages"][0]["content"]
+
+    with serving(slowly) as server:
+        root = erag_track(tmp_path / "track", server.url, concurrency=1)
+        words = [sys.executable, "-m", "trecexam", "erag", str(root), "-o", str(tmp_path / "got")]
+        child = subprocess.Popen(words, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        store = root / ".trecexam" / "grades.sqlite"
+        end = time.monotonic() + 60
+        while _stored(store) < 2 and time.monotonic() < end:
+            time.sleep(0.02)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        assert 2 <= _stored(store) < 6
+        assert not (tmp_path / "got").exists()
+        server.script = answer
+        assert run(words[3:]) == 0
+        # Only pending prompts may be sent once more.
+        assert sum(count - 1 for prompt, count in server.seen.items() if "Document:" in prompt) <= 1
+    assert (
+        run(
+            [
+                "erag",
+                str(root),
+                "--outputs",
+                str(outputs_file(tmp_path / "o.jsonl")),
+                "-o",
+                str(tmp_path / "whole"),
+            ]
+        )
+        == 0
+    )
+    assert files(tmp_path / "got") == files(tmp_path / "whole")
+
+
+def _stored(path: Path) -> int:
+    try:
+        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        try:
+            return int(db.execute("SELECT count(*) FROM grade").fetchone()[0])
+        finally:
+            db.close()
+    except sqlite3.Error:
+        return 0

@@ -199,13 +199,14 @@ def _write(plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]], *, early: 
     rows = [(item, request.query_text) for request, items in new.items() for item in items]
     if not rows or (early and plan.whole):
         return False, 0
-    dropped = {
-        number
-        for request, items in new.items()
-        for number in plan.replaced_lines.get((request.query_id, request.facet_id), ())
-        if items
-    }
+    replaced_lines: set[int] = set()
+    places: dict[str, int] = {}
+    for request, items in new.items():
+        replaced = plan.replaced_lines.get((request.query_id, request.facet_id), ())
+        if items and replaced:
+            replaced_lines.update(replaced)
+            places.setdefault(request.query_id, replaced[0])
     check_unchanged(plan.output, plan.content)
     # A link stays a link.
     path = Path(os.path.realpath(plan.output))
-    return replace_file(path, merged(plan.content, dropped, rows)), len(dropped)
+    return replace_file(path, merged(plan.content, replaced_lines, rows, places)), len(replaced_lines)

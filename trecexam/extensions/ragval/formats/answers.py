@@ -11,6 +11,7 @@ line's id is the text and ` (2)`: no answer is lost, and the n-th of one run goe
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections import Counter
@@ -152,7 +153,7 @@ def _read(
                 refused(ConversionError(path, error.line, error.reason + more))
                 break
             try:
-                row = parse_object(path, number, line)
+                row = _object(path, number, line)
                 if row.get("run_id") is None and names.count(name) > 1:
                     reason = f"no run_id, and {names.count(name)} files are called {name}: rename them"
                     raise ConversionError(path, number, reason)
@@ -192,6 +193,22 @@ def _read(
             if by_text and question and occurrence > 1:
                 changes |= {"question_id": f"{question} ({occurrence})", "occurrence": occurrence}
             yield replace(made, **changes)
+
+
+def _object(path: str, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        return parse_object(path, number, line)
+    except ConversionError:
+        import orjson
+
+        # Python's json writes NaN and Infinity, and reads them; it takes longer.
+        with contextlib.suppress(ValueError, TypeError, RecursionError):
+            row = json.loads(line)
+            # It reads half characters, too, which no file can hold.
+            orjson.dumps(row)
+            if isinstance(row, dict):
+                return row
+        raise
 
 
 def _score(path: str, number: int, row: dict[str, Any], key: str) -> float | None:
