@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import pytest
 
-from trecexam.cli.main import cli
+from trecexam.cli.main import cli, run
 
 ROOT = Path(__file__).parents[2]
 #: Options of every command that prints a result, and those that select one of several graders.
@@ -96,3 +97,13 @@ def test_messages_name_only_options_that_exist() -> None:
             named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", line))
             wrong += [f"{path.relative_to(ROOT)}:{number}: {name}" for name in sorted(named - there)]
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("words", "name"), [("watch t --settle nan", "--settle"), ("exam improve t --drop nan", "--drop")]
+)
+def test_nan_is_no_number_of_an_option(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: str, name: str
+) -> None:
+    assert run([word if word != "t" else str(tmp_path) for word in words.split()]) == 2
+    assert f"Invalid value for '{name}': nan is not a number" in capsys.readouterr().err

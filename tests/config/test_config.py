@@ -243,3 +243,12 @@ def test_a_setting_that_names_a_missing_file_is_an_error(tmp_path: Path) -> None
         with pytest.raises(TrackError) as caught:
             call()
         assert str(caught.value) == f"{path}: {reason}"
+
+
+def test_a_byte_order_mark_is_taken_and_another_encoding_named(tmp_path: Path) -> None:
+    path = tmp_path / "trecexam.toml"
+    path.write_bytes(b"\xef\xbb\xbf[track]\ndepth = 7\n")
+    assert load_config(path).track.depth == 7
+    path.write_text("[track]\ndepth = 7\n", encoding="utf-16")
+    with pytest.raises(ConfigError, match="not UTF-8: save the file as UTF-8"):
+        load_config(path)

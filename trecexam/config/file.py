@@ -65,7 +65,9 @@ def load_config(path: Path) -> TrackConfig:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         position = re.search(r"\(at line (\d+)", str(error))
         line = int(position[1]) if position else None
-        raise ConfigError(f"not valid TOML: {error}", path=path, line=line) from None
+        is_text = isinstance(error, tomllib.TOMLDecodeError)
+        reason = f"not valid TOML: {error}" if is_text else "not UTF-8: save the file as UTF-8"
+        raise ConfigError(reason, path=path, line=line) from None
     except RecursionError:
         raise ConfigError("not valid: nested too deeply", path=path) from None
     except OSError as error:
@@ -105,7 +107,8 @@ def line_of_setting(path: Path, *location: str) -> int | None:
 
 
 def _text(path: Path) -> str:
-    with io.TextIOWrapper(open_input(path), encoding="utf-8") as file:
+    # Editors of Windows begin a file with a byte-order mark.
+    with io.TextIOWrapper(open_input(path), encoding="utf-8-sig") as file:
         return file.read()
 
 

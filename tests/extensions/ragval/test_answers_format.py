@@ -87,6 +87,7 @@ def test_a_bad_line_is_reported_and_the_others_are_read(tmp_path: Path, line: An
         ({**GOOD, "relevance": 5.5}, '"relevance" is 5.5: give a number from 1 to 5'),
         ({**GOOD, "relevance": True}, '"relevance" is true: give a number'),
         ({**GOOD, "truthfulness": "4"}, '"truthfulness" is "4": give a number'),
+        ({**GOOD, "truthfulness": float("nan")}, '"truthfulness" is NaN: give a number'),
         ({**GOOD, "truthfulness": [4]}, '"truthfulness" is [4]: give a number'),
     ],
 )

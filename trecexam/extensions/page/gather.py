@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+import numpy as np
 from markupsafe import Markup
 
 from converters.records import HumanRating
@@ -23,7 +24,7 @@ from trecexam.files.stamps import Rejected
 from trecexam.graders.base import identity_digest
 from trecexam.grades.diagnostics import rejected_rows
 from trecexam.grades.evaluation import values_of_runs, why_no_scores
-from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.graded_track import GradedTrack, has_bank
 from trecexam.grades.official import relevance_thresholds, track_judgments
 from trecexam.grades.sheets import MISSING
 from trecexam.inputs.kinds.support import statements_of
@@ -33,6 +34,7 @@ from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table
 from trecexam.results.text import plural
 from trecexam.scores.labels import labels
+from trecexam.scores.values import MeasureValues
 
 
 def query_view(track: GradedTrack, query_id: str) -> QueryView | None:
@@ -72,10 +74,16 @@ def query_view(track: GradedTrack, query_id: str) -> QueryView | None:
     )
 
 
+def _values(track: GradedTrack, runs: Collection[str] | None = None) -> MeasureValues:
+    """Return the runs' values; NaN for a track without a bank, where nothing is graded."""
+    values = values_of_runs(track, runs=runs)
+    return values if has_bank(track) else replace(values, array=np.full_like(values.array, np.nan))
+
+
 @memoized
 def queries(track: GradedTrack) -> Tables:
     """Return a row for each query, with the runs' mean by the first measure."""
-    values, (judgments, _) = values_of_runs(track), _official(track)
+    values, (judgments, _) = _values(track), _official(track)
     means: list[float | None] = [None] * len(values.query_ids)
     if values.measures and values.runs:
         means = values.array[:, :, 0].mean(axis=0).tolist()
@@ -93,7 +101,7 @@ def queries(track: GradedTrack) -> Tables:
         )
     header = ("query_id", "text", "items", "passages", "judged", "mean", "missing", "human")
     short = {"missing": "ungraded cells", "human": "rated by people"}
-    caption = "The queries of the bank" + (f", with the runs' mean {values.measures[0]}" if mean else "")
+    caption = f"Queries, with the runs' mean {values.measures[0]}" if mean else "Queries"
     return Tables(
         {"queries": Table(header, tuple(rows), layout=Layout(("query_id",), short=short), caption=caption)}
     )
@@ -101,7 +109,7 @@ def queries(track: GradedTrack) -> Tables:
 
 def runs_on_query(track: GradedTrack, query_id: str) -> Table:
     """Return each run's values on a query, and how many passages it retrieves."""
-    values = values_of_runs(track)
+    values = _values(track)
     on_query = values.array[:, values.query_ids.index(query_id)].tolist()
     rows = (
         (run, *row, track.runs[run].count(query_id)) for run, row in zip(values.runs, on_query, strict=True)
@@ -111,7 +119,7 @@ def runs_on_query(track: GradedTrack, query_id: str) -> Table:
 
 def run_values(track: GradedTrack, run: str) -> Tables:
     """Return a run's values and holes, a row for each query."""
-    values, holes = values_of_runs(track, runs=[run]), own_holes(track)
+    values, holes = _values(track, [run]), own_holes(track)
     of_query = {row.query_id: row[3:6] for row in holes.rows if row.run == run}
     rows = (
         (query_id, track.query_texts.get(query_id, ""), *means, *of_query.get(query_id, (None, None, None)))

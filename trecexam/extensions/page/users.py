@@ -245,7 +245,7 @@ def _read(path: Path) -> str:
         TrecexamError: it cannot be read.
     """
     try:
-        return read_regular(path, LARGEST_FILE).decode()
+        return read_regular(path, LARGEST_FILE).decode("utf-8-sig")
     except FileNotFoundError:
         raise
     except OSError as error:

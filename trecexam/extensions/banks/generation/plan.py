@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from converters.bank_lines import scan_bank
+from converters.bank_lines import BankLine, scan_bank
 from converters.errors import ConversionError
-from converters.lines import decode, iter_filled
+from converters.lines import decode, iter_filled, open_input
 from converters.records import Item
 from trecexam.bank.model import folded
 from trecexam.errors import TrackError, TrecexamError
@@ -61,10 +62,7 @@ def plan_bank(
     kept: dict[str, list[Item]] = {}
     replaced: dict[tuple[str, str | None], list[int]] = {}
     for path in {*folder.bank(optional=True), target}:
-        # A file may be missing or empty.
-        for line in scan_bank(path) if path.exists() and path.stat().st_size else ():
-            if line.error is not None:
-                raise line.error
+        for line in _lines(path):
             number = line.number or 0
             in_target = path == target and 0 < number <= len(written)
             item = replaceable(line, written[number - 1], prompt.kind) if in_target else None
@@ -84,6 +82,17 @@ def plan_bank(
     )
     known = {query_id: _texts(items) for query_id, items in kept.items()}
     return BankPlan(tuple(lacking), target, content, known, replaced)
+
+
+def _lines(path: Path) -> Iterator[BankLine]:
+    """Yield the lines of a file of the bank, which may be missing or blank."""
+    with suppress(OSError), open_input(path) as file:
+        if not file.read().strip():
+            return
+    for line in scan_bank(path) if path.exists() else ():
+        if line.error is not None:
+            raise line.error
+        yield line
 
 
 def _texts(items: Iterable[Item]) -> set[tuple[str, ...]]:
