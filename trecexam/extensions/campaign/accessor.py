@@ -6,14 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trecexam.extensions.campaign.agreement import AssessorAgreement, assessor_agreement
-from trecexam.extensions.campaign.exporting import (
-    ExportedJudgments,
-    ImportedJudgments,
-    export_judgments,
-    import_judgments,
-)
+from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
 from trecexam.extensions.campaign.planning import PlannedCampaign, plan_judging
 from trecexam.grades.graded_track import has_bank
+from trecexam.results.result import Tables
 from trecexam.track_groups import Group
 
 
@@ -72,7 +68,7 @@ class JudgingAccessor(Group):
         graded = self._track.graded(has_bank, bank_needed=False)
         return self._track.with_grader_note(assessor_agreement(graded), graded.name)
 
-    def export(self, folder: Path | str) -> ExportedJudgments:
+    def export(self, folder: Path | str) -> Tables:
         """Write what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv.
 
         A passage's label is the judgment that counts, on the scale of [judging] or of the official judgments.
@@ -87,7 +83,7 @@ class JudgingAccessor(Group):
         """
         return export_judgments(self._track.graded(has_bank, documents=True, bank_needed=False), folder)
 
-    def take_in(self, path: Path | str) -> ImportedJudgments:
+    def take_in(self, path: Path | str) -> Tables:
         """Add the judgments of a table, as `export` writes it, and skip existing ones.
 
         Lines go to the end of overrides.tsv; judgments of whole passages on the track's scale to that of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from converters.fields import column
 from converters.overrides import ADJUDICATED, with_override
 from converters.records import HumanRating, Qrel
 from converters.trec_qrels import write_qrels
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, quoted
 from trecexam.extensions.campaign.assessments import opinions_of
 from trecexam.extensions.campaign.tables import TableRow, judgment_table, read_judgment_table
 from trecexam.features.override.overriding import add_rows
@@ -26,48 +26,17 @@ from trecexam.inputs.inputs import read_overrides_file
 from trecexam.inputs.overrides import UNDECIDED, Overrides, QueryOverrides, resolve
 from trecexam.inputs.protected import refuse_folder
 from trecexam.inputs.typed_text import MAX_WHO, refuse_controls, typed
+from trecexam.results.notes import rejected_notes
+from trecexam.results.result import Tables
+from trecexam.results.table import Table
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 
 QRELS, SIX_COLUMNS, TABLE = "qrels.txt", "qrels-6.txt", "judgments.tsv"
 
 
-@dataclass(frozen=True)
-class ExportedJudgments:
-    """Result of an export.
-
-    Attributes:
-        n_judged: passages with a label.
-        n_lines: of the table.
-        refused: lines of people's files that count nowhere, with reasons.
-        undecided: query_id -> pooled passages on which people differ and nobody decided, by the rule
-            "adjudicated"; copies of a passage are one. Their ratings are in the table alone.
-    """
-
-    paths: tuple[Path, ...]
-    n_judged: int
-    n_lines: int
-    refused: tuple[Rejected, ...] = ()
-    undecided: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ImportedJudgments:
-    """Result of an import.
-
-    Attributes:
-        n_new, n_known: lines that were added, and lines that the track had.
-        refused: lines that were not added, as they could count nowhere, with reasons.
-        outside: lines that were added, on passages that are not in the pool: they do not count now.
-    """
-
-    n_new: int
-    n_known: int
-    refused: tuple[Rejected, ...]
-    outside: tuple[Rejected, ...] = ()
-
-
-def export_judgments(track: GradedTrack, folder: Path | str) -> ExportedJudgments:
+def export_judgments(track: GradedTrack, folder: Path | str) -> Tables:
     """Write what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv."""
     folder = Path(folder)
     refuse_folder(folder, (track.folder.root,), (QRELS, SIX_COLUMNS, TABLE))
@@ -109,10 +78,23 @@ def export_judgments(track: GradedTrack, folder: Path | str) -> ExportedJudgment
     file_names = {track.folder.shown(path) for path in (track.folder.overrides(), track.folder.judgments())}
     refused = tuple(row for row in rejected_rows(track) if row.file in file_names)
     undecided = _undecided(track, source_of_labels)
-    return ExportedJudgments(tuple(contents), len(rows), len(lines), refused, undecided)
+    written = ", ".join(map(str, contents))
+    notes = [
+        *(f"not exported: {row}" for row in refused),
+        f"{plural(len(rows), 'judged passage')}, {plural(len(lines), 'judgment')}: {written}",
+    ]
+    if undecided:
+        topics = shorten_list([f"{topic}: {n}" for topic, n in undecided.items()], 10, "")
+        passages = plural(undecided.total(), "passage")
+        notes.append(
+            f"waiting for a decision between assessors: {passages} (topic {topics}). "
+            f"`trecexam judge agreement {quoted(track.folder.root)}` lists them; decide on the page /campaign"
+        )
+    counts = Table(("passages", "judgments", "undecided"), ((len(rows), len(lines), undecided.total()),))
+    return Tables({"exported": counts}, tuple(notes), rejected=refused)
 
 
-def import_judgments(track: GradedTrack, path: Path | str) -> ImportedJudgments:
+def import_judgments(track: GradedTrack, path: Path | str) -> Tables:
     """Add the judgments of a table, as `export_judgments` writes it; existing ones are skipped."""
     errors: list[ConversionError] = []
     targets: dict[bool, list[tuple[int, HumanRating]]] = {False: [], True: []}
@@ -127,7 +109,7 @@ def import_judgments(track: GradedTrack, path: Path | str) -> ImportedJudgments:
             errors.append(ConversionError(path, line, str(error)))
     known = {decision.row for people in (track.overrides, track.judgments) for decision in people.decisions}
     refused = [Rejected(str(path), error.line, error.reason, error.lost) for error in errors]
-    outside: list[Rejected] = []
+    outside: list[tuple[int, str, str]] = []
     n_new = n_known = 0
     for own_scale, rows in targets.items():
         cited = None if own_scale else track.asked.cited_by({row.query_id for _, row in rows})
@@ -138,12 +120,22 @@ def import_judgments(track: GradedTrack, path: Path | str) -> ImportedJudgments:
         for line, row in taken:
             pooled = track.pool[row.query_id].doc_ids if row.query_id in track.pool else ()
             if row not in known and (row.doc_id not in pooled if cited is None else row[:3] not in cited):
-                outside.append(Rejected(str(path), line, f"'{row.doc_id}' of query '{row.query_id}'", "line"))
+                outside.append((line, row.doc_id, row.query_id))
         target = track.folder.judgments() if own_scale else track.folder.overrides()
         n_added = add_rows(track.folder, target, [row for _, row in taken]) if taken else 0
         n_new, n_known = n_new + n_added, n_known + len(taken) - n_added
     refused.sort(key=lambda row: row.line or 0)
-    return ImportedJudgments(n_new, n_known, tuple(refused), tuple(outside))
+    told = f"{plural(n_new, 'new judgment')}, {n_known:,} already in the track"
+    notes = [
+        *rejected_notes(refused),
+        told + (f", {plural(len(refused), 'line')} rejected" if refused else ""),
+    ]
+    if outside:
+        line, doc_id, query_id = min(outside)
+        first = f"the first is line {line}: '{doc_id}' of query '{query_id}'"
+        notes.append(f"not counted: {plural(len(outside), 'new judgment')} outside the pool; {first}")
+    counts = Table(("new", "known", "rejected"), ((n_new, n_known, len(refused)),))
+    return Tables({"imported": counts}, tuple(notes), rejected=tuple(refused))
 
 
 def _rejected(
@@ -181,17 +173,16 @@ def _is_on_scale(track: GradedTrack) -> bool:
     return track.config.judging.scale is not None or bool(track.judgments.decisions)
 
 
-def _undecided(track: GradedTrack, people: Overrides) -> dict[str, int]:
-    """See `ExportedJudgments.undecided`."""
-    waiting: dict[str, set[str]] = {}
+def _undecided(track: GradedTrack, people: Overrides) -> Counter[str]:
+    """Return query_id -> the number of pooled passages on which people differ and nobody decided."""
+    waiting: set[tuple[str, str]] = set()
     for decision in people.decisions:
         row = decision.row
         sheet = track.sheets.get(row.query_id)
         items = {"", *(item.item_id for item in track.bank.items.get(row.query_id, ()))}
         if decision.state == UNDECIDED and sheet and row.doc_id in sheet.row_of and row.item_id in items:
-            text = sheet.text_of(row.doc_id)
-            waiting.setdefault(row.query_id, set()).add(row.doc_id if text is None else f"\0{text}")
-    return {query_id: len(passages) for query_id, passages in sorted(waiting.items())}
+            waiting.add(row[:2])
+    return Counter(query_id for query_id, _ in sorted(waiting))
 
 
 def _labels(track: GradedTrack, query_id: str, rated: QueryOverrides) -> dict[str, int]:
