@@ -19,7 +19,7 @@ from converters.records import HumanRating
 from trecexam import Track
 from trecexam.cli.main import run
 from trecexam.extensions.campaign.assessments import record_assessment
-from trecexam.extensions.campaign.tables import TableRow, judgment_table
+from trecexam.extensions.campaign.tables import judgment_table
 from trecexam.features.override.overriding import take
 
 FILES = ("qrels.txt", "qrels-6.txt", "judgments.tsv")
@@ -167,9 +167,10 @@ WHOLE = st.builds(
     st.sampled_from(["", "undone", "adjudicated"]), st.just(False), st.just(""),
 )  # fmt: skip
 ITEM = st.builds(lambda row: row._replace(item_id="q1/0"), WHOLE)
+OF_SCALE = {"grader": "overrides.tsv", "track": "judgments.tsv"}
 ROWS = st.lists(
-    st.builds(TableRow, WHOLE, st.booleans()) | st.builds(TableRow, ITEM, st.just(False)), max_size=8
-)
+    st.tuples(WHOLE, st.sampled_from([*OF_SCALE])) | st.tuples(ITEM, st.just("grader")), max_size=8
+).map(lambda rows: [row._replace(scale=scale) for row, scale in rows])
 
 
 @pytest.fixture(scope="module")
@@ -183,25 +184,27 @@ def empty_track(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Track]:
 @settings(max_examples=30)
 @given(ROWS, ROWS)
 def test_an_import_adds_repeated_lines_as_often_as_given(
-    empty_track: Track, known: list[TableRow], new: list[TableRow]
+    empty_track: Track, known: list[HumanRating], new: list[HumanRating]
 ) -> None:
     root, folder = empty_track.folder.root, empty_track.folder
     for path in (folder.overrides(), folder.judgments()):
         path.unlink(missing_ok=True)
 
-    def both() -> dict[bool, list[HumanRating]]:
-        paths = {False: folder.overrides(), True: folder.judgments()}
-        return {own_scale: stored(path) if path.exists() else [] for own_scale, path in paths.items()}
+    def both() -> dict[str, list[HumanRating]]:
+        paths = {scale: root / name for scale, name in OF_SCALE.items()}
+        return {scale: stored(path) if path.exists() else [] for scale, path in paths.items()}
+
+    def on(scale: str, rows: list[HumanRating]) -> list[HumanRating]:
+        return [row._replace(scale="") for row in rows if row.scale == scale]
 
     table = root.parent / "table.tsv"
     table.write_bytes(judgment_table(known))
     assert empty_track.judging.take_in(table).table.rows[0][0] == len(known)
-    assert both() == {own: [row.rating for row in known if row.own_scale == own] for own in (False, True)}
+    assert both() == {scale: on(scale, known) for scale in OF_SCALE}
     before = both()
     table.write_bytes(judgment_table([*known, *new]))
     assert empty_track.judging.take_in(table).table.rows[0][0] == len(new)
-    for own in (False, True):
-        assert both()[own] == [*before[own], *(row.rating for row in new if row.own_scale == own)]
+    assert both() == {scale: [*before[scale], *on(scale, new)] for scale in OF_SCALE}
     assert empty_track.judging.take_in(table).table.rows[0][0] == 0
 
 

@@ -16,7 +16,7 @@ from converters.records import HumanRating, Qrel
 from converters.trec_qrels import write_qrels
 from trecexam.errors import TrecexamError, quoted
 from trecexam.extensions.campaign.assessments import opinions_of
-from trecexam.extensions.campaign.tables import TableRow, judgment_table, read_judgment_table
+from trecexam.extensions.campaign.tables import GRADER, TRACK, judgment_table, read_judgment_table
 from trecexam.features.override.overriding import add_rows
 from trecexam.files import atomic
 from trecexam.files.stamps import Rejected
@@ -64,9 +64,8 @@ def export_judgments(track: GradedTrack, folder: Path | str) -> Tables:
     except ValueError as error:
         raise TrecexamError(str(error), path=track.folder.root) from None
     lines = [
-        TableRow(decision.row, own_scale)
-        for own_scale, source in ((False, track.overrides), (True, track.judgments))
-        for decision in source.decisions
+        *(row._replace(scale=GRADER) for _, row, _ in track.overrides.decisions),
+        *(row._replace(scale=row.scale or TRACK) for _, row, _ in track.judgments.decisions),
     ]
     contents = {
         folder / QRELS: plain.getvalue(),
@@ -99,12 +98,15 @@ def import_judgments(track: GradedTrack, path: Path | str) -> Tables:
     errors: list[ConversionError] = []
     targets: dict[bool, list[tuple[int, HumanRating]]] = {False: [], True: []}
     scale = track.judging_scale
-    for line, (row, own_scale) in read_judgment_table(path, errors.append):
-        if own_scale is None and scale is not None and not row.item_id:
+    for line, row in read_judgment_table(path, errors.append):
+        own_scale = row.scale not in ("", GRADER)
+        if row.scale in (TRACK, GRADER):
+            row = row._replace(scale="")
+        elif not own_scale and scale is not None and not row.item_id:
             row, own_scale = row._replace(scale=str(scale)), True
         try:
             _check(row)
-            targets[bool(own_scale)].append((line, row))
+            targets[own_scale].append((line, row))
         except (ValueError, TrecexamError) as error:
             errors.append(ConversionError(path, line, str(error)))
     known = {decision.row for people in (track.overrides, track.judgments) for decision in people.decisions}
