@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from campaign import campaign, to_rate
+from campaign import campaign, planned, to_rate
 
 from converters.records import HumanRating, Item
 from trecexam.config.sections import JudgingSection
@@ -99,8 +99,9 @@ def test_an_adjudication_is_not_a_judgment_of_the_adjudicator(graded: Path) -> N
 
 def test_progress_shows_per_assessor_and_topic_what_is_left_and_the_speed(graded: Path) -> None:
     with campaign(graded) as track:
-        plan = track.judging.plan(["ada", "bob"], overlap=0.1).plan
-        first, second, third, *_ = plan.tasks("ada")
+        track.judging.plan(["ada", "bob"], overlap=0.1)
+        plan = planned(track)
+        first, second, third, *_ = (task[1:3] for task in plan["ada"])
         for (query_id, doc_id), rating, seconds in (
             (first, 2, 10.0), (second, "cannot", 2.0), (third, 1, None),
         ):  # fmt: skip
@@ -112,14 +113,14 @@ def test_progress_shows_per_assessor_and_topic_what_is_left_and_the_speed(graded
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", 1, who="zoe", seconds=1.0)
         found = judging_progress(selection(track).graded())
         ada, bob = found.tables["assessors"].rows
-        n, n_bob = len(plan.tasks("ada")), len(plan.tasks("bob"))
+        n, n_bob = len(plan["ada"]), len(plan["bob"])
         assert ada == ("ada", n, 3, n - 3, 3, 1, 6.0, 2 * 3600 / 12.0)
         assert bob == ("bob", n_bob, 0, n_bob, 0, 0, None, None)
         topics = found.tables["topics"]
         assert [row[:2] for row in topics.rows] == [
             (name, query_id)
-            for name in plan.assessors
-            for query_id in dict.fromkeys(query_id for query_id, _ in plan.tasks(name))
+            for name, tasks in plan.items()
+            for query_id in dict.fromkeys(task.query_id for task in tasks)
         ]
         of_ada = [row[2:7] for row in topics.rows if row[0] == "ada"]
         assert tuple(map(sum, zip(*of_ada, strict=True))) == ada[1:6]

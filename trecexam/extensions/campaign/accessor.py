@@ -7,8 +7,15 @@ from pathlib import Path
 
 from trecexam.extensions.campaign.agreement import AssessorAgreement, assessor_agreement
 from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
-from trecexam.extensions.campaign.planning import PlannedCampaign, plan_judging
+from trecexam.extensions.campaign.planning import (
+    check_plan,
+    divided,
+    done_tasks,
+    passages_to_judge,
+    write_campaign,
+)
 from trecexam.grades.graded_track import has_bank
+from trecexam.inputs.typed_text import MAX_WHO, typed
 from trecexam.results.result import Tables
 from trecexam.track_groups import Group
 
@@ -25,7 +32,7 @@ class JudgingAccessor(Group):
         budget: int | None = None,
         passages: Path | str | None = None,
         progress: Callable[[int, int], None] | None = None,
-    ) -> PlannedCampaign:
+    ) -> Tables:
         """Divide the passages of the pool among assessors, and write the plan into judging.tsv.
 
         A task is a pooled passage, or with `unit = "response"` a response: as a whole where the track has a
@@ -47,17 +54,14 @@ class JudgingAccessor(Group):
         Raises:
             TrecexamError: arguments do not go together, or a plan or list cannot be read, written or used.
         """
+        names = [typed("an assessor's name", name, MAX_WHO) for name in assessors]
+        check_plan(names, topics_each, overlap, budget)
         graded = self._track.graded(has_bank, documents=True, bank_needed=False)
-        result = plan_judging(
-            graded,
-            assessors,
-            topics_each=topics_each,
-            overlap=overlap,
-            budget=budget,
-            passages=passages,
-            progress=progress,
-        )
-        return self._track.with_grader_note(result, graded.name)
+        done = done_tasks(graded)
+        topics, notes = passages_to_judge(graded, done, passages, progress)
+        rows = divided(topics, names, topics_each=topics_each, overlap=overlap, budget=budget, done=done)
+        written = write_campaign(graded, rows, topics, len(done), notes)
+        return self._track.with_grader_note(written, graded.name)
 
     def agreement(self) -> AssessorAgreement:
         """Compare the ratings of the cells that at least two people rated, planned or not.

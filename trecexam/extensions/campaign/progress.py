@@ -7,7 +7,7 @@ from statistics import median
 
 from converters.records import HumanRating
 from trecexam.extensions.campaign.assessments import CellKey, asked_by_query, is_done, opinions_of
-from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan
+from trecexam.extensions.campaign.plan import PlannedTask, read_plan
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table, Value
@@ -23,11 +23,11 @@ def judging_progress(track: GradedTrack) -> Tables:
     Raises:
         TrecexamError: the plan cannot be read.
     """
-    plan, opinions = read_plan(track.folder) or JudgingPlan(()), opinions_of(track)
+    plan, opinions = read_plan(track.folder) or {}, opinions_of(track)
     items_by_query = asked_by_query(track)
     topics: list[tuple[Value, ...]] = []
     assessors: list[tuple[Value, ...]] = []
-    for name, tasks in plan.by_assessor.items():
+    for name, tasks in plan.items():
         of_person = opinions.get(name, {})
         for query_id in dict.fromkeys(task.query_id for task in tasks):
             of_topic = [task for task in tasks if task.query_id == query_id]

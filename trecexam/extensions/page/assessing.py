@@ -85,7 +85,8 @@ class Desk:
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """The tasks in order: the plan's, or all that nobody else judged, most retrieved first."""
-        pairs = self._unplanned() if self.plan is None else self.plan.tasks(self.who)
+        planned = () if self.plan is None else self.plan.get(self.who, ())
+        pairs = self._unplanned() if self.plan is None else (task[1:3] for task in planned)
         return tuple(Task(name_of(self._secret, *pair), *pair) for pair in pairs)
 
     @cached_property
@@ -261,7 +262,7 @@ def plan_of(folder: TrackFolder, view: View) -> JudgingPlan | None:
     plan = None if view.is_cited else read_plan(folder)
     if plan is None or not view.graders:
         return plan
-    states = ((view.query(row.query_id), row.doc_id) for row in plan.rows)
+    states = ((view.query(row.query_id), row.doc_id) for tasks in plan.values() for row in tasks)
     is_ours = any(state is not None and state.place(doc_id) is not None for state, doc_id in states)
     return plan if is_ours else None
 
