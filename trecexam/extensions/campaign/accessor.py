@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from trecexam.extensions.campaign.agreement import AssessorAgreement, assessor_agreement
+from trecexam.extensions.campaign.agreement import assessor_agreement
 from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
 from trecexam.extensions.campaign.planning import (
     check_plan,
@@ -63,7 +63,7 @@ class JudgingAccessor(Group):
         written = write_campaign(graded, rows, topics, len(done), notes)
         return self._track.with_grader_note(written, graded.name)
 
-    def agreement(self) -> AssessorAgreement:
+    def agreement(self) -> Tables:
         """Compare the ratings of the cells that at least two people rated, planned or not.
 
         Each person's last rating counts, whatever counts for the track. "Cannot judge" and decisions between
