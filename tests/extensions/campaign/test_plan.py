@@ -67,13 +67,13 @@ def test_an_unreadable_plan_is_reported_with_its_line(
 def test_a_track_is_planned_in_judge_next_order_without_judged_passages(graded: Path) -> None:
     with campaign(graded) as track:
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d03", "", 2, who="zoe")
-        listed = track.judge_next().rows
+        listed = list(track.judge_next())
         tasks = tasks_of(track, "ada", "bob")
         pool = {(row.query_id, row.doc_id) for row in track.export.pool()}
         assert set(tasks) == pool - {("q1", "q1-d03")}
         for query_id in ("q1", "q2", "q3"):
             order = [doc_id for of, doc_id in tasks if of == query_id]
-            assert order == [row.doc_id for row in listed if row.query_id == query_id]
+            assert order == [row["doc_id"] for row in listed if row["query_id"] == query_id]
         assert tasks_of(track, "ada", "bob") == tasks
 
 
@@ -107,7 +107,7 @@ def test_a_rating_of_a_passage_on_the_graders_scale_is_no_judgment_on_the_tracks
     (graded / "overrides.tsv").write_text("query_id\tdoc_id\trating\twho\twhy\nq1\tq1-d03\t5\tada\tx\n")
     with campaign(graded) as track:
         assert ("q1", "q1-d03") in tasks_of(track, "ada")
-        assert ("q1", "q1-d03") in {(row.query_id, row.doc_id) for row in track.judge_next().rows}
+        assert ("q1", "q1-d03") in {(row["query_id"], row["doc_id"]) for row in track.judge_next()}
 
 
 def test_only_one_of_several_passages_with_the_same_text_is_planned(graded: Path) -> None:
