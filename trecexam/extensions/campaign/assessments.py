@@ -83,13 +83,10 @@ def _counts_beside(row: HumanRating, scale: JudgingScale | None) -> bool:
 
 def ratings_by_assessor(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> dict[str, int]:
     """Return assessor -> rating of a cell, without adjudications; reads the files again."""
-    opinions = standing_opinions(_lines(_file_of(folder, cell, scale), cell.query_id, cell.doc_id))
+    path = folder.overrides() if cell.item_id or scale is None else folder.judgments()
+    opinions = standing_opinions(_lines(path, cell.query_id, cell.doc_id))
     rows = ((name, of_person.get(cell)) for name, of_person in opinions.items())
     return {name: row.rating for name, row in rows if row is not None and row.rating is not None}
-
-
-def _file_of(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> Path:
-    return folder.overrides() if cell.item_id or scale is None else folder.judgments()
 
 
 def _lines(path: Path, *naming: str) -> list[HumanRating]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,6 @@ from converters.overrides import ADJUDICATED, with_override
 from converters.records import HumanRating, Qrel
 from converters.trec_qrels import write_qrels
 from trecexam.errors import TrecexamError, quoted
-from trecexam.extensions.campaign.assessments import opinions_of
 from trecexam.extensions.campaign.tables import GRADER, TRACK, judgment_table, read_judgment_table
 from trecexam.features.override.overriding import add_rows
 from trecexam.files import atomic
@@ -23,7 +22,15 @@ from trecexam.files.stamps import Rejected
 from trecexam.grades.diagnostics import rejected_rows
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.inputs import read_overrides_file
-from trecexam.inputs.overrides import UNDECIDED, Overrides, QueryOverrides, resolve
+from trecexam.inputs.overrides import (
+    NOT_CITED,
+    NOT_POOLED,
+    UNDECIDED,
+    Decision,
+    Overrides,
+    QueryOverrides,
+    resolve,
+)
 from trecexam.inputs.protected import refuse_folder
 from trecexam.inputs.typed_text import MAX_WHO, refuse_controls, typed
 from trecexam.results.notes import rejected_notes
@@ -52,7 +59,7 @@ def export_judgments(track: GradedTrack, folder: Path | str) -> Tables:
         for query_id, of_query in source_of_labels.queries.items()
         for doc_id, label in _labels(track, query_id, of_query).items()
     }
-    people = _labels_by_person(track)
+    people = _labels_by_person(track, source_of_labels)
     for (query_id, doc_id, _), row in source_of_labels.ratings.items():
         if row.kind == ADJUDICATED:
             people.setdefault((query_id, doc_id), {})[row.who] = label_of[query_id, doc_id]
@@ -106,25 +113,30 @@ def import_judgments(track: GradedTrack, path: Path | str) -> Tables:
             row, own_scale = row._replace(scale=str(scale)), True
         try:
             _check(row)
+            if own_scale and scale is None:
+                raise TrecexamError(
+                    f"{row.who}'s rating of '{row.doc_id}' is not on the grader's scale, and the track "
+                    "has no other: set `scale` in [judging]"
+                )
             targets[own_scale].append((line, row))
         except (ValueError, TrecexamError) as error:
             errors.append(ConversionError(path, line, str(error)))
     known = {decision.row for people in (track.overrides, track.judgments) for decision in people.decisions}
     refused = [Rejected(str(path), error.line, error.reason, error.lost) for error in errors]
-    outside: list[tuple[int, str, str]] = []
+    outside: list[Decision] = []
     n_new = n_known = 0
     for own_scale, rows in targets.items():
-        cited = None if own_scale else track.asked.cited_by({row.query_id for _, row in rows})
-        rejected = _rejected(track, str(path), rows, cited, own_scale=own_scale)
-        wrong = {each.line: each for each in rejected}
+        resolved = _resolved(track, str(path), rows, own_scale=own_scale)
+        wrong = {each.line: each for each in resolved.rejected}
         refused += [wrong[line] for line, row in rows if line in wrong and row not in known]
-        taken = [(line, row) for line, row in rows if line not in wrong or row in known]
-        for line, row in taken:
-            pooled = track.pool[row.query_id].doc_ids if row.query_id in track.pool else ()
-            if row not in known and (row.doc_id not in pooled if cited is None else row[:3] not in cited):
-                outside.append((line, row.doc_id, row.query_id))
+        outside += [
+            decision
+            for decision in resolved.decisions
+            if decision.state in (NOT_POOLED, NOT_CITED) and decision.row not in known
+        ]
+        taken = [row for line, row in rows if line not in wrong or row in known]
         target = track.folder.judgments() if own_scale else track.folder.overrides()
-        n_added = add_rows(track.folder, target, [row for _, row in taken]) if taken else 0
+        n_added = add_rows(track.folder, target, taken) if taken else 0
         n_new, n_known = n_new + n_added, n_known + len(taken) - n_added
     refused.sort(key=lambda row: row.line or 0)
     told = f"{plural(n_new, 'new judgment')}, {n_known:,} already in the track"
@@ -133,32 +145,21 @@ def import_judgments(track: GradedTrack, path: Path | str) -> Tables:
         told + (f", {plural(len(refused), 'line')} rejected" if refused else ""),
     ]
     if outside:
-        line, doc_id, query_id = min(outside)
-        first = f"the first is line {line}: '{doc_id}' of query '{query_id}'"
+        line, row, _ = min(outside)
+        first = f"the first is line {line}: '{row.doc_id}' of query '{row.query_id}'"
         notes.append(f"not counted: {plural(len(outside), 'new judgment')} outside the pool; {first}")
     counts = Table(("new", "known", "rejected"), ((n_new, n_known, len(refused)),))
     return Tables({"imported": counts}, tuple(notes), rejected=tuple(refused))
 
 
-def _rejected(
-    track: GradedTrack,
-    file: str,
-    rows: Sequence[tuple[int, HumanRating]],
-    cited: Collection[tuple[str, str, str]] | None,
-    *,
-    own_scale: bool,
-) -> Iterable[Rejected]:
-    """Return the lines that an update would reject, were they in the track, with reasons."""
-    scale = track.judging_scale if own_scale else None
-    if own_scale and scale is None:
-        reason = "is not on the grader's scale, and the track has no other: set `scale` in [judging]"
-        return [
-            Rejected(file, line, f"{row.who}'s rating of '{row.doc_id}' {reason}", "line")
-            for line, row in rows
-        ]
+def _resolved(
+    track: GradedTrack, file: str, rows: Sequence[tuple[int, HumanRating]], *, own_scale: bool
+) -> Overrides:
+    """Return which of these lines would count, were they all that the track has."""
     pool = {query_id: pooled.doc_ids for query_id, pooled in track.pool.items()}
-    best = track.grader.scale.max_rating
-    return resolve(rows, file, track.bank, pool, track.texts, best, own_scale=scale, cited=cited).rejected
+    best, scale = track.grader.scale.max_rating, track.judging_scale if own_scale else None
+    cited = None if own_scale else track.asked.cited_by({row.query_id for _, row in rows})
+    return resolve(rows, file, track.bank, pool, track.texts, best, own_scale=scale, cited=cited)
 
 
 def _check(row: HumanRating) -> None:
@@ -205,27 +206,18 @@ def _labels(track: GradedTrack, query_id: str, rated: QueryOverrides) -> dict[st
     return labels(query, scores.label, scores.min_rating, scores.min_answers)
 
 
-def _labels_by_person(track: GradedTrack) -> dict[tuple[str, str], dict[str, int]]:
+def _labels_by_person(track: GradedTrack, judged: Overrides) -> dict[tuple[str, str], dict[str, int]]:
     """Return (query_id, doc_id) -> assessor -> the label from her ratings; also for copies of a passage."""
-    alike: dict[tuple[str, str], list[str]] = {}
-    for query_id, sheet in track.sheets.items():
-        by_text: dict[str, list[str]] = {}
-        for doc_id, text in zip(sheet.doc_ids, sheet.texts, strict=True):
-            by_text.setdefault(doc_id if text is None else f"\0{text}", []).append(doc_id)
-        alike.update({(query_id, doc_id): same for same in by_text.values() for doc_id in same})
+    lines: dict[str, list[tuple[int, HumanRating]]] = {}
+    for line, row, _ in judged.decisions:
+        if row.kind != ADJUDICATED:
+            lines.setdefault(row.who, []).append((line, row))
     people: dict[tuple[str, str], dict[str, int]] = {}
-    for name, opinions in opinions_of(track).items():
-        rated: dict[str, QueryOverrides] = {}
-        for (query_id, doc_id, item_id), row in opinions.items():
-            of_query = rated.setdefault(query_id, QueryOverrides())
-            if row.rating is not None and item_id:
-                of_query.cells[doc_id, item_id] = row.rating
-            elif row.rating is not None:
-                of_query.passages[doc_id] = row.rating
-        for query_id, of_query in rated.items():
+    for name, rows in lines.items():
+        of_person = _resolved(track, "", rows, own_scale=judged is track.judgments)
+        for query_id, of_query in of_person.queries.items():
             for doc_id, label in _labels(track, query_id, of_query).items():
-                for same in alike.get((query_id, doc_id), ()):
-                    people.setdefault((query_id, same), {})[name] = label
+                people.setdefault((query_id, doc_id), {})[name] = label
     return people
 
 
