@@ -85,7 +85,8 @@ class JudgingAccessor(Group):
             TrecexamError: a file cannot be written, an id has white space in it, or a file of people's
                 ratings has no header line. Nothing is written then.
         """
-        return export_judgments(self._track.graded(has_bank, documents=True, bank_needed=False), folder)
+        graded = self._track.graded(has_bank, documents=True, bank_needed=False)
+        return self._track.with_grader_note(export_judgments(graded, folder), graded.name)
 
     def take_in(self, path: Path | str) -> Tables:
         """Add the judgments of a table, as `export` writes it, and skip existing ones.
@@ -96,4 +97,5 @@ class JudgingAccessor(Group):
         Raises:
             TrecexamError, ConversionError: the table or a file of the track cannot be read or written.
         """
-        return import_judgments(self._track.graded(has_bank, documents=True, bank_needed=False), path)
+        graded = self._track.graded(has_bank, documents=True, bank_needed=False)
+        return self._track.with_grader_note(import_judgments(graded, path), graded.name)

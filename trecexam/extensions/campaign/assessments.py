@@ -70,10 +70,23 @@ def own_assessments(folder: TrackFolder, who: str, scale: JudgingScale | None) -
     Args:
         scale: of judgments of whole passages: ratings on the grader's scale are left out; None without one.
     """
-    rated = (row for row in _lines(folder.overrides(), who) if _counts_beside(row, scale))
-    judged = () if scale is None else _lines(folder.judgments(), who)
-    on_scale = (row for row in judged if row.scale in ("", str(scale)))
-    return standing_opinions(row for row in (*rated, *on_scale) if row.who == who).get(who, {})
+    return _standing(folder, scale, who).get(who, {})
+
+
+def ratings_by_assessor(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> dict[str, int]:
+    """Return assessor -> rating of a cell, without adjudications; reads the files again."""
+    opinions = _standing(folder, scale, cell.query_id, cell.doc_id)
+    rows = ((name, of_person.get(cell)) for name, of_person in opinions.items())
+    return {name: row.rating for name, row in rows if row is not None and row.rating is not None}
+
+
+def _standing(
+    folder: TrackFolder, scale: JudgingScale | None, *naming: str
+) -> dict[str, dict[CellKey, HumanRating]]:
+    """Return `standing_opinions` of the lines of both files that have these texts."""
+    rated = (row for row in _lines(folder.overrides(), naming) if _counts_beside(row, scale))
+    judged = () if scale is None else _lines(folder.judgments(), naming)
+    return standing_opinions((*rated, *(row for row in judged if row.scale in ("", str(scale)))))
 
 
 def _counts_beside(row: HumanRating, scale: JudgingScale | None) -> bool:
@@ -81,15 +94,7 @@ def _counts_beside(row: HumanRating, scale: JudgingScale | None) -> bool:
     return scale is None or bool(row.item_id) or row.rating is None
 
 
-def ratings_by_assessor(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> dict[str, int]:
-    """Return assessor -> rating of a cell, without adjudications; reads the files again."""
-    path = folder.overrides() if cell.item_id or scale is None else folder.judgments()
-    opinions = standing_opinions(_lines(path, cell.query_id, cell.doc_id))
-    rows = ((name, of_person.get(cell)) for name, of_person in opinions.items())
-    return {name: row.rating for name, row in rows if row is not None and row.rating is not None}
-
-
-def _lines(path: Path, *naming: str) -> list[HumanRating]:
+def _lines(path: Path, naming: Sequence[str]) -> list[HumanRating]:
     try:
         return [row for _, row in read_overrides(path, lambda refused: None, naming=naming)]
     except ConversionError:

@@ -9,7 +9,7 @@ import click
 
 from trecexam.cli import bars
 from trecexam.cli.main import LazyGroup
-from trecexam.cli.options import answering, output_folder_option, track_argument
+from trecexam.cli.options import output_folder_option, track_argument
 from trecexam.cli.reading import reading, say, writing
 
 if TYPE_CHECKING:
@@ -125,10 +125,7 @@ def export(track: Track, output: Path) -> int:
 
     Exit status: 0, or 1 if passages wait for a decision between assessors, or lines are not exported.
     """
-    # Imports numpy.
-    from trecexam.grades.graded_track import has_bank
-
-    done = answering(track, has_bank, documents=True, bank_needed=False).judging.export(output)
+    done = track.judging.export(output)
     say(done.notes)
     return 1 if done.rejected or any(done["undecided"]) else 0
 
@@ -144,10 +141,7 @@ def import_(track: Track, table: Path) -> int:
 
     Exit status: 0, or 1 if a line was rejected.
     """
-    # Import numpy.
-    from trecexam.grades.graded_track import has_bank
-
-    done = answering(track, has_bank, documents=True, bank_needed=False).judging.take_in(table)
+    done = track.judging.take_in(table)
     say(done.notes)
     return 1 if done.rejected else 0
 
