@@ -170,8 +170,8 @@ def judge_next(track: Track, measure: str | None, top: int, query_ids: tuple[str
     """List the unjudged passages that a person should judge next.
 
     With grades, passages whose judgment, in place of the label, would change the ranking most come first.
-    expected_change: mean change of the difference of two runs, over all pairs. p_change: probability of
-    another label. The probability of a rating is its share of the passage's ratings on the query's items.
+    expected_change: mean change of the difference of two runs, over all pairs. The probability of a rating is
+    its share of the passage's ratings on the query's items.
 
     Other passages, and all without grades, follow by how many runs rank them high; queries take turns.
     """

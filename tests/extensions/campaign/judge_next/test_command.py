@@ -17,8 +17,6 @@ from trecexam.cli.main import run
 
 pytest.importorskip("httpx2")
 
-EFFECTS = ["expected_change", "p_change"]
-
 
 def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))
@@ -36,7 +34,7 @@ def test_passages_that_change_the_ranking_most_come_first(
     assert run(["judge-next", str(unjudged), "--top", "5"]) == 0
     out, err = capsys.readouterr()
     found = rows(out)
-    assert list(found[0]) == ["place", "query_id", "doc_id", "label", *EFFECTS, "runs", "text"]
+    assert list(found[0]) == ["place", "query_id", "doc_id", "label", "expected_change", "runs", "text"]
     assert [row["place"] for row in found] == ["1", "2", "3", "4", "5"]
     changes = [float(row["expected_change"]) for row in found]
     assert changes == sorted(changes, reverse=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from ir_measures import Measure
@@ -30,32 +29,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Expected(NamedTuple):
-    """Expected effects of judging each passage of a query; each array has the shape (n_docs,).
-
-    Attributes:
-        labels: the current labels; -1 if missing.
-        change: mean absolute change of the difference of two runs' means, over all pairs of runs.
-        p_change: the probability of another label.
-    """
-
-    labels: Ints
-    change: Floats
-    p_change: Floats
-
-
-def probabilities(q: QueryRatings) -> Floats:
-    """Return the probability that a person gives a passage each rating, shape (n_docs, 6).
-
-    The probability of a rating is its share of the passage's ratings on the query's items; it is 0 for a
-    passage without a rating. This is a rule for choosing what to judge, not a claim about people.
-    """
-    counts = (q.ratings[..., None] == np.arange(RATINGS)).sum(axis=1).astype(np.float64)
-    total = counts.sum(axis=1, keepdims=True)
-    shares: Floats = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
-    return shares
-
-
 def expected_change(
     q: QueryRatings,
     alike: Ints,
@@ -64,12 +37,15 @@ def expected_change(
     weights: Floats,
     measure: Measure,
     label_of: Callable[[QueryRatings], Mapping[str, int]],
-) -> Expected:
-    """Return the expected effects of judging each passage of a query, one judgment at a time.
+) -> tuple[Ints, Floats]:
+    """Return the passages' labels, -1 if missing, and the expected change by judging each passage alone.
 
     With P(r) the probability of rating r, and m(r) the runs' means after this judgment,
 
         change = sum over r of P(r) * mean over pairs of runs of |(m_a(r) - m_b(r)) - (m_a - m_b)|
+
+    P(r) is the share of r in the passage's ratings on the query's items. This is a rule for choosing what to
+    judge, not a claim about people.
 
     Args:
         alike: a number for each passage; a judgment counts for all passages with an equal number (text).
@@ -84,19 +60,20 @@ def expected_change(
         found = label_of(ratings)
         return np.array([found.get(doc_id, MISSING) for doc_id in q.doc_ids], np.int64)
 
-    now, chances = labels(q), probabilities(q)
+    counts = (q.ratings[..., None] == np.arange(RATINGS)).sum(axis=1)
+    chances = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    now = labels(q)
     after = np.stack(
         [labels(replace(q, human=dict.fromkeys(q.doc_ids, rating))) for rating in range(RATINGS)], axis=1
     )
-    differs = after != now[:, None]
-    docs, ratings = np.nonzero(differs & (chances > 0) & wanted[:, None])
+    docs, ratings = np.nonzero((after != now[:, None]) & (chances > 0) & wanted[:, None])
     # Several ratings can lead to one label, which is evaluated once.
     outcomes, of_try = np.unique(np.stack([docs, after[docs, ratings]]), axis=1, return_inverse=True)
     labellings = [(np.flatnonzero(alike == alike[doc]).tolist(), label) for doc, label in outcomes.T.tolist()]
     changes = _changes(q.doc_ids, now, labellings, rankings, weights, measure)
     expected = chances[docs, ratings] * changes[of_try.ravel()]
     change: Floats = np.bincount(docs, expected, len(now)).astype(np.float64)
-    return Expected(now, change, np.where(differs, chances, 0).sum(axis=1))
+    return now, change
 
 
 def _changes(

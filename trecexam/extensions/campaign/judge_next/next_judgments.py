@@ -39,7 +39,6 @@ class Suggestion(NamedTuple):
         order: suggestions with a smaller value come first.
         label: the current label; None if missing.
         expected_change: expected change of the difference of two runs, averaged over all pairs of runs.
-        p_change: the probability that a person's judgment changes the label.
         runs: how many runs have the passage's text among their pooled ranks.
     """
 
@@ -48,7 +47,6 @@ class Suggestion(NamedTuple):
     doc_id: str
     label: int | None
     expected_change: float
-    p_change: float
     runs: int
 
 
@@ -127,11 +125,11 @@ def _of_query(
     wanted[np.unique(alike, return_index=True)[1]] = True
     is_judged = np.array([doc_id in judged for doc_id in q.doc_ids], np.bool_)
     wanted &= ~np.isin(alike, alike[is_judged])
-    now, change, p_change = np.full(len(alike), -1), np.zeros(len(alike)), np.zeros(len(alike))
+    now, change = np.full(len(alike), -1), np.zeros(len(alike))
     if metric is not None:
         scores = track.config.scores
         average_all = scores.average != "answered"
-        now, change, p_change = expected_change(
+        now, change = expected_change(
             q,
             alike,
             wanted,
@@ -152,7 +150,6 @@ def _of_query(
             q.doc_ids[doc],
             None if now[doc] < 0 else int(now[doc]),
             float(change[doc]),
-            float(p_change[doc]),
             int((ranks == alike[doc]).any(axis=1).sum()),
         )
 
@@ -203,7 +200,7 @@ def next_judgments(
     columns: tuple[str, ...] = ("query_id", "doc_id", "runs")
     facts: dict[str, str | int] = {"candidates": len(ranked)}
     if metric is not None:
-        columns = ("query_id", "doc_id", "label", "expected_change", "p_change", "runs")
+        columns = ("query_id", "doc_id", "label", "expected_change", "runs")
         facts |= {"measure": str(metric), "could_change": could_change}
     rows = tuple(
         (
@@ -213,7 +210,7 @@ def next_judgments(
         )
         for place, row in enumerate(ranked[:top], 1)
     )
-    layout = Layout(("place", "query_id", "doc_id"), ("label", "text", "expected_change", "p_change"))
+    layout = Layout(("place", "query_id", "doc_id"), ("label", "text", "expected_change"))
     table = Table(("place", *columns, "text"), rows, small=("expected_change",), layout=layout)
     notes = tuple(_notes(track, ranked, top, metric, could_change, why))
     return Tables({"judgments": table}, notes, about=facts)
