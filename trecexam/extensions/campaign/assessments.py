@@ -150,15 +150,10 @@ def record_assessment(
 ) -> HumanRating:
     """Store a person's judgment of a cell or, with item_id "", of a whole passage; return what she says now.
 
-    It is a line of overrides.tsv; of a passage as a whole, where `query` has a scale, of judgments.tsv.
-    Nobody else's ratings are looked at.
-
     Args:
         rating: "cannot" where it cannot be judged; None takes back the last one, and brings back what this
             person said before, if she did.
-        seconds: of active work, 0 or more.
-        seen: `seen_token` of her own judgment that she was shown, or of None where she had none; None to take
-            this one in any case.
+        seconds, note, seen: as of `take` with `own_only`.
 
     Raises:
         RatingConflictError: she said something else meanwhile, in another window; nothing was written.

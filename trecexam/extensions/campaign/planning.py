@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 
 from trecexam.errors import TrecexamError, quoted
 from trecexam.extensions.campaign.assessments import asked_by_query, counting, is_done, opinions_of
@@ -16,7 +17,7 @@ from trecexam.grades.diagnostics import NO_RUNS
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.notes import LOST, Note
 from trecexam.results.result import Tables
-from trecexam.results.table import Table
+from trecexam.results.table import Layout, Table
 from trecexam.results.text import plural
 
 
@@ -47,6 +48,29 @@ def done_tasks(track: GradedTrack) -> list[PlannedTask]:
         for task in tasks
         if is_done(opinions.get(task.assessor, {}), *task[1:3], items.get(task.query_id, ("",)))
     ]
+
+
+def judging_progress(track: GradedTrack) -> Tables:
+    """Return each assessor's work on the track's plan; empty without a plan.
+
+    `judgments` of cells, of a passage there may be several; `cannot` of them say that it cannot be judged;
+    `median_seconds` of active work on those that were timed.
+
+    Raises:
+        TrecexamError: the plan cannot be read.
+    """
+    opinions, asked = opinions_of(track), asked_by_query(track)
+    n_done = Counter(task.assessor for task in done_tasks(track))
+    rows = []
+    for name, tasks in (read_plan(track.folder) or {}).items():
+        cells = {(*task[1:3], item_id) for task in tasks for item_id in (*asked.get(task.query_id, ()), "")}
+        judgments = [row for cell, row in opinions.get(name, {}).items() if cell in cells]
+        seconds = [row.seconds for row in judgments if row.seconds is not None]
+        n, n_cannot = len(tasks), sum(row.cannot for row in judgments)
+        work = n, n_done[name], n - n_done[name], len(judgments), n_cannot
+        rows.append((name, *work, median(seconds) if seconds else None))
+    header = ("assessor", "tasks", "done", "left", "judgments", "cannot", "median_seconds")
+    return Tables({"assessors": Table(header, tuple(rows), layout=Layout(("assessor",)))})
 
 
 def passages_to_judge(

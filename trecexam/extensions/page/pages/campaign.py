@@ -14,7 +14,7 @@ from converters.records import Item
 from trecexam.errors import RatingConflictError
 from trecexam.extensions.campaign.agreement import Disagreement, assessor_agreement, disagreements
 from trecexam.extensions.campaign.assessments import WITHDRAWN, CellKey, ratings_by_assessor
-from trecexam.extensions.campaign.progress import judging_progress
+from trecexam.extensions.campaign.planning import judging_progress
 from trecexam.extensions.page.assessing import guidelines, plan_of
 from trecexam.extensions.page.listing import Address, listed
 from trecexam.extensions.page.pages.assess import to_planned
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def campaign(request: Request) -> Response:
-    """Progress of each assessor, in total and by topic."""
+    """Progress of each assessor."""
     elsewhere = to_planned(request, "campaign")
     if elsewhere is not None:
         return elsewhere
