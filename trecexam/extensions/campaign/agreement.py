@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,30 +21,26 @@ from trecexam.scores.ratings import MAX_RATING
 #: What the intervals are, in words.
 INTERVALS = f"intervals are 95%, over topics, with {MIN_QUERIES} topics or more"
 _RATINGS = MAX_RATING + 1
-Level = Literal["passage", "item", "citation"]
 
 
 class Disagreement(NamedTuple):
     """A cell with different ratings.
 
     Attributes:
+        spread: from the lowest rating to the highest.
         ratings: assessor -> her rating, in the order in which they gave them.
         counts: the rating that counts by the track's rule; None where none does.
         adjudicated: whether somebody decided between them.
     """
 
-    level: Level
+    level: str
     query_id: str
     doc_id: str
     item_id: str
+    spread: int
     ratings: Mapping[str, int]
     counts: int | None
     adjudicated: bool
-
-    @property
-    def spread(self) -> int:
-        """From the lowest rating to the highest."""
-        return max(self.ratings.values()) - min(self.ratings.values())
 
 
 def assessor_agreement(track: GradedTrack) -> Tables:
@@ -100,26 +96,27 @@ def disagreements(track: GradedTrack) -> list[Disagreement]:
             if len(set(ratings.values())) > 1:
                 now = of_cell.get(key)
                 decided = now is not None and now.kind == ADJUDICATED
-                found.append(Disagreement(level, *key, ratings, now and now.rating, decided))
+                spread = max(ratings.values()) - min(ratings.values())
+                found.append(Disagreement(level, *key, spread, ratings, now and now.rating, decided))
     return sorted(found, key=lambda row: (-row.spread, row[:4]))
 
 
-def _shared(track: GradedTrack) -> dict[Level, dict[CellKey, dict[str, int]]]:
+def _shared(track: GradedTrack) -> dict[str, dict[CellKey, dict[str, int]]]:
     """Return the ratings by assessor of the cells with two or more, by level."""
-    of_item: Level = "item" if track.asked.citing is None else "citation"
+    of_item = "item" if track.asked.citing is None else "citation"
     cells: dict[CellKey, dict[str, int]] = {}
     for name, opinions in opinions_of(track).items():
         for key, row in opinions.items():
             if row.rating is not None:
                 cells.setdefault(key, {})[name] = row.rating
-    levels: dict[Level, dict[CellKey, dict[str, int]]] = {"passage": {}, of_item: {}}
+    levels: dict[str, dict[CellKey, dict[str, int]]] = {"passage": {}, of_item: {}}
     for key, ratings in cells.items():
         if len(ratings) > 1:
             levels[of_item if key.item_id else "passage"][key] = ratings
     return levels
 
 
-def _row(level: Level, names: Sequence[str], topics: Sequence[Sequence[Sequence[int]]]) -> tuple[Value, ...]:
+def _row(level: str, names: Sequence[str], topics: Sequence[Sequence[Sequence[int]]]) -> tuple[Value, ...]:
     """Return a row of `agreement`, from the ratings of each topic's cells."""
     cells = [ratings for of_topic in topics for ratings in of_topic]
     of_two, weighted = Kappa(), float("nan")

@@ -200,10 +200,8 @@ def divided(
         if query_id not in owners and name in assessors and Counter(owners.values())[name] < most:
             owners[query_id] = name
     begun = Counter(row.query_id for row in own_done if owners.get(row.query_id) == row.assessor)
-    left = {row.query_id for row in own_done}
     free = [query_id for query_id, doc_ids in topics.items() if doc_ids and query_id not in owners]
-    free.sort(key=lambda query_id: (query_id not in left, _draw(query_id)))
-    free = free[: max(0, most * len(assessors) - len(owners))]
+    free = sorted(free, key=_draw)[: max(0, most * len(assessors) - len(owners))]
     doc_ids = {query_id: topics[query_id] for query_id in topics if query_id in owners or query_id in free}
     # With what is done, also of topics without any passage left.
     sizes = {query_id: begun[query_id] + len(doc_ids.get(query_id, ())) for query_id in (*doc_ids, *owners)}

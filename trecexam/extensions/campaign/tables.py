@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from converters.errors import ConversionError
@@ -52,24 +52,21 @@ def read_judgment_table(
     Raises:
         ConversionError: the header line is missing or lacks a column, so that no line can be read.
     """
-    for number, row in _lines(path, REQUIRED, COLUMNS):
+    for number, values in _lines(path, REQUIRED, COLUMNS):
         try:
-            yield number, _row(path, number, row)
+            if "\t" in values:
+                raise ConversionError(path, number, "has more columns than the header line")
+            row = {COLUMNS[name]: value for name, value in values.items() if name in COLUMNS}
+            scale = row.pop("scale", "")
+            if scale not in ("", TRACK, GRADER) and not is_scale(scale):
+                reason = f"the scale is not {TRACK}, {GRADER} or empty: '{scale[:40]}'"
+                raise ConversionError(path, number, reason)
+            if not row.get("who"):
+                raise ConversionError(path, number, "no assessor")
+            row["why"] = row.get("why") or IMPORTED
+            yield number, human_rating(path, number, [*row], [*row.values()])._replace(scale=scale)
         except ConversionError as error:
             refuse(error)
-
-
-def _row(path: str | os.PathLike[str], number: int, values: Mapping[str, str]) -> HumanRating:
-    if "\t" in values:
-        raise ConversionError(path, number, "has more columns than the header line")
-    fields = {COLUMNS[name]: value for name, value in values.items() if name in COLUMNS}
-    scale = fields.pop("scale", "")
-    if scale not in ("", TRACK, GRADER) and not is_scale(scale):
-        raise ConversionError(path, number, f"the scale is not {TRACK}, {GRADER} or empty: '{scale[:40]}'")
-    if not fields.get("who"):
-        raise ConversionError(path, number, "no assessor")
-    fields["why"] = fields.get("why") or IMPORTED
-    return human_rating(path, number, [*fields], [*fields.values()])._replace(scale=scale)
 
 
 def read_columns(path: Path, columns: Sequence[str]) -> list[tuple[int, tuple[str, ...]]]:

@@ -7,7 +7,7 @@ systems' average precision decides; here the measure itself is computed, over al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -92,36 +92,22 @@ def _changes(
     different = {ranking: index for index, ranking in enumerate(dict.fromkeys(cut))}
     of_run, n_runs = [different[ranking] for ranking in cut], len(cut)
     labels = np.where(now >= 0, now, UNJUDGED).astype(np.int32)
-    before = _values(doc_ids, labels[None], different, measure)
     # Of sorted numbers, the sum of all pairs' differences.
     pairs = (2 * np.arange(n_runs) - n_runs + 1) / (n_runs * (n_runs - 1) / 2)
     changes = np.zeros(len(labellings))
     step = max(1, _ROWS // max(1, len(doc_ids) + max(map(len, different))))
     for start in range(0, len(labellings), step):
-        part = slice(start, start + step)
-        changed = np.repeat(labels[None], len(labellings[part]), axis=0)
-        for row, (docs, label) in zip(changed, labellings[part], strict=True):
+        part = labellings[start : start + step]
+        # The labels as they are, then each change of them as a query of its own.
+        changed = np.repeat(labels[None], 1 + len(part), axis=0)
+        for row, (docs, label) in zip(changed[1:], part, strict=True):
             row[docs] = label
-        moved = (_values(doc_ids, changed, different, measure) - before)[:, of_run] * weights
-        changes[part] = np.sort(moved, axis=1) @ pairs
+        query_ids = tuple(map(str, range(len(changed))))
+        offsets = np.arange(len(changed) + 1, dtype=np.int64) * len(doc_ids)
+        judged = Judged(query_ids, offsets, strings([*doc_ids] * len(changed)), changed.ravel())
+        evaluator = Evaluator([measure], judged)
+        by_ranking = [evaluator.values(run_of(dict.fromkeys(query_ids, ranking))) for ranking in different]
+        values = np.concatenate(by_ranking, axis=1)
+        moved = (values[1:] - values[0])[:, of_run] * weights
+        changes[start : start + step] = np.sort(moved, axis=1) @ pairs
     return changes
-
-
-def _values(
-    doc_ids: Sequence[str],
-    labels: NDArray[np.int32],
-    rankings: Collection[Sequence[str]],
-    measure: Measure,
-) -> Floats:
-    """Return the value of each ranking by each labelling, shape (n_labellings, n_rankings).
-
-    Args:
-        doc_ids: sorted.
-        labels: shape (n_labellings, n_docs).
-    """
-    query_ids = tuple(map(str, range(len(labels))))
-    offsets = np.arange(len(labels) + 1, dtype=np.int64) * len(doc_ids)
-    judged = Judged(query_ids, offsets, strings([*doc_ids] * len(labels)), labels.ravel())
-    evaluator = Evaluator([measure], judged)
-    by_ranking = [evaluator.values(run_of(dict.fromkeys(query_ids, ranking))) for ranking in rankings]
-    return np.concatenate(by_ranking, axis=1)
