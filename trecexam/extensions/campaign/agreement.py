@@ -27,8 +27,8 @@ class Disagreement(NamedTuple):
     """A cell with different ratings.
 
     Attributes:
-        spread: from the lowest rating to the highest.
         ratings: assessor -> her rating, in the order in which they gave them.
+        spread: from the lowest rating to the highest.
         counts: the rating that counts by the track's rule; None where none does.
         adjudicated: whether somebody decided between them.
     """
@@ -37,8 +37,8 @@ class Disagreement(NamedTuple):
     query_id: str
     doc_id: str
     item_id: str
-    spread: int
     ratings: Mapping[str, int]
+    spread: int
     counts: int | None
     adjudicated: bool
 
@@ -66,23 +66,17 @@ def assessor_agreement(track: GradedTrack) -> Tables:
         *("level", "assessors", "topics", "cells", "same"),
         *("alpha", "alpha.low", "alpha.high", "kappa", "kappa.low", "kappa.high", "weighted_kappa"),
     )
-    differing = (
-        (
-            *row[:4],
-            ", ".join(f"{name} {rating}" for name, rating in row.ratings.items()),
-            row.spread,
-            row.counts,
-            "yes" if row.adjudicated else "no",
-        )
-        for row in found
-    )
-    columns = ("level", "query_id", "doc_id", "item_id", "ratings", "spread", "counts", "adjudicated")
+    differing: list[tuple[Value, ...]] = []
+    for row in found:
+        ratings = ", ".join(f"{name} {rating}" for name, rating in row.ratings.items())
+        decided = "yes" if row.adjudicated else "no"
+        differing.append((*row[:4], ratings, row.spread, row.counts, decided))
     told = "no passage is judged by two people; see --overlap of `trecexam judge plan`"
     if rows:
         told = f"people differ on {plural(len(found), 'judgment')}; {INTERVALS}"
     tables = {
         "agreement": Table(header, tuple(rows), layout=Layout(("level", "assessors"))),
-        "disagreements": Table(columns, tuple(differing)),
+        "disagreements": Table(Disagreement._fields, tuple(differing)),
     }
     return Tables(tables, (told,), about={"rule": track.config.judging.rule, "intervals": INTERVALS})
 
@@ -97,7 +91,7 @@ def disagreements(track: GradedTrack) -> list[Disagreement]:
                 now = of_cell.get(key)
                 decided = now is not None and now.kind == ADJUDICATED
                 spread = max(ratings.values()) - min(ratings.values())
-                found.append(Disagreement(level, *key, spread, ratings, now and now.rating, decided))
+                found.append(Disagreement(level, *key, ratings, spread, now and now.rating, decided))
     return sorted(found, key=lambda row: (-row.spread, row[:4]))
 
 

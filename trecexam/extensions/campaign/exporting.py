@@ -47,7 +47,8 @@ def export_judgments(track: GradedTrack, folder: Path | str) -> Tables:
     """Write what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv."""
     folder = Path(folder)
     refuse_folder(folder, (track.folder.root,), (QRELS, SIX_COLUMNS, TABLE))
-    for source in filter(Path.exists, (track.folder.overrides(), track.folder.judgments())):
+    sources = (track.folder.overrides(), track.folder.judgments())
+    for source in filter(Path.exists, sources):
         try:
             read_overrides_file(source)
         except ConversionError as error:
@@ -81,7 +82,7 @@ def export_judgments(track: GradedTrack, folder: Path | str) -> Tables:
     }
     atomic.make_folder(folder)
     atomic.replace_together(contents)
-    file_names = {track.folder.shown(path) for path in (track.folder.overrides(), track.folder.judgments())}
+    file_names = {track.folder.shown(path) for path in sources}
     refused = tuple(row for row in rejected_rows(track) if row.file in file_names)
     undecided = _undecided(track, source_of_labels)
     written = ", ".join(map(str, contents))
@@ -164,9 +165,9 @@ def _resolved(
 
 def _check(row: HumanRating) -> None:
     """Raise a ValueError or TrecexamError if a line is not a possible judgment on this track."""
-    for what, text in (("an id", row.query_id + row.doc_id + row.item_id), ("a reason", row.why)):
+    ids = row.query_id + row.doc_id + row.item_id
+    for what, text in (("an id", ids), ("a reason", row.why), ("a note", row.note)):
         refuse_controls(what, text)
-    refuse_controls("a note", row.note)
     typed("an assessor's name", row.who, MAX_WHO)
     with_override(b"", row)
 
