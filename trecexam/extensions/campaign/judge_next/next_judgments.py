@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -196,50 +196,31 @@ def next_judgments(
             f"`trecexam serve {quoted(track.folder.root)}`"
         )
     ranked, metric, why = suggestions(track, None if measure is None else str(measure), query_ids, progress)
-    could_change = sum(row.order[0] < 0 for row in ranked)
+    candidates = plural(len(ranked), "unjudged passage")
     columns: tuple[str, ...] = ("query_id", "doc_id", "runs")
     facts: dict[str, str | int] = {"candidates": len(ranked)}
+    notes = [f"{candidates}, in the order of retrieval: {why}"]
     if metric is not None:
         columns = ("query_id", "doc_id", "label", "expected_change", "runs")
+        could_change = sum(row.order[0] < 0 for row in ranked)
         facts |= {"measure": str(metric), "could_change": could_change}
-    rows = tuple(
-        (
-            place,
-            *(getattr(row, name) for name in columns),
-            cut(track.texts.get(row.doc_id, ""), _TEXT),
-        )
-        for place, row in enumerate(ranked[:top], 1)
-    )
-    layout = Layout(("place", "query_id", "doc_id"), ("label", "text", "expected_change"))
-    table = Table(("place", *columns, "text"), rows, small=("expected_change",), layout=layout)
-    notes = tuple(_notes(track, ranked, top, metric, could_change, why))
-    return Tables({"judgments": table}, notes, about=facts)
-
-
-def _notes(
-    track: GradedTrack,
-    ranked: Sequence[Suggestion],
-    top: int | None,
-    metric: Measure | None,
-    could_change: int,
-    why: str,
-) -> Iterator[str]:
-    candidates = plural(len(ranked), "unjudged passage")
-    if not ranked:
-        yield "no passage is left to judge"
-        return
-    if metric is None:
-        yield f"{candidates}, in the order of retrieval: {why}"
-    else:
-        changes = f"{could_change:,} of {candidates} could change the ranking by {metric}"
         others = len(ranked) - could_change
-        yield f"{changes}; the other {others:,} follow in the order of retrieval" if others else changes
+        follow = f"; the other {others:,} follow in the order of retrieval" if others else ""
+        notes = [f"{could_change:,} of {candidates} could change the ranking by {metric}{follow}"]
         if ungraded := sum(row.label is None for row in ranked[:top]):
-            yield f"{plural(ungraded, 'listed passage')} without a grade; `trecexam watch` grades"
-    root, row = quoted(track.folder.root), ranked[0]
-    where = [str(track.folder.root), "--query", row.query_id, "--doc", row.doc_id]
-    where += ["--grader", track.folder.grader] if track.folder.grader else []
-    yield (
-        f"to judge: trecexam serve {root}, or "
-        f"trecexam override {shlex.join(where)} --rating N --who NAME --why TEXT"
-    )
+            notes.append(f"{plural(ungraded, 'listed passage')} without a grade; `trecexam watch` grades")
+    if ranked:
+        root, row = quoted(track.folder.root), ranked[0]
+        where = [str(track.folder.root), "--query", row.query_id, "--doc", row.doc_id]
+        where += ["--grader", track.folder.grader] if track.folder.grader else []
+        override = f"trecexam override {shlex.join(where)} --rating N --who NAME --why TEXT"
+        notes.append(f"to judge: trecexam serve {root}, or {override}")
+    else:
+        notes = ["no passage is left to judge"]
+    rows = []
+    for place, row in enumerate(ranked[:top], 1):
+        values = (getattr(row, name) for name in columns)
+        rows.append((place, *values, cut(track.texts.get(row.doc_id, ""), _TEXT)))
+    layout = Layout(("place", "query_id", "doc_id"), ("label", "text", "expected_change"))
+    table = Table(("place", *columns, "text"), tuple(rows), small=("expected_change",), layout=layout)
+    return Tables({"judgments": table}, tuple(notes), about=facts)
