@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from campaign import campaign, planned, to_rate
@@ -40,7 +41,9 @@ QUERY = (Item("q1", "q1", "the query", "query"),)
 def test_the_questions_on_a_passage_follow_the_settings_and_the_bank(
     settings: dict[str, object], scale: JudgingScale | None, items: tuple[Item, ...], asked: tuple[str, ...]
 ) -> None:
-    assert asked_items(JudgingSection(**settings), scale, items) == asked  # type: ignore[arg-type]
+    bank, config = SimpleNamespace(items={"q1": items}), SimpleNamespace(judging=JudgingSection(**settings))  # type: ignore[arg-type]
+    track = SimpleNamespace(bank=bank, config=config, judging_scale=scale)
+    assert asked_items(track, "q1") == asked  # type: ignore[arg-type]
 
 
 def test_each_person_has_separate_judgments_and_undo_restores_the_earlier_one(graded: Path) -> None:

@@ -8,9 +8,8 @@ from typing import Literal, NamedTuple
 
 from converters.errors import ConversionError
 from converters.overrides import ADJUDICATED, CANNOT, read_overrides
-from converters.records import HumanRating, Item
+from converters.records import HumanRating
 from trecexam.bank.model import QUERY
-from trecexam.config.sections import JudgingSection
 from trecexam.features.override.overriding import QueryToRate, take
 from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
@@ -28,27 +27,20 @@ class CellKey(NamedTuple):
     item_id: str
 
 
-def asked_items(
-    judging: JudgingSection, scale: JudgingScale | None, items: Sequence[Item]
-) -> tuple[str, ...]:
+def asked_items(track: GradedTrack, query_id: str) -> tuple[str, ...]:
     """Return the item_ids to judge on each passage of a query; "" is the whole passage.
 
     With a scale of judgments the passage as a whole is judged, and with `whole_passage = false` its items;
     without one its items, and with `whole_passage = true` the passage as a whole last. Where there is no item
     that people could be asked about, it is the passage as a whole.
     """
+    items, whole = track.bank.items.get(query_id, ()), track.config.judging.whole_passage
     of_items = tuple(item.item_id for item in items if item.kind != QUERY)
     if not of_items:
         return ("",)
-    if scale is not None:
-        return of_items if judging.whole_passage is False else ("",)
-    return (*of_items, "") if judging.whole_passage else of_items
-
-
-def asked_by_query(track: GradedTrack) -> dict[str, tuple[str, ...]]:
-    """Return query_id -> `asked_items`."""
-    judging, scale = track.config.judging, track.judging_scale
-    return {query_id: asked_items(judging, scale, items) for query_id, items in track.bank.items.items()}
+    if track.judging_scale is not None:
+        return of_items if whole is False else ("",)
+    return (*of_items, "") if whole else of_items
 
 
 def is_done(

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from trecexam.errors import TrecexamError, quoted
-from trecexam.extensions.campaign.assessments import asked_by_query, counting, is_done, opinions_of
+from trecexam.extensions.campaign.assessments import asked_items, counting, is_done, opinions_of
 from trecexam.extensions.campaign.judge_next.next_judgments import suggestions
 from trecexam.extensions.campaign.plan import PlannedTask, by_assessor, read_plan, write_plan
 from trecexam.extensions.campaign.tables import read_columns
@@ -41,12 +41,12 @@ def check_plan(names: Sequence[str], topics_each: int | None, overlap: float, bu
 
 def done_tasks(track: GradedTrack) -> list[PlannedTask]:
     """Return the tasks of the present plan that are finished."""
-    opinions, items = opinions_of(track), asked_by_query(track)
+    opinions = opinions_of(track)
     return [
         task
         for tasks in (read_plan(track.folder) or {}).values()
         for task in tasks
-        if is_done(opinions.get(task.assessor, {}), *task[1:3], items.get(task.query_id, ("",)))
+        if is_done(opinions.get(task.assessor, {}), *task[1:3], asked_items(track, task.query_id))
     ]
 
 
@@ -59,11 +59,13 @@ def judging_progress(track: GradedTrack) -> Tables:
     Raises:
         TrecexamError: the plan cannot be read.
     """
-    opinions, asked = opinions_of(track), asked_by_query(track)
+    opinions = opinions_of(track)
     n_done = Counter(task.assessor for task in done_tasks(track))
     rows = []
     for name, tasks in (read_plan(track.folder) or {}).items():
-        cells = {(*task[1:3], item_id) for task in tasks for item_id in (*asked.get(task.query_id, ()), "")}
+        cells = {
+            (*task[1:3], item_id) for task in tasks for item_id in (*asked_items(track, task.query_id), "")
+        }
         judgments = [row for cell, row in opinions.get(name, {}).items() if cell in cells]
         seconds = [row.seconds for row in judgments if row.seconds is not None]
         n, n_cannot = len(tasks), sum(row.cannot for row in judgments)
@@ -92,10 +94,10 @@ def passages_to_judge(
     for query_id, doc_id in ranked:
         by_query.get(query_id, {})[doc_id] = None
     judged, has_texts = counting(track), _has_texts(track)
-    own_done, asked = {task[1:3] for task in done if not task.overlap}, asked_by_query(track)
+    own_done = {task[1:3] for task in done if not task.overlap}
     topics: dict[str, list[str]] = {}
     for query_id, doc_ids in by_query.items():
-        sheet, items = track.sheets[query_id], asked[query_id]
+        sheet, items = track.sheets[query_id], asked_items(track, query_id)
         skipped = track.inputs.judged.get(query_id, {}) if "" in items else {}
         # Of passages with one text, the first; all without a text where the track has no passages.
         of_text: dict[str, str] = {}
@@ -120,11 +122,10 @@ def write_campaign(
     notes: list[str],
 ) -> Tables:
     """Write a plan; return a row for each assessor, with `shared` of the tasks another one has, too."""
-    if not rows and not track.runs:
-        raise TrecexamError(NO_RUNS, path=track.folder.runs)
     if not rows:
-        asked = asked_by_query(track).items()
-        of_whole = any("" in items and track.inputs.judged.get(query_id) for query_id, items in asked)
+        if not track.runs:
+            raise TrecexamError(NO_RUNS, path=track.folder.runs)
+        of_whole = any("" in asked_items(track, query_id) for query_id in track.inputs.judged)
         why = " (passages with official judgments are not planned)" if of_whole else ""
         notes.append(f"no passage is left to judge{why}")
     elif not _has_texts(track):

@@ -230,7 +230,7 @@ class DeskQuery(NamedTuple):
 @memoized
 def desk_queries(track: GradedTrack) -> dict[str, DeskQuery]:
     """Return every query for people who judge; computed by the process that reads the track."""
-    queries, judging, citing = {}, track.config.judging, track.asked.citing
+    queries, citing = {}, track.asked.citing
     for query_id, items in track.bank.items.items():
         sheet, ranks = track.sheets[query_id], track.pool[query_id].ranks[:, : track.config.track.depth]
         weights = retrieved_weights(ranks, len(sheet.doc_ids))
@@ -245,7 +245,7 @@ def desk_queries(track: GradedTrack) -> dict[str, DeskQuery]:
                 cited[doc_id] = (*cited.get(doc_id, ()), item.item_id)
         queries[query_id] = DeskQuery(
             tuple(first.values()),
-            asked_items(judging, track.judging_scale, items),
+            asked_items(track, query_id),
             None if citing is None else cited,
             frozenset(track.inputs.judged.get(query_id, ())),
             {key: row.who for key, row in human_ratings(track, query_id).items()},
