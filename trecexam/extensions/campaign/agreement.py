@@ -68,9 +68,9 @@ def assessor_agreement(track: GradedTrack) -> Tables:
     )
     differing: list[tuple[Value, ...]] = []
     for row in found:
-        ratings = ", ".join(f"{name} {rating}" for name, rating in row.ratings.items())
+        in_words = ", ".join(f"{name} {rating}" for name, rating in row.ratings.items())
         decided = "yes" if row.adjudicated else "no"
-        differing.append((*row[:4], ratings, row.spread, row.counts, decided))
+        differing.append((*row[:4], in_words, row.spread, row.counts, decided))
     told = "no passage is judged by two people; see --overlap of `trecexam judge plan`"
     if rows:
         told = f"people differ on {plural(len(found), 'judgment')}; {INTERVALS}"
@@ -121,5 +121,5 @@ def _row(level: str, names: Sequence[str], topics: Sequence[Sequence[Sequence[in
                 counts[topic, first, second] += 1
         of_two, weighted = kappa(counts), weighted_kappa(counts.sum(axis=0), 2)
     same = sum(len(set(ratings)) == 1 for ratings in cells)
-    counted = len(topics), len(cells), same
-    return (level, ", ".join(names), *counted, *alpha(topics, _RATINGS), *of_two, weighted)
+    agreed = (*alpha(topics, _RATINGS), *of_two, weighted)
+    return (level, ", ".join(names), len(topics), len(cells), same, *agreed)

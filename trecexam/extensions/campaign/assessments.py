@@ -58,9 +58,6 @@ def own_assessments(folder: TrackFolder, who: str, scale: JudgingScale | None) -
 
     What she took back and decisions between other people are not there. A judgment of an earlier text of the
     passage is there, as nothing but the two files is read.
-
-    Args:
-        scale: of judgments of whole passages: ratings on the grader's scale are left out; None without one.
     """
     return _standing(folder, scale, who).get(who, {})
 

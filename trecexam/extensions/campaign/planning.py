@@ -55,9 +55,6 @@ def judging_progress(track: GradedTrack) -> Tables:
 
     `judgments` of cells, of a passage there may be several; `cannot` of them say that it cannot be judged;
     `median_seconds` of active work on those that were timed.
-
-    Raises:
-        TrecexamError: the plan cannot be read.
     """
     opinions = opinions_of(track)
     n_done = Counter(task.assessor for task in done_tasks(track))
@@ -86,8 +83,7 @@ def passages_to_judge(
     if passages is None:
         suggested, _, why = suggestions(track, progress=progress, with_judged=True)
         ranked: Sequence[tuple[str, ...]] = [(row.query_id, row.doc_id) for row in suggested]
-        if why:
-            notes = [f"ordered by the runs alone: {why}"]
+        notes += [f"ordered by the runs alone: {why}"] if why else []
     else:
         ranked = _listed(track, Path(passages))
     by_query: dict[str, dict[str, None]] = {query_id: {} for query_id in track.bank.query_ids}
@@ -191,7 +187,6 @@ def divided(
 
     Args:
         topics: query_id -> the passages to judge, the first to judge first; none that is in `done`.
-        topics_each, overlap, budget: as of `JudgingAccessor.plan`.
         done: finished tasks of an earlier plan.
     """
     most = topics_each or max(len(topics), len(done))

@@ -52,8 +52,6 @@ def expected_change(
         wanted: the passages that a person may judge; the change of others is 0.
         rankings: each run's doc_ids for the query, best first.
         weights: the share of the query in each run's mean.
-        measure: a measure on labels.
-        label_of: computes the labels of the passages.
     """
 
     def labels(ratings: QueryRatings) -> Ints:

@@ -74,10 +74,6 @@ def suggestions(
         name: the measure that ranks the runs; None for the track's first on labels of passages.
         query_ids: only these queries; none for all.
         with_judged: suggest passages that people judged, too.
-
-    Raises:
-        TrecexamError: the track lacks a query, or the measure cannot be computed, or does not use labels of
-            passages.
     """
     metric, why = None if name is None else _measure(track, name), ""
     if len(track.runs) < 2:
