@@ -22,7 +22,6 @@ from trecexam.track_groups import Correlate, Export, Files, Fill, Grading, Overr
 if TYPE_CHECKING:
     from trecexam.extensions.banks.accessor import BankAccessor
     from trecexam.extensions.campaign.accessor import JudgingAccessor
-    from trecexam.extensions.campaign.judge_next.next_judgments import NextJudgments
     from trecexam.extensions.compare_graders.compare import GraderComparison
     from trecexam.extensions.erag.accessor import EragAccessor
     from trecexam.extensions.exams.accessor import ExamAccessor
@@ -531,7 +530,7 @@ class Track:
         query_ids: Collection[str] = (),
         top: int | None = None,
         progress: Callable[[int, int], None] | None = None,
-    ) -> NextJudgments:
+    ) -> Tables:
         """List the unjudged passages whose judgment by a person would change the ranking most, best first.
 
         Without grades, passages are in the order of retrieval.

@@ -18,7 +18,7 @@ from served import Served, serving
 from team import users_file
 
 from converters.overrides import read_overrides
-from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
+from trecexam.extensions.campaign.plan import PlannedTask, write_plan
 from trecexam.extensions.page.users import Users
 from trecexam.folder import TrackFolder
 
@@ -89,7 +89,7 @@ def test_a_finished_assessor_changes_a_judgment_from_the_list_by_keys_on_a_phone
 ) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     track = Path(shutil.copytree(graded_once, tmp_path / "planned"))
-    write_plan(TrackFolder.open(track), JudgingPlan((PlannedTask("ada", "q1", "q1-d00"),)))
+    write_plan(TrackFolder.open(track), [PlannedTask("ada", "q1", "q1-d00")])
     with opened(track, tmp_path, SCALE) as (served, token):
         log_in(page, served, token)
         press(page, "0")

@@ -18,7 +18,7 @@ from served import Served, serving
 from team import users_file
 
 from trecexam.cli.main import run
-from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
+from trecexam.extensions.campaign.plan import PlannedTask, write_plan
 from trecexam.extensions.page.urls import Urls
 from trecexam.extensions.page.users import Users
 from trecexam.folder import TrackFolder
@@ -109,7 +109,7 @@ def make_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert served.live.view is not None
         passages = [(q, doc) for q in ("q01", "q02", "q03") for doc in served.live.view.query(q).doc_ids[:6]]
     tasks = [PlannedTask(who, *key, who == "bob") for who in ("ada", "bob", "orla") for key in passages]
-    write_plan(TrackFolder.open(root), JudgingPlan(tuple(tasks)))
+    write_plan(TrackFolder.open(root), tasks)
     lines = [
         "query_id\tdoc_id\titem_id\trating\twho\twhy\twhen",
         *(

@@ -51,7 +51,7 @@ def test_two_people_judge_undo_differ_and_fill_uses_what_they_said(
     assert run(["judge", "plan", str(track), "--assessors", "ada,bob", "--overlap", "100%"]) == 0
     plan = read_plan(TrackFolder.open(track))
     assert plan is not None
-    assert {row[1:3] for row in plan.rows} == set(HOLES)
+    assert {row[1:3] for tasks in plan.values() for row in tasks} == set(HOLES)
     people = tmp_path / "users.toml"
     people.write_text('ada = "assessor"\nbob = "assessor"\norla = "organizer"\n')
     tokens = add_tokens(people, ["ada", "bob", "orla"])

@@ -61,7 +61,7 @@ def test_if_all_runs_are_responses_they_are_ranked_by_cover_everywhere(small_tra
         (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
         assert list(track.leaderboard().measures) == RESPONSES
         # A passage's label changes no Cover: the default is the first measure that it changes.
-        assert track.judge_next().measure == "nDCG@8"
+        assert track.judge_next().facts["measure"] == "nDCG@8"
         assert track.compare().measures[0].measure == RESPONSES[0]
     out = root / "out"
     assert heading(out / "leaderboard.tsv") == ["run", *RESPONSES]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import trecexam
 from trecexam import Track
+from trecexam.extensions.campaign.plan import JudgingPlan, read_plan
 from trecexam.features.override.overriding import QueryToRate
 from trecexam.track import selection
 
@@ -33,3 +34,10 @@ def to_rate(track: Track, query_id: str) -> QueryToRate:
     best = loaded.grader.scale.max_rating
     items, scale = loaded.bank.items[query_id], loaded.judging_scale
     return QueryToRate(query_id, items, (), texts, loaded.depth, best, scale=scale)
+
+
+def planned(track: Track) -> JudgingPlan:
+    """The plan in judging.tsv."""
+    plan = read_plan(track.folder)
+    assert plan is not None
+    return plan

@@ -19,7 +19,7 @@ from urllib.parse import urlencode, urlsplit
 from support import ROOT
 
 from converters.overrides import read_overrides
-from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
+from trecexam.extensions.campaign.plan import PlannedTask, write_plan
 from trecexam.extensions.page.users import Role, add_tokens
 from trecexam.folder import TrackFolder
 
@@ -158,7 +158,7 @@ def plan_for_all(track: Path, people: Collection[str], cells: list[dict[str, str
     scale = ", ".join(f'"step {step}"' for step in range(steps))
     config.write_text(f"{config.read_text()}\n[judging]\nscale = [{scale}]\n")
     pairs = dict.fromkeys((cell["query"], cell["doc"]) for cell in cells)
-    plan = JudgingPlan(tuple(PlannedTask(person, *pair) for person in people for pair in pairs))
+    plan = [PlannedTask(person, *pair) for person in people for pair in pairs]
     write_plan(TrackFolder.open(track), plan)
 
 

@@ -241,7 +241,7 @@ def test_exams_and_judge_next_use_only_the_passages_of_runs(root: Path) -> None:
             loader = loaders.first
             track = loader.load()
             responses.append(from_track(track).values)
-            suggested.append(next_judgments(track, "P(rel=4)@3").rows)
+            suggested.append(next_judgments(track, "P(rel=4)@3").table)
     assert np.array_equal(*responses, equal_nan=True)
     assert suggested[0] == suggested[1]
 

@@ -31,36 +31,40 @@ def test_agreement_covers_what_two_people_judged_and_lists_differences(graded: P
         record_assessment(track.folder, query, "q1-d06", "", 1, who="ada")
         record_assessment(track.folder, query, "q1-d06", "", "cannot", who="bob", why="in Welsh")
         found = track.judging.agreement()
-        (row,) = found.rows
+        (row,) = found.table.rows
         assert row[:5] == ("passage", "ada, bob", 1, 4, 2)
         # Same on 2 of 4; by chance (2 * 2 + 1 * 0 + 1 * 2) / 16 of Ada's 0, 0, 1, 2 and Bob's 0, 0, 2, 2.
         assert found["kappa"] == pytest.approx([(2 / 4 - 6 / 16) / (1 - 6 / 16)])
-        assert [each[1:6] for each in found.disagreements] == [
-            ("q1", "q1-d01", "", {"ada": 0, "bob": 2}, None),
-            ("q1", "q1-d03", "", {"ada": 1, "bob": 0}, None),
-        ]
+        assert found.tables["disagreements"].rows == (
+            ("passage", "q1", "q1-d01", "", "ada 0, bob 2", 2, None, "no"),
+            ("passage", "q1", "q1-d03", "", "ada 1, bob 0", 1, None, "no"),
+        )
         take(track.folder, query, "q1-d01", "", 1, "org", "read both", adjudicates=True)
         after = track.judging.agreement()
-        assert after.rows == found.rows
-        assert (after.disagreements[0].counts, after.disagreements[0].adjudicated) == (1, True)
+        assert after.table.rows == found.table.rows
         assert after.tables["disagreements"].rows[0] == (
             "passage", "q1", "q1-d01", "", "ada 0, bob 2", 2, 1, "yes",
         )  # fmt: skip
         assert found.facts["intervals"] == "intervals are 95%, over topics, with 5 topics or more"
-        assert found.disagreements[0].ratings == {"ada": 0, "bob": 2}
 
 
 def test_items_and_whole_passages_are_separate_and_three_people_have_a_joint_row(graded: Path) -> None:
     with campaign(graded, "") as track:
         judge_all(track, "q1/0")
         judge_all(track)
-        record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "q1/0", 5, who="eve")
+        query = to_rate(track, "q1")
+        for who, doc_id in (("eve", "q1-d06"), ("ada", "q1-d06")):
+            record_assessment(track.folder, query, doc_id, "q1/0", 4, who=who)
+        pairs_alone = track.judging.agreement()
+        assert pairs_alone.table.rows[1][1] == "ada, bob, eve"
+        assert math.isnan(pairs_alone["kappa"][1])
+        record_assessment(track.folder, query, "q1-d00", "q1/0", 5, who="eve")
         found = track.judging.agreement()
-        assert [(*row[:2], row[3]) for row in found.rows] == [
+        assert [(*row[:2], row[3]) for row in found.table.rows] == [
             ("passage", "ada, bob", 4),
-            ("item", "ada, bob, eve", 4),
+            ("item", "ada, bob, eve", 5),
             ("item", "ada, bob", 4),
-            ("item", "ada, eve", 1),
+            ("item", "ada, eve", 2),
             ("item", "bob, eve", 1),
         ]
         assert math.isnan(found["kappa"][1])
@@ -70,7 +74,7 @@ def test_without_double_judgments_there_is_no_agreement(graded: Path) -> None:
     with campaign(graded) as track:
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", 1, who="ada")
         found = track.judging.agreement()
-        assert (found.rows, found.disagreements) == ((), ())
+        assert (found.table.rows, found.tables["disagreements"].rows) == ((), ())
 
 
 #: Four observers and twelve units, from Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), D.

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from campaign import campaign, to_rate
+from campaign import campaign, planned, to_rate
 
 from converters.records import HumanRating, Item
 from trecexam.config.sections import JudgingSection
@@ -16,7 +17,7 @@ from trecexam.extensions.campaign.assessments import (
     own_assessments,
     record_assessment,
 )
-from trecexam.extensions.campaign.progress import judging_progress
+from trecexam.extensions.campaign.planning import judging_progress
 from trecexam.features.override.overriding import seen_token, take
 from trecexam.inputs.overrides import JudgingScale
 from trecexam.track import selection
@@ -40,7 +41,9 @@ QUERY = (Item("q1", "q1", "the query", "query"),)
 def test_the_questions_on_a_passage_follow_the_settings_and_the_bank(
     settings: dict[str, object], scale: JudgingScale | None, items: tuple[Item, ...], asked: tuple[str, ...]
 ) -> None:
-    assert asked_items(JudgingSection(**settings), scale, items) == asked  # type: ignore[arg-type]
+    bank, config = SimpleNamespace(items={"q1": items}), SimpleNamespace(judging=JudgingSection(**settings))  # type: ignore[arg-type]
+    track = SimpleNamespace(bank=bank, config=config, judging_scale=scale)
+    assert asked_items(track, "q1") == asked  # type: ignore[arg-type]
 
 
 def test_each_person_has_separate_judgments_and_undo_restores_the_earlier_one(graded: Path) -> None:
@@ -97,10 +100,11 @@ def test_an_adjudication_is_not_a_judgment_of_the_adjudicator(graded: Path) -> N
         assert [row.rating for row in own_assessments(track.folder, "ada", query.scale).values()] == [2]
 
 
-def test_progress_shows_per_assessor_and_topic_what_is_left_and_the_speed(graded: Path) -> None:
+def test_progress_shows_per_assessor_what_is_left_and_the_speed(graded: Path) -> None:
     with campaign(graded) as track:
-        plan = track.judging.plan(["ada", "bob"], overlap=0.1).plan
-        first, second, third, *_ = plan.tasks("ada")
+        track.judging.plan(["ada", "bob"], overlap=0.1)
+        plan = planned(track)
+        first, second, third, *_ = (task[1:3] for task in plan["ada"])
         for (query_id, doc_id), rating, seconds in (
             (first, 2, 10.0), (second, "cannot", 2.0), (third, 1, None),
         ):  # fmt: skip
@@ -111,15 +115,7 @@ def test_progress_shows_per_assessor_and_topic_what_is_left_and_the_speed(graded
         # Unplanned judgments are not part of the plan.
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", 1, who="zoe", seconds=1.0)
         found = judging_progress(selection(track).graded())
-        ada, bob = found.tables["assessors"].rows
-        n, n_bob = len(plan.tasks("ada")), len(plan.tasks("bob"))
-        assert ada == ("ada", n, 3, n - 3, 3, 1, 6.0, 2 * 3600 / 12.0)
-        assert bob == ("bob", n_bob, 0, n_bob, 0, 0, None, None)
-        topics = found.tables["topics"]
-        assert [row[:2] for row in topics.rows] == [
-            (name, query_id)
-            for name in plan.assessors
-            for query_id in dict.fromkeys(query_id for query_id, _ in plan.tasks(name))
-        ]
-        of_ada = [row[2:7] for row in topics.rows if row[0] == "ada"]
-        assert tuple(map(sum, zip(*of_ada, strict=True))) == ada[1:6]
+        ada, bob = found.table.rows
+        n, n_bob = len(plan["ada"]), len(plan["bob"])
+        assert ada == ("ada", n, 3, n - 3, 3, 1, 6.0)
+        assert bob == ("bob", n_bob, 0, n_bob, 0, 0, None)

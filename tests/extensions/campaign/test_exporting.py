@@ -19,7 +19,7 @@ from converters.records import HumanRating
 from trecexam import Track
 from trecexam.cli.main import run
 from trecexam.extensions.campaign.assessments import record_assessment
-from trecexam.extensions.campaign.tables import TableRow, judgment_table
+from trecexam.extensions.campaign.tables import judgment_table
 from trecexam.features.override.overriding import take
 
 FILES = ("qrels.txt", "qrels-6.txt", "judgments.tsv")
@@ -42,8 +42,8 @@ def test_judgments_on_a_scale_become_qrels_that_trec_eval_accepts(graded: Path, 
         judge(track, "bob", d00=2, d01=1)
         judge(track, "Eve L", d00=0)
         done = track.judging.export(tmp_path / "out")
-        assert [path.name for path in done.paths] == list(FILES)
-        assert (done.n_judged, done.n_lines) == (2, 6)
+        assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(FILES)
+        assert done.table.rows == ((2, 6, 0),)
         # "Cannot judge" does not count as 0.
         assert lines(tmp_path / "out/qrels.txt") == ["q1 0 q1-d00 2", "q1 0 q1-d01 0"]
         assert lines(tmp_path / "out/qrels-6.txt") == [
@@ -102,7 +102,7 @@ def test_an_adjudicator_counts_in_the_share_of_people_that_is_the_confidence(
         "q1 Q0 q1-d04 0 0.3333 ada+bob+org",
     ]
     # Undecided passages have no label.
-    assert done.undecided == {"q1": 1}
+    assert [*done["undecided"]] == [1]
 
 
 def test_labels_from_adjudicated_items_have_a_confidence_above_0(graded: Path, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_labels_from_adjudicated_items_have_a_confidence_above_0(graded: Path, t
         for who, rating in (("ada", 5), ("bob", 3)):
             record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "q1/0", rating, who=who, why="x")
         decide(track, "d00", 0, "q1/0")
-        assert track.judging.export(tmp_path).undecided == {}
+        assert track.judging.export(tmp_path).table.rows == ((1, 3, 0),)
     assert lines(tmp_path / "qrels-6.txt") == ["q1 Q0 q1-d00 0 0.3333 ada+bob+org"]
 
 
@@ -146,10 +146,10 @@ def test_all_judgments_are_exported_and_imported_once(graded: Path, tmp_path: Pa
     with campaign(other) as track:
         table = tmp_path / "out/judgments.tsv"
         done = track.judging.take_in(table)
-        assert (done.n_new, done.n_known, done.refused) == (5, 0, ())
+        assert done.table.rows == ((5, 0, 0),)
         for name in ("judgments.tsv", "overrides.tsv"):
             assert stored(other / name) == stored(graded / name)
-        assert track.judging.take_in(table).n_new == 0
+        assert track.judging.take_in(table).table.rows[0][0] == 0
         track.judging.export(tmp_path / "again")
     for name in FILES:
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
@@ -167,9 +167,10 @@ WHOLE = st.builds(
     st.sampled_from(["", "undone", "adjudicated"]), st.just(False), st.just(""),
 )  # fmt: skip
 ITEM = st.builds(lambda row: row._replace(item_id="q1/0"), WHOLE)
+OF_SCALE = {"grader": "overrides.tsv", "track": "judgments.tsv"}
 ROWS = st.lists(
-    st.builds(TableRow, WHOLE, st.booleans()) | st.builds(TableRow, ITEM, st.just(False)), max_size=8
-)
+    st.tuples(WHOLE, st.sampled_from([*OF_SCALE])) | st.tuples(ITEM, st.just("grader")), max_size=8
+).map(lambda rows: [row._replace(scale=scale) for row, scale in rows])
 
 
 @pytest.fixture(scope="module")
@@ -183,26 +184,28 @@ def empty_track(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Track]:
 @settings(max_examples=30)
 @given(ROWS, ROWS)
 def test_an_import_adds_repeated_lines_as_often_as_given(
-    empty_track: Track, known: list[TableRow], new: list[TableRow]
+    empty_track: Track, known: list[HumanRating], new: list[HumanRating]
 ) -> None:
     root, folder = empty_track.folder.root, empty_track.folder
     for path in (folder.overrides(), folder.judgments()):
         path.unlink(missing_ok=True)
 
-    def both() -> dict[bool, list[HumanRating]]:
-        paths = {False: folder.overrides(), True: folder.judgments()}
-        return {own_scale: stored(path) if path.exists() else [] for own_scale, path in paths.items()}
+    def both() -> dict[str, list[HumanRating]]:
+        paths = {scale: root / name for scale, name in OF_SCALE.items()}
+        return {scale: stored(path) if path.exists() else [] for scale, path in paths.items()}
+
+    def on(scale: str, rows: list[HumanRating]) -> list[HumanRating]:
+        return [row._replace(scale="") for row in rows if row.scale == scale]
 
     table = root.parent / "table.tsv"
     table.write_bytes(judgment_table(known))
-    assert empty_track.judging.take_in(table).n_new == len(known)
-    assert both() == {own: [row.rating for row in known if row.own_scale == own] for own in (False, True)}
+    assert empty_track.judging.take_in(table).table.rows[0][0] == len(known)
+    assert both() == {scale: on(scale, known) for scale in OF_SCALE}
     before = both()
     table.write_bytes(judgment_table([*known, *new]))
-    assert empty_track.judging.take_in(table).n_new == len(new)
-    for own in (False, True):
-        assert both()[own] == [*before[own], *(row.rating for row in new if row.own_scale == own)]
-    assert empty_track.judging.take_in(table).n_new == 0
+    assert empty_track.judging.take_in(table).table.rows[0][0] == len(new)
+    assert both() == {scale: [*before[scale], *on(scale, new)] for scale in OF_SCALE}
+    assert empty_track.judging.take_in(table).table.rows[0][0] == 0
 
 
 def test_a_line_that_cannot_be_stored_does_not_stop_the_others(empty_track: Track) -> None:
@@ -220,7 +223,8 @@ def test_a_line_that_cannot_be_stored_does_not_stop_the_others(empty_track: Trac
     )
     empty_track.folder.judgments().unlink(missing_ok=True)
     done = empty_track.judging.take_in(table)
-    assert (done.n_new, done.n_known, [row.line for row in done.refused]) == (1, 0, [2, 3, 4, 5, 6])
+    assert done.table.rows == ((1, 0, 5),)
+    assert [row.line for row in done.rejected] == [2, 3, 4, 5, 6]
     assert [row.who for row in stored(empty_track.folder.judgments())] == ["good"]
 
 
@@ -260,7 +264,8 @@ def test_an_import_rejects_what_an_update_would_and_names_what_is_outside_the_po
     with trecexam.open_track(graded) as track:
         table.write_text("query_id\tdoc_id\tassessor\trating\nq9\tq9-d00\tada\t1\n")
         done = track.judging.take_in(table)
-    assert (done.n_new, done.n_known, done.refused, done.outside) == (0, 1, (), ())
+    assert done.table.rows == ((0, 1, 0),)
+    assert len(done.notes) == 1
 
 
 def test_unreadable_judgments_are_reported_and_do_not_replace_good_qrels(

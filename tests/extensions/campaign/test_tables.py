@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from converters.errors import ConversionError
 from converters.records import HumanRating
-from trecexam.extensions.campaign.tables import TableRow, judgment_table, read_judgment_table
+from trecexam.extensions.campaign.tables import judgment_table, read_judgment_table
 
 ID = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=8)
 TEXT = st.lists(ID, min_size=1, max_size=3).map(" ".join)
@@ -19,19 +19,22 @@ RATING = st.builds(
     HumanRating, ID, ID, ID | st.just(""), st.none() | st.integers(0, 5), TEXT, TEXT, TEXT | st.just(""),
     DIGEST, DIGEST, SECONDS, TEXT | st.just(""), KIND, st.just(False), st.just(""),
 ).flatmap(lambda row: st.sampled_from([row, row._replace(rating=None, cannot=True)]))  # fmt: skip
-TABLE_ROW = st.builds(TableRow, RATING, st.sampled_from([None, True, False]))
-ON_SCALE = st.builds(lambda row: TableRow(row._replace(scale="0..3"), True), RATING)
-ROWS = st.lists(TABLE_ROW | ON_SCALE, max_size=6)
+TABLE_ROW = st.builds(
+    lambda row, scale: row._replace(scale=scale), RATING, st.sampled_from(["", "track", "grader", "0..3"])
+)
+ROWS = st.lists(TABLE_ROW, max_size=6)
 
 
-def read(path: Path) -> tuple[list[TableRow], list[str]]:
+def read(path: Path) -> tuple[list[HumanRating], list[str]]:
     refused: list[ConversionError] = []
     rows = [row for _, row in read_judgment_table(path, refused.append)]
     return rows, [str(error) for error in refused]
 
 
 @given(ROWS)
-def test_a_written_table_is_read_back(tmp_path_factory: pytest.TempPathFactory, rows: list[TableRow]) -> None:
+def test_a_written_table_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[HumanRating]
+) -> None:
     path = tmp_path_factory.mktemp("table") / "judgments.tsv"
     path.write_bytes(judgment_table(rows))
     assert read(path) == (rows, [])
@@ -45,8 +48,8 @@ def test_a_foreign_table_needs_four_columns_in_any_order(tmp_path: Path) -> None
     rows, refused = read(path)
     assert refused == []
     assert rows == [
-        TableRow(HumanRating("q1", "d1", "", 2, "ada", "imported"), None),
-        TableRow(HumanRating("q1", "d1", "", None, "bob", "imported", cannot=True), None),
+        HumanRating("q1", "d1", "", 2, "ada", "imported"),
+        HumanRating("q1", "d1", "", None, "bob", "imported", cannot=True),
     ]
 
 
@@ -65,7 +68,7 @@ def test_a_bad_line_is_rejected_with_its_number_and_the_others_count(
     path = tmp_path / "table.tsv"
     path.write_text(f"query_id\tdoc_id\tassessor\trating\tscale\n{line}\nq1\td2\tada\t1\ttrack\n")
     rows, (refused,) = read(path)
-    assert [row.rating.doc_id for row in rows] == ["d2"]
+    assert [row.doc_id for row in rows] == ["d2"]
     assert refused.startswith(f"{path}:2: ")
     assert reason in refused
 

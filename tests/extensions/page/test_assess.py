@@ -18,7 +18,7 @@ from team import Team, csrf_in, users_file
 from converters.records import HumanRating
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import record_assessment
-from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
+from trecexam.extensions.campaign.plan import PlannedTask, write_plan
 from trecexam.extensions.page import assessing
 from trecexam.extensions.page.assessing import name_of
 from trecexam.extensions.page.users import Users, add_tokens
@@ -41,7 +41,7 @@ def prepared(track: Path, settings: str, plan: tuple[PlannedTask, ...] = PLAN) -
     config.write_text(config.read_text() + settings)
     (track / "guide.md").write_text("# How\n\nJudge *strictly*.\n\n<script>alert(1)</script>\n")
     if plan:
-        write_plan(TrackFolder.open(track), JudgingPlan(plan))
+        write_plan(TrackFolder.open(track), plan)
     return track
 
 

@@ -18,7 +18,7 @@ from team import Team, users_file
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
+from trecexam.extensions.campaign.plan import PlannedTask, write_plan
 from trecexam.extensions.page.urls import Urls, segment
 from trecexam.extensions.page.users import Users
 from trecexam.folder import TrackFolder
@@ -191,7 +191,7 @@ def test_a_plan_belongs_to_the_grader_whose_pool_has_its_passages(track: Path, t
     support, _, scores = support.partition("[scores]")
     first = head.replace("[graders.rubric]", f"[graders.support]{support}[graders.rubric]")
     settings.write_text(f"{first}[scores]{scores}")
-    write_plan(TrackFolder.open(track), JudgingPlan((PlannedTask("ada", "q01", "heat-pump-01"),)))
+    write_plan(TrackFolder.open(track), [PlannedTask("ada", "q01", "heat-pump-01")])
     path, tokens = users_file(tmp_path)
     with client_of(track, users=Users(path)) as client:
         assert client.app.state.live.view.own == "support"  # type: ignore[attr-defined]

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from trecexam.extensions.campaign.agreement import AssessorAgreement, assessor_agreement
-from trecexam.extensions.campaign.exporting import (
-    ExportedJudgments,
-    ImportedJudgments,
-    export_judgments,
-    import_judgments,
+from trecexam.extensions.campaign.agreement import assessor_agreement
+from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
+from trecexam.extensions.campaign.planning import (
+    check_plan,
+    divided,
+    done_tasks,
+    passages_to_judge,
+    write_campaign,
 )
-from trecexam.extensions.campaign.planning import PlannedCampaign, plan_judging
 from trecexam.grades.graded_track import has_bank
+from trecexam.inputs.typed_text import MAX_WHO, typed
+from trecexam.results.result import Tables
 from trecexam.track_groups import Group
 
 
@@ -29,7 +32,7 @@ class JudgingAccessor(Group):
         budget: int | None = None,
         passages: Path | str | None = None,
         progress: Callable[[int, int], None] | None = None,
-    ) -> PlannedCampaign:
+    ) -> Tables:
         """Divide the passages of the pool among assessors, and write the plan into judging.tsv.
 
         A task is a pooled passage, or with `unit = "response"` a response: as a whole where the track has a
@@ -51,19 +54,16 @@ class JudgingAccessor(Group):
         Raises:
             TrecexamError: arguments do not go together, or a plan or list cannot be read, written or used.
         """
+        names = [typed("an assessor's name", name, MAX_WHO) for name in assessors]
+        check_plan(names, topics_each, overlap, budget)
         graded = self._track.graded(has_bank, documents=True, bank_needed=False)
-        result = plan_judging(
-            graded,
-            assessors,
-            topics_each=topics_each,
-            overlap=overlap,
-            budget=budget,
-            passages=passages,
-            progress=progress,
-        )
-        return self._track.with_grader_note(result, graded.name)
+        done = done_tasks(graded)
+        topics, notes = passages_to_judge(graded, done, passages, progress)
+        rows = divided(topics, names, topics_each=topics_each, overlap=overlap, budget=budget, done=done)
+        written = write_campaign(graded, rows, topics, len(done), notes)
+        return self._track.with_grader_note(written, graded.name)
 
-    def agreement(self) -> AssessorAgreement:
+    def agreement(self) -> Tables:
         """Compare the ratings of the cells that at least two people rated, planned or not.
 
         Each person's last rating counts, whatever counts for the track. "Cannot judge" and decisions between
@@ -72,7 +72,7 @@ class JudgingAccessor(Group):
         graded = self._track.graded(has_bank, bank_needed=False)
         return self._track.with_grader_note(assessor_agreement(graded), graded.name)
 
-    def export(self, folder: Path | str) -> ExportedJudgments:
+    def export(self, folder: Path | str) -> Tables:
         """Write what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv.
 
         A passage's label is the judgment that counts, on the scale of [judging] or of the official judgments.
@@ -85,9 +85,10 @@ class JudgingAccessor(Group):
             TrecexamError: a file cannot be written, an id has white space in it, or a file of people's
                 ratings has no header line. Nothing is written then.
         """
-        return export_judgments(self._track.graded(has_bank, documents=True, bank_needed=False), folder)
+        graded = self._track.graded(has_bank, documents=True, bank_needed=False)
+        return self._track.with_grader_note(export_judgments(graded, folder), graded.name)
 
-    def take_in(self, path: Path | str) -> ImportedJudgments:
+    def take_in(self, path: Path | str) -> Tables:
         """Add the judgments of a table, as `export` writes it, and skip existing ones.
 
         Lines go to the end of overrides.tsv; judgments of whole passages on the track's scale to that of
@@ -96,4 +97,5 @@ class JudgingAccessor(Group):
         Raises:
             TrecexamError, ConversionError: the table or a file of the track cannot be read or written.
         """
-        return import_judgments(self._track.graded(has_bank, documents=True, bank_needed=False), path)
+        graded = self._track.graded(has_bank, documents=True, bank_needed=False)
+        return self._track.with_grader_note(import_judgments(graded, path), graded.name)

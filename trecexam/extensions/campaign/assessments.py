@@ -8,9 +8,8 @@ from typing import Literal, NamedTuple
 
 from converters.errors import ConversionError
 from converters.overrides import ADJUDICATED, CANNOT, read_overrides
-from converters.records import HumanRating, Item
+from converters.records import HumanRating
 from trecexam.bank.model import QUERY
-from trecexam.config.sections import JudgingSection
 from trecexam.features.override.overriding import QueryToRate, take
 from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
@@ -28,27 +27,20 @@ class CellKey(NamedTuple):
     item_id: str
 
 
-def asked_items(
-    judging: JudgingSection, scale: JudgingScale | None, items: Sequence[Item]
-) -> tuple[str, ...]:
+def asked_items(track: GradedTrack, query_id: str) -> tuple[str, ...]:
     """Return the item_ids to judge on each passage of a query; "" is the whole passage.
 
     With a scale of judgments the passage as a whole is judged, and with `whole_passage = false` its items;
     without one its items, and with `whole_passage = true` the passage as a whole last. Where there is no item
     that people could be asked about, it is the passage as a whole.
     """
+    items, whole = track.bank.items.get(query_id, ()), track.config.judging.whole_passage
     of_items = tuple(item.item_id for item in items if item.kind != QUERY)
     if not of_items:
         return ("",)
-    if scale is not None:
-        return of_items if judging.whole_passage is False else ("",)
-    return (*of_items, "") if judging.whole_passage else of_items
-
-
-def asked_by_query(track: GradedTrack) -> dict[str, tuple[str, ...]]:
-    """Return query_id -> `asked_items`."""
-    judging, scale = track.config.judging, track.judging_scale
-    return {query_id: asked_items(judging, scale, items) for query_id, items in track.bank.items.items()}
+    if track.judging_scale is not None:
+        return of_items if whole is False else ("",)
+    return (*of_items, "") if whole else of_items
 
 
 def is_done(
@@ -66,14 +58,24 @@ def own_assessments(folder: TrackFolder, who: str, scale: JudgingScale | None) -
 
     What she took back and decisions between other people are not there. A judgment of an earlier text of the
     passage is there, as nothing but the two files is read.
-
-    Args:
-        scale: of judgments of whole passages: ratings on the grader's scale are left out; None without one.
     """
-    rated = (row for row in _lines(folder.overrides(), who) if _counts_beside(row, scale))
-    judged = () if scale is None else _lines(folder.judgments(), who)
-    on_scale = (row for row in judged if row.scale in ("", str(scale)))
-    return standing_opinions(row for row in (*rated, *on_scale) if row.who == who).get(who, {})
+    return _standing(folder, scale, who).get(who, {})
+
+
+def ratings_by_assessor(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> dict[str, int]:
+    """Return assessor -> rating of a cell, without adjudications; reads the files again."""
+    opinions = _standing(folder, scale, cell.query_id, cell.doc_id)
+    rows = ((name, of_person.get(cell)) for name, of_person in opinions.items())
+    return {name: row.rating for name, row in rows if row is not None and row.rating is not None}
+
+
+def _standing(
+    folder: TrackFolder, scale: JudgingScale | None, *naming: str
+) -> dict[str, dict[CellKey, HumanRating]]:
+    """Return `standing_opinions` of the lines of both files that have these texts."""
+    rated = (row for row in _lines(folder.overrides(), naming) if _counts_beside(row, scale))
+    judged = () if scale is None else _lines(folder.judgments(), naming)
+    return standing_opinions((*rated, *(row for row in judged if row.scale in ("", str(scale)))))
 
 
 def _counts_beside(row: HumanRating, scale: JudgingScale | None) -> bool:
@@ -81,18 +83,7 @@ def _counts_beside(row: HumanRating, scale: JudgingScale | None) -> bool:
     return scale is None or bool(row.item_id) or row.rating is None
 
 
-def ratings_by_assessor(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> dict[str, int]:
-    """Return assessor -> rating of a cell, without adjudications; reads the files again."""
-    opinions = standing_opinions(_lines(_file_of(folder, cell, scale), cell.query_id, cell.doc_id))
-    rows = ((name, of_person.get(cell)) for name, of_person in opinions.items())
-    return {name: row.rating for name, row in rows if row is not None and row.rating is not None}
-
-
-def _file_of(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> Path:
-    return folder.overrides() if cell.item_id or scale is None else folder.judgments()
-
-
-def _lines(path: Path, *naming: str) -> list[HumanRating]:
+def _lines(path: Path, naming: Sequence[str]) -> list[HumanRating]:
     try:
         return [row for _, row in read_overrides(path, lambda refused: None, naming=naming)]
     except ConversionError:
@@ -148,15 +139,10 @@ def record_assessment(
 ) -> HumanRating:
     """Store a person's judgment of a cell or, with item_id "", of a whole passage; return what she says now.
 
-    It is a line of overrides.tsv; of a passage as a whole, where `query` has a scale, of judgments.tsv.
-    Nobody else's ratings are looked at.
-
     Args:
         rating: "cannot" where it cannot be judged; None takes back the last one, and brings back what this
             person said before, if she did.
-        seconds: of active work, 0 or more.
-        seen: `seen_token` of her own judgment that she was shown, or of None where she had none; None to take
-            this one in any case.
+        seconds, note, seen: as of `take` with `own_only`.
 
     Raises:
         RatingConflictError: she said something else meanwhile, in another window; nothing was written.

@@ -9,12 +9,8 @@ import click
 
 from trecexam.cli import bars
 from trecexam.cli.main import LazyGroup
-from trecexam.cli.options import answering, output_folder_option, track_argument
-from trecexam.cli.reading import reading, writing
-from trecexam.errors import quoted
-from trecexam.results.notes import rejected_notes
-from trecexam.results.terminal import printable
-from trecexam.results.text import plural, shorten_list
+from trecexam.cli.options import output_folder_option, track_argument
+from trecexam.cli.reading import reading, say, writing
 
 if TYPE_CHECKING:
     from trecexam.results.result import Result
@@ -129,26 +125,9 @@ def export(track: Track, output: Path) -> int:
 
     Exit status: 0, or 1 if passages wait for a decision between assessors, or lines are not exported.
     """
-    # Imports numpy.
-    from trecexam.grades.graded_track import has_bank
-
-    done = answering(track, has_bank, documents=True, bank_needed=False).judging.export(output)
-    for row in done.refused:
-        click.echo(f"not exported: {printable(str(row))}", err=True)
-    click.echo(
-        f"{plural(done.n_judged, 'judged passage')}, {plural(done.n_lines, 'judgment')}: "
-        + ", ".join(map(str, done.paths)),
-        err=True,
-    )
-    if done.undecided:
-        topics = [f"{topic}: {n}" for topic, n in done.undecided.items()]
-        n_waiting = plural(sum(done.undecided.values()), "passage")
-        told = (
-            f"waiting for a decision between assessors: {n_waiting} (topic {shorten_list(topics, 10, '')}). "
-            f"`trecexam judge agreement {quoted(track.folder.root)}` lists them; decide on the page /campaign"
-        )
-        click.echo(printable(told), err=True)
-    return 1 if done.refused or done.undecided else 0
+    done = track.judging.export(output)
+    say(done.notes)
+    return 1 if done.rejected or any(done["undecided"]) else 0
 
 
 @click.command(name="import", epilog="Example: trecexam judge import mytrack judged/judgments.tsv")
@@ -162,19 +141,9 @@ def import_(track: Track, table: Path) -> int:
 
     Exit status: 0, or 1 if a line was rejected.
     """
-    # Import numpy.
-    from trecexam.grades.graded_track import has_bank
-
-    done = answering(track, has_bank, documents=True, bank_needed=False).judging.take_in(table)
-    for note in rejected_notes(done.refused):
-        click.echo(printable(note), err=True)
-    counts = f"{plural(done.n_new, 'new judgment')}, {done.n_known:,} already in the track"
-    click.echo(counts + (f", {plural(len(done.refused), 'line')} rejected" if done.refused else ""), err=True)
-    if done.outside:
-        lines, first = plural(len(done.outside), "new judgment"), done.outside[0]
-        told = f"not counted: {lines} outside the pool; the first is line {first.line}: {first.reason}"
-        click.echo(printable(told), err=True)
-    return 1 if done.refused else 0
+    done = track.judging.take_in(table)
+    say(done.notes)
+    return 1 if done.rejected else 0
 
 
 @click.command(epilog="Example: trecexam judge-next mytrack -m nDCG@10 --top 50")
@@ -201,8 +170,8 @@ def judge_next(track: Track, measure: str | None, top: int, query_ids: tuple[str
     """List the unjudged passages that a person should judge next.
 
     With grades, passages whose judgment, in place of the label, would change the ranking most come first.
-    expected_change: mean change of the difference of two runs, over all pairs. p_change: probability of
-    another label. The probability of a rating is its share of the passage's ratings on the query's items.
+    expected_change: mean change of the difference of two runs, over all pairs. The probability of a rating is
+    its share of the passage's ratings on the query's items.
 
     Other passages, and all without grades, follow by how many runs rank them high; queries take turns.
     """

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,64 +14,41 @@ from converters.fields import column
 from converters.overrides import ADJUDICATED, with_override
 from converters.records import HumanRating, Qrel
 from converters.trec_qrels import write_qrels
-from trecexam.errors import TrecexamError
-from trecexam.extensions.campaign.assessments import opinions_of
-from trecexam.extensions.campaign.tables import TableRow, judgment_table, read_judgment_table
+from trecexam.errors import TrecexamError, quoted
+from trecexam.extensions.campaign.tables import GRADER, TRACK, judgment_table, read_judgment_table
 from trecexam.features.override.overriding import add_rows
 from trecexam.files import atomic
 from trecexam.files.stamps import Rejected
 from trecexam.grades.diagnostics import rejected_rows
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.inputs import read_overrides_file
-from trecexam.inputs.overrides import UNDECIDED, Overrides, QueryOverrides, resolve
+from trecexam.inputs.overrides import (
+    NOT_CITED,
+    NOT_POOLED,
+    UNDECIDED,
+    Decision,
+    Overrides,
+    QueryOverrides,
+    resolve,
+)
 from trecexam.inputs.protected import refuse_folder
 from trecexam.inputs.typed_text import MAX_WHO, refuse_controls, typed
+from trecexam.results.notes import rejected_notes
+from trecexam.results.result import Tables
+from trecexam.results.table import Table
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 
 QRELS, SIX_COLUMNS, TABLE = "qrels.txt", "qrels-6.txt", "judgments.tsv"
 
 
-@dataclass(frozen=True)
-class ExportedJudgments:
-    """Result of an export.
-
-    Attributes:
-        n_judged: passages with a label.
-        n_lines: of the table.
-        refused: lines of people's files that count nowhere, with reasons.
-        undecided: query_id -> pooled passages on which people differ and nobody decided, by the rule
-            "adjudicated"; copies of a passage are one. Their ratings are in the table alone.
-    """
-
-    paths: tuple[Path, ...]
-    n_judged: int
-    n_lines: int
-    refused: tuple[Rejected, ...] = ()
-    undecided: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ImportedJudgments:
-    """Result of an import.
-
-    Attributes:
-        n_new, n_known: lines that were added, and lines that the track had.
-        refused: lines that were not added, as they could count nowhere, with reasons.
-        outside: lines that were added, on passages that are not in the pool: they do not count now.
-    """
-
-    n_new: int
-    n_known: int
-    refused: tuple[Rejected, ...]
-    outside: tuple[Rejected, ...] = ()
-
-
-def export_judgments(track: GradedTrack, folder: Path | str) -> ExportedJudgments:
+def export_judgments(track: GradedTrack, folder: Path | str) -> Tables:
     """Write what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv."""
     folder = Path(folder)
     refuse_folder(folder, (track.folder.root,), (QRELS, SIX_COLUMNS, TABLE))
-    for source in filter(Path.exists, (track.folder.overrides(), track.folder.judgments())):
+    sources = (track.folder.overrides(), track.folder.judgments())
+    for source in filter(Path.exists, sources):
         try:
             read_overrides_file(source)
         except ConversionError as error:
@@ -83,7 +60,7 @@ def export_judgments(track: GradedTrack, folder: Path | str) -> ExportedJudgment
         for query_id, of_query in source_of_labels.queries.items()
         for doc_id, label in _labels(track, query_id, of_query).items()
     }
-    people = _labels_by_person(track)
+    people = _labels_by_person(track, source_of_labels)
     for (query_id, doc_id, _), row in source_of_labels.ratings.items():
         if row.kind == ADJUDICATED:
             people.setdefault((query_id, doc_id), {})[row.who] = label_of[query_id, doc_id]
@@ -95,9 +72,8 @@ def export_judgments(track: GradedTrack, folder: Path | str) -> ExportedJudgment
     except ValueError as error:
         raise TrecexamError(str(error), path=track.folder.root) from None
     lines = [
-        TableRow(decision.row, own_scale)
-        for own_scale, source in ((False, track.overrides), (True, track.judgments))
-        for decision in source.decisions
+        *(row._replace(scale=GRADER) for _, row, _ in track.overrides.decisions),
+        *(row._replace(scale=row.scale or TRACK) for _, row, _ in track.judgments.decisions),
     ]
     contents = {
         folder / QRELS: plain.getvalue(),
@@ -106,72 +82,92 @@ def export_judgments(track: GradedTrack, folder: Path | str) -> ExportedJudgment
     }
     atomic.make_folder(folder)
     atomic.replace_together(contents)
-    file_names = {track.folder.shown(path) for path in (track.folder.overrides(), track.folder.judgments())}
+    file_names = {track.folder.shown(path) for path in sources}
     refused = tuple(row for row in rejected_rows(track) if row.file in file_names)
     undecided = _undecided(track, source_of_labels)
-    return ExportedJudgments(tuple(contents), len(rows), len(lines), refused, undecided)
+    written = ", ".join(map(str, contents))
+    notes = [
+        *(f"not exported: {row}" for row in refused),
+        f"{plural(len(rows), 'judged passage')}, {plural(len(lines), 'judgment')}: {written}",
+    ]
+    if undecided:
+        topics = shorten_list([f"{topic}: {n}" for topic, n in undecided.items()], 10, "")
+        passages = plural(undecided.total(), "passage")
+        notes.append(
+            f"waiting for a decision between assessors: {passages} (topic {topics}). "
+            f"`trecexam judge agreement {quoted(track.folder.root)}` lists them; decide on the page /campaign"
+        )
+    counts = Table(("passages", "judgments", "undecided"), ((len(rows), len(lines), undecided.total()),))
+    return Tables({"exported": counts}, tuple(notes), rejected=refused)
 
 
-def import_judgments(track: GradedTrack, path: Path | str) -> ImportedJudgments:
+def import_judgments(track: GradedTrack, path: Path | str) -> Tables:
     """Add the judgments of a table, as `export_judgments` writes it; existing ones are skipped."""
     errors: list[ConversionError] = []
     targets: dict[bool, list[tuple[int, HumanRating]]] = {False: [], True: []}
     scale = track.judging_scale
-    for line, (row, own_scale) in read_judgment_table(path, errors.append):
-        if own_scale is None and scale is not None and not row.item_id:
+    for line, row in read_judgment_table(path, errors.append):
+        own_scale = row.scale not in ("", GRADER)
+        if row.scale in (TRACK, GRADER):
+            row = row._replace(scale="")
+        elif not own_scale and scale is not None and not row.item_id:
             row, own_scale = row._replace(scale=str(scale)), True
         try:
             _check(row)
-            targets[bool(own_scale)].append((line, row))
+            if own_scale and scale is None:
+                raise TrecexamError(
+                    f"{row.who}'s rating of '{row.doc_id}' is not on the grader's scale, and the track "
+                    "has no other: set `scale` in [judging]"
+                )
+            targets[own_scale].append((line, row))
         except (ValueError, TrecexamError) as error:
             errors.append(ConversionError(path, line, str(error)))
     known = {decision.row for people in (track.overrides, track.judgments) for decision in people.decisions}
     refused = [Rejected(str(path), error.line, error.reason, error.lost) for error in errors]
-    outside: list[Rejected] = []
+    outside: list[Decision] = []
     n_new = n_known = 0
     for own_scale, rows in targets.items():
-        cited = None if own_scale else track.asked.cited_by({row.query_id for _, row in rows})
-        rejected = _rejected(track, str(path), rows, cited, own_scale=own_scale)
-        wrong = {each.line: each for each in rejected}
+        resolved = _resolved(track, str(path), rows, own_scale=own_scale)
+        wrong = {each.line: each for each in resolved.rejected}
         refused += [wrong[line] for line, row in rows if line in wrong and row not in known]
-        taken = [(line, row) for line, row in rows if line not in wrong or row in known]
-        for line, row in taken:
-            pooled = track.pool[row.query_id].doc_ids if row.query_id in track.pool else ()
-            if row not in known and (row.doc_id not in pooled if cited is None else row[:3] not in cited):
-                outside.append(Rejected(str(path), line, f"'{row.doc_id}' of query '{row.query_id}'", "line"))
+        outside += [
+            decision
+            for decision in resolved.decisions
+            if decision.state in (NOT_POOLED, NOT_CITED) and decision.row not in known
+        ]
+        taken = [row for line, row in rows if line not in wrong or row in known]
         target = track.folder.judgments() if own_scale else track.folder.overrides()
-        n_added = add_rows(track.folder, target, [row for _, row in taken]) if taken else 0
+        n_added = add_rows(track.folder, target, taken) if taken else 0
         n_new, n_known = n_new + n_added, n_known + len(taken) - n_added
     refused.sort(key=lambda row: row.line or 0)
-    return ImportedJudgments(n_new, n_known, tuple(refused), tuple(outside))
+    told = f"{plural(n_new, 'new judgment')}, {n_known:,} already in the track"
+    notes = [
+        *rejected_notes(refused),
+        told + (f", {plural(len(refused), 'line')} rejected" if refused else ""),
+    ]
+    if outside:
+        line, row, _ = min(outside)
+        first = f"the first is line {line}: '{row.doc_id}' of query '{row.query_id}'"
+        notes.append(f"not counted: {plural(len(outside), 'new judgment')} outside the pool; {first}")
+    counts = Table(("new", "known", "rejected"), ((n_new, n_known, len(refused)),))
+    return Tables({"imported": counts}, tuple(notes), rejected=tuple(refused))
 
 
-def _rejected(
-    track: GradedTrack,
-    file: str,
-    rows: Sequence[tuple[int, HumanRating]],
-    cited: Collection[tuple[str, str, str]] | None,
-    *,
-    own_scale: bool,
-) -> Iterable[Rejected]:
-    """Return the lines that an update would reject, were they in the track, with reasons."""
-    scale = track.judging_scale if own_scale else None
-    if own_scale and scale is None:
-        reason = "is not on the grader's scale, and the track has no other: set `scale` in [judging]"
-        return [
-            Rejected(file, line, f"{row.who}'s rating of '{row.doc_id}' {reason}", "line")
-            for line, row in rows
-        ]
+def _resolved(
+    track: GradedTrack, file: str, rows: Sequence[tuple[int, HumanRating]], *, own_scale: bool
+) -> Overrides:
+    """Return which of these lines would count, were they all that the track has."""
     pool = {query_id: pooled.doc_ids for query_id, pooled in track.pool.items()}
-    best = track.grader.scale.max_rating
-    return resolve(rows, file, track.bank, pool, track.texts, best, own_scale=scale, cited=cited).rejected
+    best, scale = track.grader.scale.max_rating, track.judging_scale if own_scale else None
+    cited = None if own_scale else track.asked.cited_by({row.query_id for _, row in rows})
+    return resolve(rows, file, track.bank, pool, track.texts, best, own_scale=scale, cited=cited)
 
 
 def _check(row: HumanRating) -> None:
     """Raise a ValueError or TrecexamError if a line is not a possible judgment on this track."""
-    for what, text in (("an id", row.query_id + row.doc_id + row.item_id), ("a reason", row.why)):
+    ids = row.query_id + row.doc_id + row.item_id
+    for what, text in (("an id", ids), ("a reason", row.why), ("a note", row.note)):
         refuse_controls(what, text)
-    refuse_controls("a note", row.note)
     typed("an assessor's name", row.who, MAX_WHO)
     with_override(b"", row)
 
@@ -181,17 +177,16 @@ def _is_on_scale(track: GradedTrack) -> bool:
     return track.config.judging.scale is not None or bool(track.judgments.decisions)
 
 
-def _undecided(track: GradedTrack, people: Overrides) -> dict[str, int]:
-    """See `ExportedJudgments.undecided`."""
-    waiting: dict[str, set[str]] = {}
+def _undecided(track: GradedTrack, people: Overrides) -> Counter[str]:
+    """Return query_id -> the number of pooled passages on which people differ and nobody decided."""
+    waiting: set[tuple[str, str]] = set()
     for decision in people.decisions:
         row = decision.row
         sheet = track.sheets.get(row.query_id)
         items = {"", *(item.item_id for item in track.bank.items.get(row.query_id, ()))}
         if decision.state == UNDECIDED and sheet and row.doc_id in sheet.row_of and row.item_id in items:
-            text = sheet.text_of(row.doc_id)
-            waiting.setdefault(row.query_id, set()).add(row.doc_id if text is None else f"\0{text}")
-    return {query_id: len(passages) for query_id, passages in sorted(waiting.items())}
+            waiting.add(row[:2])
+    return Counter(query_id for query_id, _ in sorted(waiting))
 
 
 def _labels(track: GradedTrack, query_id: str, rated: QueryOverrides) -> dict[str, int]:
@@ -212,27 +207,18 @@ def _labels(track: GradedTrack, query_id: str, rated: QueryOverrides) -> dict[st
     return labels(query, scores.label, scores.min_rating, scores.min_answers)
 
 
-def _labels_by_person(track: GradedTrack) -> dict[tuple[str, str], dict[str, int]]:
+def _labels_by_person(track: GradedTrack, judged: Overrides) -> dict[tuple[str, str], dict[str, int]]:
     """Return (query_id, doc_id) -> assessor -> the label from her ratings; also for copies of a passage."""
-    alike: dict[tuple[str, str], list[str]] = {}
-    for query_id, sheet in track.sheets.items():
-        by_text: dict[str, list[str]] = {}
-        for doc_id, text in zip(sheet.doc_ids, sheet.texts, strict=True):
-            by_text.setdefault(doc_id if text is None else f"\0{text}", []).append(doc_id)
-        alike.update({(query_id, doc_id): same for same in by_text.values() for doc_id in same})
+    lines: dict[str, list[tuple[int, HumanRating]]] = {}
+    for line, row, _ in judged.decisions:
+        if row.kind != ADJUDICATED:
+            lines.setdefault(row.who, []).append((line, row))
     people: dict[tuple[str, str], dict[str, int]] = {}
-    for name, opinions in opinions_of(track).items():
-        rated: dict[str, QueryOverrides] = {}
-        for (query_id, doc_id, item_id), row in opinions.items():
-            of_query = rated.setdefault(query_id, QueryOverrides())
-            if row.rating is not None and item_id:
-                of_query.cells[doc_id, item_id] = row.rating
-            elif row.rating is not None:
-                of_query.passages[doc_id] = row.rating
-        for query_id, of_query in rated.items():
+    for name, rows in lines.items():
+        of_person = _resolved(track, "", rows, own_scale=judged is track.judgments)
+        for query_id, of_query in of_person.queries.items():
             for doc_id, label in _labels(track, query_id, of_query).items():
-                for same in alike.get((query_id, doc_id), ()):
-                    people.setdefault((query_id, same), {})[name] = label
+                people.setdefault((query_id, doc_id), {})[name] = label
     return people
 
 

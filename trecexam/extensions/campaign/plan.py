@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,42 +31,12 @@ class PlannedTask(NamedTuple):
     overlap: bool = False
 
 
-@dataclass(frozen=True)
-class JudgingPlan:
-    """The tasks of all assessors.
-
-    Attributes:
-        rows: of each assessor the tasks in the order of judging; none twice.
-    """
-
-    rows: tuple[PlannedTask, ...]
-
-    @cached_property
-    def by_assessor(self) -> Mapping[str, tuple[PlannedTask, ...]]:
-        """Assessor -> her tasks, in order."""
-        tasks: dict[str, list[PlannedTask]] = {}
-        for row in self.rows:
-            tasks.setdefault(row.assessor, []).append(row)
-        return {assessor: tuple(rows) for assessor, rows in tasks.items()}
-
-    @property
-    def assessors(self) -> tuple[str, ...]:
-        """The assessors with tasks."""
-        return tuple(self.by_assessor)
-
-    @cached_property
-    def shared(self) -> frozenset[tuple[str, str]]:
-        """(query_id, doc_id) of the passages of several assessors."""
-        counts = Counter((row.query_id, row.doc_id) for row in self.rows)
-        return frozenset(passage for passage, n_assessors in counts.items() if n_assessors > 1)
-
-    def tasks(self, assessor: str) -> tuple[tuple[str, str], ...]:
-        """(query_id, doc_id) of an assessor's tasks, in order, with overlap; empty for others."""
-        return tuple((row.query_id, row.doc_id) for row in self.by_assessor.get(assessor, ()))
+#: Assessor -> her tasks in the order of judging; none twice.
+JudgingPlan = Mapping[str, Sequence[PlannedTask]]
 
 
 def read_plan(folder: TrackFolder) -> JudgingPlan | None:
-    """The track's plan; None without one. It is cached until the file changes.
+    """Return the track's plan; None without one. It is cached until the file changes.
 
     Raises:
         TrecexamError: with the line: it cannot be read.
@@ -88,17 +56,25 @@ def _read(path: Path, current: Stamp) -> JudgingPlan:
         if row[:3] in rows:
             raise TrecexamError(f"{assessor} has '{doc_id}' twice; keep one", path=path, line=number)
         rows[row[:3]] = row
-    return JudgingPlan(tuple(rows.values()))
+    return by_assessor(rows.values())
 
 
-def write_plan(folder: TrackFolder, plan: JudgingPlan) -> Path:
-    """Writes the track's plan, replacing an existing one.
+def by_assessor(rows: Iterable[PlannedTask]) -> dict[str, list[PlannedTask]]:
+    """Return the plan of these tasks."""
+    plan: dict[str, list[PlannedTask]] = {}
+    for row in rows:
+        plan.setdefault(row.assessor, []).append(row)
+    return plan
+
+
+def write_plan(folder: TrackFolder, rows: Sequence[PlannedTask]) -> Path:
+    """Write the track's plan, replacing an existing one.
 
     Raises:
         TrecexamError: it cannot be written, or an id has a tab or a control character in it.
     """
-    lines = (COLUMNS, *((*row[:3], OVERLAP if row.overlap else OWN) for row in plan.rows))
-    for row in plan.rows:
+    lines = (COLUMNS, *((*row[:3], OVERLAP if row.overlap else OWN) for row in rows))
+    for row in rows:
         for text in row[:3]:
             refuse_controls(f"an id in {PLAN}", text)
     path = folder.root / PLAN

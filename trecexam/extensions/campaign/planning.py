@@ -5,103 +5,24 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from trecexam.errors import TrecexamError, quoted
-from trecexam.extensions.campaign.assessments import asked_by_query, counting, is_done, opinions_of
+from trecexam.extensions.campaign.assessments import asked_items, counting, is_done, opinions_of
 from trecexam.extensions.campaign.judge_next.next_judgments import suggestions
-from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
+from trecexam.extensions.campaign.plan import PlannedTask, by_assessor, read_plan, write_plan
 from trecexam.extensions.campaign.tables import read_columns
 from trecexam.grades.diagnostics import NO_RUNS
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.inputs.typed_text import MAX_WHO, typed
 from trecexam.results.notes import LOST, Note
-from trecexam.results.result import Result
-from trecexam.results.table import Table
+from trecexam.results.result import Tables
+from trecexam.results.table import Layout, Table
 from trecexam.results.text import plural
 
 
-@dataclass(frozen=True)
-class PlannedCampaign(Result):
-    """A plan that was written, and notes: the order, the number of tasks, and the file."""
-
-    plan: JudgingPlan
-    notes: tuple[str, ...]
-
-    def _declare(self) -> dict[str, Table]:
-        """A row for each assessor; `shared` of the tasks another assessor has, too."""
-        rows = (
-            (
-                name,
-                len({row.query_id for row in rows if not row.overlap}),
-                len(rows),
-                sum(row[1:3] in self.plan.shared for row in rows),
-            )
-            for name, rows in self.plan.by_assessor.items()
-        )
-        return {"assessors": Table(("assessor", "topics", "tasks", "shared"), tuple(rows))}
-
-
-def plan_judging(
-    track: GradedTrack,
-    assessors: Sequence[str],
-    *,
-    topics_each: int | None = None,
-    overlap: float = 0.0,
-    budget: int | None = None,
-    passages: Path | str | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> PlannedCampaign:
-    """Divide the passages of the pool among assessors, and writes the plan into judging.tsv."""
-    names = tuple(typed("an assessor's name", name, MAX_WHO) for name in assessors)
-    _check(names, topics_each, overlap, budget)
-    opinions, items_by_query = opinions_of(track), asked_by_query(track)
-
-    def done(task: PlannedTask) -> bool:
-        of_person = opinions.get(task.assessor, {})
-        return is_done(of_person, task.query_id, task.doc_id, items_by_query.get(task.query_id, ("",)))
-
-    earlier = read_plan(track.folder)
-    done_tasks = [task for task in (earlier.rows if earlier else ()) if done(task)]
-    notes: tuple[str, ...] = ()
-    if passages is None:
-        suggested, _, why = suggestions(track, progress=progress, with_judged=True)
-        ranked: Sequence[tuple[str, ...]] = [(row.query_id, row.doc_id) for row in suggested]
-        if why:
-            notes = (f"ordered by the runs alone: {why}",)
-    else:
-        ranked = _listed(track, Path(passages))
-    topics = _topics(track, items_by_query, ranked, {task[1:3] for task in done_tasks if not task.overlap})
-    plan = divided(topics, names, topics_each=topics_each, overlap=overlap, budget=budget, done=done_tasks)
-    if not plan.rows and not track.runs:
-        raise TrecexamError(NO_RUNS, path=track.folder.runs)
-    if not plan.rows:
-        of_whole = any("" in items and track.inputs.judged.get(q) for q, items in items_by_query.items())
-        why = " (passages with official judgments are not planned)" if of_whole else ""
-        notes = (*notes, f"no passage is left to judge{why}")
-    planned = {row[1:3] for row in plan.rows}
-    left_out = sum((query_id, doc_id) not in planned for query_id in topics for doc_id in topics[query_id])
-    n_shared = len(plan.shared)
-    shared = "each" if n_shared == len(planned) else f"{n_shared:,} of them"
-    summary = (
-        f"{plural(len(planned), 'passage')}"
-        + (f", {shared} for two people" if n_shared else "")
-        + f": {plural(len(plan.rows), 'task')} for {plural(len(plan.assessors), 'assessor')}"
-        + (f", {len(done_tasks):,} done" if done_tasks else "")
-        + (f"; {plural(left_out, 'unjudged passage')} left out" if left_out else "")
-    )
-    if plan.rows and not _has_texts(track):
-        notes = (
-            *notes,
-            "no passages.jsonl: the page of `trecexam serve` needs it to show the passages; judgments made "
-            f"elsewhere come in by `trecexam judge import {quoted(track.folder.root)} FILE`",
-        )
-    wrote = Note(f"wrote {write_plan(track.folder, plan)}: {summary}", LOST)
-    return PlannedCampaign(plan, (*notes, wrote))
-
-
-def _check(names: Sequence[str], topics_each: int | None, overlap: float, budget: int | None) -> None:
+def check_plan(names: Sequence[str], topics_each: int | None, overlap: float, budget: int | None) -> None:
+    """Raise a TrecexamError if the arguments of a plan do not go together."""
     if not names:
         raise TrecexamError("name the assessors who judge")
     if not all(names):
@@ -116,6 +37,123 @@ def _check(names: Sequence[str], topics_each: int | None, overlap: float, budget
         raise TrecexamError(f"overlap = {overlap:g}: from 0 to 1")
     if overlap and len(names) == 1:
         raise TrecexamError("an overlap needs a second assessor")
+
+
+def done_tasks(track: GradedTrack) -> list[PlannedTask]:
+    """Return the tasks of the present plan that are finished."""
+    opinions = opinions_of(track)
+    return [
+        task
+        for tasks in (read_plan(track.folder) or {}).values()
+        for task in tasks
+        if is_done(opinions.get(task.assessor, {}), *task[1:3], asked_items(track, task.query_id))
+    ]
+
+
+def judging_progress(track: GradedTrack) -> Tables:
+    """Return each assessor's work on the track's plan; empty without a plan.
+
+    `judgments` of cells, of a passage there may be several; `cannot` of them say that it cannot be judged;
+    `median_seconds` of active work on those that were timed.
+    """
+    opinions = opinions_of(track)
+    n_done = Counter(task.assessor for task in done_tasks(track))
+    rows = []
+    for name, tasks in (read_plan(track.folder) or {}).items():
+        cells = {
+            (*task[1:3], item_id) for task in tasks for item_id in (*asked_items(track, task.query_id), "")
+        }
+        judgments = [row for cell, row in opinions.get(name, {}).items() if cell in cells]
+        seconds = [row.seconds for row in judgments if row.seconds is not None]
+        n, n_cannot = len(tasks), sum(row.cannot for row in judgments)
+        work = n, n_done[name], n - n_done[name], len(judgments), n_cannot
+        rows.append((name, *work, median(seconds) if seconds else None))
+    header = ("assessor", "tasks", "done", "left", "judgments", "cannot", "median_seconds")
+    return Tables({"assessors": Table(header, tuple(rows), layout=Layout(("assessor",)))})
+
+
+def passages_to_judge(
+    track: GradedTrack,
+    done: Collection[PlannedTask],
+    passages: Path | str | None,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Return query_id -> the passages to judge, the first first, and a note on their order."""
+    notes: list[str] = []
+    if passages is None:
+        suggested, _, why = suggestions(track, progress=progress, with_judged=True)
+        ranked: Sequence[tuple[str, ...]] = [(row.query_id, row.doc_id) for row in suggested]
+        notes += [f"ordered by the runs alone: {why}"] if why else []
+    else:
+        ranked = _listed(track, Path(passages))
+    by_query: dict[str, dict[str, None]] = {query_id: {} for query_id in track.bank.query_ids}
+    for query_id, doc_id in ranked:
+        by_query.get(query_id, {})[doc_id] = None
+    judged, has_texts = counting(track), _has_texts(track)
+    own_done = {task[1:3] for task in done if not task.overlap}
+    topics: dict[str, list[str]] = {}
+    for query_id, doc_ids in by_query.items():
+        sheet, items = track.sheets[query_id], asked_items(track, query_id)
+        skipped = track.inputs.judged.get(query_id, {}) if "" in items else {}
+        # Of passages with one text, the first; all without a text where the track has no passages.
+        of_text: dict[str, str] = {}
+        for doc_id in doc_ids:
+            of_text.setdefault(sheet.text_of(doc_id) or ("" if has_texts else doc_id), doc_id)
+        of_text.pop("", None)
+        topics[query_id] = [
+            doc_id
+            for doc_id in of_text.values()
+            if doc_id not in skipped
+            and (query_id, doc_id) not in own_done
+            and not all((query_id, doc_id, item_id) in judged for item_id in items)
+        ]
+    return topics, notes
+
+
+def write_campaign(
+    track: GradedTrack,
+    rows: Sequence[PlannedTask],
+    topics: Mapping[str, Sequence[str]],
+    n_done: int,
+    notes: list[str],
+) -> Tables:
+    """Write a plan; return a row for each assessor, with `shared` of the tasks another one has, too."""
+    if not rows:
+        if not track.runs:
+            raise TrecexamError(NO_RUNS, path=track.folder.runs)
+        of_whole = any("" in asked_items(track, query_id) for query_id in track.inputs.judged)
+        why = " (passages with official judgments are not planned)" if of_whole else ""
+        notes.append(f"no passage is left to judge{why}")
+    elif not _has_texts(track):
+        notes.append(
+            "no passages.jsonl: the page of `trecexam serve` needs it to show the passages; judgments made "
+            f"elsewhere come in by `trecexam judge import {quoted(track.folder.root)} FILE`"
+        )
+    n_assessors = Counter(row[1:3] for row in rows)
+    n_shared = sum(n > 1 for n in n_assessors.values())
+    left_out = sum(
+        (query_id, doc_id) not in n_assessors for query_id in topics for doc_id in topics[query_id]
+    )
+    plan = by_assessor(rows)
+    table = tuple(
+        (
+            name,
+            len({task.query_id for task in tasks if not task.overlap}),
+            len(tasks),
+            sum(n_assessors[task[1:3]] > 1 for task in tasks),
+        )
+        for name, tasks in plan.items()
+    )
+    shared = "each" if n_shared == len(n_assessors) else f"{n_shared:,} of them"
+    summary = (
+        f"{plural(len(n_assessors), 'passage')}"
+        + (f", {shared} for two people" if n_shared else "")
+        + f": {plural(len(rows), 'task')} for {plural(len(plan), 'assessor')}"
+        + (f", {n_done:,} done" if n_done else "")
+        + (f"; {plural(left_out, 'unjudged passage')} left out" if left_out else "")
+    )
+    notes.append(Note(f"wrote {write_plan(track.folder, rows)}: {summary}", LOST))
+    return Tables({"assessors": Table(("assessor", "topics", "tasks", "shared"), table)}, tuple(notes))
 
 
 def _has_texts(track: GradedTrack) -> bool:
@@ -133,37 +171,6 @@ def _listed(track: GradedTrack, path: Path) -> Sequence[tuple[str, ...]]:
     return listed
 
 
-def _topics(
-    track: GradedTrack,
-    items_by_query: Mapping[str, Sequence[str]],
-    ranked: Sequence[tuple[str, ...]],
-    done: Collection[tuple[str, str]],
-) -> dict[str, list[str]]:
-    """Return query_id -> the ranked passages that people have not judged yet, and that are not done."""
-    by_query: dict[str, dict[str, None]] = {query_id: {} for query_id in track.bank.query_ids}
-    for query_id, doc_id in ranked:
-        by_query.get(query_id, {})[doc_id] = None
-    judged, has_texts = counting(track), _has_texts(track)
-    topics: dict[str, list[str]] = {}
-    for query_id, ranked_ids in by_query.items():
-        sheet, items = track.sheets[query_id], items_by_query[query_id]
-        skipped = track.inputs.judged.get(query_id, {}) if "" in items else {}
-        # Of passages with one text, the first; all without a text where the track has no passages.
-        of_text: dict[str, str] = {}
-        for doc_id in (*ranked_ids, *track.pool[query_id].doc_ids):
-            of_text.setdefault(sheet.text_of(doc_id) or ("" if has_texts else doc_id), doc_id)
-        of_text.pop("", None)
-        topics[query_id] = [
-            doc_id
-            for doc_id in of_text.values()
-            if doc_id in ranked_ids
-            and doc_id not in skipped
-            and (query_id, doc_id) not in done
-            and not all((query_id, doc_id, item_id) in judged for item_id in items)
-        ]
-    return topics
-
-
 def divided(
     topics: Mapping[str, Sequence[str]],
     assessors: Sequence[str],
@@ -172,7 +179,7 @@ def divided(
     overlap: float = 0.0,
     budget: int | None = None,
     done: Sequence[PlannedTask] = (),
-) -> JudgingPlan:
+) -> list[PlannedTask]:
     """Return a plan with each topic for one assessor, about equal work for all, and an overlap of tasks.
 
     What is done stays, and a topic stays with the assessor who began it, if she is named. The same arguments
@@ -180,49 +187,39 @@ def divided(
 
     Args:
         topics: query_id -> the passages to judge, the first to judge first; none that is in `done`.
-        topics_each, overlap, budget: as of `JudgingAccessor.plan`.
         done: finished tasks of an earlier plan.
     """
     most = topics_each or max(len(topics), len(done))
-    own_done = [row for row in done if not row.overlap]
-    begun: dict[str, list[str]] = {}
+    own_done, again = [[row for row in done if row.overlap == kind] for kind in (False, True)]
     owners: dict[str, str] = {}
-    for name, query_id, doc_id, _ in own_done:
+    for name, query_id, *_ in own_done:
         if query_id not in owners and name in assessors and Counter(owners.values())[name] < most:
             owners[query_id] = name
-        if owners.get(query_id) == name:
-            begun.setdefault(query_id, []).append(doc_id)
-    left = {row.query_id for row in own_done}
+    begun = Counter(row.query_id for row in own_done if owners.get(row.query_id) == row.assessor)
     free = [query_id for query_id, doc_ids in topics.items() if doc_ids and query_id not in owners]
-    free.sort(key=lambda query_id: (query_id not in left, _draw(query_id)))
-    free = free[: max(0, most * len(assessors) - len(owners))]
-    ids = [
-        query_id for query_id in dict.fromkeys((*topics, *begun)) if query_id in owners or query_id in free
-    ]
-    doc_ids = {query_id: [*begun.get(query_id, ()), *topics.get(query_id, ())] for query_id in ids}
-    n_begun = {query_id: len(begun.get(query_id, ())) for query_id in ids}
-    by_others = len(own_done) - sum(n_begun.values())
+    free = sorted(free, key=_draw)[: max(0, most * len(assessors) - len(owners))]
+    doc_ids = {query_id: topics[query_id] for query_id in topics if query_id in owners or query_id in free}
+    # With what is done, also of topics without any passage left.
+    sizes = {query_id: begun[query_id] + len(doc_ids.get(query_id, ())) for query_id in (*doc_ids, *owners)}
     if budget is not None:
-        sizes = {query_id: len(of_topic) for query_id, of_topic in doc_ids.items()}
-        n_of = _filled(sizes, n_begun, max(1, round(budget / (1 + overlap))) - by_others)
-        doc_ids = {query_id: of_topic[: n_of[query_id]] for query_id, of_topic in doc_ids.items()}
-    _give(owners, free, {query_id: len(of_topic) for query_id, of_topic in doc_ids.items()}, assessors, most)
-    again = [row for row in done if row.overlap]
+        by_others = len(own_done) - begun.total()
+        sizes = _filled(sizes, begun, max(1, round(budget / (1 + overlap))) - by_others)
+    _give(owners, free, sizes, assessors, most)
     # Whoever judged a passage a second time does not get it as her own, too.
     judged = {row[:3] for row in again}
-    tasks = [
-        PlannedTask(owners[query_id], query_id, doc_id)
-        for query_id, of_topic in doc_ids.items()
-        for doc_id in of_topic
-        if (owners[query_id], query_id, doc_id) not in judged
+    first = [
+        *own_done,
+        *(
+            PlannedTask(owners[query_id], query_id, doc_id)
+            for query_id, of_topic in doc_ids.items()
+            for doc_id in of_topic[: sizes[query_id] - begun[query_id]]
+            if (owners[query_id], query_id, doc_id) not in judged
+        ),
     ]
-    planned = set(tasks)
-    done_by_others = [row for row in own_done if row not in planned]
-    n_twice = round(overlap * (len(tasks) + len(done_by_others)))
+    n_twice = round(overlap * len(first))
     if budget is not None:
-        n_twice = min(n_twice, budget - len(tasks) - len(done_by_others))
-    twice = _overlap([*tasks, *done_by_others], assessors, n_twice, again)
-    return _ordered([*done_by_others, *tasks, *twice], assessors)
+        n_twice = min(n_twice, budget - len(first))
+    return _ordered([*first, *_overlap(first, assessors, n_twice, again)], assessors)
 
 
 def _draw(*ids: str) -> bytes:
@@ -279,7 +276,7 @@ def _overlap(
     return twice
 
 
-def _ordered(rows: Sequence[PlannedTask], assessors: Sequence[str]) -> JudgingPlan:
+def _ordered(rows: Sequence[PlannedTask], assessors: Sequence[str]) -> list[PlannedTask]:
     """Return each assessor's tasks by topic, with the overlap spread evenly between the topics."""
     ordered: list[PlannedTask] = []
     for name in dict.fromkeys((*assessors, *(row.assessor for row in rows))):
@@ -293,4 +290,4 @@ def _ordered(rows: Sequence[PlannedTask], assessors: Sequence[str]) -> JudgingPl
             (query_id, True): (-(-at * len(own) // len(again)), at) for at, query_id in enumerate(again, 1)
         }
         ordered += sorted(mine, key=lambda row: place[row.query_id, row.overlap])
-    return JudgingPlan(tuple(ordered))
+    return ordered

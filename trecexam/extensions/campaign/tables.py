@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from converters.errors import ConversionError
 from converters.lines import decode, iter_lines
@@ -27,27 +26,16 @@ COLUMNS = {
 REQUIRED = ("query_id", "doc_id", "assessor", "rating")
 #: The reason for judgments without one in the table.
 IMPORTED = "imported"
-#: The scales that ratings are on. A judgment that notes its own scale has that, as 0..3, in place of TRACK.
+#: The scales that ratings are on: a judgment of a whole passage is on TRACK, the scale of [judging] or of the
+#: official judgments, or names that scale, as 0..3. It is "" where a table of others does not say.
 TRACK, GRADER = "track", "grader"
 
 
-class TableRow(NamedTuple):
-    """A line of the table.
-
-    `own_scale`: it is a judgment of a whole passage on the track's own scale, that of [judging] or of the
-    official judgments; None where the table does not say.
-    """
-
-    rating: HumanRating
-    own_scale: bool | None
-
-
-def judgment_table(rows: Iterable[TableRow]) -> bytes:
-    """The table as text: a header line, then these lines in order."""
+def judgment_table(rows: Iterable[HumanRating]) -> bytes:
+    """Return the table as text: a header line, then these lines in order."""
     lines = ["\t".join(COLUMNS)]
-    for row, own_scale in rows:
+    for row in rows:
         values = {**row._asdict(), "rating": CANNOT if row.cannot else row.rating}
-        values["scale"] = row.scale or ("" if own_scale is None else TRACK if own_scale else GRADER)
         texts = ("" if values[name] is None else str(values[name]) for name in COLUMNS.values())
         lines.append("\t".join(texts))
     return "".join(f"{line}\n" for line in lines).encode()
@@ -55,36 +43,30 @@ def judgment_table(rows: Iterable[TableRow]) -> bytes:
 
 def read_judgment_table(
     path: str | os.PathLike[str], refuse: Callable[[ConversionError], None]
-) -> Iterator[tuple[int, TableRow]]:
-    """The accepted lines with their numbers, in file order. Blank lines are skipped.
+) -> Iterator[tuple[int, HumanRating]]:
+    """Yield the accepted lines with their numbers, in file order; the `scale` of each is a text as above.
 
     Args:
-        refuse: called with the reason for each line that cannot.
+        refuse: called with the reason for each line that cannot be accepted.
 
     Raises:
         ConversionError: the header line is missing or lacks a column, so that no line can be read.
     """
-    for number, row in _lines(path, REQUIRED, COLUMNS):
+    for number, values in _lines(path, REQUIRED, COLUMNS):
         try:
-            yield number, _row(path, number, row)
+            if "\t" in values:
+                raise ConversionError(path, number, "has more columns than the header line")
+            row = {COLUMNS[name]: value for name, value in values.items() if name in COLUMNS}
+            scale = row.pop("scale", "")
+            if scale not in ("", TRACK, GRADER) and not is_scale(scale):
+                reason = f"the scale is not {TRACK}, {GRADER} or empty: '{scale[:40]}'"
+                raise ConversionError(path, number, reason)
+            if not row.get("who"):
+                raise ConversionError(path, number, "no assessor")
+            row["why"] = row.get("why") or IMPORTED
+            yield number, human_rating(path, number, [*row], [*row.values()])._replace(scale=scale)
         except ConversionError as error:
             refuse(error)
-
-
-def _row(path: str | os.PathLike[str], number: int, values: Mapping[str, str]) -> TableRow:
-    if "\t" in values:
-        raise ConversionError(path, number, "has more columns than the header line")
-    fields = {COLUMNS[name]: value for name, value in values.items() if name in COLUMNS}
-    scale = fields.get("scale", "")
-    if scale in ("", TRACK, GRADER):
-        fields.pop("scale", "")
-    elif not is_scale(scale):
-        raise ConversionError(path, number, f"the scale is not {TRACK}, {GRADER} or empty: '{scale[:40]}'")
-    if not fields.get("who"):
-        raise ConversionError(path, number, "no assessor")
-    fields["why"] = fields.get("why") or IMPORTED
-    rating = human_rating(path, number, [*fields], [*fields.values()])
-    return TableRow(rating, None if not scale else scale != GRADER)
 
 
 def read_columns(path: Path, columns: Sequence[str]) -> list[tuple[int, tuple[str, ...]]]:

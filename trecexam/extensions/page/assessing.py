@@ -85,7 +85,8 @@ class Desk:
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """The tasks in order: the plan's, or all that nobody else judged, most retrieved first."""
-        pairs = self._unplanned() if self.plan is None else self.plan.tasks(self.who)
+        planned = () if self.plan is None else self.plan.get(self.who, ())
+        pairs = self._unplanned() if self.plan is None else (task[1:3] for task in planned)
         return tuple(Task(name_of(self._secret, *pair), *pair) for pair in pairs)
 
     @cached_property
@@ -229,7 +230,7 @@ class DeskQuery(NamedTuple):
 @memoized
 def desk_queries(track: GradedTrack) -> dict[str, DeskQuery]:
     """Return every query for people who judge; computed by the process that reads the track."""
-    queries, judging, citing = {}, track.config.judging, track.asked.citing
+    queries, citing = {}, track.asked.citing
     for query_id, items in track.bank.items.items():
         sheet, ranks = track.sheets[query_id], track.pool[query_id].ranks[:, : track.config.track.depth]
         weights = retrieved_weights(ranks, len(sheet.doc_ids))
@@ -244,7 +245,7 @@ def desk_queries(track: GradedTrack) -> dict[str, DeskQuery]:
                 cited[doc_id] = (*cited.get(doc_id, ()), item.item_id)
         queries[query_id] = DeskQuery(
             tuple(first.values()),
-            asked_items(judging, track.judging_scale, items),
+            asked_items(track, query_id),
             None if citing is None else cited,
             frozenset(track.inputs.judged.get(query_id, ())),
             {key: row.who for key, row in human_ratings(track, query_id).items()},
@@ -261,7 +262,7 @@ def plan_of(folder: TrackFolder, view: View) -> JudgingPlan | None:
     plan = None if view.is_cited else read_plan(folder)
     if plan is None or not view.graders:
         return plan
-    states = ((view.query(row.query_id), row.doc_id) for row in plan.rows)
+    states = ((view.query(row.query_id), row.doc_id) for tasks in plan.values() for row in tasks)
     is_ours = any(state is not None and state.place(doc_id) is not None for state, doc_id in states)
     return plan if is_ours else None
 

@@ -114,7 +114,7 @@ def unknown_assessors(folder: TrackFolder, users: Users) -> str:
         plan = read_plan(folder)
     except TrecexamError as error:
         return str(error)
-    entries = {name: users.get(name) for name in (plan.assessors if plan else ())}
+    entries = {name: users.get(name) for name in plan or ()}
     unknown = [
         f"'{name}'" + (f" (there is '{entry.name}')" if entry is not None and entry.name != name else "")
         for name, entry in entries.items()

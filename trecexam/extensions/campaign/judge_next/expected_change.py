@@ -7,9 +7,8 @@ systems' average precision decides; here the measure itself is computed, over al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from ir_measures import Measure
@@ -30,32 +29,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Expected(NamedTuple):
-    """Expected effects of judging each passage of a query; each array has the shape (n_docs,).
-
-    Attributes:
-        labels: the current labels; -1 if missing.
-        change: mean absolute change of the difference of two runs' means, over all pairs of runs.
-        p_change: the probability of another label.
-    """
-
-    labels: Ints
-    change: Floats
-    p_change: Floats
-
-
-def probabilities(q: QueryRatings) -> Floats:
-    """Return the probability that a person gives a passage each rating, shape (n_docs, 6).
-
-    The probability of a rating is its share of the passage's ratings on the query's items; it is 0 for a
-    passage without a rating. This is a rule for choosing what to judge, not a claim about people.
-    """
-    counts = (q.ratings[..., None] == np.arange(RATINGS)).sum(axis=1).astype(np.float64)
-    total = counts.sum(axis=1, keepdims=True)
-    shares: Floats = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
-    return shares
-
-
 def expected_change(
     q: QueryRatings,
     alike: Ints,
@@ -64,39 +37,41 @@ def expected_change(
     weights: Floats,
     measure: Measure,
     label_of: Callable[[QueryRatings], Mapping[str, int]],
-) -> Expected:
-    """Return the expected effects of judging each passage of a query, one judgment at a time.
+) -> tuple[Ints, Floats]:
+    """Return the passages' labels, -1 if missing, and the expected change by judging each passage alone.
 
     With P(r) the probability of rating r, and m(r) the runs' means after this judgment,
 
         change = sum over r of P(r) * mean over pairs of runs of |(m_a(r) - m_b(r)) - (m_a - m_b)|
+
+    P(r) is the share of r in the passage's ratings on the query's items. This is a rule for choosing what to
+    judge, not a claim about people.
 
     Args:
         alike: a number for each passage; a judgment counts for all passages with an equal number (text).
         wanted: the passages that a person may judge; the change of others is 0.
         rankings: each run's doc_ids for the query, best first.
         weights: the share of the query in each run's mean.
-        measure: a measure on labels.
-        label_of: computes the labels of the passages.
     """
 
     def labels(ratings: QueryRatings) -> Ints:
         found = label_of(ratings)
         return np.array([found.get(doc_id, MISSING) for doc_id in q.doc_ids], np.int64)
 
-    now, chances = labels(q), probabilities(q)
+    counts = (q.ratings[..., None] == np.arange(RATINGS)).sum(axis=1)
+    chances = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    now = labels(q)
     after = np.stack(
         [labels(replace(q, human=dict.fromkeys(q.doc_ids, rating))) for rating in range(RATINGS)], axis=1
     )
-    differs = after != now[:, None]
-    docs, ratings = np.nonzero(differs & (chances > 0) & wanted[:, None])
+    docs, ratings = np.nonzero((after != now[:, None]) & (chances > 0) & wanted[:, None])
     # Several ratings can lead to one label, which is evaluated once.
     outcomes, of_try = np.unique(np.stack([docs, after[docs, ratings]]), axis=1, return_inverse=True)
     labellings = [(np.flatnonzero(alike == alike[doc]).tolist(), label) for doc, label in outcomes.T.tolist()]
     changes = _changes(q.doc_ids, now, labellings, rankings, weights, measure)
     expected = chances[docs, ratings] * changes[of_try.ravel()]
     change: Floats = np.bincount(docs, expected, len(now)).astype(np.float64)
-    return Expected(now, change, np.where(differs, chances, 0).sum(axis=1))
+    return now, change
 
 
 def _changes(
@@ -115,36 +90,22 @@ def _changes(
     different = {ranking: index for index, ranking in enumerate(dict.fromkeys(cut))}
     of_run, n_runs = [different[ranking] for ranking in cut], len(cut)
     labels = np.where(now >= 0, now, UNJUDGED).astype(np.int32)
-    before = _values(doc_ids, labels[None], different, measure)
     # Of sorted numbers, the sum of all pairs' differences.
     pairs = (2 * np.arange(n_runs) - n_runs + 1) / (n_runs * (n_runs - 1) / 2)
     changes = np.zeros(len(labellings))
     step = max(1, _ROWS // max(1, len(doc_ids) + max(map(len, different))))
     for start in range(0, len(labellings), step):
-        part = slice(start, start + step)
-        changed = np.repeat(labels[None], len(labellings[part]), axis=0)
-        for row, (docs, label) in zip(changed, labellings[part], strict=True):
+        part = labellings[start : start + step]
+        # The labels as they are, then each change of them as a query of its own.
+        changed = np.repeat(labels[None], 1 + len(part), axis=0)
+        for row, (docs, label) in zip(changed[1:], part, strict=True):
             row[docs] = label
-        moved = (_values(doc_ids, changed, different, measure) - before)[:, of_run] * weights
-        changes[part] = np.sort(moved, axis=1) @ pairs
+        query_ids = tuple(map(str, range(len(changed))))
+        offsets = np.arange(len(changed) + 1, dtype=np.int64) * len(doc_ids)
+        judged = Judged(query_ids, offsets, strings([*doc_ids] * len(changed)), changed.ravel())
+        evaluator = Evaluator([measure], judged)
+        by_ranking = [evaluator.values(run_of(dict.fromkeys(query_ids, ranking))) for ranking in different]
+        values = np.concatenate(by_ranking, axis=1)
+        moved = (values[1:] - values[0])[:, of_run] * weights
+        changes[start : start + step] = np.sort(moved, axis=1) @ pairs
     return changes
-
-
-def _values(
-    doc_ids: Sequence[str],
-    labels: NDArray[np.int32],
-    rankings: Collection[Sequence[str]],
-    measure: Measure,
-) -> Floats:
-    """Return the value of each ranking by each labelling, shape (n_labellings, n_rankings).
-
-    Args:
-        doc_ids: sorted.
-        labels: shape (n_labellings, n_docs).
-    """
-    query_ids = tuple(map(str, range(len(labels))))
-    offsets = np.arange(len(labels) + 1, dtype=np.int64) * len(doc_ids)
-    judged = Judged(query_ids, offsets, strings([*doc_ids] * len(labels)), labels.ravel())
-    evaluator = Evaluator([measure], judged)
-    by_ranking = [evaluator.values(run_of(dict.fromkeys(query_ids, ranking))) for ranking in rankings]
-    return np.concatenate(by_ranking, axis=1)

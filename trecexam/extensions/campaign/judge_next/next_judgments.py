@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from ir_measures import Measure
@@ -18,7 +17,7 @@ from trecexam.grades.cell_order import retrieved_weights
 from trecexam.grades.diagnostics import nothing_graded
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.track_graders import MeasureLike, own_measures
-from trecexam.results.result import Result
+from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table
 from trecexam.results.terminal import cut
 from trecexam.results.text import plural
@@ -33,71 +32,22 @@ _NOT_ON_LABELS, _ON_LABELS = COVER | DIVERSITY | {*SUPPORT}, "nDCG@10"
 _TEXT = 60
 
 
-@dataclass(frozen=True)
-class SuggestedJudgment:
+class Suggestion(NamedTuple):
     """A passage for a person to judge.
 
     Attributes:
-        runs: how many runs have the passage's text among their pooled ranks.
-        label: the current label; None if missing.
         order: suggestions with a smaller value come first.
+        label: the current label; None if missing.
         expected_change: expected change of the difference of two runs, averaged over all pairs of runs.
-        p_change: the probability that a person's judgment changes the label.
+        runs: how many runs have the passage's text among their pooled ranks.
     """
 
+    order: tuple[float, ...]
     query_id: str
     doc_id: str
-    runs: int
     label: int | None
-    query_text: str
-    text: str
-    order: tuple[float, ...] = ()
-    expected_change: float | None = None
-    p_change: float | None = None
-
-
-@dataclass(frozen=True)
-class NextJudgments(Result):
-    """What a person should judge next.
-
-    Attributes:
-        rows: the suggestions, best first.
-        candidates: passages that nobody judged.
-        measure: the measure that ranks the runs; "" where no ranking can change.
-        could_change: how many of the candidates could change the ranking.
-    """
-
-    rows: tuple[SuggestedJudgment, ...]
-    candidates: int
-    measure: str = ""
-    could_change: int = 0
-    notes: tuple[str, ...] = ()
-
-    def _declare(self) -> dict[str, Table]:
-        """`judgments`, with shortened texts; `texts`, with whole ones."""
-        keys = ("query_id", "doc_id")
-        columns = (*keys, *(("label", "expected_change", "p_change") if self.measure else ()), "runs")
-        judgments = (
-            (
-                place,
-                *(getattr(row, name) for name in columns),
-                cut(row.text, _TEXT),
-            )
-            for place, row in enumerate(self.rows, 1)
-        )
-        header = ("place", *columns, "text")
-        layout = Layout(("place", *keys), ("label", "text", "expected_change", "p_change"))
-        texts = ((row.query_id, row.doc_id, row.query_text, row.text) for row in self.rows)
-        return {
-            "judgments": Table(header, tuple(judgments), small=("expected_change",), layout=layout),
-            "texts": Table((*keys, "query_text", "text"), tuple(texts)),
-        }
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What the list contains, and the number of candidates."""
-        ranked = ("measure", "could_change") if self.measure else ()
-        return {name: getattr(self, name) for name in (*ranked, "candidates")}
+    expected_change: float
+    runs: int
 
 
 def could_change_a_ranking(track: GradedTrack) -> bool:
@@ -113,7 +63,7 @@ def suggestions(
     progress: Callable[[int, int], None] | None = None,
     *,
     with_judged: bool = False,
-) -> tuple[list[SuggestedJudgment], Measure | None, str]:
+) -> tuple[list[Suggestion], Measure | None, str]:
     """Return the passages to judge, best first, the measure that ranks the runs, or why there is none.
 
     Passages are ordered by the expected change of the runs' differences. Passages with an equal change, which
@@ -124,10 +74,6 @@ def suggestions(
         name: the measure that ranks the runs; None for the track's first on labels of passages.
         query_ids: only these queries; none for all.
         with_judged: suggest passages that people judged, too.
-
-    Raises:
-        TrecexamError: the track lacks a query, or the measure cannot be computed, or does not use labels of
-            passages.
     """
     metric, why = None if name is None else _measure(track, name), ""
     if len(track.runs) < 2:
@@ -144,7 +90,7 @@ def suggestions(
         {} if metric is None else {row.run: row.n_queries for row in leaderboard(track, [str(metric)]).rows}
     )
     judged = {} if with_judged else _judged(track)
-    found: list[SuggestedJudgment] = []
+    found: list[Suggestion] = []
     for done, query_id in enumerate(chosen, 1):
         found += _of_query(track, query_id, judged.get(query_id, ()), metric, n_queries)
         if progress:
@@ -158,7 +104,7 @@ def _of_query(
     judged: Collection[str],
     metric: Measure | None,
     n_queries: Mapping[str, int],
-) -> Iterator[SuggestedJudgment]:
+) -> Iterator[Suggestion]:
     """Yield the suggestions for one query, in the order of retrieval.
 
     Args:
@@ -175,11 +121,11 @@ def _of_query(
     wanted[np.unique(alike, return_index=True)[1]] = True
     is_judged = np.array([doc_id in judged for doc_id in q.doc_ids], np.bool_)
     wanted &= ~np.isin(alike, alike[is_judged])
-    now, change, p_change = np.full(len(alike), -1), np.zeros(len(alike)), np.zeros(len(alike))
+    now, change = np.full(len(alike), -1), np.zeros(len(alike))
     if metric is not None:
         scores = track.config.scores
         average_all = scores.average != "answered"
-        now, change, p_change = expected_change(
+        now, change = expected_change(
             q,
             alike,
             wanted,
@@ -194,16 +140,13 @@ def _of_query(
     weights, number = retrieved_weights(ranks, len(alike))[alike], list(track.pool).index(query_id)
     order = np.argsort(-weights, kind="stable")
     for turn, doc in enumerate(order[wanted[order]].tolist()):
-        yield SuggestedJudgment(
+        yield Suggestion(
+            (-round(float(change[doc]), TIE_DECIMALS), turn, number),
             query_id,
             q.doc_ids[doc],
-            int((ranks == alike[doc]).any(axis=1).sum()),
             None if now[doc] < 0 else int(now[doc]),
-            track.query_texts.get(query_id, ""),
-            track.texts.get(q.doc_ids[doc], ""),
-            order=(-round(float(change[doc]), TIE_DECIMALS), turn, number),
-            expected_change=float(change[doc]) if metric is not None else None,
-            p_change=float(p_change[doc]) if metric is not None else None,
+            float(change[doc]),
+            int((ranks == alike[doc]).any(axis=1).sum()),
         )
 
 
@@ -239,7 +182,7 @@ def next_judgments(
     query_ids: Collection[str] = (),
     top: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> NextJudgments:
+) -> Tables:
     """List the unjudged passages whose judgment by a person would change the ranking most, best first."""
     if top is not None and top < 1:
         raise TrecexamError(f"top {top}: give 1 or more, or None for all")
@@ -249,38 +192,31 @@ def next_judgments(
             f"`trecexam serve {quoted(track.folder.root)}`"
         )
     ranked, metric, why = suggestions(track, None if measure is None else str(measure), query_ids, progress)
-    found = NextJudgments(
-        tuple(ranked[:top]),
-        len(ranked),
-        "" if metric is None else str(metric),
-        sum(row.order[0] < 0 for row in ranked),
-    )
-    return found.with_notes(*_notes(track, found, why))
-
-
-def _notes(track: GradedTrack, found: NextJudgments, why: str) -> Iterator[str]:
-    candidates = plural(found.candidates, "unjudged passage")
-    if not found.candidates:
-        yield "no passage is left to judge"
-    elif found.measure:
-        changes = f"{found.could_change:,} of {candidates} could change the ranking by {found.measure}"
-        others = found.candidates - found.could_change
-        yield f"{changes}; the other {others:,} follow in the order of retrieval" if others else changes
-    else:
-        yield f"{candidates}, in the order of retrieval: {why}"
-    ungraded = sum(row.label is None for row in found.rows) if found.measure else 0
-    if ungraded:
-        yield f"{plural(ungraded, 'listed passage')} without a grade; `trecexam watch` grades"
-    if found.could_change and track.judging_scale is not None:
-        yield (
-            "the change is what it would be if the judgment replaced the grader's label; people judge on "
-            f"{track.judging_scale} here, and a judgment counts like an official one"
-        )
-    if found.rows:
-        root, row = quoted(track.folder.root), found.rows[0]
+    candidates = plural(len(ranked), "unjudged passage")
+    columns: tuple[str, ...] = ("query_id", "doc_id", "runs")
+    facts: dict[str, str | int] = {"candidates": len(ranked)}
+    notes = [f"{candidates}, in the order of retrieval: {why}"]
+    if metric is not None:
+        columns = ("query_id", "doc_id", "label", "expected_change", "runs")
+        could_change = sum(row.order[0] < 0 for row in ranked)
+        facts |= {"measure": str(metric), "could_change": could_change}
+        others = len(ranked) - could_change
+        follow = f"; the other {others:,} follow in the order of retrieval" if others else ""
+        notes = [f"{could_change:,} of {candidates} could change the ranking by {metric}{follow}"]
+        if ungraded := sum(row.label is None for row in ranked[:top]):
+            notes.append(f"{plural(ungraded, 'listed passage')} without a grade; `trecexam watch` grades")
+    if ranked:
+        root, row = quoted(track.folder.root), ranked[0]
         where = [str(track.folder.root), "--query", row.query_id, "--doc", row.doc_id]
         where += ["--grader", track.folder.grader] if track.folder.grader else []
-        yield (
-            f"to judge: trecexam serve {root}, or "
-            f"trecexam override {shlex.join(where)} --rating N --who NAME --why TEXT"
-        )
+        override = f"trecexam override {shlex.join(where)} --rating N --who NAME --why TEXT"
+        notes.append(f"to judge: trecexam serve {root}, or {override}")
+    else:
+        notes = ["no passage is left to judge"]
+    rows = []
+    for place, row in enumerate(ranked[:top], 1):
+        values = (getattr(row, name) for name in columns)
+        rows.append((place, *values, cut(track.texts.get(row.doc_id, ""), _TEXT)))
+    layout = Layout(("place", "query_id", "doc_id"), ("label", "text", "expected_change"))
+    table = Table(("place", *columns, "text"), tuple(rows), small=("expected_change",), layout=layout)
+    return Tables({"judgments": table}, tuple(notes), about=facts)

@@ -12,9 +12,9 @@ from starlette.routing import Route
 from converters.overrides import ADJUDICATED
 from converters.records import Item
 from trecexam.errors import RatingConflictError
-from trecexam.extensions.campaign.agreement import Disagreement, assessor_agreement
+from trecexam.extensions.campaign.agreement import Disagreement, assessor_agreement, disagreements
 from trecexam.extensions.campaign.assessments import WITHDRAWN, CellKey, ratings_by_assessor
-from trecexam.extensions.campaign.progress import judging_progress
+from trecexam.extensions.campaign.planning import judging_progress
 from trecexam.extensions.page.assessing import guidelines, plan_of
 from trecexam.extensions.page.listing import Address, listed
 from trecexam.extensions.page.pages.assess import to_planned
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def campaign(request: Request) -> Response:
-    """Progress of each assessor, in total and by topic."""
+    """Progress of each assessor."""
     elsewhere = to_planned(request, "campaign")
     if elsewhere is not None:
         return elsewhere
@@ -56,12 +56,13 @@ def campaign(request: Request) -> Response:
 def agreement(request: Request) -> Response:
     """Agreement of assessors, and the cells on which they differ."""
     view, address = view_of(request), Address.of(request)
-    agreed = live_of(request).call(view.own, assessor_agreement)
-    lines = [line for row in agreed.disagreements if (line := _line(view, row)) is not None]
+    live = live_of(request)
+    agreed, differing = live.call(view.own, assessor_agreement), live.call(view.own, disagreements)
+    lines = [line for row in differing if (line := _line(view, row)) is not None]
     shown = lines if address.get("which") == "all" else [line for line in lines if not line["is_decided"]]
     return render(
         request, "campaign_agreement.html", agreed=agreed, rows=listed(shown, address), n_all=len(lines),
-        agreement=drawn(agreed.table, urls_of(request)), n_elsewhere=len(agreed.disagreements) - len(lines),
+        agreement=drawn(agreed.table, urls_of(request)), n_elsewhere=len(differing) - len(lines),
         n_open=sum(not line["is_decided"] for line in lines), who=who_of(request),
     )  # fmt: skip
 
