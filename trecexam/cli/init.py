@@ -156,12 +156,7 @@ def _say(line: str) -> None:
 
 
 def _with_grader(sources: Sources, settings: dict[str, str], *, recorded: bool) -> Sources:
-    """Check the grader and its settings, and add the grader that a setting implies.
-
-    Args:
-        settings: those of [grader]; a model's folder becomes absolute there.
-        recorded: there are existing grades.
-    """
+    """Check the settings of [grader], add the grader that they imply, and make a model's folder absolute."""
     from pydantic import ValidationError
 
     from trecexam.config import GraderSection

@@ -238,12 +238,7 @@ def _hashes(path: Path) -> dict[str, str]:
 
 
 def _read(path: Path) -> str:
-    """The text of a file.
-
-    Raises:
-        FileNotFoundError: there is none.
-        TrecexamError: it cannot be read.
-    """
+    """Return the text of a file."""
     try:
         return read_regular(path, LARGEST_FILE).decode("utf-8-sig")
     except FileNotFoundError:
