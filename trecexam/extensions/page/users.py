@@ -160,11 +160,7 @@ def hashes_file(path: Path) -> Path:
 
 
 def read_users(path: Path) -> dict[str, User]:
-    """Reads the users of a file with their hashes, by case-folded name.
-
-    Raises:
-        TrecexamError: as `Users`.
-    """
+    """Read the users of a file with their hashes, by case-folded name; errors are those of `Users`."""
     try:
         data = tomllib.loads(_read(path))
     except FileNotFoundError:
