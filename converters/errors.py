@@ -83,16 +83,17 @@ class BadLines:
         if not self._errors or not isinstance(error, ConversionError | None):
             return
         first, *rest = self._errors
-        if not rest:
+        others = [line for line in dict.fromkeys(each.line for each in rest) if line != first.line]
+        if not others:
             raise first from None
-        lines = ", ".join(str(each.line) for each in rest[: _NAMED - 1])
-        many = f" and {len(rest) - _NAMED + 1:,} more" if len(rest) >= _NAMED else ""
+        lines = ", ".join(map(str, others[: _NAMED - 1]))
+        many = f" and {len(others) - _NAMED + 1:,} more" if len(others) >= _NAMED else ""
         if len(self._errors) >= _COUNTED:
             many += " or more"
         raise ConversionError(
             first.path,
             first.line,
-            f"{first.reason}; also bad: line{'s' * (len(rest) > 1)} {lines}{many}",
+            f"{first.reason}; also bad: line{'s' * (len(others) > 1)} {lines}{many}",
             first.lost,
         ) from None
 
