@@ -70,7 +70,7 @@ def test_two_people_judge_undo_differ_and_fill_uses_what_they_said(
                 judge(page, word)
             assert page.get_by_text("You are done with all 6 passages. Thank you.").is_visible()
         # Bob's plan begins with another topic.
-        query_id, doc_id = plan.tasks("bob")[0]
+        query_id, doc_id = plan["bob"][0][1:3]
         served.live.reload()
         orla.get_by_role("link", name="Campaign").click()
         orla.get_by_role("link", name="Agreement and disagreements").click()
@@ -91,7 +91,7 @@ def test_two_people_judge_undo_differ_and_fill_uses_what_they_said(
     assert (row["assessors"], row["cells"], row["same"]) == ("ada, bob", "6", "5")
     assert run(["judge", "export", str(track), "-o", str(tmp_path / "judged")]) == 0
     judged = {
-        (query_id, doc_id): "2" if (query_id, doc_id) == plan.tasks("bob")[0] else "1"
+        (query_id, doc_id): "2" if (query_id, doc_id) == plan["bob"][0][1:3] else "1"
         for query_id, doc_id in HOLES
     }
     exported = [line.split() for line in (tmp_path / "judged" / "qrels.txt").read_text().splitlines()]
