@@ -58,6 +58,7 @@ def test_two_scores_are_read_in_the_usual_forms(answer: str) -> None:
         '{"relevance": -4, "truthfulness": 4}',
         '{"relevance": true, "truthfulness": 4}',
         '{"relevance": NaN, "truthfulness": 4}',
+        '{"relevance": 4, "relevance": 5, "truthfulness": 4}',
         '{"relevance": 1e999, "truthfulness": 4}',
         '{"relevance": [4, 5], "truthfulness": 4}',
         "Relevance: 4.2, truthfulness: 4",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from trecexam.graders.replies import json_value, read_reply
+from trecexam.graders.replies import fence_removed, read_reply
 
 #: The scores that there are: 1 to 5, halves too.
 PERMITTED = tuple(half / 2 for half in range(2, 11))
@@ -54,9 +55,17 @@ def read_scores(answer: str, *, cut: bool = False) -> Scores | None:
 
 def _json_pairs(text: str) -> list[tuple[str, float | None]]:
     """The scores at the top level of a JSON object; empty for other texts."""
-    value = json_value(text)
-    pairs = [(_name(key), each) for key, each in value.items()] if isinstance(value, dict) else []
-    return [(name, _number(each)) for name, each in pairs if name in ("relevance", "truthfulness")]
+    try:
+        # As pairs: a name that occurs twice must not be lost.
+        pairs = json.loads(fence_removed(text), object_pairs_hook=_Pairs, strict=False)
+    except (ValueError, RecursionError):
+        return []
+    named = [(_name(key), each) for key, each in pairs] if isinstance(pairs, _Pairs) else []
+    return [(name, _number(each)) for name, each in named if name in ("relevance", "truthfulness")]
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """A JSON object."""
 
 
 def _name(text: str) -> str:
@@ -64,8 +73,8 @@ def _name(text: str) -> str:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, dict):
-        inner = [each for key, each in value.items() if key.strip().lower() in ("score", "rating")]
+    if isinstance(value, _Pairs):
+        inner = [each for key, each in value if key.strip().lower() in ("score", "rating")]
         value = inner[0] if len(inner) == 1 else None
     if isinstance(value, str):
         whole = re.fullmatch(rf"\s*({_NUMBER})(?:\s*/\s*5)?\s*", value)
