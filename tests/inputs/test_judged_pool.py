@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import ir_measures
 import numpy as np
 import pytest
 from hypothesis import given
@@ -263,3 +264,14 @@ def test_a_track_of_generated_responses_needs_no_passages_for_judgments(root: Pa
     update(root)
     assert {doc_id for _, doc_id in labelled(root)} == {"rag/q1/1"}
     assert "39 of 39 judged passages" in (root / "out" / "rejected.tsv").read_text()
+
+
+def test_the_leaderboard_equals_ir_measures_on_the_written_qrels(root: Path) -> None:
+    update(root)
+    names = ("AP(rel=4)", "nDCG@3", "P(rel=4)@3", "R(rel=4)@3")
+    measures = [ir_measures.parse_measure(name) for name in names]
+    qrels = list(ir_measures.read_trec_qrels(str(root / "out" / "rubric.qrels")))
+    for name, means in values(root, names).items():
+        run = list(ir_measures.read_trec_run(str(root / "runs" / f"{name}.run")))
+        expected = ir_measures.calc_aggregate(measures, qrels, run)
+        assert means == pytest.approx([expected[measure] for measure in measures])

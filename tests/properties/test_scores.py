@@ -33,11 +33,31 @@ def query_ratings(draw: st.DrawFn, query_id: str = "q") -> QueryRatings:
     return QueryRatings(query_id, doc_ids, n_items, np.array(cells, np.int8).reshape(n_docs, n_items))
 
 
+@st.composite
+def ranked(draw: st.DrawFn) -> tuple[QueryRatings, list[str]]:
+    q = draw(query_ratings())
+    ranking = draw(st.permutations([*q.doc_ids, "none", "no other"]))
+    return q, ranking[: draw(st.integers(0, len(ranking)))]
+
+
 def covers(q: QueryRatings, ranking: list[str], rel: int, k: int) -> tuple[float, float]:
     """Cover and nCover of a ranking."""
     wanted = [Cover(rel=rel) @ k, nCover(rel=rel) @ k]
     values = evaluated(wanted, Judged.from_ratings([q]), {"q": ranking})["q"]
     return values[str(wanted[0])], values[str(wanted[1])]
+
+
+@given(ranked(), st.integers(1, 4), st.integers(1, 8))
+@settings(deadline=None)
+def test_cover_is_bounded_and_monotone(case: tuple[QueryRatings, list[str]], rel: int, k: int) -> None:
+    q, ranking = case
+    cover, ncover = covers(q, ranking, rel, k)
+    assert 0 <= cover <= ncover <= 1
+    deeper, deeper_ncover = covers(q, ranking, rel, k + 1)
+    assert cover <= deeper
+    assert ncover <= deeper_ncover
+    assert covers(q, ranking, rel + 1, k)[0] <= cover
+    assert covers(q, ranking, rel, len(ranking) + 1) == covers(q, ranking, rel, 1000)
 
 
 @given(query_ratings(), st.integers(1, 5))
@@ -64,6 +84,27 @@ def test_order_of_queries_and_rows_makes_no_difference(
     ours = evaluated(wanted, Judged.from_ratings([q2, q1]), rankings)
     judged = {row.query_id for row in rows}
     assert {(q, name): v for q in judged for name, v in ours[q].items()} == values(rows)
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=2, max_size=12, unique=True))
+@settings(deadline=None)
+def test_tau_ap_of_identical_and_reversed_orders_is_1_and_minus_1(scores: list[int]) -> None:
+    assert abs(tau_ap(scores, [2 * s + 1 for s in scores]) - 1) < 1e-12
+    assert abs(tau_ap(scores, [-s for s in scores]) + 1) < 1e-12
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=10), st.data())
+@settings(deadline=None)
+def test_tau_ap_is_bounded_and_independent_of_the_order_of_runs(
+    pairs: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    truth, estimate = zip(*pairs, strict=True)
+    value = tau_ap(truth, estimate)
+    assert -1 - 1e-12 <= value <= 1 + 1e-12
+    again = data.draw(st.permutations(pairs))
+    assert abs(tau_ap(*zip(*again, strict=True)) - value) < 1e-12
+    # Reversing the truth reverses every concordance.
+    assert abs(tau_ap([-t for t in truth], estimate) + value) < 1e-12
 
 
 @given(st.data(), st.integers(2, 6), st.integers(1, 8))

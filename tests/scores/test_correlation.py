@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Sequence
 from dataclasses import astuple
 
@@ -51,6 +52,12 @@ def naive_rbo(a: Sequence[float], b: Sequence[float], p: float) -> float:
     return p**n + (1 - p) / p * sum(p**d * x / d for d, x in enumerate(overlaps, 1))
 
 
+def tau_ap(truth: Sequence[float], estimate: Sequence[float]) -> float:
+    """tau_AP of one pair of leaderboards."""
+    of_truth, of_estimate = (Ranks.of(np.array(side, np.float64)[:, None]) for side in (truth, estimate))
+    return float(tau_ap_columns(of_truth, of_estimate)[0])
+
+
 def naive_tau_ap(truth: Sequence[float], estimate: Sequence[float]) -> float:
     """The mean over every order of the runs that the estimate allows."""
     n = len(truth)
@@ -67,10 +74,25 @@ def naive_tau_ap(truth: Sequence[float], estimate: Sequence[float]) -> float:
     return sum(found) / len(found)
 
 
-@pytest.mark.parametrize("cells", [7 * 49, 1 << 22])
-def test_tau_b_of_columns_equals_pair_counting(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if they are computed in several parts."""
-    monkeypatch.setattr("trecexam.scores.rank_correlation._CELLS", cells)
+def test_tau_ap_equals_hand_computed_values() -> None:
+    # The estimate a, c, b for the truth a, b, c: C(2)/1 = 1, C(3)/2 = 1/2.
+    assert tau_ap([3, 2, 1], [3, 1, 2]) == pytest.approx(2 / 2 * (1 + 0.5) - 1)
+    # A swap at the top costs more: C(2)/1 = 0, C(3)/2 = 1.
+    assert tau_ap([3, 2, 1], [2, 3, 1]) == pytest.approx(0.0)
+    assert tau_ap([1, 2, 3, 4], [10, 20, 30, 40]) == 1
+    assert tau_ap([1, 2, 3, 4], [40, 30, 20, 10]) == -1
+    assert math.isnan(tau_ap([1], [1]))
+
+
+def test_tau_ap_equals_the_mean_over_all_orders_of_ties() -> None:
+    rng = random.Random(0)
+    for _ in range(150):
+        n = rng.randint(2, 6)
+        truth, estimate = ([rng.randint(0, 3) for _ in range(n)] for _ in range(2))
+        assert tau_ap(truth, estimate) == pytest.approx(naive_tau_ap(truth, estimate), abs=1e-12)
+
+
+def test_tau_b_of_columns_equals_pair_counting() -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.integers(0, 6, (7, 40)).astype(float) for _ in range(2))
     a[:, 3] = 1
@@ -80,9 +102,24 @@ def test_tau_b_of_columns_equals_pair_counting(cells: int, monkeypatch: pytest.M
     assert tau_b_columns(a, b[:, :1]) == pytest.approx(one, nan_ok=True)
 
 
-def test_a_single_run_has_no_tau_ap() -> None:
-    one = Ranks.of(np.ones((1, 2)))
-    assert np.isnan(tau_ap_columns(one, one)).tolist() == [True, True]
+def test_tau_b_of_columns_is_the_same_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    a, b = (rng.random((6, 50)) for _ in range(2))
+    whole = tau_b_columns(a, b)
+    monkeypatch.setattr("trecexam.scores.rank_correlation._CELLS", 7 * 36)
+    assert (tau_b_columns(a, b) == whole).all()
+
+
+@pytest.mark.parametrize("steps", [3, 1000])
+def test_tau_and_rho_equal_scipy(steps: int) -> None:
+    from scipy import stats
+
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        rubric, official = (rng.integers(0, steps, (30, 1)) / steps for _ in range(2))
+        found = correlate(rubric, official, draws=QueryDraws(0))
+        assert found.kendall_tau.value == pytest.approx(stats.kendalltau(rubric, official).statistic)
+        assert found.spearman_rho.value == pytest.approx(stats.spearmanr(rubric, official).statistic)
 
 
 @pytest.mark.parametrize("steps", [4, 1000])

@@ -45,6 +45,33 @@ def naive_ndcg(gains: Mapping[str, int], ranking: Sequence[str], k: int) -> floa
     return dcg([gains.get(d, 0) for d in ranking]) / ideal if ideal else 0.0
 
 
+def naive_alpha_ndcg(q: QueryRatings, ranking: Sequence[str], rel: int, k: int, alpha: float = 0.5) -> float:
+    """Clarke et al., SIGIR 2008; the ideal ranking is built greedily."""
+    items = {
+        d: {i for i, r in enumerate(row) if r >= rel} for d, row in zip(q.doc_ids, q.ratings, strict=True)
+    }
+
+    def gain(doc_id: str, seen: list[int]) -> float:
+        return sum((1 - alpha) ** seen[item] for item in items.get(doc_id, ()))
+
+    def dcg(order: Sequence[str]) -> float:
+        seen, total = [0] * q.n_items, 0.0
+        for rank, doc_id in enumerate(order[:k], 1):
+            total += gain(doc_id, seen) / math.log2(rank + 1)
+            for item in items.get(doc_id, ()):
+                seen[item] += 1
+        return total
+
+    left, ideal, seen = set(q.doc_ids), [], [0] * q.n_items
+    while left and len(ideal) < k:
+        best = max(sorted(left, reverse=True), key=lambda doc_id: gain(doc_id, seen))
+        left.remove(best)
+        ideal.append(best)
+        for item in items[best]:
+            seen[item] += 1
+    return dcg(ranking) / dcg(ideal) if dcg(ideal) else 0.0
+
+
 @pytest.mark.parametrize(("rule", "min_rating", "min_answers"), [("max", 4, 1), ("count", 3, 2)])
 def test_label_measures_equal_their_formulas(
     queries: list[QueryRatings], rankings: Rankings, rule: str, min_rating: int, min_answers: int
@@ -79,6 +106,29 @@ def test_label_measures_equal_their_formulas(
         assert found["SetF"] == pytest.approx(2 * precision * recall / (precision + recall))
         # trec_eval's set_F weights recall by beta itself, not by its square.
         assert found["SetF(beta=2.0)"] == pytest.approx(3 * precision * recall / (recall + 2 * precision))
+
+
+@pytest.mark.parametrize("min_rating", [2, 4])
+def test_diversity_measures_equal_their_formulas(
+    queries: list[QueryRatings], rankings: Rankings, min_rating: int
+) -> None:
+    judged = Judged.from_ratings(queries, min_rating=min_rating)
+    names = ["alpha_nDCG@20", "alpha_nDCG(rel=5)@10", "alpha_nDCG(rel=3)@10", "StRecall@5", "P_IA@10"]
+    values = evaluated(names, judged, rankings)
+    for q in queries:
+        ranking, found = rankings[q.query_id], values[q.query_id]
+        reached = {
+            d: {i for i, r in enumerate(row) if r >= min_rating}
+            for d, row in zip(q.doc_ids, q.ratings, strict=True)
+        }
+        possible = set().union(*reached.values())
+        top5 = set().union(*(reached.get(d, set()) for d in ranking[:5]))
+        assert found["alpha_nDCG@20"] == pytest.approx(naive_alpha_ndcg(q, ranking, min_rating, 20))
+        assert found["alpha_nDCG(rel=5)@10"] == pytest.approx(naive_alpha_ndcg(q, ranking, 5, 10))
+        assert found["alpha_nDCG(rel=3)@10"] == pytest.approx(naive_alpha_ndcg(q, ranking, 3, 10))
+        assert found["StRecall@5"] == pytest.approx(len(top5) / len(possible))
+        in_top10 = sum(len(reached.get(d, ())) for d in ranking[:10])
+        assert found["P_IA@10"] == pytest.approx(in_top10 / 10 / len(possible))
 
 
 ALL = ["nDCG@10", "nDCG(gains={5:100})@10", "P(rel=4)@20", "P(judged_only=True)@10", "P@10", "AP(rel=2)",

@@ -64,6 +64,16 @@ def test_kappa_equals_its_definition(ratings: Ratings) -> None:
         )
 
 
+@given(some_ratings)
+def test_kappa_is_within_its_interval_and_symmetric(ratings: Ratings) -> None:
+    counts = counted(ratings)
+    found, swapped = kappa(counts), kappa(counts.transpose(0, 2, 1))
+    assert swapped.value == pytest.approx(found.value, nan_ok=True)
+    assert (swapped.low, swapped.high) == pytest.approx((found.low, found.high), nan_ok=True)
+    if not math.isnan(found.low):
+        assert -1 <= found.low <= found.value <= found.high <= 1
+
+
 @given(
     some_ratings.filter(
         lambda r: (
@@ -136,3 +146,16 @@ def test_passages_of_fewer_than_five_queries_have_no_interval() -> None:
     several = [(query, *labels) for query in range(5) for labels in ((0, 0), (1, 1), (1, query % 2))]
     assert math.isnan(kappa(counted(several[:12])).low)
     assert not math.isnan(kappa(counted(several)).low)
+
+
+def test_kappa_equals_scikit_learn() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(3)
+    ratings = [(int(q), int(a), int(b)) for q, a, b in rng.integers(0, 3, (200, 3))]
+    counts = counted(ratings)
+    ours, theirs = [a for _, a, _ in ratings], [b for _, _, b in ratings]
+    assert kappa(counts).value == pytest.approx(metrics.cohen_kappa_score(ours, theirs))
+    for power, name in ((1, "linear"), (2, "quadratic")):
+        assert weighted_kappa(counts.sum(axis=0), power) == pytest.approx(
+            metrics.cohen_kappa_score(ours, theirs, weights=name)
+        )

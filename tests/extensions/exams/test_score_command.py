@@ -399,3 +399,14 @@ def test_two_concurrent_processes_lose_no_examinee(tmp_path: Path) -> None:
         assert not (tmp_path / "matrix.tsv").exists()
     other.join(10)
     assert (tmp_path / "matrix.tsv").exists()
+
+
+def test_prompts_equal_the_published_ones() -> None:
+    made = question(0, "Why?", ["w", "x", "y", "z"], 2)
+    tail = "Candidates:\nA) w\nB) x\nC) y\nD) z\n\n###Assistant: Correct answer"
+    assert prompt(made) == f"###Human: Question: Why?\n\n{tail}"
+    assert prompt(made, "P.") == f"###Human: Question: Why?\n\nContext:P.\n\n{tail}"
+    assert (
+        prompt(made, "P.", "retrieved") == f"###Human: Question: Why?\n\nRetrieved Documents:\nP.\n\n{tail}"
+    )
+    assert prompt(made, examples=[made]) == f"{prompt(made)} C) y\n\n{prompt(made)}"

@@ -282,3 +282,24 @@ def test_each_architecture_computes_few_tokens_in_vain(name: str, tmp_path: Path
         assert sum(map(len, grader.grade(cells))) == len(cells)
     limit = 0.4 if ARCHITECTURES[name] else LIMITS[300]
     assert sum(seen) <= limit * real
+
+
+@pytest.mark.parametrize(("name", "model"), [("seq2seq", "t5"), ("seq2seq", "mt5"), ("causal", "llama")])
+def test_choices_equal_an_exhaustive_search(
+    models: dict[str, Path], cells: list[Cell], thorough: bool, name: str, model: str
+) -> None:
+    cells = cells[:: 1 if thorough else 3]
+    grader = made(models[model], name)
+    graded = {cell: answer for batch in grader.grade(cells) for cell, answer in batch}
+    answers = grader.prompts["question"].answers
+    assert graded.keys() == set(cells)
+    for cell in cells[::9]:
+        answer = graded[cell]
+        scores = exhaustive(grader, cell)
+        shares = torch.softmax(torch.tensor(scores, dtype=torch.float64), dim=0).tolist()
+        assert answer.probabilities is not None
+        for (_, rating), share in zip(answers, shares, strict=True):
+            assert answer.probabilities[rating] == pytest.approx(share, abs=2e-5)
+        first, second = sorted(scores, reverse=True)[:2]
+        if first - second > 1e-4:
+            assert (answer.raw, answer.rating) == answers[scores.index(first)]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cited import GOOD, PASSAGES, make_cited_track, response, write_responses
+from cited import GOOD, PASSAGES, POOR, label_of, make_cited_track, response, write_responses
 from outside import outside
 from scripted_server import Scripted, serving
 from support import printed, tsv_rows
@@ -283,3 +283,30 @@ def test_a_custom_prompt_grades_support(tmp_path: Path) -> None:
             track.update()
         assert {row[-1] for row in labels(root) if row[3] in PASSAGES} == {"full_support"}
         assert any(text.startswith("Does The sea is salt. say") for text in prompts_sent(server))
+
+
+def test_scores_equal_explicit_sums_over_the_labels(tmp_path: Path) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url, citations="all")
+        assert graded_now(root) == 0
+        table = tsv_rows(root / "out" / "support.tsv")
+        assert ("good", "q1", "1", "q1-cost", "partial_support") in labels(root)
+        for row in tsv_rows(root / "out" / "support_runs.tsv"):
+            expected = naive(table, row["run"], ("q1", "q2"))
+            values = tuple(float(row[name]) for name in ("SupportP", "SupportR", "SupportF1"))
+            assert values == pytest.approx(expected, abs=1e-6)
+            texts = {**PASSAGES, "lost": ""}
+            for label in (each for each in table if each["doc_id"] in PASSAGES):
+                (given,) = [
+                    r
+                    for r in (*GOOD, *POOR)
+                    if (r["run_id"], r["topic_id"]) == (label["run"], label["query_id"])
+                ]
+                statement = given["answer"][int(label["sentence"]) - 1]["text"]
+                assert label["label"] == label_of(statement, texts[label["doc_id"]])
+        before = len(server.bodies)
+        path = root / "trecexam.toml"
+        path.write_text(path.read_text().replace('citations = "all"', ""))
+        assert graded_now(root) == 0
+        assert len(server.bodies) == before
+        assert len(tsv_rows(root / "out" / "support.tsv")) == len(table) - 1

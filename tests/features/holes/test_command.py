@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import ir_measures
 import pytest
 from support import HashGrader, make_small_track, printed, write_run
 
@@ -119,3 +120,15 @@ def test_without_official_judgments_grades_are_counted_and_the_requirement_is_na
     _, said = table(capsys, root)
     assert "no official judgments: put qrels.txt here" in said
     assert "until then only ungraded passages are counted" in said
+
+
+@pytest.mark.parametrize("depth", [1, 3, 8])
+def test_judged_at_k_equals_ir_measures(graded: Path, capsys: pytest.CaptureFixture[str], depth: int) -> None:
+    make_holes(graded)
+    lines = (graded / "qrels.txt").read_text().splitlines()
+    (graded / "qrels.txt").write_text("".join(line + "\n" for line in lines if not line.endswith(" -1")))
+    qrels = list(ir_measures.read_trec_qrels(str(graded / "qrels.txt")))
+    for name, *_, judged in table(capsys, graded, "--by", "run", "--depth", str(depth))[0]:
+        ranked = ir_measures.read_trec_run(str(graded / "runs" / f"{name}.run"))
+        found = ir_measures.calc_aggregate([ir_measures.Judged @ depth], qrels, ranked)
+        assert [f"{value:.6f}" for value in found.values()] == [judged]

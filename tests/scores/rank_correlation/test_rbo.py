@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from trecexam.scores.rank_correlation import DEFAULT_P, Ranks, rbo_columns
 
@@ -58,6 +60,15 @@ def test_rbo_equals_the_mean_over_every_order_of_ties() -> None:
     )
 
 
+@pytest.mark.parametrize(("n", "p"), [(2, 0.9), (6, 0.5), (37, 0.9)])
+def test_unrelated_leaderboards_have_a_positive_expected_rbo(n: int, p: float) -> None:
+    expected = (1 - p**n) / (n * (1 - p))
+    assert rbo([0] * n, range(n), p) == pytest.approx(expected)
+    if n == 6:
+        every = [rbo(order, range(n), p) for order in itertools.permutations(range(n))]
+        assert sum(every) / len(every) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(("n", "p"), [(200, 0.9), (1000, 0.99), (300, 0.05)])
 def test_rbo_of_long_leaderboards_equals_a_sum_over_depths(n: int, p: float) -> None:
     rng = np.random.default_rng(n)
@@ -75,6 +86,24 @@ def test_rbo_of_long_leaderboards_equals_a_sum_over_depths(n: int, p: float) -> 
 def test_p_outside_its_range_is_rejected(p: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         rbo([1, 2], [1, 2], p)
+
+
+pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12)
+
+
+@given(pairs, st.floats(0.05, 0.99), st.data())
+@settings(deadline=None)
+def test_rbo_is_symmetric_bounded_and_independent_of_the_order_of_runs(
+    scores: list[tuple[int, int]], p: float, data: st.DataObject
+) -> None:
+    a, b = zip(*scores, strict=True)
+    value = rbo(a, b, p)
+    assert 0 < value <= 1
+    assert rbo(b, a, p) == pytest.approx(value, abs=1e-12)
+    again = data.draw(st.permutations(scores))
+    assert rbo(*zip(*again, strict=True), p) == pytest.approx(value, abs=1e-12)
+    if len(set(a)) == len(a):
+        assert rbo(a, a, p) == pytest.approx(1)
 
 
 def test_columns_equal_the_pairs_computed_one_by_one() -> None:

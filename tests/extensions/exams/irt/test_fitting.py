@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from trecexam.extensions.exams.irt.estimation.likelihood import Responses, log_likelihood
 from trecexam.extensions.exams.irt.estimation.objective import Objective
 from trecexam.extensions.exams.irt.fitting import Fit, fit
+from trecexam.extensions.exams.irt.model import probability
 from trecexam.extensions.exams.irt.settings import Settings
 
 
@@ -63,6 +64,15 @@ def test_no_slow_optimiser_finds_a_higher_likelihood(
     settings = replace(plain, bounds={**plain.bounds, **bounds})
     assert settings.anchor == "bounds"
     assert fit(values, settings).log_likelihood >= reference(values, settings) - 1e-4
+
+
+def test_the_reported_likelihood_belongs_to_the_reported_parameters(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("3pl", 20, 15, 3).responses
+    values[2, 3] = values[7, 7] = np.nan
+    for settings in (Settings.of("3pl"), Settings.of("2pl", priors=True), Settings.of("1pl")):
+        found = fit(values, settings)
+        assert found.converged
+        assert found.log_likelihood == pytest.approx(naive_log_likelihood(values, found), rel=1e-10)
 
 
 def test_an_estimate_is_within_bounds_and_a_local_optimum(simulate) -> None:  # type: ignore[no-untyped-def]
@@ -147,3 +157,19 @@ def test_constant_items_and_perfect_examinees_give_nan_only_in_standard_errors(
 def test_a_matrix_that_cannot_be_fitted_is_rejected_with_the_reason(values: list, reason: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(ValueError, match=reason):
         fit(values)
+
+
+def test_the_baseline_is_the_mean_of_each_examinee(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("3pl", 12, 9, 2).responses
+    values[0, 0] = np.nan
+    found = fit(values)
+    p = probability(found.theta, found.a, found.b, found.c)
+    squares, plain = [], []
+    for j, row in enumerate(values):
+        mean = np.nanmean(row)
+        for i, response in enumerate(row):
+            if not math.isnan(response):
+                squares.append((response - p[j, i]) ** 2)
+                plain.append((response - mean) ** 2)
+    assert found.errors.model == pytest.approx(math.sqrt(np.mean(squares)))
+    assert found.errors.baseline == pytest.approx(math.sqrt(np.mean(plain)))
