@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from printing import err, out
-from support import ROOT, make_small_track, write_run
+from support import ROOT, err, make_small_track, out, write_run
 
 from trecexam.cli.main import commands, grouped, run
 from trecexam.config import load_config

@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from printing import err, out
-from support import ROOT, Terminal, write_run
+from support import ROOT, Terminal, err, out, write_run
 
 import trecexam
 from trecexam.cli.main import run

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from outside import outside
-from printing import err
-from support import HashGrader, make_small_track
+from support import HashGrader, err, make_small_track
 
 import converters
 import trecexam

@@ -8,8 +8,7 @@ from pathlib import Path
 import ir_measures
 import pytest
 from ir_measures import AP, P, nDCG
-from printing import printed
-from support import write_run
+from support import printed, write_run
 
 import trecexam
 from trecexam.cli.main import run

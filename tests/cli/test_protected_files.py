@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from printing import err
 from rag_track import make_demo_with_two_graders
+from support import err
 
 import trecexam
 from trecexam.cli.main import run

@@ -17,10 +17,9 @@ from assigning import label_of as assigned
 from cited import label_of as supported
 from forked import start_forked
 from forked import trecexam as trecexam_command
-from printing import err, out
 from rag_track import FILES, answer_as_a_judge, lay_out_two_queries, write_other_responses, writes_a_bank
 from scripted_server import Exchange, Scripted, serving
-from support import ROOT, Terminal
+from support import ROOT, Terminal, err, out
 
 import trecexam
 from trecexam.cli.main import run

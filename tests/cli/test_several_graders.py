@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 from headings import split_heading
-from printing import err, out
 from rag_track import make_demo_with_two_graders
 from scripted_server import Exchange, Scripted, serving
-from support import Terminal, make_small_track
+from support import Terminal, err, make_small_track, out
 
 import trecexam
 from trecexam.cli.main import run

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
-from printing import err
+from support import err
 
 pytest.importorskip("httpx2")
 

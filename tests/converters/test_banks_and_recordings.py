@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import re
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from outside import outside
+from text_files import put_rows
 
 import converters
 from converters import ConversionError, Item
@@ -18,19 +18,12 @@ from converters.bank import read_bank, read_bank_queries
 from converters.rubric_jsonl import numbered_graded_passages
 
 
-def put(tmp_path: Path, *rows: Any) -> Path:
-    path = tmp_path / "bank.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 def md5(text: str) -> str:
     return hashlib.md5(text.encode()).hexdigest()
 
 
 def test_one_line_per_query_holds_questions_and_nuggets(tmp_path: Path) -> None:
-    path = put(
-        tmp_path,
+    path = put_rows(tmp_path / "bank.jsonl",
         {"query_id": "q1", "query_text": "a query", "facet_id": "f",
          "questions": [{"question_id": "a", "question_text": "x?", "gold_answers": ["y", "z"]},
                        {"question_text": "no id?", "facet_id": "g"}]},
@@ -45,8 +38,7 @@ def test_one_line_per_query_holds_questions_and_nuggets(tmp_path: Path) -> None:
 
 
 def test_one_line_per_question_holds_choices_and_key(tmp_path: Path) -> None:
-    path = put(
-        tmp_path,
+    path = put_rows(tmp_path / "bank.jsonl",
         {"query_id": "q1", "qid": "a", "question": "x?", "facet_id": "f", "choices": {"A": "yes", "B": "no"},
          "correct": "yes", "correctKey": "A"},
         {"query_id": "q1", "question": "y?", "choices": ["one", "two"], "correct": None, "facet_id": 7},
@@ -59,7 +51,7 @@ def test_one_line_per_question_holds_choices_and_key(tmp_path: Path) -> None:
 
 def test_blank_questions_are_skipped_and_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     rows = [{"query_id": "q1", "qid": "same", "question": text} for text in ("x?", "  ", "    ")]
-    path = put(tmp_path, *rows)
+    path = put_rows(tmp_path / "bank.jsonl", *rows)
     errors: list[ConversionError] = []
     assert [item.text for item in read_bank(path, errors.append)] == ["x?"]
     assert [error.line for error in errors] == [2, 3]
@@ -80,7 +72,7 @@ def test_blank_questions_are_skipped_and_reported(tmp_path: Path, caplog: pytest
 def test_an_invalid_origin_is_reported_with_its_line(
     tmp_path: Path, fields: dict[str, Any], reason: str
 ) -> None:
-    path = put(tmp_path, {"query_id": "q1", "question": "x?", **fields})
+    path = put_rows(tmp_path / "bank.jsonl", {"query_id": "q1", "question": "x?", **fields})
     with pytest.raises(converters.ConversionError, match=re.escape(f":1: {reason}")):
         list(read_bank(path))
 
@@ -107,8 +99,9 @@ def test_the_real_graded_pool_gives_every_grade() -> None:
 
 
 def test_a_paragraph_without_text_or_grades_is_not_an_error(tmp_path: Path) -> None:
-    path = put(
-        tmp_path, ["q1", [{"paragraph_id": "d", "text": None}, {"paragraph_id": "e", "exam_grades": None}]]
+    path = put_rows(
+        tmp_path / "bank.jsonl",
+        ["q1", [{"paragraph_id": "d", "text": None}, {"paragraph_id": "e", "exam_grades": None}]],
     )
     assert list(converters.read(path)) == []
     assert list(numbered_graded_passages(path)) == []
@@ -238,13 +231,8 @@ KILT: dict[str, Any] = {
 text = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20).filter(str.strip)
 
 
-def write(path: Path, *rows: object) -> Path:
-    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
-    return path
-
-
 def test_both_forms_give_one_item_per_query_with_all_outputs(tmp_path: Path) -> None:
-    path = write(
+    path = put_rows(
         tmp_path / "g.jsonl", {"query_id": 7, "outputs": ["x", "y", " ", "x"], "query_text": "?"}, KILT
     )
     assert converters.sniff(path) == "bank"
@@ -278,7 +266,7 @@ def test_a_bad_line_is_reported_and_the_others_are_read(
 ) -> None:
     rows = [{"query_id": "q0", "outputs": ["a"]}, {"query_id": "q1", "outputs": ["b"]}]
     rows = [line, *rows] if first else [*rows, line]  # type: ignore[list-item]
-    path = write(tmp_path / "g.jsonl", *rows, {"query_id": "q3", "outputs": ["c"]})
+    path = put_rows(tmp_path / "g.jsonl", *rows, {"query_id": "q3", "outputs": ["c"]})
     errors: list[Any] = []
     assert [item.query_id for item in read_bank(path, errors.append)] == ["q0", "q1", "q3"]
     assert [error.line for error in errors] == [1 if first else 3]

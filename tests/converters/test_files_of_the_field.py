@@ -22,6 +22,7 @@ from ir_datasets.datasets.msmarco_document import MsMarcoDocument
 from ir_datasets.datasets.msmarco_document_v2 import MsMarcoV2Document
 from outside import outside
 from pyarrow import parquet
+from text_files import put
 
 import converters
 from converters import ConversionError, Passage, Qrel, Query
@@ -37,12 +38,6 @@ CASTORINI = {
         {"docid": "d1", "score": 2, "doc": {"contents": "Fish swim."}},
     ],
 }
-
-
-def put(tmp_path: Path, content: str | bytes, name: str = "file") -> Path:
-    path = tmp_path / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def scores(path: Path) -> list[tuple[str, str, float]]:

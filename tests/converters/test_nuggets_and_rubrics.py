@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_files import put_rows
 
 import converters
 from converters import ConversionError, Item, RecordedGrade
 from converters.bank import read_bank, read_bank_queries
 from trecexam.bank.model import item_digest
-
-
-def put(tmp_path: Path, *rows: Any) -> Path:
-    path = tmp_path / "file.jsonl"
-    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
-    return path
 
 
 def made_id(query_id: str, text: str) -> str:
@@ -34,7 +28,11 @@ def nuggets_of(query_id: str, **importances: str) -> dict[str, Any]:
 
 
 def test_nuggets_are_items_with_their_importance(tmp_path: Path) -> None:
-    path = put(tmp_path, nuggets_of("q1", one="vital", two="okay"), nuggets_of("q2", one="Vital", three=""))
+    path = put_rows(
+        tmp_path / "file.jsonl",
+        nuggets_of("q1", one="vital", two="okay"),
+        nuggets_of("q2", one="Vital", three=""),
+    )
     assert converters.sniff(path) == "bank"
     assert list(converters.read(path)) == [
         Item("q1", made_id("q1", "one"), "one", "nugget", importance="vital"),
@@ -55,7 +53,7 @@ def test_the_query_may_be_an_object_with_another_name_for_its_id(tmp_path: Path)
         {"topic_id": 2, "nuggets": nuggets},
         {"query_id": "q3", "query_text": "why", "nuggets": [{"nugget_id": "n", "text": "one"}]},
     )
-    path = put(tmp_path, *rows)
+    path = put_rows(tmp_path / "file.jsonl", *rows)
     assert converters.sniff(path) == "bank"
     assert [item.item_id for item in converters.read(path)] == [
         made_id("q1", "one"),
@@ -68,7 +66,9 @@ def test_the_query_may_be_an_object_with_another_name_for_its_id(tmp_path: Path)
 def test_two_nuggets_with_the_same_text_are_two_items_in_banks_and_assignments(tmp_path: Path) -> None:
     listed = [{"text": "x", "importance": "vital"}, {"text": "y"}, {"text": "x"}, {"text": "x", "id": "own"}]
     ids = [made_id("q1", "x"), made_id("q1", "y"), f"{made_id('q1', 'x')}-2", "own"]
-    path = put(tmp_path, {"qid": "q1", "nuggets": listed}, {"qid": "q2", "nuggets": [{"text": "x"}]})
+    path = put_rows(
+        tmp_path / "file.jsonl", {"qid": "q1", "nuggets": listed}, {"qid": "q2", "nuggets": [{"text": "x"}]}
+    )
     errors: list[ConversionError] = []
     items = list(read_bank(path, errors.append))
     assert not errors
@@ -79,7 +79,7 @@ def test_two_nuggets_with_the_same_text_are_two_items_in_banks_and_assignments(t
     converters.write(items, tmp_path / "again", "bank")
     assert list(converters.read(tmp_path / "again")) == items
     assigned = [nugget | {"assignment": "support"} for nugget in listed]
-    grades = converters.read(put(tmp_path, {**PASSAGE, "nuggets": assigned}), "grades")
+    grades = converters.read(put_rows(tmp_path / "file.jsonl", {**PASSAGE, "nuggets": assigned}), "grades")
     assert [grade.item_id for grade in grades] == ids
 
 
@@ -87,7 +87,7 @@ def test_a_nugget_with_duplicate_id_and_text_is_skipped_and_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = {"qid": "q1", "nuggets": [{"text": "x", "importance": "vital"}, {"text": "x"}, {"text": " "}]}
-    path = put(tmp_path, first, {"qid": "q2", "nuggets": [{"text": "x"}]}, first)
+    path = put_rows(tmp_path / "file.jsonl", first, {"qid": "q2", "nuggets": [{"text": "x"}]}, first)
     errors: list[ConversionError] = []
     items = list(read_bank(path, errors.append))
     assert [(item.query_id, item.importance) for item in items] == [("q1", "vital"), ("q1", ""), ("q2", "")]
@@ -101,12 +101,12 @@ def test_a_nugget_with_duplicate_id_and_text_is_skipped_and_reported(
 
 def test_a_query_without_nuggets_does_not_stop_the_others(tmp_path: Path) -> None:
     rows = nuggets_of("q1", one="vital"), {"qid": "q", "nuggets": []}, nuggets_of("q2", two="okay")
-    path = put(tmp_path, *rows)
+    path = put_rows(tmp_path / "file.jsonl", *rows)
     left_out: list[ConversionError] = []
     assert [item.query_id for item in read_bank(path, left_out.append)] == ["q1", "q2"]
     assert [(error.line, error.reason) for error in left_out] == [(2, "query 'q' has no nuggets: left out")]
     with pytest.raises(ConversionError, match="no items"):
-        list(converters.read(put(tmp_path, {"qid": "q", "nuggets": []}), "bank"))
+        list(converters.read(put_rows(tmp_path / "file.jsonl", {"qid": "q", "nuggets": []}), "bank"))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_query_without_nuggets_does_not_stop_the_others(tmp_path: Path) -> Non
     ],
 )
 def test_a_bad_nugget_is_reported(tmp_path: Path, row: Any, reason: str) -> None:
-    path = put(tmp_path, nuggets_of("q0", one="vital"), row)
+    path = put_rows(tmp_path / "file.jsonl", nuggets_of("q0", one="vital"), row)
     with pytest.raises(ConversionError) as caught:
         list(converters.read(path, "bank"))
     assert caught.value.line == 2
@@ -143,7 +143,7 @@ PASSAGE = {"text": "what", "qid": "q1", "candidate_text": "it is", "docid": "d1"
 
 @pytest.mark.parametrize(("row", "doc_id"), [(ANSWER, "r/q1"), (PASSAGE, "d1")])
 def test_assignments_are_grades(tmp_path: Path, row: dict[str, Any], doc_id: str) -> None:
-    path = put(tmp_path, {**row, "nuggets": ASSIGNED})
+    path = put_rows(tmp_path / "file.jsonl", {**row, "nuggets": ASSIGNED})
     assert converters.sniff(path) == "grades"
     ratings = ((5, "one", "support"), (3, "two", "partial_support"), (0, "three", "not_support"))
     assert list(converters.read(path)) == [
@@ -154,7 +154,9 @@ def test_assignments_are_grades(tmp_path: Path, row: dict[str, Any], doc_id: str
 
 def test_assignments_may_have_other_names(tmp_path: Path) -> None:
     row = {"query": {"qid": "q1"}, "segment_id": "s", "run_id": "r", "model": "m", "segment": "it"}
-    path = put(tmp_path, {**row, "nuggets": [{"text": "x", "label": "Support"}, {"text": " "}]})
+    path = put_rows(
+        tmp_path / "file.jsonl", {**row, "nuggets": [{"text": "x", "label": "Support"}, {"text": " "}]}
+    )
     assert converters.sniff(path) == "grades"
     grade = RecordedGrade("q1", "s", made_id("q1", "x"), 5, "Support", "m", "", "it")
     assert list(converters.read(path)) == [grade]
@@ -164,12 +166,12 @@ def test_answer_ids_are_unique_and_have_no_white_space(tmp_path: Path) -> None:
     assigned = [{"text": "x", "assignment": "support"}]
     pairs = (("my run", "q1"), ("a/b", "c"), ("a", "b/c"), ("a%2Fb", "c"))
     rows = [{"run_id": run, "qid": query_id, "nuggets": assigned} for run, query_id in pairs]
-    doc_ids = [grade.doc_id for grade in converters.read(put(tmp_path, *rows))]
+    doc_ids = [grade.doc_id for grade in converters.read(put_rows(tmp_path / "file.jsonl", *rows))]
     assert doc_ids == ["my%20run/q1", "a%2Fb/c", "a/b%2Fc", "a%252Fb/c"]
 
 
 def test_the_failed_importance_of_nuggetizer_counts_as_none(tmp_path: Path) -> None:
-    path = put(tmp_path, nuggets_of("q1", one="failed", two="vital"))
+    path = put_rows(tmp_path / "file.jsonl", nuggets_of("q1", one="failed", two="vital"))
     assert [item.importance for item in converters.read(path)] == ["", "vital"]
 
 
@@ -191,7 +193,7 @@ def test_the_failed_importance_of_nuggetizer_counts_as_none(tmp_path: Path) -> N
     ],
 )
 def test_a_bad_assignment_is_reported(tmp_path: Path, row: Any, reason: str) -> None:
-    path = put(tmp_path, {**ANSWER, "nuggets": ASSIGNED}, row)
+    path = put_rows(tmp_path / "file.jsonl", {**ANSWER, "nuggets": ASSIGNED}, row)
     with pytest.raises(ConversionError) as caught:
         list(converters.read(path, "grades"))
     assert caught.value.line == 2
@@ -202,9 +204,9 @@ def test_the_recorded_grader_reads_recorded_assignments(tmp_path: Path) -> None:
     from trecexam.graders import Cell
     from trecexam.graders.recorded import RecordedGrader
 
-    path = put(tmp_path, {**PASSAGE, "nuggets": ASSIGNED})
-    (item, *_) = converters.read(put(tmp_path, nuggets_of("q1", one="vital")), "bank")
-    path = put(tmp_path, {**PASSAGE, "nuggets": ASSIGNED})
+    path = put_rows(tmp_path / "file.jsonl", {**PASSAGE, "nuggets": ASSIGNED})
+    (item, *_) = converters.read(put_rows(tmp_path / "file.jsonl", nuggets_of("q1", one="vital")), "bank")
+    path = put_rows(tmp_path / "file.jsonl", {**PASSAGE, "nuggets": ASSIGNED})
     cells = [Cell("q1", "", "d1", "other words", item), Cell("q1", "", "d9", "it is", item)]
     (answers,) = RecordedGrader(path).grade(cells)
     assert [answer.rating for _, answer in answers] == [5, 5]
@@ -219,7 +221,9 @@ LINE = {"qid": "q1", "query": "what is it", "rubrics": RUBRICS}
 
 
 def test_criteria_are_items_with_their_weights(tmp_path: Path) -> None:
-    path = put(tmp_path, LINE, {"qid": 2, "rubrics": [{"id": "r", "criterion": "x", "weight": 1}]})
+    path = put_rows(
+        tmp_path / "file.jsonl", LINE, {"qid": 2, "rubrics": [{"id": "r", "criterion": "x", "weight": 1}]}
+    )
     assert converters.sniff(path) == "bank"
     items = list(converters.read(path))
     assert items == [
@@ -252,7 +256,7 @@ def test_criteria_are_items_with_their_weights(tmp_path: Path) -> None:
 def test_an_invalid_weight_is_a_one_line_error_with_its_position(
     tmp_path: Path, entry: str, reason: str
 ) -> None:
-    path = put(tmp_path, LINE, f'{{"qid": "q", "rubrics": [{entry}]}}')
+    path = put_rows(tmp_path / "file.jsonl", LINE, f'{{"qid": "q", "rubrics": [{entry}]}}')
     with pytest.raises(ConversionError) as raised:
         list(converters.read(path, "bank"))
     assert str(raised.value).startswith(f"{path}:2: ")
@@ -266,7 +270,7 @@ def test_lines_without_rubrics_are_reported(tmp_path: Path) -> None:
         ({"rubrics": RUBRICS}, 'no "query_id" or "qid" or "topic_id"'),
     ):
         with pytest.raises(ConversionError, match=reason):
-            list(converters.read(put(tmp_path, row), "bank"))
+            list(converters.read(put_rows(tmp_path / "file.jsonl", row), "bank"))
 
 
 weights = st.floats(-1e9, 1e9).filter(bool) | st.integers(-10, 10).filter(bool)
@@ -277,7 +281,7 @@ def test_all_criteria_are_read_back_including_two_with_the_same_text(
     tmp_path: Path, drawn: list[tuple[str, float]]
 ) -> None:
     listed = [{"criterion": text, "weight": weight} for text, weight in drawn]
-    items = list(converters.read(put(tmp_path, {"qid": "q", "rubrics": listed}), "bank"))
+    items = list(converters.read(put_rows(tmp_path / "file.jsonl", {"qid": "q", "rubrics": listed}), "bank"))
     assert [(item.text, item.weight) for item in items] == drawn
     assert len({item.item_id for item in items}) == len(items)
     converters.write(items, tmp_path / "bank", "bank")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_files import put
 
 import converters
 from converters import ConversionError, Qrel
@@ -45,12 +46,6 @@ def refused(path: Path, name: str) -> ConversionError:
     assert "\n" not in str(error)
     assert str(error).startswith(f"{path}:{error.line}: " if error.line else f"{path}: ")
     return error
-
-
-def put(tmp_path: Path, content: str | bytes, name: str = "file") -> Path:
-    path = tmp_path / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import re
 import time
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_files import put_rows
 
 import converters
 from converters import Citation, ConversionError, Response, Sentence
@@ -35,14 +35,8 @@ RAG25 = {
 }
 
 
-def put(tmp_path: Path, *rows: Any, name: str = "mysys.jsonl") -> Path:
-    path = tmp_path / name
-    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
-    return path
-
-
 def test_trec_rag_2024_cites_by_position(tmp_path: Path) -> None:
-    path = put(tmp_path, RAG24)
+    path = put_rows(tmp_path / "mysys.jsonl", RAG24)
     assert converters.sniff(path) == "responses"
     assert list(converters.read(path)) == [
         Response(
@@ -56,22 +50,26 @@ def test_trec_rag_2024_cites_by_position(tmp_path: Path) -> None:
 
 
 def test_trec_rag_2025_cites_by_position_or_id(tmp_path: Path) -> None:
-    (response,) = converters.read(put(tmp_path, RAG25))
+    (response,) = converters.read(put_rows(tmp_path / "mysys.jsonl", RAG25))
     assert (response.query_id, response.run, response.query_text) == ("14", "sys", "why?")
     assert response.sentences[0].citations == (Citation("b/2:3"), Citation("a#1"))
     assert response.text == "One thing. Another."
 
 
 def test_plain_lines_take_their_run_name_from_the_file(tmp_path: Path) -> None:
-    path = put(tmp_path, {"query_id": "q1", "response": "A text."}, {"query_id": "007", "response": "B."})
+    path = put_rows(
+        tmp_path / "mysys.jsonl",
+        {"query_id": "q1", "response": "A text."},
+        {"query_id": "007", "response": "B."},
+    )
     found = list(converters.read(path))
     assert [(r.query_id, r.run, r.text) for r in found] == [
         ("q1", "mysys", "A text."),
         ("007", "mysys", "B."),
     ]
-    path = put(tmp_path, {"query_id": "q1", "text": "A text."})
+    path = put_rows(tmp_path / "mysys.jsonl", {"query_id": "q1", "text": "A text."})
     assert [r.text for r in converters.read(path, "responses")] == ["A text."]
-    path = put(tmp_path, {"prompt": "why?", "response": "So.", "run_id": "x"})
+    path = put_rows(tmp_path / "mysys.jsonl", {"prompt": "why?", "response": "So.", "run_id": "x"})
     assert [(r.query_id, r.query_text, r.run) for r in converters.read(path)] == [("", "why?", "x")]
 
 
@@ -92,7 +90,7 @@ def test_plain_lines_take_their_run_name_from_the_file(tmp_path: Path) -> None:
 def test_a_bad_response_is_reported_with_its_line(tmp_path: Path, row: Any, reason: str) -> None:
     good = {**RAG24, "topic_id": "2024-0"}
     with pytest.raises(ConversionError, match=re.escape(reason)) as caught:
-        list(read_responses(put(tmp_path, good, row)))
+        list(read_responses(put_rows(tmp_path / "mysys.jsonl", good, row)))
     assert caught.value.line == 2
 
 
@@ -100,7 +98,7 @@ def test_a_citation_without_a_reference_is_counted_and_survives_a_round_trip(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     row = {**RAG24, "answer": [{"text": "x", "citations": [2, 0, -1]}, {"text": "y", "citations": [9]}]}
-    (response,) = read_responses(put(tmp_path, row))
+    (response,) = read_responses(put_rows(tmp_path / "mysys.jsonl", row))
     assert response.sentences == (Sentence("x", (Citation("a#1"),), 2), Sentence("y", (), 1))
     assert "mysys.jsonl:1: citations that name none of the 2 references: 3 (1 such lines)" in caplog.text
     converters.write([response], tmp_path / "out.jsonl", "responses")
@@ -110,7 +108,7 @@ def test_a_citation_without_a_reference_is_counted_and_survives_a_round_trip(
 def test_a_response_over_a_limit_of_its_track_is_reported(tmp_path: Path) -> None:
     long = {**RAG24, "topic_id": "2024-2", "answer": [{"text": "word " * 401}]}
     many = {**RAG24, "topic_id": "2024-3", "references": [f"d{number}" for number in range(21)]}
-    within, *over = read_responses(put(tmp_path, RAG24, long, many))
+    within, *over = read_responses(put_rows(tmp_path / "mysys.jsonl", RAG24, long, many))
     assert within.over == ""
     assert [response.over for response in over] == [
         "401 words, TREC RAG takes 400",
@@ -130,15 +128,18 @@ def test_a_response_is_recognised_however_long_its_first_fields_are(tmp_path: Pa
     long = {**RAG25, "metadata": {**RAG25["metadata"], "prompt": "word " * 20_000}}  # type: ignore[dict-item]
     many = {**RAG24, "references": [f"a-long-document-id-{number}" for number in range(5000)]}
     for row in (long, many):
-        path = put(tmp_path, row)
+        path = put_rows(tmp_path / "mysys.jsonl", row)
         assert converters.sniff(path) == "responses"
         assert len(list(converters.read(path))) == 1
-    assert converters.sniff(put(tmp_path, {"query_id": "q1", "text": "So.", "run_id": "x"})) == "responses"
+    assert (
+        converters.sniff(put_rows(tmp_path / "mysys.jsonl", {"query_id": "q1", "text": "So.", "run_id": "x"}))
+        == "responses"
+    )
 
 
 def test_a_second_answer_to_a_query_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match=r"answers query '2024-1' twice \(first on line 1\)"):
-        list(read_responses(put(tmp_path, RAG24, RAG24)))
+        list(read_responses(put_rows(tmp_path / "mysys.jsonl", RAG24, RAG24)))
 
 
 TEXTS = st.lists(
@@ -200,7 +201,7 @@ def test_a_response_ranks_its_own_segments_or_its_citations() -> None:
 
 
 def test_the_run_and_the_passages_of_a_response_have_the_same_ids(tmp_path: Path) -> None:
-    path = put(tmp_path, RAG24)
+    path = put_rows(tmp_path / "mysys.jsonl", RAG24)
     run = converted(path, None, "run")
     passages = list(converted(path, None, "passages"))
     assert [entry.doc_id for entry in run] == [passage.doc_id for passage in passages]
@@ -233,7 +234,7 @@ def test_a_conversion_that_a_response_does_not_support_is_an_error(
     tmp_path: Path, target: str, reason: str
 ) -> None:
     with pytest.raises(ConversionError, match=reason):
-        converted(put(tmp_path, RAG24), None, target)
+        converted(put_rows(tmp_path / "mysys.jsonl", RAG24), None, target)
 
 
 # Tables of support labels.

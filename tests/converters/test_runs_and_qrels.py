@@ -12,18 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from text_files import put
 
 import converters
 from converters import ConversionError, Qrel, Run
 from converters.run import ordered
 from converters.trec_qrels import read_qrels
 from converters.trec_run import _careful, _fast, _RefusedError, read_run
-
-
-def put(tmp_path: Path, content: str | bytes, name: str = "a.run") -> Path:
-    path = tmp_path / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def rows(run: Run) -> list[tuple[str, str, int, float]]:
@@ -261,12 +256,6 @@ def test_other_labels_are_refused_with_their_column(tmp_path: Path, text: str, l
 SIX = "14 Q0 s1 3 0.9 auto\n14 Q0 s2 1 0.55 auto\n14 Q0 s3 3 1 auto\n15 Q0 s1 0 1e-3 auto\n"
 
 
-def text_file(tmp_path: Path, content: str, name: str = "file") -> Path:
-    path = tmp_path / name
-    path.write_text(content)
-    return path
-
-
 def refused(path: Path) -> ConversionError:
     with pytest.raises(ConversionError) as caught:
         list(converters.read(path, "qrels"))
@@ -276,7 +265,7 @@ def refused(path: Path) -> ConversionError:
 def test_judgments_with_confidence_and_run_id_are_qrels(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = text_file(tmp_path, SIX)
+    path = put(tmp_path, SIX)
     assert converters.sniff(path) == "qrels"
     with caplog.at_level(logging.INFO, "converters"):
         assert list(converters.read(path)) == [
@@ -304,12 +293,12 @@ def test_a_run_with_ranks_is_never_recognised_as_judgments(
     lines = run_of(list(range(1, depth + 1)), sorted(scores, reverse=True), queries).splitlines()
     if shuffled:
         lines = data.draw(st.permutations(lines))
-    assert converters.sniff(text_file(tmp_path, "\n".join(lines))) == "run"
+    assert converters.sniff(put(tmp_path, "\n".join(lines))) == "run"
 
 
 @pytest.mark.parametrize("content", ["q1 Q0 d1 3 0.9 auto\n", "q1 Q0 d1 0 1 a\nq1 Q0 d2 0 0.5 a\n"])
 def test_an_ambiguous_file_is_a_run_unless_the_format_is_given(tmp_path: Path, content: str) -> None:
-    path = text_file(tmp_path, content)
+    path = put(tmp_path, content)
     assert converters.sniff(path) == "run"
     assert {row.doc_id for row in converters.read(path, "qrels")} <= {"d1", "d2"}
 
@@ -327,13 +316,13 @@ def test_an_ambiguous_file_is_a_run_unless_the_format_is_given(tmp_path: Path, c
     ],
 )
 def test_a_bad_line_among_six_columns_is_reported(tmp_path: Path, line: str, reason: str) -> None:
-    error = refused(text_file(tmp_path, SIX + line + "\n"))
+    error = refused(put(tmp_path, SIX + line + "\n"))
     assert error.line == 5
     assert reason in error.reason
 
 
 def test_diversity_judgments_keep_their_subtopics(tmp_path: Path) -> None:
-    path = text_file(tmp_path, "1 1 d1 1\n1 2 d1 0\n1 10 d1 1\n1 1 d2 -2\n")
+    path = put(tmp_path, "1 1 d1 1\n1 2 d1 0\n1 10 d1 1\n1 1 d2 -2\n")
     assert converters.sniff(path) == "qrels"
     rows = [
         Qrel("1", "d1", 1, "1"),
@@ -344,7 +333,7 @@ def test_diversity_judgments_keep_their_subtopics(tmp_path: Path) -> None:
     assert list(converters.read(path)) == rows
     converters.write(reversed(rows), tmp_path / "again", "qrels")
     assert (tmp_path / "again").read_text() == "1 1 d1 1\n1 1 d2 -2\n1 2 d1 0\n1 10 d1 1\n"
-    again = refused(text_file(tmp_path, "1 1 d1 1\n1 1 d1 0\n"))
+    again = refused(put(tmp_path, "1 1 d1 1\n1 1 d1 0\n"))
     assert (again.line, "judged twice" in again.reason) == (2, True)
 
 
@@ -382,8 +371,7 @@ def test_fast_and_slow_parsing_give_the_same_judgments(
 
 
 def test_a_run_read_as_qrels_is_one_error_that_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "a.run"
-    path.write_text("".join(f"q1 Q0 d{rank} {rank} {100 - rank}.5 bm25\n" for rank in range(1, 40)))
+    path = put(tmp_path, "".join(f"q1 Q0 d{rank} {rank} {100 - rank}.5 bm25\n" for rank in range(1, 40)))
     with pytest.raises(ConversionError) as caught:
         list(read_qrels(path))
     assert str(caught.value).startswith(
@@ -392,7 +380,6 @@ def test_a_run_read_as_qrels_is_one_error_that_says_so(tmp_path: Path) -> None:
 
 
 def test_a_run_with_commas_is_told_to_use_spaces(tmp_path: Path) -> None:
-    path = tmp_path / "a.run"
-    path.write_text("q1,Q0,d1,1,2.0,bm25\n")
+    path = put(tmp_path, "q1,Q0,d1,1,2.0,bm25\n")
     with pytest.raises(ConversionError, match="columns are separated by commas: use spaces or tabs"):
         read_run(path)

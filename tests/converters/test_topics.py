@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_files import put
 
 import converters
 from converters import ConversionError, Query
@@ -80,12 +81,6 @@ DIALECTS = {
     "list": json.dumps([query._asdict() for query in EXPECTED]),
     "list over lines": json.dumps([{"number": int(q), "title": t} for q, t in EXPECTED], indent="\t"),
 }
-
-
-def put(tmp_path: Path, content: str | bytes, name: str = "file") -> Path:
-    path = tmp_path / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def refused(path: Path) -> ConversionError:

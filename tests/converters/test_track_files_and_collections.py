@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from nltk_folder import with_nltk_data
 from outside import outside
+from text_files import put, put_rows
 
 import converters
 from converters import ConversionError, Passage, Qrel, Query, TextJudgment
@@ -20,12 +21,6 @@ from converters.measure_values import FORMS, read_values, write_values
 from converters.passages import numbered_passages
 from converters.records import Item, MeasureValue, Origin
 from converters.trec_run import write_run
-
-
-def put(path: Path, *rows: Any) -> Path:
-    """Writes a JSONL file of these rows."""
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 @pytest.mark.parametrize("key", ["request_id", "topic_id", "narrative_id", "query_id"])
@@ -43,7 +38,7 @@ def put(path: Path, *rows: Any) -> Path:
 def test_topics_of_every_track_are_read_as_queries(
     tmp_path: Path, key: str, fields: dict[str, str], text: str
 ) -> None:
-    path = put(tmp_path / "t.jsonl", {key: "7", **fields})
+    path = put_rows(tmp_path / "t.jsonl", {key: "7", **fields})
     assert converters.sniff(path) == "queries"
     assert list(converters.read(path)) == [Query("7", text)]
 
@@ -77,7 +72,7 @@ def test_reports_of_every_track_are_read_as_responses(
         listed: REPORT["responses"]
     }
     row = row | ({"metadata": {**row["metadata"], key: 7}} if inside else {key: 7})
-    path = put(tmp_path / "run.jsonl", row)
+    path = put_rows(tmp_path / "run.jsonl", row)
     assert converters.sniff(path) == "responses"
     (found,) = converters.read(path)
     assert (found.query_id, found.run) == ("7", "sys")
@@ -88,7 +83,7 @@ def test_reports_of_every_track_are_read_as_responses(
 
 def test_the_ragtime_form_keeps_confidences_documents_and_metadata(tmp_path: Path) -> None:
     report = {**REPORT, "metadata": {**REPORT["metadata"], "topic_id": "7"}}
-    found = list(converters.read(put(tmp_path / "run.jsonl", report)))
+    found = list(converters.read(put_rows(tmp_path / "run.jsonl", report)))
     converters.write(found, tmp_path / "again.jsonl", "ragtime")
     assert list(converters.read(tmp_path / "again.jsonl")) == found
     (row,) = map(json.loads, (tmp_path / "again.jsonl").read_text().splitlines())
@@ -98,7 +93,7 @@ def test_the_ragtime_form_keeps_confidences_documents_and_metadata(tmp_path: Pat
 @pytest.mark.parametrize("form", ["rag24", "rag25"])
 def test_trec_rag_forms_cite_by_position_ordered_by_confidence(tmp_path: Path, form: str) -> None:
     report = {**REPORT, "topic_id": "7", "references": ["d1"]}
-    found = list(converters.read(put(tmp_path / "run.jsonl", report)))
+    found = list(converters.read(put_rows(tmp_path / "run.jsonl", report)))
     converters.write(found, tmp_path / "again.jsonl", form)
     (row,) = map(json.loads, (tmp_path / "again.jsonl").read_text().splitlines())
     assert row["references"] == ["d1", "d2"]
@@ -195,7 +190,7 @@ def test_nugget_banks_are_read_back_without_loss(
 
 
 def test_edited_fields_are_written_and_the_others_are_kept(tmp_path: Path) -> None:
-    first, *others = converters.read(put(tmp_path / "n.jsonl", V3))
+    first, *others = converters.read(put_rows(tmp_path / "n.jsonl", V3))
     edited = first._replace(text="Why?", gold_answers=("sugar", "light"), importance="okay", retired=True)
     converters.write([edited, *others], tmp_path / "again.jsonl", "nuggets-v3")
     entry = json.loads((tmp_path / "again.jsonl").read_text())["nugget_bank"]["Why?"]
@@ -223,7 +218,7 @@ def test_a_trecexam_bank_is_read_back_from_v3(tmp_path: Path) -> None:
 )
 def test_the_ragtime_form_is_read_back(tmp_path: Path, around: Any) -> None:
     row = around({"Why red?": ["AND", "cold", {"sugar": ["d1", "d2"]}], "When?": ["OR"]})
-    path = put(tmp_path / "nuggets_7.json", row)
+    path = put_rows(tmp_path / "nuggets_7.json", row)
     assert converters.sniff(path) == "bank"
     items = list(converters.read(path))
     assert [(i.query_id, i.text, i.gold_answers) for i in items] == [
@@ -252,7 +247,9 @@ def test_fields_of_the_ragtime_form_are_kept_and_lost_fields_are_reported(
     converters.write(items, tmp_path / "again.jsonl", "nuggets-ragtime")
     assert (tmp_path / "again.jsonl").read_text() == (CORPUS / "nuggets-ragtime-26.jsonl").read_text()
     assert not caplog.records
-    questions = [item for item in converters.read(put(tmp_path / "n.jsonl", V3)) if item.kind == "question"]
+    questions = [
+        item for item in converters.read(put_rows(tmp_path / "n.jsonl", V3)) if item.kind == "question"
+    ]
     converters.write(questions, tmp_path / "again.jsonl", "nuggets-ragtime")
     (told,) = caplog.messages
     for lost in ("question's creator (1)", "question's sub_nuggets (1)", "question's question_id (2)"):
@@ -263,7 +260,7 @@ def test_fields_of_the_ragtime_form_are_kept_and_lost_fields_are_reported(
         (each.text, each.importance, each.gold_answers) for each in converters.read(tmp_path / "again.jsonl")
     ]
     assert again == [(each.text, each.importance, each.gold_answers) for each in questions]
-    bank = put(tmp_path / "n.jsonl", {"query_id": "1", "nugget_bank": {"Q": {"aggregator_type": "NOT"}}})
+    bank = put_rows(tmp_path / "n.jsonl", {"query_id": "1", "nugget_bank": {"Q": {"aggregator_type": "NOT"}}})
     with pytest.raises(ValueError, match="only AND and OR: write nuggets-v3"):
         converters.write(converters.read(bank), tmp_path / "again.jsonl", "nuggets-ragtime")
 
@@ -277,7 +274,7 @@ def test_a_trecexam_bank_is_read_back_from_the_ragtime_form(tmp_path: Path) -> N
 
 
 def test_the_ragtime_form_has_no_claims(tmp_path: Path) -> None:
-    items = list(converters.read(put(tmp_path / "n.jsonl", V3)))
+    items = list(converters.read(put_rows(tmp_path / "n.jsonl", V3)))
     with pytest.raises(ValueError, match="only questions: write nuggets-v3"):
         converters.write(items, tmp_path / "again.jsonl", "nuggets-ragtime")
 
@@ -285,7 +282,7 @@ def test_the_ragtime_form_has_no_claims(tmp_path: Path) -> None:
 def test_the_same_question_of_two_topics_is_two_items(tmp_path: Path) -> None:
     digest = hashlib.md5(b"Why?", usedforsecurity=False).hexdigest()
     rows = [{"query_id": n, "nugget_bank": [{"question": "Why?", "question_id": digest}]} for n in ("1", "2")]
-    items = list(converters.read(put(tmp_path / "n.jsonl", *rows)))
+    items = list(converters.read(put_rows(tmp_path / "n.jsonl", *rows)))
     assert [item.item_id for item in items] == [f"1/{digest}", f"2/{digest}"]
 
 
@@ -304,18 +301,18 @@ def test_an_invalid_nugget_bank_is_reported_with_the_reason(
     tmp_path: Path, row: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(converters.ConversionError, match=why):
-        list(converters.read(put(tmp_path / "n.jsonl", row), "bank"))
+        list(converters.read(put_rows(tmp_path / "n.jsonl", row), "bank"))
 
 
 def test_autojudge_reads_the_written_files(tmp_path: Path) -> None:
     with with_nltk_data():
         nuggets = pytest.importorskip("autojudge_base.nugget_data")
-    path = put(tmp_path / "n.jsonl", V3)
+    path = put_rows(tmp_path / "n.jsonl", V3)
     converters.write(converters.read(path), tmp_path / "again.jsonl", "nuggets-v3")
     banks = [nuggets.load_nugget_banks_from_file(each).banks for each in (path, tmp_path / "again.jsonl")]
     assert banks[0]["7"].model_dump() == banks[1]["7"].model_dump()
     rows = [{"question": "Why?", "aggregator_type": "AND", "answers": [{"answer": "a", "references": ["d"]}]}]
-    handed_in = put(tmp_path / "r.jsonl", {"metadata": {"topic_id": "7"}, "nugget_bank": rows})
+    handed_in = put_rows(tmp_path / "r.jsonl", {"metadata": {"topic_id": "7"}, "nugget_bank": rows})
     converters.write(converters.read(handed_in), tmp_path / "v3.jsonl", "nuggets-v3")
     (question,) = nuggets.load_nugget_banks_from_file(tmp_path / "v3.jsonl").banks["7"].nuggets_as_list()
     assert (question.aggregator_type, question.answers["a"].references[0].doc_id) == ("AND", "d")
@@ -348,12 +345,6 @@ def test_a_value_that_is_not_a_number_is_skipped_with_a_warning(
 
 TAG, SCORES = "msmarco-run", "msmarco-scores"
 YAML = "platform:\n  hardware:\n    cpu: x86\ntag: my run"
-
-
-def text_file(tmp_path: Path, text: str, name: str = "file") -> Path:
-    path = tmp_path / name
-    path.write_text(text)
-    return path
 
 
 @pytest.mark.parametrize(
@@ -408,13 +399,13 @@ def test_fields_are_recognised_read_and_written_back(
 )
 def test_a_bad_line_is_reported(tmp_path: Path, kind: str, text: str, line: int | None, reason: str) -> None:
     with pytest.raises(ConversionError, match=reason) as caught:
-        list(converters.read(text_file(tmp_path, text), kind))
+        list(converters.read(put(tmp_path, text), kind))
     assert caught.value.line == line
 
 
 def test_bad_lines_of_a_collection_are_skipped_with_an_error_handler(tmp_path: Path) -> None:
     errors: list[ConversionError] = []
-    path = text_file(tmp_path, "pid\tpassage\n1\tone\n2\n3\tthree\n")
+    path = put(tmp_path, "pid\tpassage\n1\tone\n2\n3\tthree\n")
     found = [each for _, each in numbered_passages(path, errors.append)]
     assert found == [
         Passage("1", "one"),
@@ -429,7 +420,7 @@ def test_an_ir_metadata_header_is_kept_and_changes_no_entry(
     tmp_path: Path, delimiter: str, pack: type[bytes]
 ) -> None:
     lines = "".join(delimiter.join(("q", "Q0", f"d{n}", str(n), str(9 - n), "t\n")) for n in range(1, 5))
-    plain, path = text_file(tmp_path, lines, "plain"), tmp_path / "annotated"
+    plain, path = put(tmp_path, lines, "plain"), tmp_path / "annotated"
     # repro_eval ends its lines with a blank.
     header = "".join(f"# {line} \n" for line in YAML.split("\n"))
     text = f"# ir_metadata.start\n{header}# ir_metadata.end\n{lines}"
@@ -453,7 +444,7 @@ def test_umbrela_judgments_with_ids_are_qrels(tmp_path: Path) -> None:
     assert (second.label, second.query_id, second.doc_id) == (None, "q1", "d2")
     with pytest.raises(ConversionError, match="trecexam init --recorded"):
         list(converted(path, None, "qrels"))
-    with_ids = text_file(tmp_path, '{"query": "q", "passage": "p", "judgment": 2, "qid": 7, "docid": "d"}\n')
+    with_ids = put(tmp_path, '{"query": "q", "passage": "p", "judgment": 2, "qid": 7, "docid": "d"}\n')
     assert list(converted(with_ids, None, "qrels")) == [Qrel("7", "d", 2)]
 
 
@@ -464,7 +455,7 @@ def test_a_ragas_sample_is_a_response_that_cites_its_contexts(tmp_path: Path) ->
         "retrieved_contexts": ["one", "two"],
         "reference": "Bees",
     }
-    path = text_file(tmp_path, json.dumps(sample) + "\n", "mysys.jsonl")
+    path = put(tmp_path, json.dumps(sample) + "\n", "mysys.jsonl")
     assert converters.sniff(path) == "responses"
     (response,) = converters.read(path)
     assert (response.query_id, response.query_text, response.run, response.text) == (
@@ -474,9 +465,7 @@ def test_a_ragas_sample_is_a_response_that_cites_its_contexts(tmp_path: Path) ->
         "Bees.",
     )
     assert [cited.doc_id for cited in response.sentences[0].citations] == list(response.references)
-    named = text_file(
-        tmp_path, json.dumps({**sample, "retrieved_context_ids": ["a", 2]}) + "\n", "named.jsonl"
-    )
+    named = put(tmp_path, json.dumps({**sample, "retrieved_context_ids": ["a", 2]}) + "\n", "named.jsonl")
     assert next(converters.read(named)).references == ("a", "2")
     # Queries and runs of the same samples match: ids are made from the text.
     (query,) = converted(path, None, "queries")

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from outside import outside
+from text_files import put_rows
 
 import converters
 from converters import ConversionError, Qrel, RunEntry
@@ -41,12 +42,6 @@ def graded() -> Path:
 @pytest.fixture(scope="module")
 def real(graded: Path) -> list[PooledPassage]:
     return list(read_pool(graded))
-
-
-def put(tmp_path: Path, *rows: Any) -> Path:
-    path = tmp_path / "pool.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 def paragraph(doc_id: str = "d", **more: Any) -> dict[str, Any]:
@@ -96,7 +91,7 @@ def test_ranks_from_zero_are_kept_and_counted_from_one(tmp_path: Path) -> None:
         )
         for doc, found in places.items()
     ]
-    path = put(tmp_path, ["q", rows])
+    path = put_rows(tmp_path / "pool.jsonl", ["q", rows])
     passages = list(read_pool(path))
     assert [r.rank for p in passages for r in p.rankings if r.run == "zero"] == [0, 5]
     assert written(passages) == [["q", rows]]
@@ -139,7 +134,7 @@ def test_nuggets_direct_grades_nulls_and_unknown_keys_are_read_back(tmp_path: Pa
     data = {"judgments": [judged("d", "q", 0) | {"by": "NIST"}], "rankings": [], "extra": {"a": None}}
     rows = [["q", [paragraph(paragraph_data=data, exam_grades=[grading], grades=[direct], color="blue")]]]
     rows[0][1].append(paragraph("e", exam_grades=None, grades=[], text=None, paragraph=None))
-    passages = list(read_pool(put(tmp_path, *rows)))
+    passages = list(read_pool(put_rows(tmp_path / "pool.jsonl", *rows)))
     first = passages[0]
     assert first.gradings[0].self_ratings == (
         SelfRating("n", 3, "nugget", {"question_id": None, "why": ["so"]}),
@@ -150,7 +145,9 @@ def test_nuggets_direct_grades_nulls_and_unknown_keys_are_read_back(tmp_path: Pa
 
 
 def test_fields_required_by_the_workbench_are_written(tmp_path: Path) -> None:
-    path = put(tmp_path, ["q", [{"paragraph_id": "d", "exam_grades": [{}], "grades": [{}]}]])
+    path = put_rows(
+        tmp_path / "pool.jsonl", ["q", [{"paragraph_id": "d", "exam_grades": [{}], "grades": [{}]}]]
+    )
     assert written(list(read_pool(path))) == [
         ["q", [paragraph(
             text="", paragraph=None,
@@ -171,7 +168,7 @@ def test_unusual_content_is_kept_and_reported(tmp_path: Path, caplog: pytest.Log
         ["q2", []],
         ["q3", [paragraph("a", text=" "), paragraph("b", text="")]],
     ]
-    path = put(tmp_path, *rows)
+    path = put_rows(tmp_path / "pool.jsonl", *rows)
     with caplog.at_level(logging.WARNING, "converters"):
         passages = list(read_pool(path))
     assert written(passages) == [rows[0], rows[2]]
@@ -207,7 +204,7 @@ BAD = [
 @pytest.mark.parametrize(("row", "reason"), BAD)
 def test_a_bad_passage_is_reported(tmp_path: Path, row: Any, reason: str) -> None:
     with pytest.raises(ConversionError) as caught:
-        list(read_pool(put(tmp_path, ["p", [paragraph()]], ["q", [row]])))
+        list(read_pool(put_rows(tmp_path / "pool.jsonl", ["p", [paragraph()]], ["q", [row]])))
     assert caught.value.line == 2
     assert reason in caught.value.reason
 
@@ -308,7 +305,7 @@ def test_a_pool_with_any_value_anywhere_is_read_and_written_or_rejected(
     place[key] = value
     passages: list[PooledPassage] = []
     with contextlib.suppress(ConversionError):
-        passages.extend(read_pool(put(tmp_path, row)))
+        passages.extend(read_pool(put_rows(tmp_path / "pool.jsonl", row)))
     if passages:
         once = written(passages)
-        assert written(list(read_pool(put(tmp_path, *once)))) == once
+        assert written(list(read_pool(put_rows(tmp_path / "pool.jsonl", *once)))) == once

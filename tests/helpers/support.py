@@ -135,12 +135,22 @@ class Printed(NamedTuple):
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: object, status: int = 0) -> Printed:
-    """What a command prints; its status must be this one."""
+    """Run a command, check its exit status, and return its output."""
     capsys.readouterr()
     assert run([str(word) for word in words]) == status
     shown = Printed(*capsys.readouterr())
     assert "Traceback" not in shown.err
     return shown
+
+
+def out(capsys: pytest.CaptureFixture[str], *words: object, status: int = 0) -> str:
+    """Run a command and return its stdout."""
+    return printed(capsys, *words, status=status).out
+
+
+def err(capsys: pytest.CaptureFixture[str], *words: object, status: int = 2) -> str:
+    """Run a command that fails and return its stderr."""
+    return printed(capsys, *words, status=status).err
 
 
 def update(root: Path, grader: Grader | None = None, **options: Any) -> Update:
