@@ -28,10 +28,10 @@ RATINGS = dict(PROMPT.answers)
 def folders(models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     lists = "['support', 'partial_support', 'not_support', 'support'] " * 50
     t5 = save_t5(tmp_path_factory.mktemp("t5") / "t5", further=f"{PROMPT.system} {PROMPT.template} {lists}")
-    return {**{name: models[name] for name in ("llama", "llama-base")}, "t5": t5}
+    return {**{name: models[name] for name in ("llama", "llama-base", "gpt2")}, "t5": t5}
 
 
-MODELS = [("seq2seq", "t5"), ("causal", "llama"), ("causal", "llama-base")]
+MODELS = [("seq2seq", "t5"), ("causal", "llama"), ("causal", "llama-base"), ("causal", "gpt2")]
 
 
 def cells_of(passages: int, nuggets: int) -> list[Cell]:
@@ -86,10 +86,10 @@ def test_labels_and_their_probabilities_equal_plain_forward_passes(
 ) -> None:
     grader = made(folders[model], name, prompt="NuggetAssign")
     backend: Any = grader.backend
-    cells = cells_of(2, 2)
+    cells = cells_of(2, 3)
     answers = graded(grader, cells)
-    for start in (0, 2):
-        call = cells[start : start + 2]
+    for start in (0, 3):
+        call = cells[start : start + 3]
         items = [cell.item for cell in call]
         text = f"{PROMPT.system}\n\n{PROMPT.list_text(call[0].query_text, items, call[0].text)}"
         (prompt,) = backend.tokens.encode([text])
