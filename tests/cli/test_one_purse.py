@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ragval import questions, write_lines
+from ragval import questions
 from scripted_server import Exchange, Scripted, serving
 from support import make_small_track
+from text_files import put_rows
 
 import trecexam
 from trecexam.cli.main import run
@@ -108,7 +109,7 @@ def test_erag_shares_the_budget_of_the_grader_whose_model_it_uses(
     server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "track", config=settings(server), queries=2)
-    write_lines(root / "gold.jsonl", GOLD)
+    put_rows(root / "gold.jsonl", *GOLD)
     command = ["erag", str(root), "--gold", str(root / "gold.jsonl")]
     with trecexam.open_track(root) as track:
         assert track.update().complete
@@ -141,7 +142,7 @@ def test_erag_shares_the_budget_of_the_generator_whose_model_it_uses(
 ) -> None:
     model = f'[generator]\nname = "openai"\nmodel = "n"\nbase_url = "{server.url}"\nmax_new_tokens = 20\n'
     root = make_small_track(tmp_path / "track", config=settings(server, "", model), queries=2)
-    write_lines(root / "gold.jsonl", GOLD)
+    put_rows(root / "gold.jsonl", *GOLD)
     with trecexam.open_track(root) as track:
         track.erag.score(root / "gold.jsonl")
     spent_by_erag = counted(server)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from scripted_server import Exchange
 from support import write_run
+from text_files import put_rows
 
 QUERIES = {"q1": "where the French parliament sits", "q2": "who wrote Hamlet", "q3": "what is nowhere"}
 GOLD = {"q1": ["Paris"], "q2": ["Shakespeare", "William Shakespeare"], "q3": ["x y z"]}
@@ -25,20 +26,14 @@ def answer(exchange: Exchange) -> None:
     exchange.say(document.partition("says: ")[2].strip())
 
 
-def jsonl(path: Path, *rows: object) -> Path:
-    """Writes a file with these lines; texts are written unchanged."""
-    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
-    return path
-
-
 def gold_file(path: Path) -> Path:
-    return jsonl(path, *({"query_id": key, "outputs": outputs} for key, outputs in GOLD.items()))
+    return put_rows(path, *({"query_id": key, "outputs": outputs} for key, outputs in GOLD.items()))
 
 
 def outputs_file(path: Path) -> Path:
     """The server's answers for every document of every run."""
     pairs = {(q, d) for run in RUNS.values() for q, docs in run.items() for d in docs}
-    return jsonl(path, *({"query_id": q, "doc_id": d, "output": SAYS[d]} for q, d in sorted(pairs)))
+    return put_rows(path, *({"query_id": q, "doc_id": d, "output": SAYS[d]} for q, d in sorted(pairs)))
 
 
 def erag_track(root: Path, url: str | None = None, *, name: str = "erag", **settings: object) -> Path:
@@ -56,7 +51,7 @@ def erag_track(root: Path, url: str | None = None, *, name: str = "erag", **sett
         (root / "trecexam.toml").write_text("[track]\ndepth = 5\n")
         gold_file(root / "gold.jsonl")
         return root
-    jsonl(root / "passages.jsonl", *({"docid": d, "text": f"It says: {said}"} for d, said in SAYS.items()))
+    put_rows(root / "passages.jsonl", *({"docid": d, "text": f"It says: {said}"} for d, said in SAYS.items()))
     gold_file(root / ("bank.gold.jsonl" if name == "erag" else "gold.jsonl"))
     words = {"name": name, "model": "tiny", "base_url": url, "max_new_tokens": 20, **settings}
     grader = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scripted_server import KEY, Exchange
+from text_files import put_rows
 
 BLOCKS = {"k1": "Heat pumps move heat.", "k2": "Frost settles on coils.", "k3": "Fans move air."}
 #: The text of an answer that decides how it is judged.
@@ -22,15 +23,9 @@ def questions(blocks: Mapping[str, str] = BLOCKS) -> list[dict[str, Any]]:
     ]
 
 
-def write_lines(path: Path, rows: list[Any]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
-    return path
-
-
 def make_track(root: Path, url: str, *, grader: str = "ragval", more: str = "", **settings: Any) -> Path:
     """A track with a question about each block; settings go into [grader]."""
-    write_lines(root / "bank.questions.jsonl", questions())
+    put_rows(root / "bank.questions.jsonl", *questions())
     words = {"name": grader, "model": "tiny", "base_url": url, "key_env": "TEST_KEY", **settings}
     lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
     (root / "trecexam.toml").write_text(f"[grader]\n{lines}[watch]\npoll = 0.1\nsettle = 0.1\n{more}")
@@ -51,4 +46,4 @@ def judging(exchange: Exchange) -> None:
         exchange.say(f'{{"relevance": {found[2]}, "truthfulness": {found[1]}}}')
 
 
-__all__ = ["KEY", "answer", "judging", "make_track", "questions", "write_lines"]
+__all__ = ["KEY", "answer", "judging", "make_track", "questions"]

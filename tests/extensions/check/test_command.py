@@ -15,6 +15,7 @@ import pytrec_eval
 from hypothesis import example, given
 from hypothesis import strategies as st
 from support import Terminal, make_small_track, printed, record_grades
+from text_files import put
 
 import converters
 from converters import ConversionError
@@ -193,12 +194,6 @@ def test_json_and_tables_are_rejected_and_nothing_is_fixed(
 
 RUN = "q1 Q0 a 1 3 t\nq1 Q0 b 2 2 t\n"
 QRELS = "q1 0 a 1\nq1 0 b 0\n"
-
-
-def put(tmp_path: Path, content: str | bytes, name: str = "file") -> Path:
-    path = tmp_path / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def summary_of(findings: tuple[Finding, ...]) -> list[tuple[int | None, str, tuple[int, ...], str]]:

@@ -7,10 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
-from erag_track import GOLD, RUNS, SAYS, answer, erag_track, jsonl
+from erag_track import GOLD, RUNS, SAYS, answer, erag_track
 from hypothesis import given
 from hypothesis import strategies as st
 from scripted_server import serving
+from text_files import put_rows
 
 import trecexam
 from trecexam.cli.main import run
@@ -28,7 +29,9 @@ def track(tmp_path: Path) -> Path:
     root = erag_track(tmp_path / "track")
     texts = {**SAYS, "d4": "the bard, that is William-Shakespeare", "d2": "Parisian, of the paris-basin"}
     del texts["d6"]
-    jsonl(root / "passages.jsonl", *({"docid": d, "text": f"It says: {said}"} for d, said in texts.items()))
+    put_rows(
+        root / "passages.jsonl", *({"docid": d, "text": f"It says: {said}"} for d, said in texts.items())
+    )
     return root
 
 
@@ -96,7 +99,7 @@ def test_a_run_without_a_judged_document_is_reported_with_provenance(track: Path
 
 
 def test_without_qrels_provenance_uses_the_gold_outputs_of_kilt(track: Path, capsys: Capture) -> None:
-    kilt = jsonl(
+    kilt = put_rows(
         track / "kilt.jsonl",
         *(
             {

@@ -7,7 +7,8 @@ import math
 from pathlib import Path
 
 import pytest
-from erag_track import GOLD, erag_track, jsonl, outputs_file
+from erag_track import GOLD, erag_track, outputs_file
+from text_files import put_rows
 
 import trecexam
 from trecexam.cli.main import run
@@ -88,7 +89,7 @@ def test_fractional_labels_are_written_and_rounded_in_qrels(track: Path, capsys:
 
 
 def test_bad_outputs_are_reported_and_the_others_count(track: Path, capsys: Capture) -> None:
-    outputs = jsonl(
+    outputs = put_rows(
         track / "o.jsonl",
         {"query_id": "q1", "doc_id": "d1", "output": "Paris"},
         {"query_id": "q1", "doc_id": "d1", "output": "Rome"},
@@ -124,7 +125,7 @@ def test_bad_outputs_are_reported_and_the_others_count(track: Path, capsys: Capt
 
 
 def test_gold_outputs_of_unknown_queries_and_bad_lines_are_skipped(track: Path, capsys: Capture) -> None:
-    gold = jsonl(
+    gold = put_rows(
         track / "g.jsonl",
         {"query_id": "q1", "outputs": GOLD["q1"]},
         {"query_id": "q9", "outputs": ["x"]},
@@ -137,15 +138,15 @@ def test_gold_outputs_of_unknown_queries_and_bad_lines_are_skipped(track: Path, 
     assert "g.jsonl: 1 of its 2 queries not in the track, left out: 'q9' (lost: line)" in err
     assert "g.jsonl:3: query 'q2' has no gold outputs: left out" in err
     assert "g.jsonl:4: query 'q1' occurs twice (first on line 1); the first one counts" in err
-    nothing = jsonl(track / "g.jsonl", {"query_id": "q9", "outputs": ["x"]})
+    nothing = put_rows(track / "g.jsonl", {"query_id": "q9", "outputs": ["x"]})
     assert erag(track, gold=nothing) == 2
     assert (
         "no run to evaluate in runs (rejected: runs/one.run:1: none of its queries ('q1', 'q2', 'q3') is "
         "among the grader's queries ('q9')" in capsys.readouterr().err
     )
-    assert erag(track, gold=jsonl(track / "g.jsonl", {"query_id": "q1", "outputs": []})) == 2
+    assert erag(track, gold=put_rows(track / "g.jsonl", {"query_id": "q1", "outputs": []})) == 2
     assert "no gold outputs can be read: g.jsonl:1: query 'q1' has no gold outputs" in capsys.readouterr().err
-    assert erag(track, gold=jsonl(track / "g.jsonl", {"query_id": "q1", "question": "who?"})) == 2
+    assert erag(track, gold=put_rows(track / "g.jsonl", {"query_id": "q1", "question": "who?"})) == 2
     assert (
         "g.jsonl: this grader asks about items of the kind gold, but the bank has none"
         in capsys.readouterr().err

@@ -10,8 +10,9 @@ import pytest
 
 pytest.importorskip("httpx2")
 
-from ragval import BLOCKS, make_track, write_lines
+from ragval import BLOCKS, make_track
 from scripted_server import Exchange, serving
+from text_files import put_rows
 
 import trecexam
 from trecexam.cli.main import run
@@ -50,7 +51,7 @@ def test_both_baselines_are_answered_once_and_used_in_the_report(
         assert run(["ragval", "answers", str(root)]) == 0
         assert len(server.bodies) == 6
         assert "3 answers: " in capsys.readouterr().err
-        write_lines(root / "runs" / "mine.jsonl", [{"question_id": "k1/1", "answer": "Perhaps."}])
+        put_rows(root / "runs" / "mine.jsonl", {"question_id": "k1/1", "answer": "Perhaps."})
         assert run(["watch", str(root), "--once"]) == 0
     assert prompts == sorted(
         [*(f"What of {key}?" for key in BLOCKS)]
@@ -90,7 +91,7 @@ def test_without_a_generator_the_model_of_the_judge_answers(tmp_path: Path) -> N
 def test_an_edited_file_is_left_unchanged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(script) as server:
         root = make(tmp_path / "track", server.url)
-        path = write_lines(root / "runs" / "oracle.jsonl", [{"question_id": "k1/1", "answer": "Mine."}])
+        path = put_rows(root / "runs" / "oracle.jsonl", {"question_id": "k1/1", "answer": "Mine."})
         before = path.read_bytes()
         assert run(["ragval", "answers", str(root)]) == 2
         assert "was edited, or not written by `ragval answers`" in capsys.readouterr().err

@@ -10,8 +10,9 @@ import pytest
 
 pytest.importorskip("httpx2")
 
-from ragval import KEY, answer, judging, make_track, questions, write_lines
+from ragval import KEY, answer, judging, make_track, questions
 from scripted_server import serving
+from text_files import put_rows
 
 import trecexam
 from trecexam.cli.main import run
@@ -49,17 +50,16 @@ def test_dropped_answers_are_judged_once_and_reported(
 ) -> None:
     with serving(judging) as server:
         root = make_track(tmp_path / "track", server.url, price_in=1.0, price_out=2.0)
-        write_lines(
+        put_rows(
             root / "runs" / "good.jsonl",
-            [
-                answer("k1", 5, 4, n_input_tokens=10, n_output_tokens=2),
-                answer("k2", 4.5, 5),
-                answer("k3", 5, 5),
-            ],
+            answer("k1", 5, 4, n_input_tokens=10, n_output_tokens=2),
+            answer("k2", 4.5, 5),
+            answer("k3", 5, 5),
         )
-        write_lines(
+        put_rows(
             root / "runs" / "other.jsonl",
-            [answer("k1", 1, 2, run_id="fair"), answer("k2", 3, 2, run_id="fair")],
+            answer("k1", 1, 2, run_id="fair"),
+            answer("k2", 3, 2, run_id="fair"),
         )
         assert run(["watch", str(root), "--estimate"]) == 0
         header, row = capsys.readouterr().out.splitlines()
@@ -115,20 +115,18 @@ def test_lines_that_cannot_be_judged_are_reported_and_the_rest_is_judged(
 ) -> None:
     with serving(judging) as server:
         root = make_track(tmp_path / "track", server.url)
-        write_lines(
+        put_rows(
             root / "runs" / "sys.jsonl",
-            [
-                answer("k1", 5, 5),
-                answer("k9", 5, 5),
-                answer("k1", 1, 1),
-                "{not JSON",
-                {"question_id": "k2/1", "answer": "  "},
-                {"question_id": "k3/1", "answer": "No scores."},
-                {"answer": "To what?"},
-                {"question_id": "k2/1", "answer": 7},
-            ],
+            answer("k1", 5, 5),
+            answer("k9", 5, 5),
+            answer("k1", 1, 1),
+            "{not JSON",
+            {"question_id": "k2/1", "answer": "  "},
+            {"question_id": "k3/1", "answer": "No scores."},
+            {"answer": "To what?"},
+            {"question_id": "k2/1", "answer": 7},
         )
-        write_lines(root / "runs" / "lost.jsonl", [answer("k8", 5, 5), answer("k9", 5, 5)])
+        put_rows(root / "runs" / "lost.jsonl", answer("k8", 5, 5), answer("k9", 5, 5))
         assert run(["watch", str(root), "--once"]) == 1
         assert len(server.bodies) == 2
     assert notes(root)[0] == "1 empty answer: not judged, and counted as unparsed"
@@ -157,9 +155,7 @@ def test_answers_without_ids_are_matched_by_the_text_of_their_question(tmp_path:
         rows = [{**row, "answer": f"So [{n} {n}]."} for n, row in enumerate(questions(), 2)]
         for row in rows:
             del row["question_id"]
-        write_lines(
-            root / "runs" / "a.jsonl", [*rows, {"question": "And what else?", "answer": "x"}, rows[0]]
-        )
+        put_rows(root / "runs" / "a.jsonl", *rows, {"question": "And what else?", "answer": "x"}, rows[0])
         assert run(["watch", str(root), "--once"]) == 1
     assert table(root) == [["a", "3", "0", "3.0000", "3.0000", "6.0000", "", ""]]
     assert [(line, "no question of this track" in reason) for _, line, reason, _ in rejected(root)] == [
@@ -171,7 +167,7 @@ def test_answers_without_ids_are_matched_by_the_text_of_their_question(tmp_path:
 def test_a_rating_by_a_person_replaces_that_of_the_judge(tmp_path: Path) -> None:
     with serving(judging) as server:
         root = make_track(tmp_path / "track", server.url)
-        write_lines(root / "runs" / "a.jsonl", [answer("k1", 4.5, 3)])
+        put_rows(root / "runs" / "a.jsonl", answer("k1", 4.5, 3))
         assert run(["watch", str(root), "--once"]) == 0
         by = ["--doc", "a/k1%2F1", "--who", "me", "--why", "so"]
         # A 0, which is not on the judge's scale, counts as its lowest score.
@@ -186,14 +182,14 @@ def test_a_rating_by_a_person_replaces_that_of_the_judge(tmp_path: Path) -> None
 
 
 def test_init_makes_a_track_with_a_working_judge(tmp_path: Path) -> None:
-    bank = write_lines(tmp_path / "questions.jsonl", questions())
+    bank = put_rows(tmp_path / "questions.jsonl", *questions())
     root = tmp_path / "track"
     with serving(judging) as server:
         words = ["--grader", "ragval", "--model", "tiny", "--base-url", server.url]
         assert run(["init", str(root), "--bank", str(bank), *words]) == 0
         # Nothing has been dropped yet.
         assert run(["watch", str(root), "--once"]) == 0
-        write_lines(root / "runs" / "a.jsonl", [answer("k1", 5, 5)])
+        put_rows(root / "runs" / "a.jsonl", answer("k1", 5, 5))
         assert run(["watch", str(root), "--once"]) == 0
     assert table(root)[0][0] == "a"
     with trecexam.open_track(root) as track:
@@ -231,12 +227,12 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("TEST_KEY", KEY)
         make_track(root, server.url)
         for number, name in enumerate(("a", "b", "c")):
-            write_lines(
+            put_rows(
                 root / "runs" / f"{name}.jsonl",
-                [
+                *(
                     answer(key, 2 + number + place % 2, 5 - place)
                     for place, key in enumerate(("k1", "k2", "k3"))
-                ],
+                ),
             )
         assert run(["watch", str(root), "--once"]) == 0
     return root
@@ -252,7 +248,7 @@ def test_without_answers_or_questions_the_error_says_what_to_do(
     ):
         track.ragval.report()
     usual = {"query_id": "q", "questions": [{"question_id": "q/1", "question_text": "Why?"}]}
-    write_lines(root / "bank.questions.jsonl", [usual])
+    put_rows(root / "bank.questions.jsonl", usual)
     assert run(["ragval", "answers", str(root)]) == 2
     assert "the bank has no questions with knowledge blocks" in capsys.readouterr().err
     (root / "bank.questions.jsonl").unlink()
@@ -263,9 +259,9 @@ def test_without_answers_or_questions_the_error_says_what_to_do(
 def test_files_of_several_systems_or_other_formats_are_rejected(tmp_path: Path) -> None:
     root = make_track(tmp_path / "track", NOWHERE)
     rows: list[Any] = [answer("k1", 5, 5, run_id="a"), answer("k1", 5, 5, run_id="b")]
-    write_lines(root / "runs" / "two.jsonl", rows)
+    put_rows(root / "runs" / "two.jsonl", *rows)
     (root / "runs" / "passages.run").write_text("k1/1 Q0 d1 1 2.0 trec\n")
-    write_lines(root / "runs" / "none.jsonl", [{"hello": "world"}])
+    put_rows(root / "runs" / "none.jsonl", {"hello": "world"})
     (root / "runs" / "empty.jsonl").write_text("")
     assert run(["watch", str(root), "--once"]) == 1
     reasons = {file: reason for file, _, reason, _ in rejected(root)}
@@ -281,7 +277,7 @@ def test_cut_blocks_are_counted_and_reported_on_every_update(
 ) -> None:
     with serving(judging) as server:
         root = make_track(tmp_path / "track", server.url, max_characters=18)
-        write_lines(root / "runs" / "a.jsonl", [answer(key, 4, 4) for key in ("k1", "k2", "k3")])
+        put_rows(root / "runs" / "a.jsonl", *(answer(key, 4, 4) for key in ("k1", "k2", "k3")))
         for _ in range(2):
             assert run(["watch", str(root), "--once"]) == 0
             assert notes(root)[0] == "2 answers judged with a knowledge block that was cut at its end"
@@ -302,7 +298,7 @@ def test_answers_without_ids_are_matched_again_when_the_question_text_changes(tm
         root = make_track(tmp_path / "track", server.url)
         row = answer("k1", 4, 4) | {"question": "What of frost?"}
         del row["question_id"]
-        write_lines(root / "runs" / "a.jsonl", [row, answer("k2", 3, 3)])
+        put_rows(root / "runs" / "a.jsonl", row, answer("k2", 3, 3))
         with trecexam.open_track(root) as track:
             track.update()
             assert [line[1] for line in table(root)] == ["1"]
@@ -317,7 +313,7 @@ def test_judging_stops_at_a_budget_and_resumes(tmp_path: Path, capsys: pytest.Ca
         root = make_track(
             tmp_path / "track", server.url, budget_tokens=1200, max_new_tokens=200, concurrency=1
         )
-        write_lines(root / "runs" / "a.jsonl", [answer(key, 4, 4) for key in ("k1", "k2", "k3")])
+        put_rows(root / "runs" / "a.jsonl", *(answer(key, 4, 4) for key in ("k1", "k2", "k3")))
         settings = (root / "trecexam.toml").read_text()
         (root / "trecexam.toml").write_text(settings.replace("1200", "450"))
         assert run(["watch", str(root), "--once"]) == 1

@@ -233,8 +233,9 @@ def test_replaying_the_recorded_scores_gives_the_recorded_report(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     pytest.importorskip("httpx2")
-    from ragval import make_track, write_lines
+    from ragval import make_track
     from scripted_server import Exchange, serving
+    from text_files import put_rows
 
     # Some blocks are duplicates; a question is in a bank once.
     slices = {
@@ -258,11 +259,11 @@ def test_replaying_the_recorded_scores_gives_the_recorded_report(
             {key: row[key] for key in ("title", "content", "url", "date", "question")}
             for row in slices[NAMES[0]]
         ]
-        write_lines(root / "bank.questions.jsonl", asked)
+        put_rows(root / "bank.questions.jsonl", *asked)
         own = ("question", "answer", "retrieved", "n_input_tokens", "n_output_tokens")
         for name, rows in slices.items():
-            write_lines(root / "runs" / f"{name}.jsonl", [{key: row[key] for key in own} for row in rows])
-            write_lines(tmp_path / f"{name}.jsonl", rows)
+            put_rows(root / "runs" / f"{name}.jsonl", *({key: row[key] for key in own} for row in rows))
+            put_rows(tmp_path / f"{name}.jsonl", *rows)
         assert run(["watch", str(root), "--once"]) == 0
         assert len(server.bodies) == 48
     capsys.readouterr()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from outside import outside
+from text_files import put_rows
 
 import converters
 from converters.bank import read_bank, read_bank_queries
@@ -18,13 +19,8 @@ from trecexam.extensions.ragval.formats.knowledge import read_blocks
 ORIGIN = {"prompt": "p", "model": "m", "seed": 3, "time": "t", "text": "Why?"}
 
 
-def write(path: Path, *rows: Any) -> Path:
-    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
-    return path
-
-
 def test_a_block_needs_only_its_content(tmp_path: Path) -> None:
-    path = write(
+    path = put_rows(
         tmp_path / "blocks.jsonl",
         {"title": "T", "content": "Heat rises.", "url": "u", "date": 2023, "lang": ["en"]},
         {"id": 7, "content": "Cold sinks."},
@@ -64,12 +60,12 @@ def test_a_line_that_is_not_a_block_is_reported_with_its_number(
     tmp_path: Path, rows: list[Any], reason: str
 ) -> None:
     with pytest.raises(ConversionError, match=reason):
-        list(read_blocks(write(tmp_path / "b.jsonl", *rows)))
+        list(read_blocks(put_rows(tmp_path / "b.jsonl", *rows)))
 
 
 def test_a_question_is_a_query_with_two_items_that_are_not_written_as_another_form(tmp_path: Path) -> None:
     row = {"question_id": "k1/1", "question": "Why?", "content": "Heat.", "title": "T", "origin": ORIGIN}
-    path = write(tmp_path / "bank.questions.jsonl", row, {**row, "question_id": "k2/1", "retired": True})
+    path = put_rows(tmp_path / "bank.questions.jsonl", row, {**row, "question_id": "k2/1", "retired": True})
     assert converters.sniff(path) == "bank"
     items = list(converters.read(path))
     origin = Origin(**ORIGIN)
@@ -84,7 +80,7 @@ def test_a_question_is_a_query_with_two_items_that_are_not_written_as_another_fo
 
 
 def test_questions_can_be_in_a_bank_with_other_items(tmp_path: Path) -> None:
-    path = write(
+    path = put_rows(
         tmp_path / "bank.jsonl",
         {"question_id": "q1", "question": "Why?", "content": "Heat."},
         {"query_id": "q1", "questions": [{"question_id": "q1/1", "question_text": "And how?"}]},
@@ -107,18 +103,18 @@ def test_a_line_that_is_not_a_question_is_reported_with_its_number(
     tmp_path: Path, row: Any, reason: str
 ) -> None:
     with pytest.raises(ConversionError, match=rf":1: .*{reason}"):
-        list(read_bank(write(tmp_path / "b.jsonl", row)))
+        list(read_bank(put_rows(tmp_path / "b.jsonl", row)))
 
 
 def test_a_duplicate_question_counts_once_and_an_id_belongs_to_one_question(tmp_path: Path) -> None:
     row = {"question": "Why?", "content": "Heat."}
     said: list[ConversionError] = []
-    items = list(read_bank(write(tmp_path / "b.jsonl", row, {**row, "answer": "Because."}), said.append))
+    items = list(read_bank(put_rows(tmp_path / "b.jsonl", row, {**row, "answer": "Because."}), said.append))
     assert len(items) == 2
     assert [(error.line, "occurs twice" in error.reason) for error in said] == [(2, True)]
     ids = [{**row, "question_id": "q"}, {**row, "question_id": "q", "content": "Cold."}]
     with pytest.raises(ConversionError, match="ids must differ"):
-        list(read_bank(write(tmp_path / "c.jsonl", *ids)))
+        list(read_bank(put_rows(tmp_path / "c.jsonl", *ids)))
 
 
 def test_published_answers_can_be_read_as_blocks_and_as_questions() -> None:

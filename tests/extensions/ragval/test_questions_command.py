@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("httpx2")
 
-from ragval import write_lines
 from scripted_server import Exchange, serving
+from text_files import put_rows
 
 import trecexam
 from converters.bank import read_bank
@@ -33,7 +33,7 @@ def answer_with_question(exchange: Exchange) -> None:
 
 
 def track(root: Path, url: str, blocks: list[Any] = BLOCKS, **settings: Any) -> Path:
-    write_lines(root / "blocks.jsonl", blocks)
+    put_rows(root / "blocks.jsonl", *blocks)
     words = {"name": "openai", "model": "tiny", "base_url": url, "key_env": "TEST_KEY", **settings}
     text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
     (root / "trecexam.toml").write_text(f"[generator]\n{text}")
@@ -80,7 +80,7 @@ def test_each_block_gets_a_question_with_the_block_and_its_origin(
 
 def first_block(root: Path, per_block: int = 1) -> None:
     """Generates questions about the first block."""
-    first = write_lines(root / "first.jsonl", BLOCKS[:1])
+    first = put_rows(root / "first.jsonl", *BLOCKS[:1])
     with trecexam.open_track(root) as opened:
         assert opened.ragval.write_questions(first, per_block=per_block).complete
 

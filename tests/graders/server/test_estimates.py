@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from assigning import nuggets_in
-from ragval import write_lines
 from scripted_server import Exchange, Scripted, serving
 from support import write_run
+from text_files import put_rows
 
 from trecexam.cli.main import run
 from trecexam.graders.prompts import published
@@ -52,7 +52,7 @@ def track(root: Path, url: str, **settings: Any) -> Path:
     root.mkdir()
     (root / "queries.tsv").write_text("".join(f"{q}\tquery {q}\n" for q in QUERIES))
     texts = {f"{q}-d{n}": f"Passage {n} about {q}." for q in QUERIES for n in range(5)}
-    write_lines(root / "passages.jsonl", [{"docid": d, "text": text} for d, text in texts.items()])
+    put_rows(root / "passages.jsonl", *({"docid": d, "text": text} for d, text in texts.items()))
     questions: list[Any] = [
         {"query_id": q, "questions": [
             {"question_id": f"{q}/{n}", "question_text": f"What of {q} is {n}?",
@@ -65,8 +65,8 @@ def track(root: Path, url: str, **settings: Any) -> Path:
             {"nugget_id": f"{q}/n{n}", "nugget_text": f"Nugget {n} of {q}."} for n in range(13)]}
         for q in QUERIES
     ]  # fmt: skip
-    write_lines(root / "bank.questions.jsonl", questions)
-    write_lines(root / "bank.nuggets.jsonl", nuggets)
+    put_rows(root / "bank.questions.jsonl", *questions)
+    put_rows(root / "bank.nuggets.jsonl", *nuggets)
     write_run(root / "runs" / "one.run", {q: [f"{q}-d{n}" for n in range(4)] for q in QUERIES})
     words = {"name": "openai", "model": "tiny", "base_url": url, "max_new_tokens": 50, **settings}
     lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())

@@ -17,8 +17,9 @@ from support import ROOT
 
 pytest.importorskip("httpx2")
 
-from erag_track import QUERIES, SAYS, answer, erag_track, gold_file, jsonl, outputs_file
+from erag_track import QUERIES, SAYS, answer, erag_track, gold_file, outputs_file
 from scripted_server import Exchange, Scripted, serving
+from text_files import put_rows
 
 import trecexam
 from trecexam.cli.main import run
@@ -101,7 +102,7 @@ def test_another_metric_or_corrected_gold_outputs_run_no_model(
     setting(root, '"em"', '"f1"')
     assert run(["watch", str(root), "--once"]) == 0
     assert "q3 0 d5 4" in (root / "out" / "rubric.qrels").read_text()
-    jsonl(
+    put_rows(
         root / "bank.gold.jsonl",
         {"query_id": "q1", "outputs": ["London", "?"]},
         {"query_id": "q2", "outputs": ["x"]},
@@ -152,7 +153,7 @@ def test_refusals_errors_and_missing_texts_are_reported_and_count_as_0(
 
     with serving(script) as server:
         root = erag_track(tmp_path / "track", server.url, metric="em")
-        jsonl(
+        put_rows(
             root / "passages.jsonl",
             *({"docid": d, "text": f"It says: {s}"} for d, s in SAYS.items() if d != "d5"),
         )
@@ -197,7 +198,7 @@ def test_long_documents_are_cut_at_the_end_and_reported_with_a_count(
     texts = {
         d: f"It says: {said}" + (" and more" * 40 if d in ("d1", "d4") else "") for d, said in SAYS.items()
     }
-    jsonl(root / "passages.jsonl", *({"docid": d, "text": text} for d, text in texts.items()))
+    put_rows(root / "passages.jsonl", *({"docid": d, "text": text} for d, text in texts.items()))
     assert run(["watch", str(root), "--once"]) == 0
     assert "2 texts cut at the end to fit the model" in capsys.readouterr().err
     assert max(len(body["messages"][0]["content"]) for body in server.bodies) < 60 + 200
