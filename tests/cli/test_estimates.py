@@ -9,11 +9,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from erag_track import gold_file, jsonl
+from erag_track import gold_file
 from exams import question, write_exam
 from ragval import answer, questions
 from scripted_server import serving
 from support import make_small_track, write_run
+from text_files import put_rows
 
 import trecexam
 from trecexam.cli.main import run
@@ -45,11 +46,11 @@ def root(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "track"
     root.mkdir()
     (root / "queries.tsv").write_text("q1\twhere does it sit\nq2\twho wrote it\nq3\twhat is it\n")
-    jsonl(root / "passages.jsonl", *({"docid": f"d{n}", "text": f"Passage {n}. " * 20} for n in range(7)))
-    jsonl(root / "bank.questions.jsonl", *questions())
+    put_rows(root / "passages.jsonl", *({"docid": f"d{n}", "text": f"Passage {n}. " * 20} for n in range(7)))
+    put_rows(root / "bank.questions.jsonl", *questions())
     gold_file(root / "gold.jsonl")
     write_run(root / "runs" / "one.run", {"q1": ["d1", "d2"], "q2": ["d4"]})
-    jsonl(root / "runs" / "sys.jsonl", answer("k1", 5, 4), answer("k2", 1, 2))
+    put_rows(root / "runs" / "sys.jsonl", answer("k1", 5, 4), answer("k2", 1, 2))
     write_exam(root / "exam.jsonl", [question(n, f"What moves in case {n}?") for n in range(6)])
     words = {"model": str(model), "device": "cpu", "dtype": "float32", "max_new_tokens": 2}
     lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())

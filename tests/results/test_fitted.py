@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 from headings import column_names
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trecexam.results.printers import table_lines
@@ -124,6 +124,8 @@ VALUES = st.none() | st.floats() | st.integers(-(10**6), 10**6) | st.text("abcæ—
         )
     )
 )
+@example((("run",), [(math.inf,)]))
+@example((("run", "P@5"), [(None, None), (math.nan, "")]))
 def test_any_table_is_shown_with_all_its_rows(
     table: tuple[tuple[str, ...], list[tuple[Value, ...]]],
 ) -> None:

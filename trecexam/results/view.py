@@ -144,7 +144,9 @@ class View(NamedTuple):
 
 
 def view(table: Rows, *, wide: bool = False, places: Sequence[int] | None = None, page: bool = False) -> View:
-    """Return a table's columns for people, in the order of its layout; those without any value are left out.
+    """Return a table's columns for people, in the order of its layout.
+
+    Columns without any value are left out; the first column of a table stays.
 
     Args:
         wide: with all columns, each by its own name.
@@ -155,13 +157,15 @@ def view(table: Rows, *, wide: bool = False, places: Sequence[int] | None = None
     layout, values = table.layout, dict(by_column(table))
     types = {name: {type(value) for value in values[name] if value not in ("", None)} for name in values}
     leading = layout.keys or tuple(itertools.takewhile(lambda name: types[name] <= {str}, values))
+    # The first column stays even without a value: a row without columns would be no row.
+    kept = {*leading, *table.header[:1]}
     picked = {name: [column[place] for place in places] for name, column in values.items()}
     digits = min(table.digits, 3)
     columns = {}
     for name, column in values.items():
         of = next((each for each in values if name.startswith((f"{each}.", f"{each} "))), name)
         is_spread = any(name == f"{of}.{what}" for parts, *_ in _SPREADS for what in parts)
-        is_empty = name not in leading and bool(table.rows) and not any(map(_exists, column))
+        is_empty = name not in kept and bool(table.rows) and not any(map(_exists, column))
         if is_spread or ((is_empty or name in layout.without) and not wide):
             continue
         least = 0.5 * 10**-digits if name in table.small else 0.0
