@@ -23,10 +23,9 @@ from trecexam.features.verification.verification import View
 from trecexam.files.stamps import Rejected
 from trecexam.files.track_lock import track_lock
 from trecexam.graders.base import Estimate
-from trecexam.graders.meter import MeasuredTime
 from trecexam.grades.diagnostics import all_rejected
 from trecexam.grades.graded_track import has_bank
-from trecexam.grades.grading import Graded, Progress, forget_errors, lost_grades, measure_time
+from trecexam.grades.grading import Graded, Progress, forget_errors, lost_grades
 from trecexam.grades.official import official_judgments
 from trecexam.grades.selection import Selection
 from trecexam.grades.sheets import Counts
@@ -91,15 +90,6 @@ class Grading(Group):
                 loader.track.open_to_write()
             n_unread = forget_unread_answers(track.folder, track.loaders.files, track.names)
             return n_unread + sum(map(forget_errors, loaders))
-
-    def estimate_time(self) -> MeasuredTime | None:
-        """Estimate how long `update` grades on this machine, by a small sample that is not stored.
-
-        None where nothing is to be graded, and, unmeasured, for graders that count tokens, are users' own or
-        run on a cluster.
-        """
-        loader = self._track.loader()
-        return measure_time(loader, loader.load())
 
     def estimate_banks(self) -> dict[str, Estimate]:
         """Estimate what writing the missing test banks takes, by grader; asks nobody."""

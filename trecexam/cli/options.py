@@ -84,8 +84,7 @@ estimate_json_option = click.option(
 estimate_option = click.option(
     "--estimate",
     is_flag=True,
-    help="Print the number of prompts and tokens and the cost, or the time from a small sample. Calls no "
-    "server.",
+    help="Print the number of prompts and, of a server, tokens and the cost. Calls no server.",
 )
 key_env_option = click.option(
     "--key-env", metavar="NAME", help="Read the server's key from this environment variable."

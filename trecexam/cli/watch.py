@@ -24,7 +24,6 @@ from trecexam.extension import provided
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from trecexam.graders.base import Estimate
     from trecexam.outputs.grader_update import Update
     from trecexam.track import Track
 
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--estimate",
     is_flag=True,
-    help="Print the number of cells, calls and tokens and the cost; where tokens are not counted, the time "
-    "from a small sample. Stores nothing.",
+    help="Print the number of cells and, of a server, calls, tokens and the cost. Sends and stores nothing.",
 )
 @click.option(
     "--retry-errors",
@@ -90,7 +88,7 @@ def watch(
     with open_chosen(track, grader) as opened:
         if estimate or as_json:
             names = opened.graders if grader is None else (grader,)
-            estimates = {name: partial(_of_grader, opened, name, retry_errors) for name in names}
+            estimates = {name: partial(opened[name].estimate, retry_errors=retry_errors) for name in names}
             show_estimates(estimates, opened.grading.estimate_banks(), as_json=as_json)
             return 0
         if retry_errors:
@@ -106,12 +104,6 @@ def watch(
             daemon.run()
     bars.log("stopped")
     return 130 if signal.SIGINT in caught else 0
-
-
-def _of_grader(track: Track, name: str, retry_errors: bool, *, timed: bool = False) -> Estimate:
-    grader = track[name]
-    estimated = grader.estimate(retry_errors=retry_errors)
-    return estimated._replace(time=grader.grading.estimate_time()) if timed else estimated
 
 
 def _once(track: Track, *, regrade: bool) -> int:

@@ -17,11 +17,9 @@ from trecexam.errors import TrecexamError, cannot_go_on
 from trecexam.results.result import Tables
 from trecexam.results.table import Table, Value, to_json
 from trecexam.results.terminal import printable
-from trecexam.results.text import plural
 
 if TYPE_CHECKING:
     from trecexam.graders.base import Estimate
-    from trecexam.graders.meter import MeasuredTime
     from trecexam.graders.writing.asking import AskingResult
     from trecexam.grades.grading import Progress
 
@@ -102,13 +100,10 @@ def show_estimates(
     as_json: bool,
     what: str = "passage",
 ) -> None:
-    """Print estimates, of several a row each and a sum; then the times, which take seconds to measure.
-
-    In JSON, `minutes` is the time and `measured` the cells or prompts of the sample behind it; both are null
-    where the time is not known.
+    """Print estimates, of several a row each and a sum.
 
     Args:
-        estimates: name -> returns the grader's estimate; with `timed` it measures the time, too.
+        estimates: name -> returns the grader's estimate.
         banks: name -> the estimate of writing the grader's test bank, where it has none.
         what: the noun of a unit: prompt, passage.
     """
@@ -143,19 +138,11 @@ def show_estimates(
     for name, reason in without.items():
         why = "known once the bank is written" if name in banks else reason
         click.echo(f"the sum lacks grading by {name}: {why}", err=True)
-    for (name, each), row in zip(estimate_of.items(), rows, strict=True):
-        doing = "asking" if what == "prompt" else "grading" if is_one else f"grading by {name}"
-        sample = _time_of(estimates[name], each, doing, what) if name in estimates else None
-        row["minutes"] = None if sample is None else round(sample.seconds / 60, 2)
-        if is_one:
-            row["measured"] = None if sample is None else sample.cells
     if total.tokens_in and total.cost is None:
         click.echo("cost: set `price_in` and `price_out` beside `model` in trecexam.toml", err=True)
     if as_json:
-        if not is_one:
-            minutes = [row["minutes"] for row in rows if isinstance(row["minutes"], float)]
-            rows[-1]["minutes"] = sum(minutes) if minutes else None
-            rows[-1] |= {"without": ", ".join(without)} if without else {}
+        if without and not is_one:
+            rows[-1]["without"] = ", ".join(without)
         write(to_json(rows))
 
 
@@ -167,29 +154,3 @@ def _show_estimates(rows: Sequence[Mapping[str, Value]]) -> None:
     used = [key for key in rows[0] if not on_terminal() or any(row[key] is not None for row in rows)]
     table = Table(tuple(used), tuple(tuple(row[key] for key in used) for row in rows))
     answer(Tables({"estimate": table}), wide=True)
-
-
-def _time_of(
-    estimate: Callable[..., Estimate], estimated: Estimate, doing: str, what: str
-) -> MeasuredTime | None:
-    """Print and return the time of work, by a sample; None if unknown, and of what counts tokens."""
-    # Imports numpy.
-    from trecexam.grades.grading import Progress
-
-    if not estimated.cells or estimated.tokens_in is not None:
-        return None
-    try:
-        with bars.progress() as show_progress:
-            show_progress(Progress(0, 0, loading="the model"))
-            sample = estimate(timed=True).time
-    except TrecexamError as error:
-        click.echo(f"no time can be measured here: {error}", err=True)
-        return None
-    if sample is not None:
-        of = "" if what == "prompt" else f"{plural(sample.cells, 'cell')} of "
-        click.echo(
-            f"{doing} would take about {bars.duration(sample.seconds)}: a sample took {sample.start:.1f} s "
-            f"until the first {what}, then {sample.pace:.1f} s for {of}{plural(sample.passages, what)}",
-            err=True,
-        )
-    return sample

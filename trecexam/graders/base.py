@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.meter import MeasuredTime, Meter
+from trecexam.graders.meter import Meter
 
 #: Seconds that requests on their way to a server get, where grading is to stop.
 LAST_ANSWERS = 5.0
@@ -84,8 +84,8 @@ class Answer(NamedTuple):
 class Estimate(NamedTuple):
     """Cells, tokens as expected and at most, and money (None: no prices are set) that grading would take.
 
-    `time` is None unless it was requested, and where the model runs elsewhere. `calls` are requests to a
-    server if each answer can be read; `calls_at_most` also has requests that are sent again.
+    `calls` are requests to a server if each answer can be read; `calls_at_most` also has requests that are
+    sent again.
     """
 
     cells: int
@@ -94,7 +94,6 @@ class Estimate(NamedTuple):
     tokens_out_at_most: int | None = None
     cost: float | None = None
     cost_at_most: float | None = None
-    time: MeasuredTime | None = None
     calls: int | None = None
     calls_at_most: int | None = None
 
@@ -104,14 +103,15 @@ class Estimate(NamedTuple):
             return self if self.cells else other
         cells = self.cells + other.cells
         if self.tokens_in is None or other.tokens_in is None:
-            return (other if self.tokens_in is None else self)._replace(cells=cells, time=None)
-        columns = zip(self._replace(time=None), other._replace(time=None), strict=True)
+            return (other if self.tokens_in is None else self)._replace(cells=cells)
+        columns = zip(self, other, strict=True)
         return Estimate._make(None if None in column else sum(column) for column in columns)
 
     def columns(self) -> dict[str, int | float | None]:
-        """Return what a table shows: all but the time, and calls where they are counted."""
-        columns = {key: value for key, value in self._asdict().items() if key != "time"}
-        return {key: value for key, value in columns.items() if value is not None or key[:5] != "calls"}
+        """Return what a table shows: calls only where they are counted."""
+        return {
+            key: value for key, value in self._asdict().items() if value is not None or key[:5] != "calls"
+        }
 
 
 class Scale(NamedTuple):

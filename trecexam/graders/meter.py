@@ -1,21 +1,13 @@
-"""What work takes: tokens as a server counts them, money by the prices set, and time; and where to stop."""
+"""What work takes: tokens as a server counts them, and money by the prices set; and where to stop."""
 
 from __future__ import annotations
 
-import itertools
-import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from trecexam.config import LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.results.text import plural
 
-T = TypeVar("T")
-#: Passages, or prompts, of each part of the sample. The first loads the model; the last one gives the pace.
-_PARTS = (1, 4, 16, 64)
-#: Seconds of work after which no further part is begun.
-_ENOUGH = 3.0
 #: Tokens of an answer where a prompt has permitted ones and nothing is known of the model yet.
 SHORT = 8
 #: Tokens of an answer in free text, likewise.
@@ -126,44 +118,3 @@ class Meter:
 
     def as_json(self, usage: Usage) -> dict[str, Any]:
         return {**usage._asdict(), "cost": self.cost(usage)}
-
-
-class MeasuredTime(NamedTuple):
-    """How long work would take, and what that follows from: a sample of it.
-
-    Attributes:
-        seconds: for all of the work, the start included.
-        start: seconds until the first passage was graded, or prompt answered: the model is loaded, mostly.
-        cells, passages: of the part of the sample that gives the pace, or prompts of both.
-        pace: seconds that part took.
-    """
-
-    seconds: float
-    start: float
-    cells: int
-    passages: int
-    pace: float
-
-
-def measured(
-    work: Callable[[Sequence[T]], object],
-    sample: Iterable[T],
-    total: int,
-    cells: Callable[[T], int] = lambda _: 1,
-) -> MeasuredTime:
-    """Return the time of `work` on `total` cells, tried on the first 85 of a sample, which is not empty."""
-    rest = iter(sample)
-    begun = time.monotonic()
-    parts: list[tuple[list[T], float]] = []
-    for most in _PARTS:
-        part = list(itertools.islice(rest, most))
-        if not part or (parts and time.monotonic() - begun - parts[0][1] > _ENOUGH):
-            break
-        before = time.monotonic()
-        work(part)
-        parts.append((part, time.monotonic() - before))
-    start, (last, pace) = parts[0][1], parts[-1]
-    n_cells = sum(map(cells, last))
-    # A single part has the start in its pace.
-    seconds = total * pace / n_cells + (start if len(parts) > 1 else 0.0)
-    return MeasuredTime(seconds, start, n_cells, len(last), pace)

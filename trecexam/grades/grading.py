@@ -14,7 +14,6 @@ from converters.errors import ConversionError
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.errors import StoreError, TrecexamError, quoted
 from trecexam.files.kept import read_object, recall, remember
-from trecexam.graders import is_standard
 from trecexam.graders.base import (
     Answer,
     Cell,
@@ -24,10 +23,10 @@ from trecexam.graders.base import (
     identity_digest,
     identity_json,
 )
-from trecexam.graders.meter import MeasuredTime, Meter, measured
+from trecexam.graders.meter import Meter
 from trecexam.graders.replies import FIRST, FirstReplies
 from trecexam.graders.writing.asking import AnswerFile
-from trecexam.graders.writing.base import WritingGrader, naming
+from trecexam.graders.writing.base import naming
 from trecexam.grades.cell_order import is_useful, missing_rows, useful_cells
 from trecexam.grades.diagnostics import none_is_read, nothing_read
 from trecexam.grades.graded_track import GradedTrack
@@ -303,29 +302,3 @@ def stored_grades(view: GraderView) -> dict[str, int]:
     digest = identity_digest(view.grader.identity)
     row = view.track.store.grader_id(digest)
     return {digest.hex(): 0 if row is None else view.track.store.count(row)}
-
-
-# The time that grading takes
-
-
-def measure_time(view: GraderView, track: GradedTrack) -> MeasuredTime | None:
-    """Grade up to 85 passages as they come, and extrapolate; None where that could cost or runs elsewhere.
-
-    Only graders that come with trecexam, count no tokens and run in this process are timed.
-    """
-    grader = view.grader
-    if isinstance(grader, WritingGrader):
-        is_here = grader.writer.is_here
-    else:
-        is_builtin = view.is_own and is_standard(view.config.grader.name)
-        is_here = is_builtin and view.config.elsewhere is None
-    total = track.counts.missing
-    if not is_here or grader.meter is not None or not total:
-        return None
-
-    def work(passages: Sequence[list[Cell]]) -> None:
-        for _ in grader.grade(list(itertools.chain.from_iterable(passages))):
-            pass
-
-    groups = itertools.groupby(missing_cells(track), lambda cell: (cell.query_id, cell.text))
-    return measured(work, (list(cells) for _, cells in groups), total, len)

@@ -69,9 +69,8 @@ class BankAccessor(BankEditing):
         again: bool = False,
         output: Path | str | None = None,
         writer: Writer | None = None,
-        timed: bool = False,
     ) -> Estimate:
-        """Estimate prompts ("cells"), tokens and cost of `generate`; `timed`: the time by a sample, too."""
+        """Estimate prompts ("cells"), tokens and cost of `generate`."""
         return bank_job(
             self._folders(),
             prompt,
@@ -80,7 +79,7 @@ class BankAccessor(BankEditing):
             again=again,
             output=output,
             writer=writer,
-        ).estimate(timed=timed)
+        ).estimate()
 
     def _folders(self) -> list[TrackFolder]:
         """Return the folder as the selected grader sees it; where none is selected, as each one does."""

@@ -48,7 +48,6 @@ class WriterRecipe:
 class ClusterWriter:
     """A writer that writes on the workers of a cluster."""
 
-    is_here = False
     meter = None
 
     def __init__(self, settings: LocalModelSettings, cluster: RaySection, memory: Path, section: str) -> None:

@@ -73,14 +73,9 @@ class EragAccessor(Group):
             evaluation.write(Path(output))
         return evaluation
 
-    def estimate(self, gold: Path | str | None = None, *, timed: bool = False) -> Estimate:
-        """Estimates the documents ("cells"), tokens and cost of `score`; calls no model.
-
-        Args:
-            timed: also how long, where the model is in this process: it answers from a few documents, and
-                what it says is not kept.
-        """
-        return estimate(EragRequest(self._track.folder, _path(gold)), timed=timed)
+    def estimate(self, gold: Path | str | None = None) -> Estimate:
+        """Estimates the documents ("cells"), tokens and cost of `score`; calls no model."""
+        return estimate(EragRequest(self._track.folder, _path(gold)))
 
 
 def _path(path: Path | str | None) -> Path | None:

@@ -87,7 +87,7 @@ def erag(
     options["measures"] = options["measures"] or None
     if estimate and (options["labels"] != "outputs" or options["outputs"] is not None):
         # No model runs.
-        return None, show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
+        return None, show_estimate(lambda: Estimate(0), as_json=as_json)
     if estimate:
         estimate_of = partial(track.erag.estimate, options["gold"])
         return None, show_estimate(estimate_of, as_json=as_json)

@@ -184,16 +184,13 @@ def _evaluation(
     return replace(evaluation, notes=notes)
 
 
-def estimate(request: EragRequest, *, timed: bool = False) -> Estimate:
-    """Estimate what asking the model would take; `timed`: the time by a sample, too."""
+def estimate(request: EragRequest) -> Estimate:
+    """Estimate what asking the model would take."""
     with OpenTrack(request.folder) as loaders:
         view = GraderView(loaders, request.folder, _grader(request.folder))
         track = view.load(bank_files=request.gold_files())
         _lists(request.folder, track.inputs)
-        found = grading.estimate(view, track)
-        if not timed or found.time is not None:
-            return found
-        return found._replace(time=grading.measure_time(view, track))
+        return grading.estimate(view, track)
 
 
 def _grader(folder: TrackFolder) -> Grader:

@@ -85,11 +85,9 @@ class ExamAccessor(Group):
                 progress, stop, self._track.loaders.spent_by_graders
             )
 
-    def estimate(
-        self, task_domain: str, *, output: Path | str | None = None, timed: bool = False
-    ) -> Estimate:
-        """Estimate prompts ("cells"), tokens and cost of `generate`; `timed`: the time by a sample, too."""
-        return exam_job(self._track.folder, task_domain, output=output).estimate(timed=timed)
+    def estimate(self, task_domain: str, *, output: Path | str | None = None) -> Estimate:
+        """Estimate prompts ("cells"), tokens and cost of `generate`."""
+        return exam_job(self._track.folder, task_domain, output=output).estimate()
 
     @property
     def out(self) -> Path:

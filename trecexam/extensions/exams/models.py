@@ -39,17 +39,14 @@ def estimate_taking(
     settings: GeneratorSection,
     folder: Path,
     setups: Sequence[ExamSetup],
-    *,
-    timed: bool = False,
 ) -> Estimate:
     """Estimates questions ("cells"), tokens and cost of taking exams; calls no model.
 
     Args:
         settings, folder: as in `examinee`.
-        timed: also how long, where the model is in this process: it answers a few questions.
     """
     source = examinee(settings, folder)
-    return estimate([exam_prompts(source, setup) for setup in setups], timed=timed)
+    return estimate([exam_prompts(source, setup) for setup in setups])
 
 
 def _here(settings: GeneratorSection, folder: Path) -> ChoosingWriter:

@@ -34,7 +34,6 @@ class LocalWriter:
         section: of trecexam.toml, that errors name.
     """
 
-    is_here = True
     meter = None
 
     def __init__(

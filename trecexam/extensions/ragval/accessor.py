@@ -39,16 +39,13 @@ class RagvalAccessor(Group):
                 progress, stop, self._track.loaders.spent_by_graders
             )
 
-    def estimate_questions(
-        self, blocks: Path | str | None = None, *, per_block: int = 1, timed: bool = False
-    ) -> Estimate:
+    def estimate_questions(self, blocks: Path | str | None = None, *, per_block: int = 1) -> Estimate:
         """Estimates the prompts ("cells"), tokens and cost of `write_questions`, by its arguments; calls no
         model.
 
         Args:
-            timed: also how long, where a model in this process writes: a few prompts are tried, and not kept.
         """
-        return questions_job(self._track.folder, blocks, per_block=per_block).estimate(timed=timed)
+        return questions_job(self._track.folder, blocks, per_block=per_block).estimate()
 
     def answer(self, *, progress: ShowProgress | None = None, stop: Stop | None = None) -> Answers:
         """Answers the bank's questions with a language model, as bounds, like `ragval answers`.
@@ -64,9 +61,9 @@ class RagvalAccessor(Group):
         with self._track.model_lock():
             return answers_job(self._track.folder).ask(progress, stop, self._track.loaders.spent_by_graders)
 
-    def estimate_answers(self, *, timed: bool = False) -> Estimate:
-        """Estimate prompts ("cells"), tokens and cost of `answer`; `timed`: the time by a sample, too."""
-        return answers_job(self._track.folder).estimate(timed=timed)
+    def estimate_answers(self) -> Estimate:
+        """Estimate prompts ("cells"), tokens and cost of `answer`."""
+        return answers_job(self._track.folder).estimate()
 
     def report(self) -> RagvalReport:
         """The report on systems by their judged answers; calls no model.

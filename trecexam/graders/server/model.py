@@ -160,7 +160,7 @@ class Server:
             cells, expected, most = cells + number, expected.plus(of_job), most.plus(most_of_job)
         tokens = expected.tokens_in, expected.tokens_out, most.tokens_out
         costs = self.meter.cost(expected), self.meter.cost(most)
-        return Estimate(cells, *tokens, *costs, None, expected.requests, most.requests)
+        return Estimate(cells, *tokens, *costs, expected.requests, most.requests)
 
 
 def _answer_schema(request: Request) -> dict[str, Any]:

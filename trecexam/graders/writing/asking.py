@@ -23,7 +23,7 @@ import orjson
 from trecexam.errors import TrecexamError
 from trecexam.files.kept import read_regular
 from trecexam.graders.base import Estimate, Stopwatch, UngradedError, identity_digest
-from trecexam.graders.meter import MeasuredTime, Spent, Usage, measured
+from trecexam.graders.meter import Spent, Usage
 from trecexam.graders.replies import Unread, Unwritten, cut_at
 from trecexam.graders.writing.base import Fitted, Writer
 
@@ -290,13 +290,9 @@ class Job(Generic[Made]):
     tries: int = 1
     n_forgotten: int = 0
 
-    def estimate(self, *, timed: bool = False) -> Estimate:
-        """Return what `ask` would take; prompts that were answered before take nothing. Asks nobody.
-
-        Args:
-            timed: has a model in this process answer up to 85 of the prompts, to see how long all would take.
-        """
-        estimated = estimate(self.supposed() if self.supposed else self.prompts, timed=timed)
+    def estimate(self) -> Estimate:
+        """Return what `ask` would take; prompts that were answered before take nothing. Asks nobody."""
+        estimated = estimate(self.supposed() if self.supposed else self.prompts)
         columns: dict[str, Any] = estimated.columns()
         most = {name: value for name, value in columns.items() if name.endswith("_at_most")}
         return estimated._replace(**{name: value and self.tries * value for name, value in most.items()})
@@ -327,20 +323,10 @@ class Job(Generic[Made]):
                 return self.write(result)
 
 
-def estimate(prompt_sets: Sequence[PromptSet[Any]], *, timed: bool = False) -> Estimate:
+def estimate(prompt_sets: Sequence[PromptSet[Any]]) -> Estimate:
     """Return what asking would take, as `Job.estimate`."""
     _begin(prompt_sets, lambda *_: Spent())
-    summed = reduce(Estimate.plus, (each.source.writer.estimate(each.unanswered()) for each in prompt_sets))
-    return summed._replace(time=_measured(prompt_sets)) if timed else summed
-
-
-def _measured(prompt_sets: Sequence[PromptSet[Any]]) -> MeasuredTime | None:
-    todo = [(each.source.writer, prompts) for each in prompt_sets if (prompts := each.unanswered())]
-    if not todo or not all(writer.is_here for writer, _ in todo):
-        return None
-    writer = todo[0][0]
-    prompts = [prompt for who, of_writer in todo if who is writer for prompt in of_writer]
-    return measured(lambda part: [*writer.write(part)], prompts, sum(len(each) for _, each in todo))
+    return reduce(Estimate.plus, (each.source.writer.estimate(each.unanswered()) for each in prompt_sets))
 
 
 def _ask_all(

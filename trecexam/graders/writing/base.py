@@ -38,7 +38,6 @@ class Writer(Protocol):
         identity: everything that can change a text, but the prompt; known before any model is loaded.
         meter: counts what is paid for; None where nothing is.
         environment: what a model in this process runs on; None before it is loaded, and of others.
-        is_here: True for a model in this process, which costs nothing but time.
     """
 
     model: str
@@ -53,9 +52,6 @@ class Writer(Protocol):
 
     @property
     def environment(self) -> Mapping[str, str] | None: ...
-
-    @property
-    def is_here(self) -> bool: ...
 
     def plain(self, text: str) -> str:
         """Return the text with nothing in it that the model would take for a control token."""

@@ -154,7 +154,6 @@ class ServerWriter(Server):
     """Has a server write, several prompts at a time; errors name a `section` of trecexam.toml."""
 
     environment = None
-    is_here = False
 
     def __init__(
         self,
