@@ -24,6 +24,7 @@ from trecexam.extension import provided
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from trecexam.graders.base import Estimate
     from trecexam.outputs.grader_update import Update
     from trecexam.track import Track
 
@@ -88,7 +89,7 @@ def watch(
     with open_chosen(track, grader) as opened:
         if estimate or as_json:
             names = opened.graders if grader is None else (grader,)
-            estimates = {name: partial(opened[name].estimate, retry_errors=retry_errors) for name in names}
+            estimates = {name: partial(_of_grader, opened, name, retry_errors) for name in names}
             show_estimates(estimates, opened.grading.estimate_banks(), as_json=as_json)
             return 0
         if retry_errors:
@@ -104,6 +105,10 @@ def watch(
             daemon.run()
     bars.log("stopped")
     return 130 if signal.SIGINT in caught else 0
+
+
+def _of_grader(track: Track, name: str, retry_errors: bool) -> Estimate:
+    return track[name].estimate(retry_errors=retry_errors)
 
 
 def _once(track: Track, *, regrade: bool) -> int:
