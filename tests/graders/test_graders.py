@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from support import ROOT
 
+from converters.errors import ConversionError
 from converters.records import Item
 from trecexam import graders
 from trecexam.cli.main import run
@@ -91,7 +92,7 @@ def test_the_recorded_identity_depends_on_content_and_choice_not_the_path(tmp_pa
 def test_a_file_that_is_not_a_recording_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "queries.tsv"
     path.write_text("q1\ta query\n")
-    with pytest.raises(GraderError, match="not a recording"):
+    with pytest.raises(ConversionError, match="not a recording"):
         answers(RecordedGrader(path), cell())
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,6 @@ from trecexam.graders.weights import (
 )
 from trecexam.packages import missing_packages
 
-T = TypeVar("T")
 #: Cosines from which the rating is 1, 2, .. 5. Fitted on 21 queries, 4,339 judged passages of TREC DL 2019
 #: with all-MiniLM-L6-v2; two digits.
 CUT_POINTS = (0.52, 0.56, 0.59, 0.63, 0.74)
@@ -60,7 +59,7 @@ class EmbeddingGrader(Grader):
     """Grades by cosine. The raw answer is the cosine with four digits; the cut is made on those."""
 
     cuts: ClassVar[Sequence[float]] = CUT_POINTS
-    #: Cells that are read ahead, whose passages are sorted by their length.
+    #: Cells that are read ahead: what comes twice in them is embedded once.
     read_ahead: ClassVar[int] = 2**14
 
     def __init__(
@@ -142,7 +141,8 @@ class EmbeddingGrader(Grader):
             cells_of: dict[str, list[Cell]] = {}
             for cell in batch:
                 cells_of.setdefault(cell.text, []).append(cell)
-            for part in spread([*_parts(sorted(cells_of, key=len), *stored)]):
+            # The long ones come first, so that the time that is left is not guessed too short.
+            for part in _parts(sorted(cells_of, key=len, reverse=True), *stored):
                 if len(vectors) > MOST_VECTORS:
                     vectors.clear()
                 windows = {text: self.windows(text) for text in part}
@@ -302,12 +302,6 @@ def _parts(texts: Iterable[str], characters: int, number: int | None = None) -> 
         part.append(text)
     if part:
         yield part
-
-
-def spread(parts: Sequence[T]) -> list[T]:
-    """Return parts, given by rising size, so that those before any place are a fair sample of all sizes."""
-    golden_ratio = (5**0.5 - 1) / 2
-    return [parts[at] for at in sorted(range(len(parts)), key=lambda at: at * golden_ratio % 1)]
 
 
 def dtype_of(settings: LanguageModelSection) -> str:

@@ -9,14 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import converters
-from converters.errors import ConversionError
 from converters.lines import open_input
-from converters.records import RecordedGrade, judgment
-from converters.support_labels import LABELS as SUPPORT_LABELS
-from converters.support_labels import read_support_labels
+from converters.recordings import read_recorded_support, read_recording
 from converters.umbrela import HIGHEST
-from converters.unpacking import without_ending
 from trecexam.bank.model import STATEMENT
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
@@ -26,8 +21,6 @@ from trecexam.graders.base import Answer, Cell, Factory, Grader, Scale
 BATCH = 5000
 #: Formats of labels of passages for queries.
 LABELS = ("qrels", "umbrela")
-#: The best label that qrels may have where they are grades.
-MAX_RATING = Scale().max_rating
 
 
 class Recording(NamedTuple):
@@ -110,15 +103,14 @@ class RecordedGrader(Grader):
 
     @cached_property
     def recording(self) -> Recording:
-        if self._format == "qrels":
-            return Recording(_labels(self.path), {}, (self.model or _stem(self.path), self.prompt_name or ""))
-        if self._format == "support":
-            return Recording(_support_labels(self.path), {}, None)
         by_doc: dict[tuple[str, str], Answer] = {}
         by_text: dict[tuple[bytes, str], Answer] = {}
         sources: set[tuple[str, str]] = set()
         digests: dict[str, bytes] = {}
-        for grade in _grades(self.path):
+        is_support, is_qrels = self._format == "support", self._format == "qrels"
+        for grade in (read_recorded_support if is_support else read_recording)(self.path):
+            if is_qrels:
+                grade = grade._replace(model=self.model or grade.model, prompt=self.prompt_name or "")
             if self.model not in (None, grade.model) or self.prompt_name not in (None, grade.prompt):
                 continue
             sources.add((grade.model, grade.prompt))
@@ -139,75 +131,16 @@ class RecordedGrader(Grader):
                 if grade.doc_id not in digests:
                     digests[grade.doc_id] = _digest(grade.text)
                 by_text.setdefault((digests[grade.doc_id], grade.item_id), answer)
-        if not by_doc:
+        if not by_doc and not is_support:
             wanted = {"model": self.model, "prompt": self.prompt_name}
             asked_for = " and ".join(f"{key} '{value}'" for key, value in wanted.items() if value)
             raise GraderError(f"holds no grades{' of ' + asked_for if asked_for else ''}", path=self.path)
-        return Recording(by_doc, by_text, sources.pop())
+        return Recording(by_doc, by_text, None if is_support else sources.pop())
 
 
 def recorded_sources(path: Path) -> tuple[tuple[str, str], ...]:
     """Return each (model, prompt) whose grades a recording holds; of qrels the file's name."""
-    if converters.sniff(path) == "qrels":
-        return ((_stem(path), ""),)
-    return tuple(sorted({(grade.model, grade.prompt) for grade in _grades(path)}))
-
-
-def _grades(path: Path) -> Iterator[RecordedGrade]:
-    kind = converters.sniff(path)
-    if kind == "umbrela":
-        for each in converters.read(path, kind):
-            what = each.label, each.answer, each.model, ""
-            if each.doc_id:
-                yield RecordedGrade(each.query_id, each.doc_id, each.query_id, *what, "")
-            # Texts say which query and which passage.
-            yield RecordedGrade("", each.passage, each.query.strip(), *what, each.passage)
-        return
-    if kind not in {"rubric", "grades"}:
-        raise GraderError(
-            "not a recording: give a Rubric graded pool, a `trecexam export grades` file, nuggetizer's "
-            "assignments, umbrela's judgments, or qrels",
-            path=path,
-        )
-    yield from converters.read(path)
-
-
-def _labels(path: Path) -> dict[tuple[str, str], Answer]:
-    """Return (doc_id, query_id) -> the label of qrels as an answer."""
-    best: dict[tuple[str, str], int] = {}
-    for qrel in converters.read(path, "qrels"):
-        if qrel.relevance > MAX_RATING:
-            raise GraderError(
-                f"label {qrel.relevance} of passage '{qrel.doc_id}' for query '{qrel.query_id}': qrels that "
-                f"are grades have labels of 0..{MAX_RATING}",
-                path=path,
-            )
-        label = judgment(qrel.relevance)
-        if label is not None:
-            key = qrel.doc_id, qrel.query_id
-            best[key] = max(label, best.get(key, 0))
-    if not best:
-        raise GraderError("holds no judgments: all labels are -1: pooled, not judged", path=path)
-    return {key: Answer(label, "ok", str(label)) for key, label in best.items()}
-
-
-def _support_labels(path: Path) -> dict[tuple[str, str], Answer]:
-    """Return (doc_id, statement) -> the label of support as an answer; the first of several counts."""
-    errors: list[ConversionError] = []
-    answers: dict[tuple[str, str], Answer] = {}
-    for row in read_support_labels(path, errors.append):
-        key = row.doc_id, f"{row.run}/{row.query_id}/{row.place}"
-        answers.setdefault(key, Answer(row.rating, "ok", SUPPORT_LABELS[row.rating]))
-    if errors:
-        # What is wrong with a recording is not stored as if it were no grade.
-        raise GraderError(errors[0].reason, path=path, line=errors[0].line)
-    return answers
-
-
-def _stem(path: Path) -> str:
-    """Return the file's name without the endings of qrels."""
-    name = without_ending(path.name)
-    return name.removesuffix(".txt").removesuffix(".qrels") or name
+    return tuple(sorted({(grade.model, grade.prompt) for grade in read_recording(path)}))
 
 
 def _digest(text: str) -> bytes:
@@ -220,7 +153,8 @@ def _create(settings: GraderSection, root: Path, *, of_support: bool = False) ->
     path = root / settings.recorded
     if not path.is_file():
         raise GraderError("no such recording; see `recorded` in [grader] of trecexam.toml", path=path)
-    return RecordedGrader(path, settings.model, settings.prompt, of_support=of_support)
+    names = (None, None) if of_support else (settings.model, settings.prompt)
+    return RecordedGrader(path, *names, of_support=of_support)
 
 
 create_support = partial(_create, of_support=True)
