@@ -16,8 +16,7 @@ from converters.segment import segments
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders import Cell
-from trecexam.graders.embedding import WINDOW, SupportEmbedding
-from trecexam.graders.recorded import create_support
+from trecexam.inputs.kinds.support_graders import WINDOW, SupportEmbedding, create_recorded
 
 WORDS = ["heat", "pump", "cold", "sea", "salt", "bee"]
 
@@ -90,7 +89,7 @@ HEADER = "run\tquery_id\tsentence\tdoc_id\tlabel\n"
 def test_recorded_labels_are_matched_by_sentence_and_passage_and_others_stay_ungraded(tmp_path: Path) -> None:
     file = tmp_path / "labels.tsv"
     file.write_text(f"{HEADER}a/b\tq\t2\td\tpartial_support\nx\tq\t1\t\tuncited\na/b\tq\t2\td\tno_support\n")
-    grader = create_support(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path)
+    grader = create_recorded(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path)
     cells = [
         Cell("q", "", doc_id, "text", Item("q", item_id, "A sentence.", "statement"))
         for item_id, doc_id in (("a/b/q/2", "d"), ("a/b/q/2", "e"), ("a/b/q/1", "d"))
@@ -100,7 +99,7 @@ def test_recorded_labels_are_matched_by_sentence_and_passage_and_others_stay_ung
     ]
     before = grader.identity
     file.write_text(f"{HEADER}x\tq\t1\td\tno_support\n")
-    assert create_support(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path).identity != before
+    assert create_recorded(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path).identity != before
 
 
 @pytest.mark.parametrize(
@@ -122,6 +121,6 @@ def test_an_unusable_recording_is_a_one_line_error(
 
 
 def grade_recorded(root: Path, **settings: Any) -> None:
-    grader = create_support(GraderSection(name="recorded", **settings), root)
+    grader = create_recorded(GraderSection(name="recorded", **settings), root)
     assert grader.identity
     list(grader.grade([cell("text", "A sentence.")]))

@@ -22,11 +22,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from converters.segment import segments
-from trecexam.bank.model import STATEMENT
 from trecexam.config import GraderSection, LanguageModelSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Factory, Grader, Scale
+from trecexam.graders.base import Answer, Cell, Factory, Grader
 from trecexam.graders.weights import (
     HOW_TO_GET,
     OFFLINE_MODEL,
@@ -174,41 +172,6 @@ class EmbeddingGrader(Grader):
     def _model(self) -> Any:
         of = (self.folder, self.device, self.dtype)
         return shared_model((load_model, *of), lambda: load_model(*of))
-
-
-#: Words and punctuation marks of a window of a passage, which ends where a sentence ends.
-WINDOW = 64
-#: From what is related on (a rating of 2) support is partial, from what is a perfect answer on (5) full: the
-#: cosines that were linked to judgments of relevance on TREC DL 2019.
-SUPPORT_CUTS = (CUT_POINTS[1], CUT_POINTS[4])
-
-
-class SupportEmbedding(EmbeddingGrader):
-    """Says how far a cited passage says what the sentence says that cites it: 0, 1 or 2.
-
-    A sentence is compared with the window of the passage that is most like it. The grader sees what a passage
-    is about, and neither a negation nor a wrong number; it was fitted on no labels of support.
-    """
-
-    item_kinds = frozenset({STATEMENT})
-    scale = Scale(2, 1)
-    cuts = SUPPORT_CUTS
-    #: Sentences that are embedded at once: what was graded is stored after each batch.
-    read_ahead = 512
-
-    @cached_property
-    def identity(self) -> Mapping[str, Any]:
-        return {**super().identity, "grader": "embedding-support", "window": WINDOW}
-
-    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        # Runs cite the same passages: one after the other, each passage's windows are embedded once.
-        return super().grade(sorted(cells, key=lambda cell: cell.text))
-
-    def windows(self, text: str) -> Sequence[str]:
-        return list(dict.fromkeys((text, *segments(text, WINDOW))))
-
-
-create_support = SupportEmbedding.create
 
 
 def probabilities(

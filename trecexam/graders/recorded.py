@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from converters.lines import open_input
-from converters.recordings import read_recorded_support, read_recording
+from converters.recordings import read_recording
 from converters.umbrela import HIGHEST
-from trecexam.bank.model import STATEMENT
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.files.stamps import sniffed
@@ -36,33 +35,30 @@ class RecordedGrader(Grader):
 
     Of qrels a label is the grade of the passage for the query itself, on the scale from 0 to the highest
     label there is: the best of several subtopics; a negative one is no grade, as trec_eval has it. umbrela's
-    judgments are labels of 0..3, looked up by both texts. Labels of support, as in out/support.tsv, are of
-    run, query, sentence and passage, which is known by its id.
+    judgments are labels of 0..3, looked up by both texts.
     """
 
-    def __init__(
-        self, path: Path, model: str | None = None, prompt: str | None = None, *, of_support: bool = False
-    ) -> None:
+    def __init__(self, path: Path, model: str | None = None, prompt: str | None = None) -> None:
         self.path = path
         self.model = model
         self.prompt_name = prompt
         # What cannot be read is said when something is to be graded: its grades are stored.
-        self._format = "support" if of_support else sniffed(path) or ""
+        self._format = sniffed(path) or ""
         if self._format in LABELS:
             self.item_kinds = frozenset({"query"})
-        elif of_support:
-            self.item_kinds = frozenset({STATEMENT})
+
+    @cached_property
+    def sha256(self) -> str:
+        """Return the sha256 (hex) of the recording."""
+        try:
+            with open_input(self.path) as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise GraderError(f"cannot be read: {error.strerror}", path=self.path) from None
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
-        try:
-            with open_input(self.path) as file:
-                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise GraderError(f"cannot be read: {error.strerror}", path=self.path) from None
-        if self._format == "support":
-            return {"grader": "recorded-support", "sha256": sha256}
-        return {"grader": "recorded", "sha256": sha256, "model": self.model, "prompt": self.prompt_name}
+        return {"grader": "recorded", "sha256": self.sha256, "model": self.model, "prompt": self.prompt_name}
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         by_doc, by_text, _ = self.recording
@@ -85,12 +81,11 @@ class RecordedGrader(Grader):
 
     @cached_property
     def known_passages(self) -> Mapping[str, Collection[str]] | None:  # type: ignore[override]
-        """Of labels by doc_id query_id -> the doc_ids with a grade; None of other recordings."""
-        if self._format not in {"qrels", "support"}:
+        """Of qrels query_id -> the doc_ids with a grade; None of other recordings."""
+        if self._format != "qrels":
             return None
         doc_ids: dict[str, set[str]] = {}
-        for doc_id, name in self.recording.by_doc:
-            query_id = name if self._format == "qrels" else name.split("/")[-2]
+        for doc_id, query_id in self.recording.by_doc:
             doc_ids.setdefault(query_id, set()).add(doc_id)
         return doc_ids
 
@@ -99,7 +94,7 @@ class RecordedGrader(Grader):
         """Of qrels the one that their labels use."""
         if self._format == "qrels":
             return Scale.up_to(max(1, *(answer.rating or 0 for answer in self.recording.by_doc.values())))
-        return {"umbrela": Scale.up_to(HIGHEST), "support": Scale(2, 1)}.get(self._format, Scale())
+        return Scale.up_to(HIGHEST) if self._format == "umbrela" else Scale()
 
     @cached_property
     def recording(self) -> Recording:
@@ -107,9 +102,8 @@ class RecordedGrader(Grader):
         by_text: dict[tuple[bytes, str], Answer] = {}
         sources: set[tuple[str, str]] = set()
         digests: dict[str, bytes] = {}
-        is_support, is_qrels = self._format == "support", self._format == "qrels"
-        for grade in (read_recorded_support if is_support else read_recording)(self.path):
-            if is_qrels:
+        for grade in read_recording(self.path):
+            if self._format == "qrels":
                 grade = grade._replace(model=self.model or grade.model, prompt=self.prompt_name or "")
             if self.model not in (None, grade.model) or self.prompt_name not in (None, grade.prompt):
                 continue
@@ -131,11 +125,11 @@ class RecordedGrader(Grader):
                 if grade.doc_id not in digests:
                     digests[grade.doc_id] = _digest(grade.text)
                 by_text.setdefault((digests[grade.doc_id], grade.item_id), answer)
-        if not by_doc and not is_support:
+        if not by_doc:
             wanted = {"model": self.model, "prompt": self.prompt_name}
             asked_for = " and ".join(f"{key} '{value}'" for key, value in wanted.items() if value)
             raise GraderError(f"holds no grades{' of ' + asked_for if asked_for else ''}", path=self.path)
-        return Recording(by_doc, by_text, None if is_support else sources.pop())
+        return Recording(by_doc, by_text, sources.pop())
 
 
 def recorded_sources(path: Path) -> tuple[tuple[str, str], ...]:
@@ -147,21 +141,26 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def _create(settings: GraderSection, root: Path, *, of_support: bool = False) -> RecordedGrader:
+def recorded_path(settings: GraderSection, root: Path) -> Path:
+    """Return the file that `recorded` in [grader] names.
+
+    Raises:
+        GraderError: it names none, or one that is not there.
+    """
     if settings.recorded is None:
         raise GraderError('the `recorded` grader needs `recorded = "FILE"` in [grader] of trecexam.toml')
     path = root / settings.recorded
     if not path.is_file():
         raise GraderError("no such recording; see `recorded` in [grader] of trecexam.toml", path=path)
-    names = (None, None) if of_support else (settings.model, settings.prompt)
-    return RecordedGrader(path, *names, of_support=of_support)
+    return path
 
 
-create_support = partial(_create, of_support=True)
 FACTORY = Factory(
     summary="grades that exist already: a Rubric graded pool, an export, nuggetizer's, umbrela's, or qrels",
     missing=lambda: "",
-    create=_create,
+    create=lambda settings, root: RecordedGrader(
+        recorded_path(settings, root), settings.model, settings.prompt
+    ),
     standard=True,
     runs_model=False,
     reads=("prompt",),

@@ -92,7 +92,7 @@ def model_folder(model: str, revision: str | None, root: Path, grader: str, how_
         ) from error
 
 
-#: What says, beside the weights, how a text becomes a vector; and the same for a language model.
+#: What says, beside the weights, how a text becomes a vector.
 CONFIG_FILES = (
     "config.json",
     "modules.json",
@@ -102,19 +102,6 @@ CONFIG_FILES = (
     "tokenizer_config.json",
     "vocab.txt",
     "*/config.json",
-)
-LANGUAGE_FILES = (
-    "config.json",
-    "generation_config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "chat_template.*",
-    "spiece.model",
-    "tokenizer.model",
-    "vocab.json",
-    "merges.txt",
 )
 
 

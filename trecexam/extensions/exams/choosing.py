@@ -15,7 +15,7 @@ from trecexam.extensions.local_models.causal import CausalBackend
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.extensions.local_models.writer import LocalWriter
 from trecexam.graders.replies import WrittenText
-from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
+from trecexam.graders.weights import config_digest, weights_digest
 from trecexam.graders.writing.base import Fitted
 
 
@@ -31,7 +31,7 @@ class ChoosingWriter(LocalWriter):
             "writer": "continuations",
             "model": settings.name,
             "weights_sha256": weights_digest(settings.folder, self._memory),
-            "config_sha256": config_digest(settings.folder, LANGUAGE_FILES),
+            "config_sha256": config_digest(settings.folder, loading.LANGUAGE_FILES),
             **({} if settings.dtype == "auto" else {"dtype": settings.dtype}),
         }
 

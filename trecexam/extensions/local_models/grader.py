@@ -21,7 +21,7 @@ from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.prompts import Prompt, PromptedGrader, chosen_prompts, prompted_reading, with_verdict
 from trecexam.graders.replies import cut_at, read_reply, unwrapped
-from trecexam.graders.weights import LANGUAGE_FILES, config_digest, model_folder, weights_digest
+from trecexam.graders.weights import config_digest, model_folder, weights_digest
 
 #: Cells that one prompt asks about.
 Call = tuple[Cell, ...]
@@ -102,7 +102,7 @@ class LanguageGrader(PromptedGrader):
             "grader": self.backend.name,
             "model": Path(self._settings.model or str(self.backend.default_model)).name,
             "weights_sha256": weights_digest(folder, self._memory),
-            "config_sha256": config_digest(folder, LANGUAGE_FILES),
+            "config_sha256": config_digest(folder, loading.LANGUAGE_FILES),
             "prompts": [prompt.identity() for prompt in prompts],
             "decode": self.decoding.identity(prompts),
             "max_length": self.max_length,

@@ -29,6 +29,20 @@ TOKENIZER_FILES = ("tokenizer.json", "spiece.model", "tokenizer.model", "vocab.j
 #: The oldest major version whose model classes these graders are written against.
 TRANSFORMERS = 5
 INSTALL = install("models")
+#: What says, beside the weights, what a language model writes.
+LANGUAGE_FILES = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.*",
+    "spiece.model",
+    "tokenizer.model",
+    "vocab.json",
+    "merges.txt",
+)
 
 
 def missing_for_models() -> str:

@@ -17,7 +17,7 @@ from trecexam.extensions.local_models.seq2seq import FLAN_T5_LARGE, Seq2SeqBacke
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders.base import Estimate
 from trecexam.graders.replies import Unwritten, WrittenText
-from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
+from trecexam.graders.weights import config_digest, weights_digest
 from trecexam.graders.writing.base import Fitted, LocalModelSettings, naming
 
 BACKENDS: dict[str, type[LocalModel]] = {"causal": CausalBackend, "seq2seq": Seq2SeqBackend}
@@ -59,7 +59,7 @@ class LocalWriter:
             "writer": settings.kind,
             "model": settings.name,
             "weights_sha256": weights_digest(settings.folder, self._memory),
-            "config_sha256": config_digest(settings.folder, LANGUAGE_FILES),
+            "config_sha256": config_digest(settings.folder, loading.LANGUAGE_FILES),
             "decode": {name: getattr(settings, name) for name in ("temperature", "seed", "new_tokens")},
         }
 

@@ -154,8 +154,8 @@ KIND = Kind(
     queries=_queries,
     items=_asked,
     graders={
-        "embedding": "trecexam.graders.embedding:create_support",
-        "recorded": "trecexam.graders.recorded:create_support",
+        "embedding": "trecexam.inputs.kinds.support_graders:create_embedding",
+        "recorded": "trecexam.inputs.kinds.support_graders:create_recorded",
     },
     words=LABELS,
     cell_noun="citation",
