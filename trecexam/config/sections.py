@@ -357,11 +357,6 @@ class NamedGrader(GraderSection, ScoresSection):
     unit: Literal["passage", "response"] = _TRACK["unit"]
     pool_judged: bool = _TRACK["pool_judged"]
 
-    def given(self, section: type[Section]) -> dict[str, Any]:
-        """The settings of a section that are set here."""
-        # The drop folder is shared, and is no setting of a grader.
-        return self.model_dump(exclude_unset=True, include=section.model_fields.keys() - {"runs"})
-
 
 class GeneratorSection(LanguageModelSection):
     """Who writes test banks and exams (`trecexam bank generate`, `exam generate`).

@@ -81,11 +81,6 @@ class TrackConfig(Section):
         sections = (getattr(self, name) for name in type(self).model_fields)
         return next((each for each in sections if isinstance(each, Section) and each.is_cluster), None)
 
-    @property
-    def has_judging(self) -> bool:
-        """Whether there is a section [judging], be it empty."""
-        return "judging" in self.model_fields_set
-
     def suited(self, scores: Mapping[str, Any], max_rating: int, min_rating: int, path: Path) -> TrackConfig:
         """Fill in what trecexam.toml does not set in [scores], for the scale 0..`max_rating`."""
         defaults = {"min_rating": min_rating, **scores}
@@ -143,7 +138,9 @@ def effective(
         shared = {}
 
     def made(section: type[S], which: str, of_all: Mapping[str, Any]) -> S:
-        values = {**defaults.get(which, {}), **of_all, **grader_section.given(section)}
+        # The drop folder is shared, and is no setting of a grader.
+        own = grader_section.model_dump(exclude_unset=True, include=section.model_fields.keys() - {"runs"})
+        values = {**defaults.get(which, {}), **of_all, **own}
         try:
             return section.model_validate(values)
         except ValidationError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trecexam.config import LanguageModelSection
 from trecexam.errors import GraderError
@@ -115,6 +115,3 @@ class Meter:
         if so_far.requests:
             return min(most, -(-so_far.tokens_out // so_far.requests))
         return min(most, SHORT * labels if short else LONG)
-
-    def as_json(self, usage: Usage) -> dict[str, Any]:
-        return {**usage._asdict(), "cost": self.cost(usage)}

@@ -209,7 +209,8 @@ def usage(view: GraderView) -> dict[str, Any] | None:
     if meter is None:
         return None
     total = view.track.usage(view.grader)
-    return {"this_update": meter.as_json(meter.used), "total": meter.as_json(total)}
+    used = {"this_update": meter.used, "total": total}
+    return {key: {**each._asdict(), "cost": meter.cost(each)} for key, each in used.items()}
 
 
 def estimate(view: GraderView, track: GradedTrack, *, retry_errors: bool = False) -> Estimate:

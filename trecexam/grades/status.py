@@ -97,7 +97,7 @@ def _grader_status(loader: GraderView, *, bank_needed: bool = True) -> Status:
         "stored_grades": loader.track.store.count(),
         "rated_by": ", ".join(track.override_summary()["who"]) or None,
     }
-    if track.config.has_judging or n_judgments:
+    if "judging" in track.config.model_fields_set or n_judgments:
         values |= {"rule": judging.rule, "judgments": n_judgments}
     if track.config.track.pool_judged:
         values["judged_only_passages"] = track.n_judged_only

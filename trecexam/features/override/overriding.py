@@ -340,7 +340,7 @@ def human_table(track: GradedTrack, *, judgments: bool = True) -> Table:
         judgments: with those lines.
     """
     machine = _machine(track, {decision.row.query_id for decision in track.overrides.decisions})
-    has_judging, rule = track.config.has_judging, track.config.judging.rule
+    has_judging, rule = "judging" in track.config.model_fields_set, track.config.judging.rule
     rows = []
     for people in (track.overrides, track.judgments) if judgments else (track.overrides,):
         alike: dict[HumanRating, list[HumanRating]] = {}
@@ -446,7 +446,7 @@ def _human(track: GradedTrack) -> Tables | None:
 def _page(track: GradedTrack, page: Page) -> None:
     """Add the end of the section "grades"."""
     human = _human(track)
-    rule = track.config.judging.rule if track.config.has_judging else None
+    rule = track.config.judging.rule if "judging" in track.config.model_fields_set else None
     page.add(
         "grades",
         None if human is None else Tables({"human": with_texts(track, human.table)}),
