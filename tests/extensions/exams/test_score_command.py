@@ -25,13 +25,20 @@ from tiny_models import save_llama
 from trecexam.cli.main import run
 from trecexam.config import GeneratorSection
 from trecexam.errors import TrecexamError
-from trecexam.extensions.exams import models
 from trecexam.extensions.exams.choosing import ChoosingWriter
+from trecexam.extensions.exams.choosing import examinee as examinee_of
 from trecexam.extensions.exams.exam_file import ExamQuestion, read_exam
-from trecexam.extensions.exams.matrices import write_examinees
+from trecexam.extensions.exams.matrices import add_examinee
 from trecexam.extensions.exams.questions.asking import examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice
-from trecexam.extensions.exams.scoring import Answered, Examinee, ExamSetup, retrievers, taking_job, texts_of
+from trecexam.extensions.exams.scoring import (
+    Examinee,
+    ExamSetup,
+    exam_prompts,
+    retrievers,
+    taking_job,
+    texts_of,
+)
 from trecexam.files.track_lock import exclusive_lock
 from trecexam.graders.server import exchange
 
@@ -54,10 +61,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def exam(tmp_path: Path) -> Path:
     made = [question(n, stem, CHOICES, n, f"Passage {n}.") for n, stem in enumerate(STEMS)]
     return write_exam(tmp_path / "exam.jsonl", made)
-
-
-def rows(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def table(path: Path) -> list[list[str]]:
@@ -85,23 +88,23 @@ def test_each_retriever_with_each_number_of_examples_is_an_examinee(
     assert components[2] == "tiny+closed-book+2\ttiny\tclosed-book\t2"
     assert "tiny+bm25+0: left out, as without a text: 1 retrieved document" in said.err
     assert "tiny+bm25+0: answered closed-book, as not in the run: 1 question" in said.err
-    # The matrix follows from the scores, and these equal a plain forward pass.
-    details = {(row["examinee"], row["question_id"]): row for row in rows(out / "answers.jsonl")}
-    for row in matrix[1:]:
-        for question_id, value in zip(matrix[0][1:], row[1:], strict=True):
-            scores = details[row[0], question_id]["scores"]
-            right = scores.index(max(scores)) == details[row[0], question_id]["correct"]
-            assert int(value) == right
-    first = next(read_exam(exam))
+    # An examinee chooses the candidate with the highest score of a plain forward pass.
     settings = GeneratorSection.model_validate({"name": "causal", "model": str(model), "dtype": "float32"})
     questions, oracle = tuple(read_exam(exam)), retrievers(["oracle"])
     setup = ExamSetup("tiny", questions, oracle[0], 0, texts_of(None, oracle, questions))
-    taken = taking_job(models.examinee(settings, out), setup).ask()
-    assert taken.answers["x0"].detail["scores"] == pytest.approx(
-        log_likelihoods_by_forward_pass(
-            model, prompt(first, "Passage 0."), [f"{x}) {c}" for x, c in zip("ABCD", CHOICES, strict=True)]
+    source = examinee_of(settings, out)
+    taken = taking_job(source, setup).ask()
+    among = [f"{x}) {c}" for x, c in zip("ABCD", CHOICES, strict=True)]
+    of_oracle = next(row for row in matrix if row[0] == "tiny+oracle+0")[1:]
+    prompts = exam_prompts(source, setup)
+    for number, (question_id, reply) in enumerate(prompts.answered()):
+        scores = log_likelihoods_by_forward_pass(
+            model, prompt(questions[number], f"Passage {number}."), among
         )
-    )
+        logs = json.loads(reply.text)
+        assert [log / len(each) for log, each in zip(logs, among, strict=True)] == pytest.approx(scores)
+        assert taken.answers[question_id] == scores.index(max(scores))
+        assert of_oracle[number] == str(int(scores.index(max(scores)) == questions[number].correct))
     table = [line.split("\t") for line in said.out.splitlines()]
     assert table[0] == ["examinee", "model", "retriever", "examples", "answered", "accuracy"]
     for row, shown in zip(matrix[1:], table[1:], strict=True):
@@ -137,7 +140,6 @@ def test_other_examinees_are_kept_and_the_same_one_is_replaced(exam: Path, model
     found = {row[0]: row for row in table(out / "matrix.tsv")}
     assert list(found) == ["examinee", "other+closed-book+0", "tiny+closed-book+0"]
     assert found["tiny+closed-book+0"] == before[1]
-    assert len(rows(out / "answers.jsonl")) == 6
 
 
 def test_a_local_model_answers_each_question_once_even_if_stopped_halfway(
@@ -247,7 +249,6 @@ def test_a_server_is_asked_for_each_answer_letter_once(
         assert run([*start, "--retriever", "oracle"]) == 0
         assert len(server.bodies) == 6
     assert any("Context:Passage 1." in body["messages"][-1]["content"] for body in server.bodies)
-    assert rows(out / "answers.jsonl")[2]["raw"] == "I do not know."
     assert KEY not in "".join(path.read_text() for path in out.iterdir())
 
 
@@ -357,42 +358,34 @@ def test_no_question_is_used_as_its_own_example(number: int) -> None:
 )
 def test_an_answer_is_read_as_a_candidate_or_not_at_all(answer: str, place: int | None) -> None:
     assert read_choice(answer, CHOICES) == place
+    assert read_choice(answer, CHOICES, cut=True) is None, "a reply that ends early is unparsed"
 
 
 def examinee(questions: Sequence[ExamQuestion], chosen: int, **components: str) -> Examinee:
     made_of = {"model": "m", "retriever": "oracle", "examples": "0", **components}
-    return Examinee(made_of, {each.question_id: Answered(chosen, {}) for each in questions})
+    return Examinee(made_of, {each.question_id: chosen for each in questions})
 
 
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        ("matrix.tsv", "null"),
-        ("matrix.tsv", "examinee\tx0"),
-        ("matrix.tsv", "examinee\tx0\nm\t1"),
-        ("answers.jsonl", "[1]"),
-        ("answers.jsonl", "{"),
-    ],
-)
-def test_foreign_files_in_the_folder_are_left_unchanged(tmp_path: Path, name: str, line: str) -> None:
-    (tmp_path / name).write_text(f"{line}\n")
+@pytest.mark.parametrize("line", ["null", "examinee\tx0", "examinee\tx0\nm\t1"])
+def test_foreign_files_in_the_folder_are_left_unchanged(tmp_path: Path, line: str) -> None:
+    (tmp_path / "matrix.tsv").write_text(f"{line}\n")
     with pytest.raises(TrecexamError, match="give -o another folder"):
-        write_examinees([examinee([question()], 0)], [question()], tmp_path)
-    assert (tmp_path / name).read_text() == f"{line}\n"
+        add_examinee(examinee([question()], 0), [question()], tmp_path)
+    assert (tmp_path / "matrix.tsv").read_text() == f"{line}\n"
     assert not (tmp_path / "components.tsv").exists()
 
 
 def test_examinees_with_equal_names_and_different_parts_are_kept_apart(tmp_path: Path) -> None:
     made = [question()]
-    write_examinees([examinee(made, 0, model="m+bm25", retriever="rm3")], made, tmp_path)
+    add_examinee(examinee(made, 0, model="m+bm25", retriever="rm3"), made, tmp_path)
     with pytest.raises(TrecexamError, match=r"another examinee called 'm\+bm25\+rm3\+0'"):
-        write_examinees([examinee(made, 0, model="m", retriever="bm25+rm3")], made, tmp_path)
+        add_examinee(examinee(made, 0, model="m", retriever="bm25+rm3"), made, tmp_path)
 
 
 def test_two_concurrent_processes_lose_no_examinee(tmp_path: Path) -> None:
     made = [question()]
     with exclusive_lock(tmp_path / ".lock"):
-        other = Thread(target=write_examinees, args=([examinee(made, 0, model="n")], made, tmp_path))
+        other = Thread(target=add_examinee, args=(examinee(made, 0, model="n"), made, tmp_path))
         other.start()
         other.join(0.2)
         assert other.is_alive()
