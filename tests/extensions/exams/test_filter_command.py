@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from exams import CHOICES, STEM, question, write_exam
 
+from converters import ConversionError
 from trecexam.cli.main import run
+from trecexam.extensions.exams.exam_file import read_exam, read_sources
 
 
 @pytest.fixture
@@ -104,3 +106,16 @@ def test_the_input_exam_is_never_overwritten(exam: Path, capsys: pytest.CaptureF
     assert run(["exam", "filter", str(path), "-o", str(path.parent)]) == 2
     assert "is an input of this command; name another folder" in capsys.readouterr().err
     assert path.read_bytes() == before
+
+
+def test_an_error_is_one_line_however_long_the_id_is(tmp_path: Path) -> None:
+    long = "x" * 100_000
+    path = tmp_path / "rows.jsonl"
+    for read, row, reason in (
+        (read_exam, {"question_id": long, "choices": ["a"]}, r'"choices" of question .* are not 4 texts'),
+        (read_sources, {"docid": long, "text": 3}, "passage 'xxx"),
+    ):
+        path.write_text(json.dumps(row) + "\n")
+        with pytest.raises(ConversionError, match=reason) as error:
+            list(read(path))
+        assert len(str(error.value)) < 1000

@@ -63,6 +63,12 @@ def exam(tmp_path: Path) -> Path:
     return write_exam(tmp_path / "exam.jsonl", made)
 
 
+def score(exam: Path, model: object, *more: object) -> int:
+    """Runs `exam score` into out/ beside the exam."""
+    words = map(str, (exam, "-o", exam.parent / "out", "--model", model, *more))
+    return run(["exam", "score", *words])
+
+
 def table(path: Path) -> list[list[str]]:
     return [line.split("\t") for line in path.read_text().splitlines()]
 
@@ -73,19 +79,18 @@ def test_each_retriever_with_each_number_of_examples_is_an_examinee(
     ranking = {"x0": ["d1", "gone"], "x1": ["d2"]}
     bm25 = write_run(exam.parent / "b.run", ranking, "bm25")
     out = exam.parent / "out"
-    names = ["--retriever", "closed-book", "--retriever", "oracle", "--retriever", str(bm25)]
-    more = ["--examples", "0", "--examples", "2"]
-    assert run(["exam", "score", str(exam), "-o", str(out), "--model", str(model), *names, *more]) == 0
+    names = ("--retriever", "closed-book", "--retriever", "oracle", "--retriever", bm25)
+    assert score(exam, model, *names, "--examples", 0, "--examples", 2) == 0
     said = capsys.readouterr()
-    matrix = [line.split("\t") for line in (out / "matrix.tsv").read_text().splitlines()]
+    matrix = table(out / "matrix.tsv")
     assert matrix[0] == ["examinee", "x0", "x1", "x2"]
     assert [row[0] for row in matrix[1:]] == [
         f"tiny+{retriever}+{number}" for retriever in ("closed-book", "oracle", "bm25") for number in (0, 2)
     ]
     assert all(value in {"0", "1"} for row in matrix[1:] for value in row[1:])
-    components = (out / "components.tsv").read_text().splitlines()
-    assert components[0] == "examinee\tmodel\tretriever\texamples"
-    assert components[2] == "tiny+closed-book+2\ttiny\tclosed-book\t2"
+    components = table(out / "components.tsv")
+    assert components[0] == ["examinee", "model", "retriever", "examples"]
+    assert components[2] == ["tiny+closed-book+2", "tiny", "closed-book", "2"]
     assert "tiny+bm25+0: left out, as without a text: 1 retrieved document" in said.err
     assert "tiny+bm25+0: answered closed-book, as not in the run: 1 question" in said.err
     # An examinee chooses the candidate with the highest score of a plain forward pass.
@@ -105,9 +110,9 @@ def test_each_retriever_with_each_number_of_examples_is_an_examinee(
         assert [log / len(each) for log, each in zip(logs, among, strict=True)] == pytest.approx(scores)
         assert taken.answers[question_id] == scores.index(max(scores))
         assert of_oracle[number] == str(int(scores.index(max(scores)) == questions[number].correct))
-    table = [line.split("\t") for line in said.out.splitlines()]
-    assert table[0] == ["examinee", "model", "retriever", "examples", "answered", "accuracy"]
-    for row, shown in zip(matrix[1:], table[1:], strict=True):
+    printed = [line.split("\t") for line in said.out.splitlines()]
+    assert printed[0] == ["examinee", "model", "retriever", "examples", "answered", "accuracy"]
+    for row, shown in zip(matrix[1:], printed[1:], strict=True):
         assert float(shown[-1]) == pytest.approx(sum(map(int, row[1:])) / 3, abs=1e-6)
 
 
@@ -130,14 +135,12 @@ def log_likelihoods_by_forward_pass(model: Path, asked: str, answers: list[str])
 
 
 def test_other_examinees_are_kept_and_the_same_one_is_replaced(exam: Path, model: Path) -> None:
-    out = exam.parent / "out"
-    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model)]
-    assert run(start) == 0
-    before = table(out / "matrix.tsv")
-    other = shutil.copytree(model, exam.parent / "other")
-    assert run([*start[:-1], str(other)]) == 0
-    assert run(start) == 0
-    found = {row[0]: row for row in table(out / "matrix.tsv")}
+    matrix = exam.parent / "out" / "matrix.tsv"
+    assert score(exam, model) == 0
+    before = table(matrix)
+    assert score(exam, shutil.copytree(model, exam.parent / "other")) == 0
+    assert score(exam, model) == 0
+    found = {row[0]: row for row in table(matrix)}
     assert list(found) == ["examinee", "other+closed-book+0", "tiny+closed-book+0"]
     assert found["tiny+closed-book+0"] == before[1]
 
@@ -157,23 +160,19 @@ def test_a_local_model_answers_each_question_once_even_if_stopped_halfway(
 
     texts = ChoosingWriter._texts
     monkeypatch.setattr(ChoosingWriter, "_texts", written)
-    start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model)]
-    assert run(start) == 2
+    assert score(exam, model) == 2
     left[0] = 9
-    assert run(start) == 0
-    assert len(asked) == len(STEMS)
-    assert run(start) == 0
-    assert len(asked) == len(STEMS)
+    for _ in range(2):
+        assert score(exam, model) == 0
+        assert len(asked) == len(STEMS)
 
 
 def test_responses_to_another_exam_are_not_mixed_in(
     exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = exam.parent / "out"
-    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model)]
-    assert run(start) == 0
+    assert score(exam, model) == 0
     write_exam(exam, [question(9)])
-    assert run([*start[:-1], str(shutil.copytree(model, exam.parent / "other"))]) == 2
+    assert score(exam, shutil.copytree(model, exam.parent / "other")) == 2
     assert "responses to another exam" in capsys.readouterr().err
 
 
@@ -181,8 +180,7 @@ def test_a_passage_too_long_for_the_model_is_cut(
     exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_exam(exam, [question(0, documentation=PASSAGE * 40)])
-    start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model)]
-    assert run([*start, "--retriever", "oracle"]) == 0
+    assert score(exam, model, "--retriever", "oracle") == 0
     assert "documents cut to fit the model: 1 question" in capsys.readouterr().err
 
 
@@ -197,13 +195,11 @@ def test_a_question_that_fills_the_context_is_asked_without_its_passage(
     length = most
     while len(tokenizer(prompt(question(0, "z" * length)))["input_ids"]) > most - longest - 1:
         length -= 1
-    out = exam.parent / "out"
-    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model)]
     write_exam(exam, [question(0, "z" * length)])
-    assert run([*start, "--retriever", "oracle"]) == 0
+    assert score(exam, model, "--retriever", "oracle") == 0
     assert "documents cut to fit the model: 1 question" in capsys.readouterr().err
     write_exam(exam, [question(0, "z" * (length + 40))])
-    assert run([*start, "-o", str(exam.parent / "other")]) == 2
+    assert score(exam, model, "-o", exam.parent / "other") == 2
     assert "use fewer --examples, or leave out this question" in capsys.readouterr().err
 
 
@@ -217,9 +213,8 @@ def test_the_top_documents_of_a_run_are_taken_from_the_corpus_or_the_exam(exam: 
     corpus = exam.parent / "corpus.jsonl"
     corpus.write_text("".join(json.dumps({"docid": f"c{n}", "text": f"Corpus {n}."}) + "\n" for n in (1, 2)))
     with serving(replying) as server:
-        start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", "big"]
-        start += ["--base-url", server.url, "--retriever", str(bm25), "--passages", str(corpus)]
-        assert run(start) == 0
+        more = ("--base-url", server.url, "--retriever", bm25, "--passages", corpus)
+        assert score(exam, "big", *more) == 0
     asked = "".join(body["messages"][-1]["content"] for body in server.bodies)
     for shown in (
         "Corpus 1.\nPassage 2.\nPassage 1.",
@@ -239,14 +234,13 @@ def test_a_server_is_asked_for_each_answer_letter_once(
 ) -> None:
     out = exam.parent / "out"
     with serving(replying) as server:
-        start = ["exam", "score", str(exam), "-o", str(out), "--model", "org/big", "--base-url", server.url]
-        start += ["--key-env", "TEST_KEY"]
-        assert run(start) == 0
+        start = (exam, "org/big", "--base-url", server.url, "--key-env", "TEST_KEY")
+        assert score(*start) == 0
         assert (out / "matrix.tsv").read_text() == "examinee\tx0\tx1\tx2\nbig+closed-book+0\t1\t0\t0\n"
         assert "no candidate named, counted as wrong: 1 answer" in capsys.readouterr().err
-        assert run(start) == 0
+        assert score(*start) == 0
         assert len(server.bodies) == 3
-        assert run([*start, "--retriever", "oracle"]) == 0
+        assert score(*start, "--retriever", "oracle") == 0
         assert len(server.bodies) == 6
     assert any("Context:Passage 1." in body["messages"][-1]["content"] for body in server.bodies)
     assert KEY not in "".join(path.read_text() for path in out.iterdir())
@@ -259,11 +253,9 @@ def test_questions_without_an_answer_are_empty_not_wrong(exam: Path) -> None:
         else:
             exchange.say("A")
 
-    out = exam.parent / "out"
     with serving(failing) as server:
-        start = ["exam", "score", str(exam), "-o", str(out), "--model", "big", "--base-url", server.url]
-        assert run(start) == 1
-    assert (out / "matrix.tsv").read_text().splitlines()[1] == "big+closed-book+0\t1\t\t0"
+        assert score(exam, "big", "--base-url", server.url) == 1
+    assert table(exam.parent / "out" / "matrix.tsv")[1] == ["big+closed-book+0", "1", "", "0"]
 
 
 def test_runs_with_the_same_tag_are_named_by_their_files(
@@ -271,11 +263,10 @@ def test_runs_with_the_same_tag_are_named_by_their_files(
 ) -> None:
     ranking = {"x0": ["d1"], "x1": ["d2"], "x2": ["d0"]}
     files = [write_run(exam.parent / where, ranking, "same") for where in ("a.run", "b.run", "c/a.run")]
-    start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model), "--retriever"]
-    assert run([*start, str(files[0]), "--retriever", str(files[1])]) == 0
-    components = (exam.parent / "out" / "components.tsv").read_text().splitlines()
-    assert [line.split("\t")[2] for line in components] == ["retriever", "a", "b"]
-    assert run([*start, str(files[0]), "--retriever", str(files[2])]) == 2
+    assert score(exam, model, "--retriever", files[0], "--retriever", files[1]) == 0
+    components = table(exam.parent / "out" / "components.tsv")
+    assert [row[2] for row in components] == ["retriever", "a", "b"]
+    assert score(exam, model, "--retriever", files[0], "--retriever", files[2]) == 2
     assert "two retrievers are called 'a'" in capsys.readouterr().err
 
 
@@ -289,10 +280,9 @@ def test_probabilities_that_are_not_numbers_are_an_error(
         broken.lm_head.weight.copy_(broken.lm_head.weight.sign() * 3e38)
     broken.save_pretrained(tmp_path / "huge")
     AutoTokenizer.from_pretrained(model).save_pretrained(tmp_path / "huge")
-    out = exam.parent / "out"
-    assert run(["exam", "score", str(exam), "-o", str(out), "--model", str(tmp_path / "huge")]) == 2
+    assert score(exam, tmp_path / "huge") == 2
     assert "no finite probabilities" in capsys.readouterr().err
-    assert not (out / "matrix.tsv").exists()
+    assert not (exam.parent / "out" / "matrix.tsv").exists()
 
 
 @pytest.mark.parametrize(

@@ -112,19 +112,6 @@ def test_a_question_without_an_answer_is_reported(tmp_path: Path, capsys: pytest
     assert [row["question_id"] for row in lines(root / "runs" / "closed-book.jsonl")] == ["k1/1", "k3/1"]
 
 
-def test_a_bank_without_blocks_cannot_be_answered(
-    small_track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (small_track / "trecexam.toml").write_text(
-        '[generator]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\n'
-    )
-    assert run(["ragval", "answers", str(small_track)]) == 2
-    assert (
-        "no questions with knowledge blocks: write them with `trecexam ragval questions`"
-        in capsys.readouterr().err
-    )
-
-
 def test_the_oracle_shows_a_server_as_much_of_a_block_as_the_judge(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -87,12 +87,12 @@ def first_block(root: Path, per_block: int = 1) -> None:
 
 def test_several_questions_per_block_use_different_seeds_and_no_prompt_is_repeated(tmp_path: Path) -> None:
     with serving(answer_with_question) as server:
-        root = track(tmp_path / "track", server.url, seed=7)
+        root = track(tmp_path / "track", server.url, seed=7, temperature=0.3)
         path = root / "bank.questions.jsonl"
         first_block(root)
         before = path.read_bytes()
         first_block(root, 3)
-        assert len(server.bodies) == 3
+        assert [body["temperature"] for body in server.bodies] == [0.3] * 3
         assert path.read_bytes().startswith(before)
         assert [(row["question_id"], row["origin"]["seed"]) for row in lines(path)] == [
             ("k1/1", 7),
@@ -141,13 +141,6 @@ def test_a_long_block_is_cut_after_15000_characters_and_counted(
     assert {prompt.rpartition("text: ")[2] for prompt in prompts} == {"x" * 14_999 + "y", "x" * 15_000}
     assert "1 block cut at the end" in capsys.readouterr().err
     assert lines(root / "bank.questions.jsonl")[0]["content"] == content
-
-
-def test_the_temperature_setting_of_the_generator_is_used(tmp_path: Path) -> None:
-    with serving(answer_with_question) as server:
-        root = track(tmp_path / "track", server.url, temperature=0.3)
-        first_block(root)
-        assert server.bodies[0]["temperature"] == 0.3
 
 
 def test_lines_of_judged_answers_can_be_used_as_blocks(tmp_path: Path) -> None:
