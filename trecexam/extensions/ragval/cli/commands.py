@@ -118,7 +118,7 @@ def report(paths: tuple[Path, ...]) -> Result:
 
     A line has truthfulness and relevance, 1 to 5, question_id (or the question's text), and optionally
     run_id, n_input_tokens, n_output_tokens. Without run_id, the file name names the system.
-    Answers without scores count as unparsed; means and intervals leave them out, tokens do not.
+    Answers without scores count as unparsed; means leave them out, tokens do not.
 
     --json also has standard errors.
 
