@@ -54,16 +54,8 @@ def test_an_exam_goes_from_passages_to_information_by_level_and_type(tmp_path: P
         assert run(["exam", "filter", str(root / "exam.jsonl"), "-o", str(kept.parent)]) == 0
         for model in ("small", "middle", "large"):
             score = ["exam", "score", str(kept), "-o", str(taken), "--model", model, "--base-url", server.url]
-            score += [
-                "--retriever",
-                "closed-book",
-                "--retriever",
-                "oracle",
-                "--examples",
-                "0",
-                "--examples",
-                "1",
-            ]
+            score += ["--retriever", "closed-book", "--retriever", "oracle"]
+            score += ["--examples", "0", "--examples", "1"]
             assert run(score) == 0
     files = ["--components", str(taken / "components.tsv"), "--groups", str(kept.parent / "groups.tsv")]
     assert run(["exam", "fit", str(taken / "matrix.tsv"), "-o", str(fitted), *files]) == 0

@@ -25,13 +25,20 @@ from tiny_models import save_llama
 from trecexam.cli.main import run
 from trecexam.config import GeneratorSection
 from trecexam.errors import TrecexamError
-from trecexam.extensions.exams import models
 from trecexam.extensions.exams.choosing import ChoosingWriter
+from trecexam.extensions.exams.choosing import examinee as examinee_of
 from trecexam.extensions.exams.exam_file import ExamQuestion, read_exam
-from trecexam.extensions.exams.matrices import write_examinees
+from trecexam.extensions.exams.matrices import add_examinee
 from trecexam.extensions.exams.questions.asking import examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice
-from trecexam.extensions.exams.scoring import Answered, Examinee, ExamSetup, retrievers, taking_job, texts_of
+from trecexam.extensions.exams.scoring import (
+    Examinee,
+    ExamSetup,
+    exam_prompts,
+    retrievers,
+    taking_job,
+    texts_of,
+)
 from trecexam.files.track_lock import exclusive_lock
 from trecexam.graders.server import exchange
 
@@ -56,8 +63,10 @@ def exam(tmp_path: Path) -> Path:
     return write_exam(tmp_path / "exam.jsonl", made)
 
 
-def rows(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+def score(exam: Path, model: object, *more: object) -> int:
+    """Runs `exam score` into out/ beside the exam."""
+    words = map(str, (exam, "-o", exam.parent / "out", "--model", model, *more))
+    return run(["exam", "score", *words])
 
 
 def table(path: Path) -> list[list[str]]:
@@ -70,41 +79,40 @@ def test_each_retriever_with_each_number_of_examples_is_an_examinee(
     ranking = {"x0": ["d1", "gone"], "x1": ["d2"]}
     bm25 = write_run(exam.parent / "b.run", ranking, "bm25")
     out = exam.parent / "out"
-    names = ["--retriever", "closed-book", "--retriever", "oracle", "--retriever", str(bm25)]
-    more = ["--examples", "0", "--examples", "2"]
-    assert run(["exam", "score", str(exam), "-o", str(out), "--model", str(model), *names, *more]) == 0
+    names = ("--retriever", "closed-book", "--retriever", "oracle", "--retriever", bm25)
+    assert score(exam, model, *names, "--examples", 0, "--examples", 2) == 0
     said = capsys.readouterr()
-    matrix = [line.split("\t") for line in (out / "matrix.tsv").read_text().splitlines()]
+    matrix = table(out / "matrix.tsv")
     assert matrix[0] == ["examinee", "x0", "x1", "x2"]
     assert [row[0] for row in matrix[1:]] == [
         f"tiny+{retriever}+{number}" for retriever in ("closed-book", "oracle", "bm25") for number in (0, 2)
     ]
     assert all(value in {"0", "1"} for row in matrix[1:] for value in row[1:])
-    components = (out / "components.tsv").read_text().splitlines()
-    assert components[0] == "examinee\tmodel\tretriever\texamples"
-    assert components[2] == "tiny+closed-book+2\ttiny\tclosed-book\t2"
+    components = table(out / "components.tsv")
+    assert components[0] == ["examinee", "model", "retriever", "examples"]
+    assert components[2] == ["tiny+closed-book+2", "tiny", "closed-book", "2"]
     assert "tiny+bm25+0: left out, as without a text: 1 retrieved document" in said.err
     assert "tiny+bm25+0: answered closed-book, as not in the run: 1 question" in said.err
-    # The matrix follows from the scores, and these equal a plain forward pass.
-    details = {(row["examinee"], row["question_id"]): row for row in rows(out / "answers.jsonl")}
-    for row in matrix[1:]:
-        for question_id, value in zip(matrix[0][1:], row[1:], strict=True):
-            scores = details[row[0], question_id]["scores"]
-            right = scores.index(max(scores)) == details[row[0], question_id]["correct"]
-            assert int(value) == right
-    first = next(read_exam(exam))
+    # An examinee chooses the candidate with the highest score of a plain forward pass.
     settings = GeneratorSection.model_validate({"name": "causal", "model": str(model), "dtype": "float32"})
     questions, oracle = tuple(read_exam(exam)), retrievers(["oracle"])
     setup = ExamSetup("tiny", questions, oracle[0], 0, texts_of(None, oracle, questions))
-    taken = taking_job(models.examinee(settings, out), setup).ask()
-    assert taken.answers["x0"].detail["scores"] == pytest.approx(
-        log_likelihoods_by_forward_pass(
-            model, prompt(first, "Passage 0."), [f"{x}) {c}" for x, c in zip("ABCD", CHOICES, strict=True)]
+    source = examinee_of(settings, out)
+    taken = taking_job(source, setup).ask()
+    among = [f"{x}) {c}" for x, c in zip("ABCD", CHOICES, strict=True)]
+    of_oracle = next(row for row in matrix if row[0] == "tiny+oracle+0")[1:]
+    prompts = exam_prompts(source, setup)
+    for number, (question_id, reply) in enumerate(prompts.answered()):
+        scores = log_likelihoods_by_forward_pass(
+            model, prompt(questions[number], f"Passage {number}."), among
         )
-    )
-    table = [line.split("\t") for line in said.out.splitlines()]
-    assert table[0] == ["examinee", "model", "retriever", "examples", "answered", "accuracy"]
-    for row, shown in zip(matrix[1:], table[1:], strict=True):
+        logs = json.loads(reply.text)
+        assert [log / len(each) for log, each in zip(logs, among, strict=True)] == pytest.approx(scores)
+        assert taken.answers[question_id] == scores.index(max(scores))
+        assert of_oracle[number] == str(int(scores.index(max(scores)) == questions[number].correct))
+    printed = [line.split("\t") for line in said.out.splitlines()]
+    assert printed[0] == ["examinee", "model", "retriever", "examples", "answered", "accuracy"]
+    for row, shown in zip(matrix[1:], printed[1:], strict=True):
         assert float(shown[-1]) == pytest.approx(sum(map(int, row[1:])) / 3, abs=1e-6)
 
 
@@ -127,17 +135,14 @@ def log_likelihoods_by_forward_pass(model: Path, asked: str, answers: list[str])
 
 
 def test_other_examinees_are_kept_and_the_same_one_is_replaced(exam: Path, model: Path) -> None:
-    out = exam.parent / "out"
-    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model)]
-    assert run(start) == 0
-    before = table(out / "matrix.tsv")
-    other = shutil.copytree(model, exam.parent / "other")
-    assert run([*start[:-1], str(other)]) == 0
-    assert run(start) == 0
-    found = {row[0]: row for row in table(out / "matrix.tsv")}
+    matrix = exam.parent / "out" / "matrix.tsv"
+    assert score(exam, model) == 0
+    before = table(matrix)
+    assert score(exam, shutil.copytree(model, exam.parent / "other")) == 0
+    assert score(exam, model) == 0
+    found = {row[0]: row for row in table(matrix)}
     assert list(found) == ["examinee", "other+closed-book+0", "tiny+closed-book+0"]
     assert found["tiny+closed-book+0"] == before[1]
-    assert len(rows(out / "answers.jsonl")) == 6
 
 
 def test_a_local_model_answers_each_question_once_even_if_stopped_halfway(
@@ -155,23 +160,19 @@ def test_a_local_model_answers_each_question_once_even_if_stopped_halfway(
 
     texts = ChoosingWriter._texts
     monkeypatch.setattr(ChoosingWriter, "_texts", written)
-    start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model)]
-    assert run(start) == 2
+    assert score(exam, model) == 2
     left[0] = 9
-    assert run(start) == 0
-    assert len(asked) == len(STEMS)
-    assert run(start) == 0
-    assert len(asked) == len(STEMS)
+    for _ in range(2):
+        assert score(exam, model) == 0
+        assert len(asked) == len(STEMS)
 
 
 def test_responses_to_another_exam_are_not_mixed_in(
     exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = exam.parent / "out"
-    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model)]
-    assert run(start) == 0
+    assert score(exam, model) == 0
     write_exam(exam, [question(9)])
-    assert run([*start[:-1], str(shutil.copytree(model, exam.parent / "other"))]) == 2
+    assert score(exam, shutil.copytree(model, exam.parent / "other")) == 2
     assert "responses to another exam" in capsys.readouterr().err
 
 
@@ -179,8 +180,7 @@ def test_a_passage_too_long_for_the_model_is_cut(
     exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_exam(exam, [question(0, documentation=PASSAGE * 40)])
-    start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model)]
-    assert run([*start, "--retriever", "oracle"]) == 0
+    assert score(exam, model, "--retriever", "oracle") == 0
     assert "documents cut to fit the model: 1 question" in capsys.readouterr().err
 
 
@@ -195,13 +195,11 @@ def test_a_question_that_fills_the_context_is_asked_without_its_passage(
     length = most
     while len(tokenizer(prompt(question(0, "z" * length)))["input_ids"]) > most - longest - 1:
         length -= 1
-    out = exam.parent / "out"
-    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model)]
     write_exam(exam, [question(0, "z" * length)])
-    assert run([*start, "--retriever", "oracle"]) == 0
+    assert score(exam, model, "--retriever", "oracle") == 0
     assert "documents cut to fit the model: 1 question" in capsys.readouterr().err
     write_exam(exam, [question(0, "z" * (length + 40))])
-    assert run([*start, "-o", str(exam.parent / "other")]) == 2
+    assert score(exam, model, "-o", exam.parent / "other") == 2
     assert "use fewer --examples, or leave out this question" in capsys.readouterr().err
 
 
@@ -215,9 +213,8 @@ def test_the_top_documents_of_a_run_are_taken_from_the_corpus_or_the_exam(exam: 
     corpus = exam.parent / "corpus.jsonl"
     corpus.write_text("".join(json.dumps({"docid": f"c{n}", "text": f"Corpus {n}."}) + "\n" for n in (1, 2)))
     with serving(replying) as server:
-        start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", "big"]
-        start += ["--base-url", server.url, "--retriever", str(bm25), "--passages", str(corpus)]
-        assert run(start) == 0
+        more = ("--base-url", server.url, "--retriever", bm25, "--passages", corpus)
+        assert score(exam, "big", *more) == 0
     asked = "".join(body["messages"][-1]["content"] for body in server.bodies)
     for shown in (
         "Corpus 1.\nPassage 2.\nPassage 1.",
@@ -237,17 +234,15 @@ def test_a_server_is_asked_for_each_answer_letter_once(
 ) -> None:
     out = exam.parent / "out"
     with serving(replying) as server:
-        start = ["exam", "score", str(exam), "-o", str(out), "--model", "org/big", "--base-url", server.url]
-        start += ["--key-env", "TEST_KEY"]
-        assert run(start) == 0
+        start = (exam, "org/big", "--base-url", server.url, "--key-env", "TEST_KEY")
+        assert score(*start) == 0
         assert (out / "matrix.tsv").read_text() == "examinee\tx0\tx1\tx2\nbig+closed-book+0\t1\t0\t0\n"
         assert "no candidate named, counted as wrong: 1 answer" in capsys.readouterr().err
-        assert run(start) == 0
+        assert score(*start) == 0
         assert len(server.bodies) == 3
-        assert run([*start, "--retriever", "oracle"]) == 0
+        assert score(*start, "--retriever", "oracle") == 0
         assert len(server.bodies) == 6
     assert any("Context:Passage 1." in body["messages"][-1]["content"] for body in server.bodies)
-    assert rows(out / "answers.jsonl")[2]["raw"] == "I do not know."
     assert KEY not in "".join(path.read_text() for path in out.iterdir())
 
 
@@ -258,11 +253,9 @@ def test_questions_without_an_answer_are_empty_not_wrong(exam: Path) -> None:
         else:
             exchange.say("A")
 
-    out = exam.parent / "out"
     with serving(failing) as server:
-        start = ["exam", "score", str(exam), "-o", str(out), "--model", "big", "--base-url", server.url]
-        assert run(start) == 1
-    assert (out / "matrix.tsv").read_text().splitlines()[1] == "big+closed-book+0\t1\t\t0"
+        assert score(exam, "big", "--base-url", server.url) == 1
+    assert table(exam.parent / "out" / "matrix.tsv")[1] == ["big+closed-book+0", "1", "", "0"]
 
 
 def test_runs_with_the_same_tag_are_named_by_their_files(
@@ -270,11 +263,10 @@ def test_runs_with_the_same_tag_are_named_by_their_files(
 ) -> None:
     ranking = {"x0": ["d1"], "x1": ["d2"], "x2": ["d0"]}
     files = [write_run(exam.parent / where, ranking, "same") for where in ("a.run", "b.run", "c/a.run")]
-    start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model), "--retriever"]
-    assert run([*start, str(files[0]), "--retriever", str(files[1])]) == 0
-    components = (exam.parent / "out" / "components.tsv").read_text().splitlines()
-    assert [line.split("\t")[2] for line in components] == ["retriever", "a", "b"]
-    assert run([*start, str(files[0]), "--retriever", str(files[2])]) == 2
+    assert score(exam, model, "--retriever", files[0], "--retriever", files[1]) == 0
+    components = table(exam.parent / "out" / "components.tsv")
+    assert [row[2] for row in components] == ["retriever", "a", "b"]
+    assert score(exam, model, "--retriever", files[0], "--retriever", files[2]) == 2
     assert "two retrievers are called 'a'" in capsys.readouterr().err
 
 
@@ -288,10 +280,9 @@ def test_probabilities_that_are_not_numbers_are_an_error(
         broken.lm_head.weight.copy_(broken.lm_head.weight.sign() * 3e38)
     broken.save_pretrained(tmp_path / "huge")
     AutoTokenizer.from_pretrained(model).save_pretrained(tmp_path / "huge")
-    out = exam.parent / "out"
-    assert run(["exam", "score", str(exam), "-o", str(out), "--model", str(tmp_path / "huge")]) == 2
+    assert score(exam, tmp_path / "huge") == 2
     assert "no finite probabilities" in capsys.readouterr().err
-    assert not (out / "matrix.tsv").exists()
+    assert not (exam.parent / "out" / "matrix.tsv").exists()
 
 
 @pytest.mark.parametrize(
@@ -357,42 +348,34 @@ def test_no_question_is_used_as_its_own_example(number: int) -> None:
 )
 def test_an_answer_is_read_as_a_candidate_or_not_at_all(answer: str, place: int | None) -> None:
     assert read_choice(answer, CHOICES) == place
+    assert read_choice(answer, CHOICES, cut=True) is None, "a reply that ends early is unparsed"
 
 
 def examinee(questions: Sequence[ExamQuestion], chosen: int, **components: str) -> Examinee:
     made_of = {"model": "m", "retriever": "oracle", "examples": "0", **components}
-    return Examinee(made_of, {each.question_id: Answered(chosen, {}) for each in questions})
+    return Examinee(made_of, {each.question_id: chosen for each in questions})
 
 
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        ("matrix.tsv", "null"),
-        ("matrix.tsv", "examinee\tx0"),
-        ("matrix.tsv", "examinee\tx0\nm\t1"),
-        ("answers.jsonl", "[1]"),
-        ("answers.jsonl", "{"),
-    ],
-)
-def test_foreign_files_in_the_folder_are_left_unchanged(tmp_path: Path, name: str, line: str) -> None:
-    (tmp_path / name).write_text(f"{line}\n")
+@pytest.mark.parametrize("line", ["null", "examinee\tx0", "examinee\tx0\nm\t1"])
+def test_foreign_files_in_the_folder_are_left_unchanged(tmp_path: Path, line: str) -> None:
+    (tmp_path / "matrix.tsv").write_text(f"{line}\n")
     with pytest.raises(TrecexamError, match="give -o another folder"):
-        write_examinees([examinee([question()], 0)], [question()], tmp_path)
-    assert (tmp_path / name).read_text() == f"{line}\n"
+        add_examinee(examinee([question()], 0), [question()], tmp_path)
+    assert (tmp_path / "matrix.tsv").read_text() == f"{line}\n"
     assert not (tmp_path / "components.tsv").exists()
 
 
 def test_examinees_with_equal_names_and_different_parts_are_kept_apart(tmp_path: Path) -> None:
     made = [question()]
-    write_examinees([examinee(made, 0, model="m+bm25", retriever="rm3")], made, tmp_path)
+    add_examinee(examinee(made, 0, model="m+bm25", retriever="rm3"), made, tmp_path)
     with pytest.raises(TrecexamError, match=r"another examinee called 'm\+bm25\+rm3\+0'"):
-        write_examinees([examinee(made, 0, model="m", retriever="bm25+rm3")], made, tmp_path)
+        add_examinee(examinee(made, 0, model="m", retriever="bm25+rm3"), made, tmp_path)
 
 
 def test_two_concurrent_processes_lose_no_examinee(tmp_path: Path) -> None:
     made = [question()]
     with exclusive_lock(tmp_path / ".lock"):
-        other = Thread(target=write_examinees, args=([examinee(made, 0, model="n")], made, tmp_path))
+        other = Thread(target=add_examinee, args=(examinee(made, 0, model="n"), made, tmp_path))
         other.start()
         other.join(0.2)
         assert other.is_alive()

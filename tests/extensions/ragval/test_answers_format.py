@@ -11,12 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from converters import ConversionError
-from trecexam.extensions.ragval.formats.answers import (
-    AnswerRow,
-    judged_lines,
-    read_answers,
-    read_judged,
-)
+from trecexam.extensions.ragval.formats.answers import AnswerRow, judged_lines, read_judged
 
 GOOD = {"question_id": "b1", "answer": "so it is", "truthfulness": 4.5, "relevance": 5}
 
@@ -36,9 +31,9 @@ def judged(*paths: Path) -> tuple[list[AnswerRow], list[tuple[str, int | None, s
 
 
 def test_a_line_gives_its_fields_and_the_file_gives_the_run_name(tmp_path: Path) -> None:
-    path = put(tmp_path, {**GOOD, "question": "why?", "retrieved": ["d1"], "n_input_tokens": 7})
+    path = put(tmp_path, {**GOOD, "question": "why?", "n_input_tokens": 7})
     ((row,), errors) = judged(path)
-    assert row == AnswerRow("b1", "so it is", "sys", "why?", ["d1"], 7, None, 1, 4.5, 5.0, "ok")
+    assert row == AnswerRow("b1", "so it is", "sys", "why?", 7, None, 4.5, 5.0, "ok")
     assert errors == []
 
 
@@ -63,7 +58,7 @@ def test_files_of_one_name_must_say_which_system_a_line_is_of(tmp_path: Path) ->
     [
         (json.dumps(GOOD)[:-4], "not valid JSON"),
         ("[4, 5]", "not a JSON object"),
-        (json.dumps({**GOOD, "answer": "\ud800", "k": float("nan")}), "not valid JSON"),
+        (json.dumps({**GOOD, "truthfulness": float("nan")}), "not valid JSON"),
         ({**GOOD, "question_id": " "}, '"question_id" is not an id'),
         ({**GOOD, "run_id": ["x"]}, '"run_id" is not an id'),
         ({**GOOD, "answer": 3}, '"answer" is not text: 3'),
@@ -76,8 +71,6 @@ def test_a_bad_line_is_reported_and_the_others_are_read(tmp_path: Path, line: An
     ((file, number, said),) = errors
     assert (file, number) == ("sys.jsonl", 2)
     assert reason in said
-    with pytest.raises(ConversionError, match=r"sys\.jsonl:2: "):
-        list(read_judged([path]))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +80,6 @@ def test_a_bad_line_is_reported_and_the_others_are_read(tmp_path: Path, line: An
         ({**GOOD, "relevance": 5.5}, '"relevance" is 5.5: give a number from 1 to 5'),
         ({**GOOD, "relevance": True}, '"relevance" is true: give a number'),
         ({**GOOD, "truthfulness": "4"}, '"truthfulness" is "4": give a number'),
-        ({**GOOD, "truthfulness": float("nan")}, '"truthfulness" is NaN: give a number'),
         ({**GOOD, "truthfulness": [4]}, '"truthfulness" is [4]: give a number'),
     ],
 )
@@ -103,8 +95,6 @@ def test_an_answer_with_an_invalid_score_is_reported_and_unparsed(
     assert (file, number) == ("sys.jsonl", 1)
     assert reason in said
     assert said.endswith("the answer counts as unparsed")
-    with pytest.raises(ConversionError, match=r"sys\.jsonl:1: "):
-        list(read_judged([path]))
 
 
 @pytest.mark.parametrize(
@@ -147,8 +137,6 @@ def test_an_answer_with_an_invalid_token_count_is_reported_and_kept(tmp_path: Pa
     ]
     assert number == 1
     assert said.startswith(f'"n_output_tokens" is {json.dumps(count)}: give a whole number')
-    with pytest.raises(ConversionError, match=r"sys\.jsonl:1: "):
-        list(read_answers([path]))
 
 
 def test_without_ids_questions_are_identified_by_text_and_none_is_lost(tmp_path: Path) -> None:
@@ -157,8 +145,8 @@ def test_without_ids_questions_are_identified_by_text_and_none_is_lost(tmp_path:
         put(tmp_path, row, {**row, "truthfulness": 3}, {"truthfulness": 5, "relevance": 5}, row)
     )
     assert errors == []
-    assert [(one.question_id, one.occurrence, one.truthfulness) for one in rows] == [
-        ("why?", 1, 1.0), ("why? (2)", 2, 3.0), ("", 1, 5.0), ("why? (3)", 3, 1.0)
+    assert [(one.question_id, one.truthfulness) for one in rows] == [
+        ("why?", 1.0), ("why? (2)", 3.0), ("", 5.0), ("why? (3)", 1.0)
     ]  # fmt: skip
 
 
@@ -183,6 +171,7 @@ def test_a_truncated_file_is_reported_and_its_earlier_lines_are_kept(tmp_path: P
 
 names = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8).filter(str.strip)
 tokens = st.none() | st.integers(0, 2**53)
+finite = st.floats(allow_nan=False, allow_infinity=False)
 scores = st.floats(1, 5) | st.integers(1, 5).map(float)
 
 
@@ -194,9 +183,7 @@ def rows_of_runs(draw: Callable[..., Any]) -> list[AnswerRow]:
         status = draw(st.sampled_from(["ok", "ok", "unparsed", "refused", "error"]))
         both = (draw(scores), draw(scores)) if status == "ok" else (None, None)
         about = (draw(st.text(max_size=9).filter(str.isprintable)), draw(names), draw(tokens), draw(tokens))
-        found.append(
-            AnswerRow(question_id, about[0], run_id, about[1], None, about[2], about[3], 1, *both, status)
-        )
+        found.append(AnswerRow(question_id, about[0], run_id, about[1], about[2], about[3], *both, status))
     return found
 
 
@@ -214,7 +201,7 @@ def test_written_answers_are_read_back(tmp_path: Path, rows: list[AnswerRow]) ->
         | st.fixed_dictionaries(
             {},
             optional={
-                key: st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | names
+                key: st.none() | st.booleans() | st.integers() | finite | names
                 for key in ("question_id", "run_id", "question", "answer", "truthfulness", "relevance",
                             "status", "n_input_tokens")
             },

@@ -37,8 +37,6 @@ def test_a_block_needs_only_its_content(tmp_path: Path) -> None:
     ]
     assert [block.number for block in blocks] == [1, 2, 3, 4]
     assert blocks[0].row["lang"] == ["en"]
-    converters.write(blocks, tmp_path / "again.jsonl.gz", "knowledge")
-    assert list(converters.read(tmp_path / "again.jsonl.gz")) == blocks
 
 
 @pytest.mark.parametrize(

@@ -87,12 +87,12 @@ def first_block(root: Path, per_block: int = 1) -> None:
 
 def test_several_questions_per_block_use_different_seeds_and_no_prompt_is_repeated(tmp_path: Path) -> None:
     with serving(answer_with_question) as server:
-        root = track(tmp_path / "track", server.url, seed=7)
+        root = track(tmp_path / "track", server.url, seed=7, temperature=0.3)
         path = root / "bank.questions.jsonl"
         first_block(root)
         before = path.read_bytes()
         first_block(root, 3)
-        assert len(server.bodies) == 3
+        assert [body["temperature"] for body in server.bodies] == [0.3] * 3
         assert path.read_bytes().startswith(before)
         assert [(row["question_id"], row["origin"]["seed"]) for row in lines(path)] == [
             ("k1/1", 7),
@@ -143,21 +143,15 @@ def test_a_long_block_is_cut_after_15000_characters_and_counted(
     assert lines(root / "bank.questions.jsonl")[0]["content"] == content
 
 
-def test_the_temperature_setting_of_the_generator_is_used(tmp_path: Path) -> None:
-    with serving(answer_with_question) as server:
-        root = track(tmp_path / "track", server.url, temperature=0.3)
-        first_block(root)
-        assert server.bodies[0]["temperature"] == 0.3
-
-
 def test_lines_of_judged_answers_can_be_used_as_blocks(tmp_path: Path) -> None:
     rows = [{"title": "T", "content": "Heat.", "question": "Why?", "answer": "So.", "truthfulness": 3}] * 2
     with serving(answer_with_question) as server:
         root = track(tmp_path / "track", server.url, rows)
         assert run(["ragval", "questions", str(root)]) == 0
     (row,) = lines(root / "bank.questions.jsonl")
-    assert set(row) == {"question_id", "question", "title", "content", "block_id", "origin"}
-    assert row["question_id"] == f"{row['block_id']}/1"
+    assert list(row)[:2] == ["question_id", "question"]
+    assert (row["question_id"], row["question"]) == (f"{row['block_id']}/1", "Why Heat., in 0?")
+    assert len(list(read_bank(root / "bank.questions.jsonl"))) == 2
 
 
 def test_a_budget_covers_all_seeds_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

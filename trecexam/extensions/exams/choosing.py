@@ -1,4 +1,4 @@
-"""A writer that returns the probabilities of each prompt's continuations from a local model."""
+"""The model that takes an exam: behind a server; or local, with the probabilities of each continuation."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from trecexam.config import GeneratorSection, TrackConfig
 from trecexam.errors import GraderError, TrecexamError
 from trecexam.extensions.local_models import loading
 from trecexam.extensions.local_models.backend import Job
@@ -15,8 +17,15 @@ from trecexam.extensions.local_models.causal import CausalBackend
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.extensions.local_models.writer import LocalWriter
 from trecexam.graders.replies import WrittenText
-from trecexam.graders.weights import config_digest, weights_digest
-from trecexam.graders.writing.base import Fitted
+from trecexam.graders.weights import config_digest, model_folder, weights_digest
+from trecexam.graders.writing.asking import AnswerFile, KeepingWriter
+from trecexam.graders.writing.base import Fitted, LocalModelSettings, Writer
+from trecexam.graders.writing.create import create_writer
+
+_HOW_TO_GET = (
+    "name a folder with the model, or a hub id where a hub can be reached; one behind a server needs its "
+    "--base-url"
+)
 
 
 class ChoosingWriter(LocalWriter):
@@ -81,3 +90,38 @@ def tokens_of(backend: CausalBackend, texts: Sequence[str]) -> list[list[int]]:
             raise GraderError(f"this model's tokenizer cannot write '{text[:40]}'", path=backend.folder)
         continuations.append(list(tokens))
     return continuations
+
+
+def examinee(settings: GeneratorSection, folder: Path) -> KeepingWriter:
+    """Return the model in the settings, ready to take exams.
+
+    Args:
+        folder: where its answers are stored.
+    """
+    if settings.name == "openai":
+        writer: Writer = create_writer(TrackConfig.model_validate({"generator": settings}), folder)
+    else:
+        writer = _here(settings, folder)
+    return KeepingWriter(writer, AnswerFile(folder / ".answers.jsonl"))
+
+
+def _here(settings: GeneratorSection, folder: Path) -> ChoosingWriter:
+    missing = loading.missing_for_models()
+    if missing:
+        raise GraderError(f"a model cannot be run: {missing}")
+    assert settings.model is not None
+    where = model_folder(settings.model, settings.revision, Path(), "causal", _HOW_TO_GET)
+    model = LocalModelSettings(
+        "causal",
+        where.absolute(),
+        Path(settings.model).name,
+        temperature=0,
+        seed=None,
+        new_tokens=0,
+        device=settings.device,
+        dtype=settings.dtype,
+        # One question at a time: each has answers of its own.
+        max_batch_tokens=1,
+    )
+    # An estimate must not create a folder.
+    return ChoosingWriter(model, folder / ".weights.json" if folder.is_dir() else None)

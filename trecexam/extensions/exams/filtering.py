@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from trecexam.extensions.exams.exam_file import ExamQuestion, exam_line, read_exam
 from trecexam.extensions.exams.questions.words import bloom_levels, question_type
 from trecexam.files.atomic import replace_together
-from trecexam.files.kept import read_object
 from trecexam.results.result import Result
 from trecexam.results.table import Table, to_tsv
 from trecexam.results.text import plural
 
-#: The ending of the file that `exam generate` writes next to an exam.
-GENERATION = ".generation.json"
 #: What `write_filtered` writes.
 FILES = ("kept.jsonl", "dropped.jsonl", "groups.tsv", "queries.tsv")
 _PATTERNS = Path(__file__).parent / "questions" / "texts" / "self-contained.txt"
@@ -30,14 +27,12 @@ class FilteredExam(Result):
     Attributes:
         questions: all, in their order.
         reasons: index of a dropped question -> why it is dropped.
-        generation: how many answers were asked for and could not be read; empty where nobody noted it.
         notes: how many questions there were, and are left.
     """
 
     path: Path
     questions: tuple[ExamQuestion, ...]
     reasons: Mapping[int, str]
-    generation: Mapping[str, Any]
     notes: tuple[str, ...] = ()
 
     @property
@@ -52,11 +47,9 @@ class FilteredExam(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The exam paper's counts: generated, badly parsed, dropped and kept questions."""
+        """The numbers of all, dropped and kept questions."""
         return {
             "exam": self.path.name,
-            "generated": self.generation.get("generated"),
-            "badly_parsed": self.generation.get("badly_parsed"),
             "questions": len(self.questions),
             "dropped": len(self.reasons),
             "kept": len(self.kept),
@@ -78,53 +71,31 @@ class FilteredExam(Result):
 
 
 def filter_exam(path: Path | str) -> FilteredExam:
-    """Filters an exam; writes nothing.
+    """Filter an exam; write nothing.
 
     Raises:
         ConversionError: a line of the exam is no question.
     """
     path = Path(path)
     questions = tuple(read_exam(path))
-    generation = read_object(companion_file(path, GENERATION))
-    exam = FilteredExam(path, questions, not_self_contained(questions), generation)
-    return replace(exam, notes=tuple(_told(exam)))
-
-
-def _told(exam: FilteredExam) -> Iterator[str]:
-    facts = exam.facts
-    if facts["generated"] is not None:
-        bad = sum((facts["badly_parsed"] or {}).values())
-        yield f"{plural(facts['generated'], 'question')} generated, {bad:,} badly parsed"
-    yield f"{plural(facts['questions'], 'question')}: {facts['dropped']:,} dropped, {facts['kept']:,} kept"
+    reasons = not_self_contained(questions)
+    n_kept = len(questions) - len(reasons)
+    note = f"{plural(len(questions), 'question')}: {len(reasons):,} dropped, {n_kept:,} kept"
+    return FilteredExam(path, questions, reasons, (note,))
 
 
 def write_filtered(exam: FilteredExam, folder: Path) -> None:
     """Writes kept.jsonl, dropped.jsonl, groups.tsv and queries.tsv, all of them or none."""
-    kept_lines, dropped_lines = bytearray(), bytearray()
-    for question_index, question in enumerate(exam.questions):
-        levels = list(bloom_levels(question.question))
-        row = {**question.row(), "bloom": levels, "question_type": question_type(question.question)}
-        if question_index in exam.reasons:
-            dropped_lines += exam_line({**row, "reason": exam.reasons[question_index]})
-        else:
-            kept_lines += exam_line(row)
+    dropped = ({**exam.questions[n].row(), "reason": reason} for n, reason in exam.reasons.items())
+    # Kept stems are queries, to make runs for `exam score`.
+    queries = "".join(f"{each.question_id}\t{' '.join(each.question.split())}\n" for each in exam.kept)
     contents = (
-        bytes(kept_lines),
-        bytes(dropped_lines),
+        b"".join(exam_line(each.row()) for each in exam.kept),
+        b"".join(map(exam_line, dropped)),
         to_tsv(exam.groups()).encode(),
-        _queries(exam).encode(errors="replace"),
+        queries.encode(errors="replace"),
     )
     replace_together({folder / name: content for name, content in zip(FILES, contents, strict=True)})
-
-
-def _queries(exam: FilteredExam) -> str:
-    """The kept stems as queries, to make runs for `exam score`."""
-    return "".join(f"{each.question_id}\t{' '.join(each.question.split())}\n" for each in exam.kept)
-
-
-def companion_file(exam: Path, ending: str) -> Path:
-    """The file with this ending next to an exam file."""
-    return exam.with_name(exam.name.split(".jsonl")[0] + ending)
 
 
 def read_patterns(path: Path) -> list[re.Pattern[str]]:

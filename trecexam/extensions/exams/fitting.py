@@ -7,14 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.exams import tables
-from trecexam.extensions.exams.irt.exam import Exam
 from trecexam.extensions.exams.irt.fitting import fit
 from trecexam.extensions.exams.irt.improvement import improve
 from trecexam.extensions.exams.irt.settings import Settings
-from trecexam.extensions.exams.plots import exam_plots, steps_plot
-from trecexam.extensions.exams.responses import from_file
-from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
+from trecexam.extensions.exams.plots import abilities_plot, curves_plot, information_plot, steps_plot
+from trecexam.extensions.exams.responses import Exam, from_file
+from trecexam.extensions.exams.results import ExamFit, ImprovedExam
 from trecexam.files.atomic import replace_all
 from trecexam.inputs.protected import refuse_folder
 from trecexam.results.notes import CHANGES, Note
@@ -25,7 +23,7 @@ from trecexam.results.text import plural
 _PLOTS = ("plots/*.svg", "plots/*.tsv")
 #: What `write_fit` always writes, and what it may write.
 _ALWAYS_OF_FIT = ("items.tsv", "examinees.tsv", "information.tsv", "item_quality.tsv", "fit.json")
-_OF_FIT = (*_ALWAYS_OF_FIT, "components.tsv", "correlation.tsv", "matrix.tsv", *_PLOTS)
+_OF_FIT = (*_ALWAYS_OF_FIT, "components.tsv", "correlation.tsv", *_PLOTS)
 #: The same of `write_improvement`.
 _ALWAYS_OF_IMPROVEMENT = ("steps.tsv",)
 _OF_IMPROVEMENT = (*_ALWAYS_OF_IMPROVEMENT, *_PLOTS, *(f"step-*/{name}" for name in _OF_FIT))
@@ -80,13 +78,11 @@ def improve_exam(
 
 
 def fitted(exam: Exam, settings: Settings) -> ExamFit:
-    """The exam's fit."""
+    """Return the exam's fit."""
     try:
-        result = fit(exam.values, settings, exam.components)
+        return ExamFit.of(exam, fit(exam.values, settings, exam.components))
     except ValueError as error:
         raise TrecexamError(str(error), path=exam.source) from None
-    exam_fit = ExamFit(exam, result)
-    return replace(exam_fit, notes=tuple(told(exam_fit)))
 
 
 def improved(
@@ -97,7 +93,7 @@ def improved(
     drop: float,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImprovedExam:
-    """Improves the exam; arguments as in `trecexam.extensions.exams.irt.improvement.improve`."""
+    """Improve the exam; arguments as in `trecexam.extensions.exams.irt.improvement.improve`."""
     try:
         improvement = improve(
             exam.values, settings, exam.components, steps=steps, drop=drop, progress=progress
@@ -105,7 +101,7 @@ def improved(
     except ValueError as error:
         raise TrecexamError(str(error), path=exam.source) from None
     fits = tuple(
-        ExamFit(
+        ExamFit.of(
             replace(
                 exam,
                 items=tuple(exam.items[item_index] for item_index in step.items.tolist()),
@@ -118,7 +114,7 @@ def improved(
     )
     stopped = f"{plural(len(fits) - 1, 'step')}: {improvement.stopped}"
     of_fit = (Note(line, CHANGES) for line in fits[0].fit.notes)
-    return ImprovedExam(exam, improvement, fits, (*exam.notes, *of_fit, stopped))
+    return ImprovedExam(improvement, fits, (*exam.notes, *of_fit, stopped))
 
 
 def refuse_out(out: Path, inputs: Iterable[Path | None], *, improvement: bool = False) -> None:
@@ -155,9 +151,7 @@ def write_improvement(improved_exam: ImprovedExam, out: Path) -> list[str]:
 
 
 def _fit_files(exam: ExamFit) -> tuple[dict[str, bytes], list[str]]:
-    contents, why = drawn(exam_plots(exam).values())
-    for name, table in exam.tables.items():
-        if name != "abilities":
-            contents[f"{name}.tsv"] = to_tsv(table).encode()
-    contents["fit.json"] = to_json(tables.fit_json(exam)).encode()
+    contents, why = drawn([curves_plot(exam), information_plot(exam), abilities_plot(exam)])
+    contents |= {f"{name}.tsv": to_tsv(table).encode() for name, table in exam.tables.items()}
+    contents["fit.json"] = to_json({**exam.facts, "notes": exam.notes}).encode()
     return contents, why

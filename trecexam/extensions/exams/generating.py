@@ -10,7 +10,6 @@ from pathlib import Path
 from converters.fields import made_id
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import ExamQuestion, Source, exam_line, read_sources
-from trecexam.extensions.exams.filtering import GENERATION, companion_file
 from trecexam.extensions.exams.questions.reading import Read, read_question, shuffled
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import read_object
@@ -30,8 +29,8 @@ from trecexam.templates import filled
 
 #: The published prompt (ICML 2024), stored with each question.
 PROMPT = "mcq-generation"
-#: The ending of the file of answers that are not questions.
-UNREAD = ".unread.jsonl"
+#: Endings of the files beside the exam: what it was written with; answers that are not questions.
+_GENERATION, _UNREAD = ".generation.json", ".unread.jsonl"
 #: Of the order of the candidates.
 _SEED = 0
 
@@ -41,12 +40,14 @@ class GeneratedExam(AskingResult[str]):
     """Result of generating an exam; complete if each passage has an answer, readable or not.
 
     Attributes:
+        output, unread_file: the exam, and the file of answers that are not questions.
         questions: in the order of the passages.
         badly_parsed: why answers are no questions, and how many.
         unwritten: by doc_id.
     """
 
     output: Path
+    unread_file: Path
     questions: tuple[ExamQuestion, ...]
     badly_parsed: Mapping[str, int]
 
@@ -81,8 +82,9 @@ def exam_job(
             if not isinstance(each.record, Unread)
         )
         badly_parsed = unread_reasons(replies)
+        unread_file = _beside(exam, _UNREAD)
         contents = {
-            companion_file(exam, UNREAD): b"".join(
+            unread_file: b"".join(
                 exam_line({"doc_id": each.key, "reason": each.record.reason, "raw": each.kept.text})
                 for each in replies
                 if isinstance(each.record, Unread)
@@ -102,10 +104,16 @@ def exam_job(
                 "exam_sha256": sha256(contents[exam]),
             }
             # Written last, because it marks the exam as ours.
-            contents[companion_file(exam, GENERATION)] = to_json(noted).encode()
+            contents[_beside(exam, _GENERATION)] = to_json(noted).encode()
         if replies:
             replace_together(contents)
-        return result.made(GeneratedExam, output=exam, questions=questions, badly_parsed=badly_parsed)
+        return result.made(
+            GeneratedExam,
+            output=exam,
+            unread_file=unread_file,
+            questions=questions,
+            badly_parsed=badly_parsed,
+        )
 
     return Job([prompts], write)
 
@@ -124,9 +132,14 @@ def _published() -> str:
     return path.read_text(encoding="utf-8").removesuffix("\n")
 
 
+def _beside(exam: Path, ending: str) -> Path:
+    """Return the file with this ending next to an exam file."""
+    return exam.with_name(exam.name.split(".jsonl")[0] + ending)
+
+
 def _check_ours(exam: Path) -> None:
     """Raises an error for an edited exam."""
-    if sha256(exam.read_bytes()) != read_object(companion_file(exam, GENERATION)).get("exam_sha256"):
+    if sha256(exam.read_bytes()) != read_object(_beside(exam, _GENERATION)).get("exam_sha256"):
         raise TrecexamError(
             "was edited, or not written by `exam generate`, and was not changed: give another name with -o",
             path=exam,

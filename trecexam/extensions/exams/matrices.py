@@ -2,91 +2,58 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from converters.errors import ConversionError
-from converters.lines import iter_objects
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.response_matrix import read_components, read_matrix
 from trecexam.extensions.exams.scoring import Examinee
 from trecexam.files.atomic import replace_together
 from trecexam.files.track_lock import exclusive_lock
-from trecexam.results.result import Result
+from trecexam.results.result import Tables
 from trecexam.results.table import Table, to_tsv
 
-#: What `write_examinees` writes.
-FILES = ("matrix.tsv", "components.tsv", "answers.jsonl")
+#: What `add_examinee` writes.
+FILES = ("matrix.tsv", "components.tsv")
 #: What an examinee is made of.
 PARTS = ("model", "retriever", "examples")
 
 
-@dataclass(frozen=True)
-class Examinees(Result):
-    """All examinees in the folder, with components and accuracy."""
+def add_examinee(examinee: Examinee, questions: Sequence[ExamQuestion], folder: Path) -> Tables:
+    """Add an examinee to matrix.tsv and components.tsv; several processes may do so at once.
 
-    examinees: Table
-    notes: tuple[str, ...] = ()
-
-    def _declare(self) -> dict[str, Table]:
-        """A row an examinee."""
-        return {"examinees": self.examinees}
-
-
-def write_examinees(
-    examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], folder: Path
-) -> Examinees:
-    """Adds examinees to matrix.tsv, components.tsv and answers.jsonl.
-
-    Several processes may do so at once.
+    Returns:
+        `examinees`: all examinees in the folder, with components and accuracy.
     """
     with exclusive_lock(folder / ".lock"):
-        return _write(examinees, questions, folder)
+        return _write(examinee, questions, folder)
 
 
-def _write(examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], folder: Path) -> Examinees:
-    new = {examinee.name: examinee for examinee in examinees}
+def _write(examinee: Examinee, questions: Sequence[ExamQuestion], folder: Path) -> Tables:
     ids = [question.question_id for question in questions]
     rows = _old(folder, ids)
-    for each in examinees:
-        made_of, now = tuple(each.components.values()), list(each.responses(questions).values())
-        was, _ = rows.pop(each.name, (made_of, now))
-        if was != made_of:
-            raise TrecexamError(
-                f"has another examinee called '{each.name}': write to another folder with -o", path=folder
-            )
-        rows[each.name] = made_of, now
-    details = [row for row in _rows(folder / "answers.jsonl") if row.get("examinee") not in new]
-    correct = {question.question_id: question.correct for question in questions}
-    details += [
-        {
-            "examinee": each.name,
-            "question_id": question_id,
-            "chosen": answer.chosen,
-            "correct": correct[question_id],
-            **answer.detail,
-        }
-        for each in examinees
-        for question_id, answer in each.answers.items()
-    ]
+    parts = tuple(examinee.components.values())
+    stored, _ = rows.pop(examinee.name, (parts, []))
+    if stored != parts:
+        raise TrecexamError(
+            f"has another examinee called '{examinee.name}': write to another folder with -o", path=folder
+        )
+    rows[examinee.name] = parts, examinee.responses(questions)
     matrix = Table(("examinee", *ids), tuple((name, *responses) for name, (_, responses) in rows.items()))
-    components = Table(("examinee", *PARTS), tuple((name, *made_of) for name, (made_of, _) in rows.items()))
+    components = Table(("examinee", *PARTS), tuple((name, *parts) for name, (parts, _) in rows.items()))
     replace_together(
         {
             folder / "matrix.tsv": to_tsv(matrix).encode(),
             folder / "components.tsv": to_tsv(components).encode(),
-            folder / "answers.jsonl": _lines(details),
         }
     )
     table = Table(
         ("examinee", *PARTS, "answered", "accuracy"),
-        tuple((name, *made_of, *_accuracy(responses)) for name, (made_of, responses) in rows.items()),
+        tuple((name, *parts, *_accuracy(responses)) for name, (parts, responses) in rows.items()),
     )
-    return Examinees(table)
+    return Tables({"examinees": table})
 
 
 def _accuracy(responses: Sequence[int | None]) -> tuple[int, float | None]:
@@ -114,14 +81,3 @@ def _old(folder: Path, ids: Sequence[str]) -> dict[str, tuple[tuple[str, ...], l
         name: (components.rows[name], [None if value != value else int(value) for value in row])
         for name, row in zip(matrix.examinees, rows, strict=True)
     }
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    try:
-        return [row for _, row in iter_objects(path)] if path.exists() and path.stat().st_size else []
-    except ConversionError as error:
-        raise TrecexamError(f"{error}; give -o another folder") from None
-
-
-def _lines(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trecexam.extensions.exams.irt.exam import FittedExam
 from trecexam.extensions.exams.irt.improvement import Improvement
 from trecexam.extensions.exams.irt.model import GRID, exam_information, probability
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
-from trecexam.extensions.exams.tables import abilities_table, information_curves
+from trecexam.extensions.exams.results import ExamFit
 from trecexam.results.plots.style import (
     BLUE,
-    GREEN,
     MUTED,
     ORANGE,
-    PURPLE,
     SEQUENTIAL,
     draw_rows,
     grid,
@@ -37,27 +32,12 @@ if TYPE_CHECKING:
 _CURVES = 100
 #: The curves that stand out: so many of the most and of the least discriminating items.
 _MARKED = 3
-_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, MUTED, "#56b4e9", "#e69f00", "#999933")
 _ROW, _MOST = 0.155, 8.2
 #: So many names stand within a plot, more beside it; so many curves are named, the first and last included.
 _INSIDE, _TOLD = 4, 12
-#: Letters of a name in a legend.
-_NAME = 26
 
 
-def exam_plots(fitted: FittedExam) -> dict[str, Plot]:
-    """All plots of a fit, by name."""
-    plots = [curves_plot(fitted), information_plot(fitted), abilities_plot(fitted)]
-    by_name = {plot.name: plot for plot in plots}
-    for number, grouping in enumerate(fitted.exam.groups, 1):
-        plot = groups_plot(fitted, grouping)
-        # Two names may have the same letters and digits in them.
-        name = plot.name if plot.name not in by_name else f"{plot.name}_{number}"
-        by_name[name] = replace(plot, name=name)
-    return by_name
-
-
-def curves_plot(fitted: FittedExam) -> Plot:
+def curves_plot(fitted: ExamFit) -> Plot:
     """Item characteristic curves: the chance of a right response by ability."""
     f = fitted.fit
     best = np.lexsort((np.arange(len(f.a)), -np.round(f.a, 9)))
@@ -107,14 +87,14 @@ def _draw_curves(figure: Figure, plot: Plot) -> None:
     grid(axes)
 
 
-def information_plot(fitted: FittedExam) -> Plot:
+def information_plot(fitted: ExamFit) -> Plot:
     """The exam's information by ability, and its 2PL form if that differs."""
-    curves = {name: curve for name, curve in information_curves(fitted) if name in ("test", "test.compat")}
-    guessed = bool(fitted.fit.c.any())
-    labelled_curves = {"information": curves["test"]}
+    f = fitted.fit
+    guessed = bool(f.c.any())
+    exact = exam_information(GRID, f.a, f.b, f.c)
+    curves = {"information": exact}
     if guessed:
-        labelled_curves["as released: a²p(1-p)"] = curves["test.compat"]
-    peak = float(GRID[int(curves["test"].argmax())])
+        curves["as released: a²p(1-p)"] = exam_information(GRID, f.a, f.b, f.c, compat=True)
     also = (
         " The dashed curve is the form in the released code, which counts lucky guesses as knowledge."
         if guessed
@@ -125,33 +105,10 @@ def information_plot(fitted: FittedExam) -> Plot:
         "Test information",
         "Fisher information of all items together; the standard error of an ability is 1 over its root. The "
         f"marks below are the examinees.{also}",
-        f"The exam tells most at an ability of {peak:.2f}, with {float(curves['test'].max()):.2f}.",
-        labelled_curves,
-        fitted.fit.theta.tolist(),
+        f"The exam tells most at an ability of {GRID[exact.argmax()]:.2f}, with {exact.max():.2f}.",
+        curves,
+        f.theta.tolist(),
     )
-
-
-def groups_plot(fitted: FittedExam, grouping: str) -> Plot:
-    """The mean item's information in each group of one grouping."""
-    start = f"{grouping}:"
-    curves = {
-        name[len(start) :]: curve for name, curve in information_curves(fitted) if name.startswith(start)
-    }
-    sizes = {group: len(item_indices) for group, item_indices in fitted.exam.groups[grouping].items()}
-    labelled_curves = {f"{group} ({sizes[group]})": curve for group, curve in curves.items()}
-    best = max(curves, key=lambda group: float(curves[group].max()))
-    return _curves_plot(
-        f"information_by_{_file_name(grouping)}",
-        f"Information by {cut(grouping, 40)}",
-        "The information of the mean item of each group; the number of items is behind its name.",
-        f"{len(curves)} groups; the curve of {cut(best, 40)} is the highest.",
-        labelled_curves,
-        fitted.fit.theta.tolist(),
-    )
-
-
-def _file_name(grouping: str) -> str:
-    return re.sub(r"\W+", "_", grouping.lower(), flags=re.ASCII).strip("_") or "group"
 
 
 def steps_plot(improvement: Improvement) -> Plot:
@@ -171,7 +128,6 @@ def steps_plot(improvement: Improvement) -> Plot:
         f"{last.information:.3f}.",
         curves,
         last.fit.theta.tolist(),
-        ordered=True,
     )
 
 
@@ -182,8 +138,6 @@ def _curves_plot(
     summary: str,
     curves: Mapping[str, Any],
     thetas: Sequence[float],
-    *,
-    ordered: bool = False,
 ) -> Plot:
     columns = [curve.tolist() for curve in curves.values()]
     return Plot(
@@ -194,7 +148,7 @@ def _curves_plot(
         rounded(Table(("theta", *curves), tuple(zip(GRID.tolist(), *columns, strict=True))), CERTAIN_DIGITS),
         _draw_information,
         3.4,
-        {"examinees": " ".join(f"{theta:.3f}" for theta in thetas), "ordered": int(ordered)},
+        {"examinees": " ".join(f"{theta:.3f}" for theta in thetas)},
     )
 
 
@@ -204,20 +158,18 @@ def _draw_information(figure: Figure, plot: Plot) -> None:
     axes = figure.subplots()
     values = np.array(plot.table.rows, float)
     names = plot.table.header[1:]
+    of_steps = plot.name == "information_by_step"
     shades = matplotlib.colormaps[SEQUENTIAL](np.linspace(0.35, 1, len(names)))
-    ordered = bool(plot.settings["ordered"])
+    styles = [(shade, "-") for shade in shades] if of_steps else [(BLUE, "-"), (ORANGE, "--")]
     lines = []
-    for n, name in enumerate(names):
-        colour = shades[n] if ordered else _COLOURS[n % len(_COLOURS)]
-        late = n >= len(_COLOURS) and not ordered
-        line = "--" if name.startswith("as released") or late else "-"
-        lines += axes.plot(values[:, 0], values[:, n + 1], line, color=colour, linewidth=1.5)
+    for n, (colour, line) in enumerate(styles[: len(names)], 1):
+        lines += axes.plot(values[:, 0], values[:, n], line, color=colour, linewidth=1.5)
     thetas = np.array(str(plot.settings["examinees"]).split(), float)
     top = float(values[:, 1:].max()) or 1.0
     axes.plot(thetas, np.full(len(thetas), -0.03 * top), "|", color=MUTED, markersize=6)
     axes.set_ylim(-0.07 * top, 1.05 * top)
     axes.set_xlabel("ability")
-    axes.set_ylabel("information" if plot.name == "information" else "information of the mean item")
+    axes.set_ylabel("information of the mean item" if of_steps else "information")
     if len(names) > 1:
         legend_indices = np.linspace(0, len(names) - 1, min(len(names), _TOLD)).round()
         # A long legend would lie upon the curves.
@@ -226,7 +178,7 @@ def _draw_information(figure: Figure, plot: Plot) -> None:
         )
         axes.legend(
             [lines[int(n)] for n in legend_indices],
-            [cut(names[int(n)], _NAME, middle=True) for n in legend_indices],
+            [names[int(n)] for n in legend_indices],
             frameon=False,
             fontsize=letters(7.5),
             **legend_place,
@@ -234,14 +186,10 @@ def _draw_information(figure: Figure, plot: Plot) -> None:
     grid(axes)
 
 
-def abilities_plot(fitted: FittedExam) -> Plot:
+def abilities_plot(fitted: ExamFit) -> Plot:
     """The examinees' abilities with their intervals, best on top."""
-    table = abilities_table(fitted)
-    rows = tuple(
-        (row[1], *(None if isinstance(value, float) and value != value else value for value in row[2:5]))
-        for row in table.rows
-    )
-    bare = sum(row[2] is None for row in rows)
+    rows = tuple(row[1:5] for row in fitted.tables["examinees"].rows)
+    bare = sum(row[2] != row[2] for row in rows)
     without = f" {bare} at a bound have no interval." if bare else ""
     return Plot(
         "abilities",
@@ -249,7 +197,7 @@ def abilities_plot(fitted: FittedExam) -> Plot:
         "Abilities and their 95% intervals, of the posterior with all items integrated out; they do not "
         f"include the uncertainty from choosing other items.{without}",
         f"{len(rows)} examinees; the ablest is {cut(str(rows[0][0]), 60)} with {rows[0][1]:.2f}.",
-        rounded(Table(("examinee", "theta", "theta.low", "theta.high"), rows), CERTAIN_DIGITS),
+        Table(("examinee", "theta", "theta.low", "theta.high"), rows, digits=CERTAIN_DIGITS),
         _draw_abilities,
         min(_MOST, 0.7 + _ROW * max(len(rows), 3)),
         rows=True,
@@ -259,10 +207,7 @@ def abilities_plot(fitted: FittedExam) -> Plot:
 def _draw_abilities(figure: Figure, plot: Plot) -> None:
     rows = plot.table.rows
     axes = figure.subplots()
-    theta, low, high = (
-        np.array([np.nan if row[column] is None else row[column] for row in rows], float)
-        for column in (1, 2, 3)
-    )
+    theta, low, high = np.array([row[1:] for row in rows], float).T
     axes.axvline(0, color=PALE, linewidth=0.8, zorder=1)
     draw_rows(axes, [str(row[0]) for row in rows], theta, low, high)
     axes.set_xlabel("ability")

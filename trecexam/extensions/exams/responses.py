@@ -1,9 +1,9 @@
-"""Responses from a matrix, or from a track's runs to its bank, prepared for fitting."""
+"""Exams: responses from a matrix, or from a track's runs to its bank, prepared for fitting."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.irt.components import Components
-from trecexam.extensions.exams.irt.exam import Exam
 from trecexam.extensions.exams.irt.fitting import check
+from trecexam.extensions.exams.irt.model import Floats
 from trecexam.extensions.exams.questions.words import bloom_words, question_types
 from trecexam.extensions.exams.response_matrix import (
     ResponseMatrix,
@@ -31,6 +31,30 @@ from trecexam.scores.ratings import QueryRatings
 if TYPE_CHECKING:
     from trecexam.bank.model import Bank
     from trecexam.grades.graded_track import GradedTrack
+
+
+@dataclass(frozen=True, eq=False)
+class Exam:
+    """The responses to fit: each examinee and each item has a response.
+
+    Attributes:
+        source: where the responses come from, as people know it.
+        values: 1, 0, NaN; shape (n_examinees, n_items).
+        texts: item -> its text, where it is known.
+        groups: grouping -> group -> the indices of its items.
+        queries: item -> its query, for a rubric bank.
+        notes: what was left out and what else one must know of the responses, one per line.
+    """
+
+    source: str
+    examinees: tuple[str, ...]
+    items: tuple[str, ...]
+    values: Floats
+    components: Components | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict)
+    queries: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def from_file(path: Path, components: Path | None = None, groups: Path | None = None) -> Exam:

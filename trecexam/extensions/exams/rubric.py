@@ -14,13 +14,12 @@ from trecexam.extensions.exams.fitting import fitted
 from trecexam.extensions.exams.irt import fitting
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS, Settings
 from trecexam.extensions.exams.responses import from_track, item_names
-from trecexam.extensions.exams.results import ExamFit, told
-from trecexam.grades.evaluation import official_values
+from trecexam.extensions.exams.results import ExamFit
+from trecexam.features.correlation.paired_scores import NothingToCompareError, common_queries, paired_scores
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.grades.official import official_judgments, official_measures
-from trecexam.inputs.official import LEADERBOARD, never_judged, never_judged_note
+from trecexam.grades.official import official_judgments
+from trecexam.inputs.official import never_judged, never_judged_note
 from trecexam.scores.correlation import Correlation, correlate
-from trecexam.scores.measures import measure
 from trecexam.scores.rank_correlation import QueryDraws
 
 #: With fewer runs an item's discrimination is its prior's, not its own.
@@ -46,8 +45,8 @@ def fit_track(
 ) -> ExamFit:
     """Fits an item response model: abilities of runs, difficulty and discrimination of items."""
     exam_fit = fitted(from_track(track, components, groups), settings or default_settings())
-    exam_fit = replace(exam_fit, official=tuple(_against_official(track, exam_fit)))
-    return replace(exam_fit, notes=(*told(exam_fit), *_never_judged(track, exam_fit)))
+    exam_fit = ExamFit.of(exam_fit.exam, exam_fit.fit, tuple(_against_official(track, exam_fit)))
+    return replace(exam_fit, notes=(*exam_fit.notes, *_never_judged(track, exam_fit)))
 
 
 def discriminations(track: GradedTrack, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:
@@ -74,8 +73,8 @@ def discriminations(track: GradedTrack, min_rating: int | None = None) -> Mappin
 
 
 def _never_judged(track: GradedTrack, exam_fit: ExamFit) -> Iterator[str]:
-    """A line on runs of which nothing is judged, if abilities are compared with official judgments."""
-    queries = [query_id for query_id in track.bank.query_ids if query_id in track.inputs.judged_queries]
+    """Yield a note on runs of which nothing is judged, if abilities are compared with official judgments."""
+    queries = common_queries(track)
     if track.official is None or not queries or not exam_fit.official:
         return
     runs = {name: track.runs[name] for name in exam_fit.exam.examinees}
@@ -84,31 +83,20 @@ def _never_judged(track: GradedTrack, exam_fit: ExamFit) -> Iterator[str]:
         yield never_judged_note(without, len(runs))
 
 
-def _against_official(track: GradedTrack, fitted_exam: ExamFit) -> Iterator[tuple[str, str, Correlation]]:
-    ours = {
-        name: dict(zip(fitted_exam.exam.examinees, values.tolist(), strict=True))
-        for name, values in (
-            ("theta", fitted_exam.fit.theta.round(CERTAIN_DIGITS)),
-            ("accuracy", fitted_exam.fit.accuracy),
-        )
-    }
-    sides: dict[str, Mapping[str, float]] = {}
-    if track.official is not None:
-        both = [query_id for query_id in track.bank.query_ids if query_id in track.inputs.judged_queries]
-        if both:
-            values = official_values(track, None, set(both))
-            for name in (str(measure(text)) for text in official_measures(track)):
-                means = values.matrix(name, None, both).mean(axis=1)
-                sides[name] = dict(zip(values.runs, means.tolist(), strict=True))
-    if track.inputs.official_leaderboard is not None:
-        sides |= track.inputs.official_leaderboard.sides
-    for theirs, worth in sides.items():
-        runs = [run for run in fitted_exam.exam.examinees if run in worth]
-        if len(runs) < 2:
+def _against_official(track: GradedTrack, exam_fit: ExamFit) -> Iterator[tuple[str, str, Correlation]]:
+    """Yield how far abilities and shares of right responses agree with each official measure."""
+    try:
+        sides = {pair.official_measure: pair for pair in paired_scores(track)}
+    except NothingToCompareError:
+        return
+    places = {run: place for place, run in enumerate(exam_fit.exam.examinees)}
+    for theirs, pair in sides.items():
+        rows = [row for row, run in enumerate(pair.runs) if run in places]
+        if len(rows) < 2:
             continue
-        for name, mine in ours.items():
-            both_sides = (
-                np.array([mine[run] for run in runs])[:, None],
-                np.array([worth[run] for run in runs]),
-            )
-            yield name, theirs, correlate(*both_sides, draws=QueryDraws(0), ranks=theirs == LEADERBOARD)
+        official = pair.official.reshape(len(pair.runs), -1).mean(axis=1)[rows]
+        at = [places[pair.runs[row]] for row in rows]
+        fit = exam_fit.fit
+        for name, mine in (("theta", fit.theta.round(CERTAIN_DIGITS)), ("accuracy", fit.accuracy)):
+            values = mine[at][:, None]
+            yield name, theirs, correlate(values, official, draws=QueryDraws(0), ranks=pair.of_ranks)

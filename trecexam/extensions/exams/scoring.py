@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from converters.passages import read_passages
 from converters.run import Run
@@ -75,19 +74,6 @@ class ExamSetup:
         """The components of the examinee."""
         return {"model": self.model, "retriever": self.retriever.name, "examples": str(self.examples)}
 
-    def renderer(self, plain: Callable[[str], str]) -> Callable[[ExamQuestion, str], str]:
-        """(question, context) -> prompt.
-
-        Args:
-            plain: as in `prompt`.
-        """
-        try:
-            examples = examples_for(self.questions, self.examples, _SEED)
-        except ValueError as error:
-            raise TrecexamError(str(error)) from None
-        kind = self.retriever.kind
-        return lambda question, context: prompt(question, context, kind, examples(question), plain)
-
     def notes(self) -> list[str]:
         """Notes on documents that could not be shown, one per line."""
         if self.retriever.run is None:
@@ -104,25 +90,18 @@ class ExamSetup:
 
 
 @dataclass(frozen=True)
-class Answered:
-    """An examinee's answer: the chosen index (None if unreadable), and the raw answer."""
-
-    chosen: int | None
-    detail: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
 class Examinee:
     """A model with a retriever and a number of in-context examples, and its answers.
 
     Attributes:
-        answers: question_id -> answer; a question that was not answered is not in it.
+        answers: question_id -> the index of the chosen candidate, None if the answer could not be read; a
+            question that was not answered is not in it.
         notes: what one must know of it, one per line.
         why: why it ended early, "" where it did not.
     """
 
     components: Mapping[str, str]
-    answers: Mapping[str, Answered]
+    answers: Mapping[str, int | None]
     notes: tuple[str, ...] = ()
     why: str = ""
 
@@ -131,14 +110,12 @@ class Examinee:
         """Its components, joined."""
         return "+".join(self.components.values())
 
-    def responses(self, questions: Sequence[ExamQuestion]) -> dict[str, int | None]:
-        """1 right, 0 wrong or unreadable, None not answered."""
-        return {
-            each.question_id: int(self.answers[each.question_id].chosen == each.correct)
-            if each.question_id in self.answers
-            else None
+    def responses(self, questions: Sequence[ExamQuestion]) -> list[int | None]:
+        """Return 1 right, 0 wrong or unreadable, None not answered, in the order of the questions."""
+        return [
+            int(self.answers[each.question_id] == each.correct) if each.question_id in self.answers else None
             for each in questions
-        }
+        ]
 
 
 def retrievers(named: Sequence[str]) -> list[Retriever]:
@@ -194,7 +171,11 @@ def texts_of(
 def exam_prompts(source: KeepingWriter, setup: ExamSetup) -> PromptSet[str]:
     """The prompts by question_id: a local model chooses a continuation, a server writes a letter."""
     writer = source.writer
-    render = setup.renderer(writer.plain)
+    kind, examples = setup.retriever.kind, examples_for(setup.questions, setup.examples, _SEED)
+
+    def render(question: ExamQuestion, context: str) -> str:
+        return prompt(question, context, kind, examples(question), writer.plain)
+
     prompt_texts: dict[str, Fitted] = {}
     for question in setup.questions:
         context = setup.retriever.context(question, setup.texts)
@@ -225,9 +206,9 @@ def taking_job(source: KeepingWriter, setup: ExamSetup) -> Job[Examinee]:
 
 def _take(prompts: PromptSet[str], setup: ExamSetup, result: AskingResult[str]) -> Examinee:
     questions = {question.question_id: question for question in setup.questions}
-    read = _chosen if isinstance(prompts.source.writer, ChoosingWriter) else _read
+    read = _likeliest if isinstance(prompts.source.writer, ChoosingWriter) else _named
     answered = {question_id: read(questions[question_id], reply) for question_id, reply in prompts.answered()}
-    unread = sum(answer.chosen is None for answer in answered.values())
+    unread = sum(chosen is None for chosen in answered.values())
     notes = [f"documents cut to fit the model: {plural(len(prompts.cut), 'question')}"] if prompts.cut else []
     if unread:
         notes.append(f"no candidate named, counted as wrong: {plural(unread, 'answer')}")
@@ -238,14 +219,12 @@ def _take(prompts: PromptSet[str], setup: ExamSetup, result: AskingResult[str]) 
     return Examinee(setup.components, answered, (*notes, *setup.notes()), result.why)
 
 
-def _chosen(question: ExamQuestion, reply: Kept) -> Answered:
-    among = candidates(question)
-    scores = [
-        log_probability / len(each)
-        for log_probability, each in zip(json.loads(reply.text), among, strict=True)
-    ]
-    return Answered(scores.index(max(scores)), {"scores": scores})
+def _likeliest(question: ExamQuestion, reply: Kept) -> int:
+    """Return the index of the candidate with the highest log-probability a character."""
+    log_probabilities = zip(json.loads(reply.text), candidates(question), strict=True)
+    scores = [value / len(each) for value, each in log_probabilities]
+    return scores.index(max(scores))
 
 
-def _read(question: ExamQuestion, reply: Kept) -> Answered:
-    return Answered(read_choice(reply.text, question.choices, cut=reply.cut), {"raw": reply.text})
+def _named(question: ExamQuestion, reply: Kept) -> int | None:
+    return read_choice(reply.text, question.choices, cut=reply.cut)

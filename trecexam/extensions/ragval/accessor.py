@@ -9,7 +9,7 @@ from trecexam.extensions.ragval.answering import Answers, answers_job
 from trecexam.extensions.ragval.formats.knowledge import KINDS
 from trecexam.extensions.ragval.judged import judged
 from trecexam.extensions.ragval.questions import Questions, questions_job
-from trecexam.extensions.ragval.reporting import RagvalReport, report_of
+from trecexam.extensions.ragval.reporting import RagvalReport
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing.asking import ShowProgress, Stop
 from trecexam.track_groups import Group
@@ -76,10 +76,9 @@ class RagvalAccessor(Group):
             raise TrecexamError(
                 'the track has no grader that judges answers: set `name = "ragval"` in [grader]', path=root
             )
-        answers = judged(track)
-        if not answers.rows:
+        report = judged(track)
+        if report is None:
             raise TrecexamError(
                 f"no answer is judged yet: run `trecexam watch {quoted(root)} --once`", path=root
             )
-        report = report_of(answers.rows).with_notes(*answers.remarks())
         return self._track.with_grader_note(report, track.name)

@@ -30,20 +30,20 @@ class _Answers:
         for query_id, text in query_texts.items():
             by_text.setdefault(text.strip(), []).append(query_id)
         first_answers: dict[str, AnswerRow] = {}
-        rows = list(read_answers([path], refused.append))
+        rows = list(read_answers(path, refused.append))
         if not rows:
             raise refused[0] if refused else ConversionError(path, None, "the file has no answers")
         name = one_run(path, list(dict.fromkeys(row.run_id for row in rows)))
         for row in rows:
             # Without an id it is known by its text; the n-th answer goes to the n-th question of that text.
             if row.by_text:
-                ids = by_text.get(row.question.strip(), [])[row.occurrence - 1 :]
+                ids = by_text.get(row.question.strip(), [])
                 if not ids:
-                    often = " that often" if row.occurrence > 1 else ""
+                    often = " that often" if row.question_id != row.question else ""
                     reason = f"no question of this track has the text '{row.question[:60]}'{often}: left out"
                     refused.append(ConversionError(path, row.line, reason, "response"))
                     continue
-                row = replace(row, question_id=ids[0])
+                row = replace(row, question_id=ids.pop(0))
             first = first_answers.setdefault(row.question_id, row)
             if first is not row:
                 question = f"question '{row.question_id[:80]}'"

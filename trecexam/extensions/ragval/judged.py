@@ -1,14 +1,15 @@
-"""The judged answers of a track, as rows of the report."""
+"""The report on the judged answers of a track."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from trecexam.extensions.ragval.formats.answers import AnswerRow
 from trecexam.extensions.ragval.grader.reading import Scores, read_scores
+from trecexam.extensions.ragval.reporting import RagvalReport, report_of
 from trecexam.graders.base import Cell
 from trecexam.results.text import plural
 
@@ -16,53 +17,17 @@ if TYPE_CHECKING:
     from trecexam.grades.graded_track import GradedTrack
 
 
-@dataclass(frozen=True)
-class JudgedAnswers:
-    """The judged answers of a track.
-
-    Attributes:
-        rows: an answer each, by run and question; those not judged yet are not among them.
-        empty: how many of them are empty, and were not judged.
-        waiting: how many answers are not judged yet.
-        cut: how many of the judged ones were judged by a block that was cut at its end.
-        human: how many have a score that a person gave in place of the judge's.
-    """
-
-    rows: tuple[AnswerRow, ...]
-    empty: int = 0
-    waiting: int = 0
-    cut: int = 0
-    human: int = 0
-
-    def remarks(self) -> Iterator[str]:
-        """Notes on the answers, one per line."""
-        if self.empty:
-            yield f"{plural(self.empty, 'empty answer')}: not judged, and counted as unparsed"
-        if self.waiting:
-            yield f"{plural(self.waiting, 'answer')} not judged yet, and not in the report"
-        if self.cut:
-            yield f"{plural(self.cut, 'answer')} judged with a knowledge block that was cut at its end"
-        if self.human:
-            yield f"{plural(self.human, 'answer')} with a person's score in place of the judge's"
-
-    def as_json(self) -> dict[str, Any]:
-        """The counts."""
-        statuses = Counter(row.status for row in self.rows)
-        return {
-            "answers": len(self.rows) + self.waiting,
-            "ok": statuses["ok"],
-            "unparsed": statuses["unparsed"] - self.empty,
-            "refused": statuses["refused"],
-            "error": statuses["error"],
-            "empty": self.empty,
-            "not_judged_yet": self.waiting,
-            "blocks_cut": self.cut,
-            "rated_by_people": self.human,
-        }
+#: What is counted among the answers, and the note on it.
+_REMARKS = (
+    ("empty", "empty answer", ": not judged, and counted as unparsed"),
+    ("waiting", "answer", " not judged yet, and not in the report"),
+    ("cut", "answer", " judged with a knowledge block that was cut at its end"),
+    ("human", "answer", " with a person's score in place of the judge's"),
+)
 
 
-def judged(track: GradedTrack) -> JudgedAnswers:
-    """The judged answers from the grader's stored grades; needs `load` first. Calls no model.
+def judged(track: GradedTrack) -> RagvalReport | None:
+    """Return the report on the grader's stored grades; None where no answer is judged. Calls no model.
 
     A person's rating of an item replaces that score; a 0, which is none, counts as 1.
     """
@@ -97,10 +62,9 @@ def judged(track: GradedTrack) -> JudgedAnswers:
                 counted["empty"] += 1
             question = track.query_texts.get(row.question_id, "")
             values = {} if scores is None else scores._asdict()
-            judged_answers.append(
-                replace(row, run_id=run_id, question=question, occurrence=1, status=status, **values)
-            )
-    return JudgedAnswers(tuple(judged_answers), **counted)
+            judged_answers.append(replace(row, run_id=run_id, question=question, status=status, **values))
+    notes = [f"{plural(counted[what], noun)}{rest}" for what, noun, rest in _REMARKS if counted[what]]
+    return report_of(judged_answers).with_notes(*notes) if judged_answers else None
 
 
 def _scores(stored: list[dict[str, Any]]) -> tuple[Scores | None, str, bool]:

@@ -13,7 +13,6 @@ from converters.lines import iter_objects
 from trecexam.config import TrackConfig
 from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval.formats.knowledge import (
-    ID_KEYS,
     Block,
     block_id_of,
     has_question,
@@ -40,12 +39,6 @@ from trecexam.inputs.missing_banks import check_unchanged, read_target
 
 #: Where [generator] says nothing else: questions are to differ.
 TEMPERATURE, SEED = 1.0, 0
-#: What lines of answers and judgments have, and a question has not.
-_NOT_OURS = (
-    *(key for key in ID_KEYS if key != "block_id"),
-    *("question_id", "question", "origin", "retired", "answer", "run_id", "retrieved", "context", "status"),
-    *("n_input_tokens", "n_output_tokens", "truthfulness", "relevance"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,10 +183,12 @@ def _row(block: Block, question: str, reply: Reply[str, str], known_ids: set[str
     ids = (f"{block.block_id}/{number}" for number in count(1))
     question_id = next(each for each in ids if each not in known_ids)
     known_ids.add(question_id)
+    named = {"question_id": question_id, "question": question}
     return {
-        "question_id": question_id,
-        "question": question,
-        **{key: value for key, value in block.row.items() if key not in (*_NOT_OURS, "content", "text")},
+        # They stand first, whatever the block has.
+        **named,
+        **block.row,
+        **named,
         "block_id": block.block_id,
         "content": block.content,
         "origin": reply.origin(display_name("question"), text=question),

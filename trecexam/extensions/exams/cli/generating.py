@@ -19,7 +19,7 @@ from trecexam.cli.reading import writing
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
 from trecexam.errors import quoted
-from trecexam.extensions.exams.filtering import FILES, companion_file, filter_exam, write_filtered
+from trecexam.extensions.exams.filtering import FILES, filter_exam, write_filtered
 from trecexam.results.notes import LOST, Note
 from trecexam.results.text import plural
 
@@ -77,16 +77,12 @@ def _say(made: GeneratedExam) -> int:
 
 
 def _without_questions(made: GeneratedExam) -> str:
-    # Imports pydantic.
-    from trecexam.extensions.exams.generating import UNREAD
-
     unchanged = f"{made.output} is unchanged" if made.output.exists() else f"{made.output} was not written"
     if not made.badly_parsed:
         return f"no passage has an answer; {unchanged}: run it again"
-    unread = companion_file(made.output, UNREAD)
     return (
-        f"no answer could be read as a question; {unchanged}: look at the answers in {unread}, then name "
-        "another model in [generator] or raise its max_new_tokens"
+        f"no answer could be read as a question; {unchanged}: look at the answers in {made.unread_file}, "
+        "then name another model in [generator] or raise its max_new_tokens"
     )
 
 

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     "--retriever bm25.run --passages corpus.jsonl --examples 0 --examples 1",
 )
 @click.argument("exam", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="EXAM.jsonl")
-@output_folder_option(
-    "Write matrix.tsv, components.tsv and answers.jsonl into this folder; other examinees stay in them."
-)
+@output_folder_option("Write matrix.tsv and components.tsv into this folder; other examinees stay in them.")
 @click.option(
     "--model",
     required=True,
@@ -87,34 +85,31 @@ def scoring(
     Exit status: 0, or 1 if a question was not answered.
     """
     from trecexam.extensions.exams import scoring as stage
-    from trecexam.extensions.exams.matrices import FILES, write_examinees
-    from trecexam.extensions.exams.models import estimate_taking, examinee
+    from trecexam.extensions.exams.choosing import examinee
+    from trecexam.extensions.exams.matrices import FILES, add_examinee
+    from trecexam.graders.writing.asking import estimate as estimate_of
     from trecexam.inputs.protected import refuse_folder
 
     refuse_folder(output, (exam, passages, *map(Path, named)), FILES, always=FILES)
     questions = tuple(read_exam(exam))
     chosen_retrievers = stage.retrievers(named or (stage.CLOSED_BOOK,))
     texts = stage.texts_of(passages, chosen_retrievers, questions)
-    settings = _settings(
-        model=model,
-        base_url=base_url,
-        key_env=key_env,
-    )
+    settings = _settings(model=model, base_url=base_url, key_env=key_env)
     todo = [
         stage.ExamSetup(Path(model).name, questions, retriever, number, texts)
         for retriever in chosen_retrievers
         for number in dict.fromkeys(examples or (0,))
     ]
-    if estimate:
-        estimate_of = partial(estimate_taking, settings, output, todo)
-        return None, show_estimate(estimate_of, as_json=as_json)
     source = examinee(settings, output)
+    if estimate:
+        prompts = [stage.exam_prompts(source, setup) for setup in todo]
+        return None, show_estimate(partial(estimate_of, prompts), as_json=as_json)
     status, notes = 0, dict[str, None]()
     examinees = None
     with working("answering", "questions") as work:
         for setup in todo:
             took = stage.taking_job(source, setup).ask(work.steps, work.stop)
-            examinees = write_examinees([took], questions, output)
+            examinees = add_examinee(took, questions, output)
             for note in took.notes:
                 notes[of_grader(took.name, note)] = None
             if took.why:

@@ -30,20 +30,11 @@ class Components:
         names: of the components.
         levels: the levels of each, in the order of their first examinee.
         codes: the place of each examinee's level among its component's; shape (n_examinees, n_components).
-
-    Raises:
-        ValueError: there is no component, or the shapes don't fit.
     """
 
     names: tuple[str, ...]
     levels: tuple[tuple[str, ...], ...]
     codes: NDArray[np.intp]
-
-    def __post_init__(self) -> None:
-        if not self.names:
-            raise ValueError("no component")
-        if self.codes.ndim != 2 or not self.codes.shape[1] == len(self.names) == len(self.levels):
-            raise ValueError(f"{len(self.names)} components do not fit codes of shape {self.codes.shape}")
 
     @classmethod
     def of(cls, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Components:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Literal
 
+from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import LETTERS, ExamQuestion
 
 #: Introductions of the context: the question's passage, or retrieved documents.
@@ -53,7 +54,7 @@ def examples_for(
 ) -> Callable[[ExamQuestion], tuple[ExamQuestion, ...]]:
     """The in-context examples of a question: the same for all, drawn with the seed, without itself."""
     if number and len(questions) <= number:
-        raise ValueError(f"{number} examples need an exam of {number + 1} questions or more")
+        raise TrecexamError(f"{number} examples need an exam of {number + 1} questions or more")
     drawn = Random(f"{seed}").sample(range(len(questions)), min(number + 1, len(questions))) if number else []
 
     def chosen(question: ExamQuestion) -> tuple[ExamQuestion, ...]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from trecexam.bank.model import folded, words
 from trecexam.extensions.exams.exam_file import LETTERS
-from trecexam.graders.replies import Unread, read_reply, whole_text
+from trecexam.graders.replies import Unread, whole_text
 
 #: Characters that a stem has at least, as published.
 _MIN_STEM = 50
@@ -113,14 +113,15 @@ def read_question(answer: str, *, cut: bool = False) -> Read | Unread:
 
 
 def read_choice(answer: str, choices: Sequence[str], *, cut: bool = False) -> int | None:
-    """The index of the candidate that an examinee chose; None if none or several are named.
+    """Return the index of the candidate that an examinee chose; None if none or several are named.
 
     Args:
-        cut: the model was stopped before its end; then its answer must be one line.
+        cut: the model was stopped before its end; then nothing is read.
     """
-    text = _plain(read_reply(answer.rpartition("### Assistant:")[2], cut=cut).text).strip()
-    if cut and "\n" in text:
+    text = whole_text(answer.rpartition("### Assistant:")[2], cut=cut)
+    if isinstance(text, Unread):
         return None
+    text = _plain(text).strip()
     first = _place(text.partition("\n")[0].strip(), choices)
     choice_indices = {first} if first is not None else set(_answers(text, choices)) or set(_claims(text))
     return choice_indices.pop() if len(choice_indices) == 1 and -1 not in choice_indices else None

@@ -117,11 +117,10 @@ def report(paths: tuple[Path, ...]) -> Result:
     """Report systems by their judged answers in FILE..., JSON Lines (plain or gzip), best sum first.
 
     A line has truthfulness and relevance, 1 to 5, question_id (or the question's text), and optionally
-    run_id, n_input_tokens, n_output_tokens, retrieved. Without run_id, the file name names the system.
-    Answers without scores count as unparsed; means and intervals leave them out, tokens do not.
+    run_id, n_input_tokens, n_output_tokens. Without run_id, the file name names the system.
+    Answers without scores count as unparsed; means leave them out, tokens do not.
 
-    --json also has standard errors, and paired t tests (Holm) over the questions that all systems have
-    scores for.
+    --json also has standard errors.
 
     Exit status: 0; 1 if a line has an error; 2 if no file can be read.
     """

@@ -14,8 +14,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from converters.errors import ConversionError
 from converters.fields import a_flag, a_text, an_id, an_origin, made_id
@@ -73,12 +73,6 @@ def read_blocks(path: Path, on_error: Callable[[ConversionError], None] | None =
 def _block(path: Path, number: int, row: Mapping[str, Any]) -> Block:
     content = a_text(path, number, row, CONTENT_KEYS, "the block")
     return Block(block_id_of(path, number, row), content, row, number)
-
-
-def write_blocks(blocks: Iterable[Block], file: BinaryIO) -> None:
-    """Writes the lines as they were read."""
-    for block in blocks:
-        file.write(line_of(block.row))
 
 
 def line_of(row: Mapping[str, Any]) -> bytes:
@@ -143,7 +137,7 @@ FORMAT = Format(
     EXAMPLE,
     _sniff,
     read_blocks,
-    write_blocks,
+    None,
     told_by='"content", without "question" and "answer"',
     bank_lines=LineForm(
         has_question,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from trecexam.graders.replies import fence_removed, read_reply
+from trecexam.graders.replies import Unread, fence_removed, whole_text
 
 #: The scores that there are: 1 to 5, halves too.
 PERMITTED = tuple(half / 2 for half in range(2, 11))
@@ -39,12 +39,12 @@ def read_scores(answer: str, *, cut: bool = False) -> Scores | None:
     and scores that contradict each other.
 
     Args:
-        cut: the answer was cut off: it counts where it is a whole JSON object.
+        cut: the answer was cut off; then nothing is read.
     """
-    text = read_reply(answer).text
-    pairs = _json_pairs(text)
-    if cut and not pairs:
+    text = whole_text(answer, cut=cut)
+    if isinstance(text, Unread):
         return None
+    pairs = _json_pairs(text)
     if {name for name, _ in pairs} != {"relevance", "truthfulness"}:
         pairs = [(_name(match["name"]), _written(match)) for match in _SCORE.finditer(text)]
     relevance, truthfulness = (
