@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ import numpy as np
 
 from trecexam.extensions.audit.records import Floats
 from trecexam.results.table import Layout, Table
+
+#: Findings of a section of the audit, and its tables by name.
+Section = tuple[Sequence["Finding"], Mapping[str, Table]]
 
 
 @dataclass(frozen=True)
@@ -70,11 +73,3 @@ def table(caption: str, keys: int, columns: Mapping[str, Any]) -> Table:
     small = tuple(name for name in names if name.startswith("p.holm"))
     rows = tuple(zip(*values, strict=True))
     return Table(names, rows, small=small, layout=Layout(names[:keys]), caption=caption)
-
-
-@dataclass(frozen=True)
-class Part:
-    """A section of the audit: its findings, and its tables by name."""
-
-    findings: tuple[Finding, ...] = ()
-    tables: Mapping[str, Table] = field(default_factory=dict)

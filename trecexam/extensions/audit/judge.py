@@ -2,55 +2,48 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.extensions.audit.choices import main_values, ranks_of
-from trecexam.extensions.audit.findings import Finding, Part, finding, standard_errors, table
+from trecexam.extensions.audit.findings import Finding, Section, finding, standard_errors, table
 from trecexam.extensions.audit.records import ALPHA, AuditInputs, Floats, Rows
 from trecexam.extensions.audit.scales import common_passages
-from trecexam.results.table import Table
 from trecexam.scores.columns.measures.base import discounts
 from trecexam.scores.correlation import half_width
 from trecexam.scores.paired_tests import holm, paired_t
-from trecexam.scores.rank_correlation import tau_b_columns
-
-#: An increase of tau by this much without a team is an alarm.
-_OF_ONE_TEAM = 0.05
 
 
 class Raise(NamedTuple):
     """How much more the judge gives a run than other runs, in labels per rank.
 
     Attributes:
-        mean, half: over queries, and half of its 95% interval.
+        mean, low, high: over queries, and the 95% interval.
         p: one-sided, for a mean above 0, Holm's.
     """
 
     mean: Floats
-    half: Floats
+    low: Floats
+    high: Floats
     p: Floats
 
     def columns(self) -> dict[str, Floats]:
         """As columns of a table."""
-        low, high = self.mean - self.half, self.mean + self.half
-        return {"raise": self.mean, "raise.low": low, "raise.high": high, "p.holm": self.p}
+        return dict(zip(("raise", "raise.low", "raise.high", "p.holm"), self, strict=True))
 
 
-def judge(inputs: AuditInputs) -> Part:
-    """Bias of the second side against the first; nothing where there is one side."""
+def judge(inputs: AuditInputs) -> Section:
+    """Find the bias of the second side against the first; nothing where there is one side."""
     if len(inputs.sides) < 2 or len(inputs.runs) < 3:
-        return Part()
+        return (), {}
     teams, codes = np.unique(np.array(inputs.teams, object), return_inverse=True)
     of_runs = discounted(surplus(inputs)[inputs.rows[:, :, : inputs.cutoff]])
     of_teams = np.stack([of_runs[codes == team].mean(axis=0) for team in range(len(teams))])
     of_others = (of_teams.sum(axis=0) - of_teams) / max(1, len(teams) - 1)
-    means = [main_values(inputs, side).mean(axis=1) for side in inputs.sides]
-    ranks = [ranks_of(each) for each in means]
+    ranks = [ranks_of(main_values(inputs, side).mean(axis=1)) for side in inputs.sides]
     a, b = (side.name for side in inputs.sides)
     raised = raised_by(of_runs, of_others[codes])
     findings = []
@@ -72,9 +65,9 @@ def judge(inputs: AuditInputs) -> Part:
             finding("raised team", team_raise.mean[t], teams[t], a=a, b=b, p=team_raise.p[t])
             for t in np.flatnonzero(team_raise.p < ALPHA)
         ]
-        left_out, tables["teams"] = _teams(teams, codes, team_raise, means)
-        findings += left_out
-    return Part(tuple(findings), tables)
+        columns = {"team": teams, "runs": np.bincount(codes), **team_raise.columns()}
+        tables["teams"] = table("What each team is given beyond the others", 1, columns)
+    return findings, tables
 
 
 def surplus(inputs: AuditInputs) -> Floats:
@@ -113,7 +106,8 @@ def raised_by(values: Floats, reference: Floats) -> Raise:
     n = len(values)
     test = paired_t(np.concatenate([values, reference]), np.arange(n), np.arange(n) + n)
     p = np.where(test.difference > 0, test.p / 2, 1 - test.p / 2)
-    return Raise(test.difference, half_width(standard_errors(values - reference), values.shape[1]), holm(p))
+    half = half_width(standard_errors(values - reference), values.shape[1])
+    return Raise(test.difference, test.difference - half, test.difference + half, holm(p))
 
 
 def _explained(inputs: AuditInputs, of_runs: Floats, like: Floats) -> Iterator[Finding]:
@@ -130,23 +124,3 @@ def _explained(inputs: AuditInputs, of_runs: Floats, like: Floats) -> Iterator[F
     if p < ALPHA and np.ptp(x) > 0 and np.ptp(y) > 0:
         share, slope = float(np.corrcoef(x, y)[0, 1]) ** 2, float(np.polyfit(x, y, 1)[0])
         yield finding("likeness", share, name, slope=slope, p=p, b=inputs.sides[1].name)
-
-
-def _teams(
-    teams: NDArray[Any], codes: NDArray[np.intp], raised: Raise, means: Sequence[Floats]
-) -> tuple[list[Finding], Table]:
-    """Findings and table on teams: how far each is raised, and tau without it."""
-
-    def tau(is_included: NDArray[np.bool_]) -> float:
-        a, b = (np.round(each[is_included], 12)[:, None] for each in means)
-        return float(tau_b_columns(b, a)[0])
-
-    without, whole = np.array([tau(codes != team) for team in range(len(teams))]), tau(codes >= 0)
-    columns = {"team": teams, "runs": np.bincount(codes), **raised.columns(), "tau without": without}
-    made = table("Teams: what each is given beyond the others, and tau without it", 1, columns)
-    if not np.isfinite(without).any() or math.isnan(whole):
-        return [], made
-    most = int(np.nanargmax(np.abs(without - whole)))
-    change = float(without[most] - whole)
-    kind = "one team" if change > _OF_ONE_TEAM else "teams"
-    return [finding(kind, change, teams[most], tau=whole, without=float(without[most]))], made

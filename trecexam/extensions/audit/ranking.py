@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.extensions.audit.choices import main_choice, main_values
-from trecexam.extensions.audit.findings import Finding, Part, finding, standard_errors, table, with_interval
+from trecexam.extensions.audit.findings import (
+    Finding,
+    Section,
+    finding,
+    standard_errors,
+    table,
+    with_interval,
+)
 from trecexam.extensions.audit.records import AuditInputs, Floats
 from trecexam.results.table import Table
 from trecexam.scores.correlation import Correlation, correlate, half_width
@@ -72,10 +79,10 @@ def smallest_difference(differences: Floats) -> float:
     return float(quantiles * np.median(standard_errors(differences)))
 
 
-def ranking(inputs: AuditInputs) -> Part:
+def ranking(inputs: AuditInputs) -> Section:
     """Section on adjacent runs and the smallest difference; with two sides also correlation and swaps."""
     if len(inputs.runs) < 2:
-        return Part()
+        return (), {}
     of_sides = [main_values(inputs, side) for side in inputs.sides]
     near, n_queries = neighbours(of_sides), len(inputs.query_ids)
     counts = Counter(near.verdicts.tolist())
@@ -97,7 +104,7 @@ def ranking(inputs: AuditInputs) -> Part:
         agreed, tables["correlation"] = _agreement(inputs, correlation)
         swaps, tables["swaps"] = _swaps(inputs, of_sides)
         findings += [*agreed, *swaps]
-    return Part(tuple(findings), tables)
+    return findings, tables
 
 
 def _agreement(inputs: AuditInputs, correlation: Correlation) -> tuple[list[Finding], Table]:
