@@ -37,36 +37,28 @@ def graded(tmp_path: Path) -> Path:
     return root
 
 
-def run_file(tmp_path: Path, text: str, name: str = "my.run") -> Path:
-    path = tmp_path / name
-    path.write_text(text)
-    return path
-
-
 def run_check(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int) -> tuple[str, str]:
-    told = printed(capsys, "check", *arguments, status=status)
-    assert "Traceback" not in told.err
-    return told.out, told.err
+    return printed(capsys, "check", *arguments, status=status)
 
 
 def test_the_status_says_whether_the_file_is_accepted_and_the_table_names_each_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, err = run_check(capsys, run_file(tmp_path, TIED), status=0)
+    out, err = run_check(capsys, put(tmp_path, TIED, "my.run"), status=0)
     header, row = (line.split("\t") for line in out.splitlines())
     assert header == ["line", "severity", "trec_eval", "reason"]
     assert row[:3] == ["2", "warning", "9, 10"]
     assert "trec_eval 9 accepts this run file" in err
-    out, err = run_check(capsys, run_file(tmp_path, BROKEN), status=1)
+    out, err = run_check(capsys, put(tmp_path, BROKEN, "my.run"), status=1)
     assert out.splitlines()[1].startswith("2\tfatal\t9, 10\tdocno 'a' occurs twice")
     assert "trec_eval 10 rejects this run file" in err
-    assert "1,233 more" in run_check(capsys, run_file(tmp_path, "q1\n" * 1234), status=1)[0]
+    assert "1,233 more" in run_check(capsys, put(tmp_path, "q1\n" * 1234, "my.run"), status=1)[0]
 
 
 def test_the_result_depends_on_the_chosen_trec_eval_version(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = run_file(tmp_path, "# by hand\nq1 0 a 1\n", "q.txt")
+    path = put(tmp_path, "# by hand\nq1 0 a 1\n", "q.txt")
     run_check(capsys, path, status=1)
     run_check(capsys, path, "--trec-eval", "9", status=1)
     out, err = run_check(capsys, path, "--trec-eval", "10", status=0)
@@ -77,7 +69,7 @@ def test_the_result_depends_on_the_chosen_trec_eval_version(
 def test_the_as_option_decides_the_type_of_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = run_file(tmp_path, "q1 0 a 1\n")
+    path = put(tmp_path, "q1 0 a 1\n", "my.run")
     run_check(capsys, path, status=0)
     out, _ = run_check(capsys, path, "--as", "run", status=1)
     assert "has 4 columns" in out
@@ -86,13 +78,13 @@ def test_the_as_option_decides_the_type_of_the_file(
 def test_a_file_that_is_neither_run_nor_qrels_is_a_one_line_error_with_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "add --as run or --as qrels" in run_check(capsys, run_file(tmp_path, "hello\n", "x"), status=2)[1]
+    assert "add --as run or --as qrels" in run_check(capsys, put(tmp_path, "hello\n", "x"), status=2)[1]
     assert "does not exist" in run_check(capsys, tmp_path / "none.run", status=2)[1]
 
 
 def test_fix_writes_an_accepted_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fixed = tmp_path / "fixed.run"
-    _, err = run_check(capsys, run_file(tmp_path, BROKEN), "--fix", fixed, status=1)
+    _, err = run_check(capsys, put(tmp_path, BROKEN, "my.run"), "--fix", fixed, status=1)
     assert f"{fixed}: written, 1 line; both versions accept it" in err
     assert run_check(capsys, fixed, status=0)[0].count("\n") == 1
     value = json.loads(run_check(capsys, fixed, "--fix", tmp_path / "again.run", "--json", status=0)[0])
@@ -103,7 +95,7 @@ def test_fix_writes_an_accepted_file(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_scores_with_a_decimal_comma_are_named_and_never_cut(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
 ) -> None:
-    path = run_file(tmp_path, "q,1 Q0 a,0 1 10,5 t\nq,1 Q0 b 2 10,25 t\nq,1 Q0 c 3 10 t\n")
+    path = put(tmp_path, "q,1 Q0 a,0 1 10,5 t\nq,1 Q0 b 2 10,25 t\nq,1 Q0 c 3 10 t\n", "my.run")
     fixed = tmp_path / "fixed"
     out, err = run_check(capsys, path, status=1)
     reason = "the score '10,5' has a decimal comma: it is read as 10 (and 1 more of this kind)"
@@ -125,7 +117,7 @@ def test_scores_with_a_decimal_comma_are_named_and_never_cut(
 
 
 def test_fix_overwrites_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, other = run_file(tmp_path, TIED), run_file(tmp_path, "mine\n", "other")
+    path, other = put(tmp_path, TIED, "my.run"), put(tmp_path, "mine\n", "other")
     (tmp_path / "link").hardlink_to(path)
     assert "is an input of this command" in run_check(capsys, path, "--fix", path, status=2)[1]
     assert "is an input of this command" in run_check(capsys, path, "--fix", tmp_path / "link", status=2)[1]
@@ -143,14 +135,14 @@ def test_with_a_track_unknown_topics_and_docnos_are_reported(
     assert run_check(capsys, good, "--track", graded, status=0)[0].count("\n") == 1
     known = good.read_text().split()[2]
     out, _ = run_check(
-        capsys, run_file(tmp_path, f"q1 Q0 {known} 1 1 t\nx Q0 y 1 1 t\n"), "--track", graded, status=0
+        capsys, put(tmp_path, f"q1 Q0 {known} 1 1 t\nx Q0 y 1 1 t\n", "my.run"), "--track", graded, status=0
     )
     assert "topic 'x' is not in the track" in out
     assert "docno 'y' is not in the track" in out
     assert "judged topic 'q2' is missing" in out
-    out, _ = run_check(capsys, run_file(tmp_path, f"x Q0 {known} 1 1 t\n"), "--track", graded, status=1)
+    out, _ = run_check(capsys, put(tmp_path, f"x Q0 {known} 1 1 t\n", "my.run"), "--track", graded, status=1)
     assert "the qrels have none of its topics" in out
-    out, _ = run_check(capsys, run_file(tmp_path, "x 0 y 1\n", "x.qrels"), "--track", graded, status=0)
+    out, _ = run_check(capsys, put(tmp_path, "x 0 y 1\n", "x.qrels"), "--track", graded, status=0)
     assert out.count("is not in the track") == 2
 
 
@@ -171,8 +163,7 @@ def test_every_file_that_trecexam_writes_for_trec_eval_passes(graded: Path, tmp_
 def test_json_and_tables_are_rejected_and_nothing_is_fixed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
 ) -> None:
-    path = tmp_path / "x.run"
-    path.write_text(content)
+    path = put(tmp_path, content, "x.run")
     assert f"trecexam convert {path} OUT --to run" in printed(capsys, "check", path, status=1).out
     assert run(["check", str(path), "--fix", str(tmp_path / "fixed.run")]) == 2
     assert not (tmp_path / "fixed.run").exists()

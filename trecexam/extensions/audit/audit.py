@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from trecexam.extensions.audit.scales import scales
 from trecexam.extensions.audit.sensitivity import sensitivity
 from trecexam.files import atomic
 from trecexam.results.page.page import Page, filters, style
-from trecexam.results.result import Result, Tables
+from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table
 
 #: Section -> its title, an introduction, and the function that makes it.
@@ -54,38 +54,21 @@ _WIDTH = 66
 
 
 @dataclass(frozen=True, eq=False)
-class Audit(Result):
+class Audit(Tables):
     """Findings of an audit, with the tables that they are based on.
 
     Attributes:
         findings: all findings, most important first.
         sections: section -> its tables.
-        about: how many runs and queries; the judgments' names; the cutoff.
-        notes: what was left out, and why.
-        rejected: run files that could not be read.
     """
 
-    findings: tuple[Finding, ...]
-    sections: Mapping[str, Mapping[str, Table]]
-    about: Mapping[str, Any]
-    notes: tuple[str, ...] = ()
-    rejected: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    sections: Mapping[str, Mapping[str, Table]] = field(default_factory=dict)
 
     @property
     def alarms(self) -> tuple[Finding, ...]:
         """The findings after which a conclusion may be wrong or needs a remark in a paper."""
         return tuple(finding for finding in self.findings if finding.weight > 1)
-
-    def _declare(self) -> dict[str, Table]:
-        """The findings, and then the tables of all sections."""
-        header = ("weight", "section", "kind", "about", "finding", "number", "why", "do")
-        rows = tuple(
-            (f.weight, f.section, f.kind, f.about, f.sentence, f.number, f.reason, f.action)
-            for f in self.findings
-        )
-        return {"findings": Table(header, rows)} | {
-            k: t for of in self.sections.values() for k, t in of.items()
-        }
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """The findings in lines that a terminal has room for."""
@@ -95,11 +78,6 @@ class Audit(Result):
             lines = [line for text in texts for line in textwrap.wrap(text, _WIDTH)]
             rows += [("!" * finding.weight if not i else "", line) for i, line in enumerate(lines)]
         return (Table(("weight", "finding"), tuple(rows), layout=Layout(("weight",))),)
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """How many queries, runs and judgments were audited."""
-        return self.about
 
 
 def audit(inputs: AuditInputs) -> Audit:
@@ -115,8 +93,22 @@ def audit(inputs: AuditInputs) -> Audit:
     about |= {"judgments": [side.name for side in inputs.sides], "cutoff": inputs.cutoff}
     made = {name: make(inputs) for name, (_, _, make) in SECTIONS.items()}
     findings = sorted((each for found, _ in made.values() for each in found), key=lambda each: -each.weight)
-    tables = {name: tables for name, (_, tables) in made.items()}
-    return Audit(tuple(findings), tables, about, tuple(notes), inputs.rejected)
+    sections = {name: tables for name, (_, tables) in made.items()}
+    header = ("weight", "section", "kind", "about", "finding", "number", "why", "do")
+    rows = tuple(
+        (f.weight, f.section, f.kind, f.about, f.sentence, f.number, f.reason, f.action) for f in findings
+    )
+    tables = {"findings": Table(header, rows)}
+    for of_section in sections.values():
+        tables |= of_section
+    return Audit(
+        tables,
+        tuple(notes),
+        about=about,
+        rejected=inputs.rejected,
+        findings=tuple(findings),
+        sections=sections,
+    )
 
 
 def write_page(audit: Audit, path: Path) -> None:
