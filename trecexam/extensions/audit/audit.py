@@ -67,11 +67,11 @@ class Audit(Tables):
 
     @property
     def alarms(self) -> tuple[Finding, ...]:
-        """The findings after which a conclusion may be wrong or needs a remark in a paper."""
+        """Return the findings after which a conclusion may be wrong or a paper needs a remark."""
         return tuple(finding for finding in self.findings if finding.weight > 1)
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """The findings in lines that a terminal has room for."""
+        """Return the findings in lines that a terminal has room for."""
         rows: list[tuple[str, str]] = []
         for finding in self.findings:
             texts = finding.sentence, f"Why: {finding.reason}", f"Do: {finding.action}"

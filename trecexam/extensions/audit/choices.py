@@ -31,13 +31,13 @@ class Choice(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As ir_measures prints it; binary nDCG, whose name there spells out all gains, is nDCG(rel=2)@10."""
+        """Return the name that ir_measures prints; for binary nDCG, which has none there, nDCG(rel=2)@10."""
         is_default = self.rel is None or (self.kind, self.rel) == ("P", 1)
         return f"{self.kind}@{self.k}" if is_default else f"{self.kind}(rel={self.rel})@{self.k}"
 
 
 def choices(side: Side, cutoff: int) -> list[Choice]:
-    """The variants of a measure that a paper may report with this set of judgments."""
+    """Return the measures that a paper may report with this set of judgments."""
     every: list[tuple[Kind, int | None]] = [("nDCG", None), *(("nDCG", rel) for rel in side.thresholds)]
     every += [("P", rel) for rel in side.thresholds]
     return [Choice(kind, k, rel) for k in sorted({*CUTOFFS, cutoff}) for kind, rel in every]
@@ -57,7 +57,7 @@ def _gains(labels: Rows, choice: Choice) -> Rows:
 
 
 def dcg_of(gains: Rows) -> Floats:
-    """DCG of gains in the order of ranks, which are the last axis."""
+    """Return the DCG of gains in the order of ranks, which are the last axis."""
     flat = gains.reshape(-1, gains.shape[-1])
     ranks = np.broadcast_to(np.arange(flat.shape[1], dtype=np.int32), flat.shape)
     return dcg(flat, ranks).reshape(gains.shape[:-1])
@@ -66,7 +66,12 @@ def dcg_of(gains: Rows) -> Floats:
 def ideal_dcg(
     side: Side, choice: Choice, n_added: NDArray[np.intp] | None = None, highest: int = 0
 ) -> Floats:
-    """Each query's DCG of its best ranking, with so many more passages of the highest gain."""
+    """Return the DCG of each query's best ranking.
+
+    Args:
+        n_added, highest: the number of passages of each query that have the highest gain beside the judged
+            ones, and this gain.
+    """
     judged = side.judged
     gains = _gains(judged.labels, choice)
     order = np.lexsort((-gains, judged.query_of_row))
@@ -80,16 +85,16 @@ def ideal_dcg(
 
 
 def main_choice(inputs: AuditInputs) -> Choice:
-    """nDCG at the cutoff."""
+    """Return nDCG at the cutoff."""
     return Choice("nDCG", inputs.cutoff)
 
 
 def main_values(inputs: AuditInputs, side: Side) -> Floats:
-    """The main measure; shape (runs, queries)."""
+    """Return the values of the main measure; shape (runs, queries)."""
     return values(inputs, side, main_choice(inputs))
 
 
 def ranks_of(means: Floats) -> NDArray[np.intp]:
-    """Ranks from 1, the best; tied runs share the best of their ranks."""
+    """Return ranks from 1, the best; tied runs share the best of their ranks."""
     rounded = np.round(means, TIE_DECIMALS)
     return np.asarray(1 + (rounded[None, :] > rounded[:, None]).sum(axis=1))

@@ -93,7 +93,7 @@ def _greatest_leads(inputs: AuditInputs, side: Side) -> Floats:
 
 
 def dealt_p(rows: Rows, unjudged: Bools, teams: NDArray[np.intp]) -> Floats:
-    """p value of each run's number of unjudged passages, if these were distributed at random over passages.
+    """Return the p value of each run's number of unjudged passages, if these were dealt at random.
 
     The urn of a query are the passages at the first ranks of the run and of other teams' runs, and the run
     draws as many as it has: the number of unjudged ones is hypergeometric, and the sum over queries has the
@@ -148,7 +148,7 @@ def _unjudged(side: Side, rows: Rows) -> Bools:
 
 
 def _judged_share(inputs: AuditInputs, unjudged: Bools, k: int) -> Floats:
-    """Judged@k of each run: the mean over queries, 0 where nothing is retrieved."""
+    """Return Judged@k of each run: the mean over queries, 0 where nothing is retrieved."""
     n = (inputs.rows[:, :, :k] >= 0).sum(axis=2)
     judged = n - unjudged[:, :, :k].sum(axis=2)
     return np.asarray(ratio(judged.ravel(), n.ravel()).reshape(n.shape).mean(axis=1))

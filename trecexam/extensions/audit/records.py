@@ -1,4 +1,4 @@
-"""What the audit reads: runs and judgments as arrays."""
+"""Runs and judgments as arrays: the inputs of the audit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Side:
 
     @cached_property
     def thresholds(self) -> tuple[int, ...]:
-        """Its lowest five labels from 1 on: from each of them on a passage may count as relevant."""
+        """Return the lowest five labels from 1 on: a passage may count as relevant from each of them on."""
         return tuple(np.unique(self.judged.labels[self.judged.labels > 0])[:5].tolist())
 
 

@@ -66,14 +66,14 @@ def scales(inputs: AuditInputs) -> Section:
 
 
 def common_passages(inputs: AuditInputs) -> Common:
-    """The passages that both sides judged."""
+    """Return the passages that both sides judged."""
     a, b = (side.judged for side in inputs.sides)
     rows = np.flatnonzero((a.labels != UNJUDGED) & (b.labels != UNJUDGED))
     return Common(rows, a.query_of_row[rows], a.labels[rows], b.labels[rows])
 
 
 def threshold_pairs(common: Common, a: Side, b: Side, n_queries: int) -> list[Pair]:
-    """Each threshold of one side with each of the other, with kappa and its interval over queries."""
+    """Return each threshold of one side with each of the other, kappa, and its interval over queries."""
     pairs = []
     for first in a.thresholds:
         for second in b.thresholds:
@@ -84,7 +84,7 @@ def threshold_pairs(common: Common, a: Side, b: Side, n_queries: int) -> list[Pa
 
 
 def is_better(best: Pair, other: Pair) -> bool:
-    """Whether the best pair's kappa is greater beyond chance: jackknife over queries."""
+    """Return True where the best pair's kappa is greater beyond chance: jackknife over queries."""
     from scipy.special import stdtrit
 
     def left_out(pair: Pair) -> Floats:
@@ -101,7 +101,7 @@ def is_better(best: Pair, other: Pair) -> bool:
 
 
 def _unused(a: Side, b: Side, common: Common) -> Iterator[Finding]:
-    """Findings on labels that only one side uses, and on scales of different length."""
+    """Yield findings on labels that only one side uses, and on scales of different length."""
     sides = ((a, common.first, b, common.second), (b, common.second, a, common.first))
     for side, side_labels, other, other_labels in sides:
         labels, counts = np.unique(
@@ -119,7 +119,7 @@ def _unused(a: Side, b: Side, common: Common) -> Iterator[Finding]:
 
 
 def _stated(a: Side, b: Side, pairs: Sequence[Pair], best: Pair) -> Iterator[Finding]:
-    """Findings on the pair of thresholds to report, and whether equal thresholds would mislead."""
+    """Yield findings on the pair of thresholds to report."""
     k = best.kappa
     named = f"{a.name} >= {best.first} with {b.name} >= {best.second}"
     words = {"pair": named, "kappa": f"kappa {with_interval(k.value, k.low, k.high)}"}

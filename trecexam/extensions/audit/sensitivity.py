@@ -17,7 +17,7 @@ _FRAGILE = 0.5
 
 
 def sensitivity(inputs: AuditInputs) -> Section:
-    """Leaderboards over the measure's choices, on each side."""
+    """Compare leaderboards over the measure's choices, on each side."""
     if len(inputs.runs) < 2:
         return (), {}
     judgments, measures, means = [], [], []
