@@ -18,7 +18,7 @@ from audit_cases import Case, found, holes, judged, neighbours_of, unpooled, who
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from support import Terminal
+from support import Terminal, err, out, printed
 
 from trecexam.cli.main import run
 from trecexam.extensions.audit.audit import SECTIONS, audit
@@ -252,8 +252,7 @@ def test_the_command_shows_findings_and_writes_the_page(desk: Desk, capsys: Capt
     (desk.folder / "teams.tsv").write_text("".join(f"run{r}\tteam{r // 3}\n" for r in range(8)))
     options = ["--teams", f"{desk.folder}/teams.tsv", "--judge-run", f"{desk.folder}/runs/run0.run"]
     page = desk.folder / "audit.html"
-    assert run([*desk.words("people", "judge"), *options, "-o", str(page), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(out(capsys, *desk.words("people", "judge"), *options, "-o", str(page), "--json"))
     weights = [each["weight"] for each in told["findings"]]
     assert weights == sorted(weights, reverse=True)
     assert {each["section"] for each in told["findings"]} >= {"scales", "pool", "ranking", "sensitivity"}
@@ -268,10 +267,9 @@ def test_a_single_set_of_judgments_is_audited_and_skipped_checks_are_listed(
     desk: Desk, capsys: Capture, on_terminal: Terminal
 ) -> None:
     with on_terminal():
-        assert run(desk.words("people")) == 0
-    out, err = capsys.readouterr()
-    assert "they need a second --qrels" in err
-    assert "tell neighbours apart" in " ".join(out.split())
+        shown = printed(capsys, *desk.words("people"))
+    assert "they need a second --qrels" in shown.err
+    assert "tell neighbours apart" in " ".join(shown.out.split())
 
 
 def test_differing_runs_and_queries_are_intersected_with_a_note(desk: Desk, capsys: Capture) -> None:
@@ -282,8 +280,7 @@ def test_differing_runs_and_queries_are_intersected_with_a_note(desk: Desk, caps
     (desk.folder / "runs" / "other.run").write_text("elsewhere Q0 d1 1 1 other\n")
     (desk.folder / "runs" / "bad.run").write_text("q1 Q0 d1 1 high bad\n")
     (desk.folder / "runs" / "teams.tsv").write_text("run1\tteam1\n")
-    assert run([*desk.words("people", "judge"), "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(out(capsys, *desk.words("people", "judge"), "--json", status=1))
     assert (told["n_runs"], told["n_queries"]) == (8, 12)
     for part in (
         "1 query that the other",
@@ -302,15 +299,13 @@ def test_inputs_that_cannot_be_audited_are_rejected_with_the_reason(desk: Desk, 
         (["people"] * 3, "3 --qrels were given"),
         (["people", "other"], "have no query in common"),
     ):
-        assert run(desk.words(*sides)) == 2
-        assert why in capsys.readouterr().err
+        assert why in err(capsys, *desk.words(*sides))
 
 
 def test_labels_that_one_file_adds_to_the_other_are_no_agreement(desk: Desk, capsys: Capture) -> None:
     lines = (desk.folder / "people.qrels").read_text()
     (desk.folder / "merged.qrels").write_text(lines + "".join(f"q{q} 0 d1 {q % 3}\n" for q in range(12)))
-    assert run([*desk.words("people", "merged"), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(out(capsys, *desk.words("people", "merged"), "--json"))
     kinds = {each["kind"] for each in told["findings"]}
     assert "added labels" in kinds
     assert kinds.isdisjoint({"agreement", "threshold", "low agreement", "tau"})
@@ -319,21 +314,20 @@ def test_labels_that_one_file_adds_to_the_other_are_no_agreement(desk: Desk, cap
 
 def test_a_file_named_run_that_is_not_one_gives_status_1(desk: Desk, capsys: Capture) -> None:
     (desk.folder / "runs" / "four.run").write_text("q1 0 d0 1\n")
-    assert run(desk.words("people")) == 1
-    assert "four.run" in capsys.readouterr().err
+    assert "four.run" in err(capsys, *desk.words("people"), status=1)
 
 
 def test_undecidable_checks_are_omitted_and_unused_inputs_are_listed(desk: Desk, capsys: Capture) -> None:
     (desk.folder / "zero.qrels").write_text("".join(f"q{q} 0 d0 0\n" for q in range(12)))
-    assert run([*desk.words("zero", "people"), "--json"]) == 0
-    out, _ = capsys.readouterr()
-    told = json.loads(out)["findings"]
+    text = out(capsys, *desk.words("zero", "people"), "--json")
+    told = json.loads(text)["findings"]
     assert (told[0]["kind"], told[0]["about"]) == ("nothing relevant", "zero")
     assert {"power", "tau", "low tau"}.isdisjoint(each["kind"] for each in told)
-    assert "NaN" not in out
+    assert "NaN" not in text
     (desk.folder / "one.qrels").write_text("q1 0 d0 1\nq1 0 d1 0\n")
-    assert run([*desk.words("one"), "--judge-run", f"{desk.folder}/runs/run0.run", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(
+        out(capsys, *desk.words("one"), "--judge-run", f"{desk.folder}/runs/run0.run", "--json")
+    )
     assert "power" not in {each["kind"] for each in told["findings"]}
     for part in ("they need two queries or more", "--judge-run was ignored"):
         assert part in "\n".join(told["notes"])
