@@ -22,7 +22,6 @@ from trecexam.track_groups import Correlate, Export, Files, Fill, Grading, Overr
 if TYPE_CHECKING:
     from trecexam.extensions.banks.accessor import BankAccessor
     from trecexam.extensions.campaign.accessor import JudgingAccessor
-    from trecexam.extensions.compare_graders.compare import GraderComparison
     from trecexam.extensions.erag.accessor import EragAccessor
     from trecexam.extensions.exams.accessor import ExamAccessor
     from trecexam.extensions.learn.accessor import LearnAccessor
@@ -501,12 +500,12 @@ class Track:
         recorded: Sequence[str | Path] = (),
         measures: Measures | None = None,
         official_measures: Measures | None = None,
-    ) -> GraderComparison:
+    ) -> Tables:
         """Compare graders with the official side by rank correlations and kappa, and any two by kappa.
 
         Reads grades from the store or from recordings, without people's ratings; grades nothing. Two graders
         are compared over labels of passages and over ratings of items that both have: graded where their
-        scales are equally long, and binary at each min_rating. Kappa of one item has no interval.
+        scales are equally long, and binary at each min_rating.
 
         Args:
             graders: names of the track's graders. Empty: those of the same items and texts.

@@ -10,13 +10,14 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from audit_cases import COLLECTIONS, LOST, Case, found, holes, judged, neighbours_of, unpooled, whole
 
 from trecexam.extensions.audit.audit import SECTIONS, audit
-from trecexam.extensions.audit.choices import Choice, main_choice, main_values
+from trecexam.extensions.audit.choices import main_values
 from trecexam.extensions.audit.pool import open_ranks, pool
 from trecexam.extensions.audit.ranking import neighbours, ranking
 from trecexam.scores.columns import UNJUDGED
@@ -29,7 +30,7 @@ def planted(section: str, make: Make, cases: int) -> tuple[int, int]:
     counts = np.zeros(2, int)
     for seed in range(cases):
         case = make(np.random.default_rng([7, seed]))
-        counts += found(case, SECTIONS[section][-1](case.inputs).findings)
+        counts += found(case, SECTIONS[section][-1](case.inputs)[0])
     return int(counts[0]), int(counts[1])
 
 
@@ -37,23 +38,23 @@ def verdicts(what: str, cases: int) -> int:
     """In how many cases two runs are said to differ for certain, or to be reversed."""
     made = [neighbours_of(what, np.random.default_rng([9, seed])).inputs for seed in range(cases)]
     if what == "reversed":
-        return sum("reversed" in {each.kind for each in ranking(inputs).findings} for inputs in made)
+        return sum("reversed" in {each.kind for each in ranking(inputs)[0]} for inputs in made)
     of_sides = ([main_values(inputs, side) for side in inputs.sides] for inputs in made)
     return sum(neighbours(values).verdicts[0] == "certain" for values in of_sides)
 
 
-def inside(choice: Choice, cases: int, folder: Path) -> tuple[int, int, float, float]:
+def inside(k: int, cases: int, folder: Path) -> tuple[int, int, float, float]:
     """Of runs in cases of `unpooled`: how many there are, and how many have their true rank inside.
 
     Then the mean number of ranks between the bounds, of runs that lost judgments and of others.
     """
-    base = whole("dl19")
-    complete = open_ranks(base, base.sides[0], choice, 10).rank
+    base = replace(whole("dl19"), cutoff=k)
+    complete = open_ranks(base, base.sides[0]).rank
     n_inside, wide = 0, ([], [])
     for seed in range(cases):
-        inputs = unpooled(np.random.default_rng([7, seed]), folder).inputs
+        inputs = replace(unpooled(np.random.default_rng([7, seed]), folder).inputs, cutoff=k)
         side = inputs.sides[0]
-        of = open_ranks(inputs, side, choice, 10)
+        of = open_ranks(inputs, side)
         n_inside += int(((of.best <= complete) & (complete <= of.worst)).sum())
         holey = (side.labels[inputs.rows[:, :, :10]] == UNJUDGED).mean(axis=(1, 2)) >= LOST
         for of_kind, chosen in zip(wide, (holey, ~holey), strict=True):
@@ -70,7 +71,7 @@ def lines(cases: int) -> Iterable[str]:
             ("dl19", "not pooled", "pool", lambda random: unpooled(random, Path(folder))),
             ("dl19", "holes", "pool", lambda random: holes(random, Path(folder))),
         ]
-        for what in ("threshold", "drift", "unused label", "raised", "raised team", "likeness"):
+        for what in ("threshold", "unused label", "raised", "raised team", "likeness"):
             section = "judge" if what in ("raised", "raised team", "likeness") else "scales"
             # A label between two others needs more than two of them.
             for name in everywhere if what != "unused label" else everywhere[:2]:
@@ -85,9 +86,9 @@ def lines(cases: int) -> Iterable[str]:
     header = "measure | runs of all cases | rank by all judgments inside the bounds | open ranks | of others"
     yield f"\n| {header} |\n|---|---:|---:|---:|---:|"
     with tempfile.TemporaryDirectory() as folder:
-        for choice in (main_choice(whole("dl19")), Choice("nDCG", 5), Choice("P", 10, 1)):
-            n, hit, of_lost, of_others = inside(choice, cases, Path(folder))
-            yield f"| {choice.name} | {n:,} | {hit:,} ({hit / n:.4f}) | {of_lost:.1f} | {of_others:.1f} |"
+        for k in (10, 5):
+            n, hit, of_lost, of_others = inside(k, cases, Path(folder))
+            yield f"| nDCG@{k} | {n:,} | {hit:,} ({hit / n:.4f}) | {of_lost:.1f} | {of_others:.1f} |"
     yield "\n| data | clean cases | with an alarm | share | which |\n|---|---:|---:|---:|---|"
     for name in everywhere:
         made = (
@@ -98,7 +99,7 @@ def lines(cases: int) -> Iterable[str]:
         yield f"| {name} | {cases} | {len(alarms)} | {len(alarms) / cases:.3f} | {kinds} |"
     with tempfile.TemporaryDirectory() as folder:
         made = (holes(np.random.default_rng([6, seed]), Path(folder)).inputs for seed in range(cases))
-        wrong = sum("not pooled" in {each.kind for each in pool(inputs).findings} for inputs in made)
+        wrong = sum("not pooled" in {each.kind for each in pool(inputs)[0]} for inputs in made)
     yield f"| dl19, judgments lost at random | {cases} | {wrong} | {wrong / cases:.3f} | not pooled {wrong} |"
     equal = verdicts("equal", cases)
     yield f"| two equal runs | {cases} | {equal} | {equal / cases:.3f} | certain {equal} |"

@@ -82,7 +82,7 @@ def judged(name: str, what: str, random: np.random.Generator) -> Case:
     Noise: each relevant passage is one label lower with some probability, and as many others one higher.
     """
     base = whole(name)
-    people, n_queries = base.sides[0].judged, len(base.query_ids)
+    people = base.sides[0].judged
     labels = np.maximum(people.labels, 0)
     top, n = int(labels.max()), len(labels)
     noise = random.uniform(0.05, 0.3)
@@ -90,9 +90,6 @@ def judged(name: str, what: str, random: np.random.Generator) -> Case:
     up = np.full(n, noise * share / (1 - share))
     down = np.full(n, noise)
     planted: set[tuple[str, str]] = {(what, "")}
-    if what == "drift":
-        lax = random.permutation(n_queries)[people.query_of_row] < n_queries // 2
-        up, down = np.where(lax, 8 * up, 0), np.where(lax, 0.0, 0.6)
     moved = np.where(labels > 0, random.random(n) < down, random.random(n) < up)
     given = np.where(moved, np.where(labels > 0, labels - 1, 1), labels)
     run = int(random.integers(len(base.runs)))
@@ -115,7 +112,7 @@ def judged(name: str, what: str, random: np.random.Generator) -> Case:
     side = base.sides[0]
     rest = np.full(len(side.labels) - n, UNJUDGED, np.int32)
     by_judge = replace(people, labels=given.astype(np.int32))
-    second = Side("judge", by_judge, np.append(given, rest), side.condensed)
+    second = Side("judge", by_judge, np.append(given, rest))
     own = (base.runs[run], base.rows[run]) if what in ("likeness", "clean") else None
     inputs = replace(base, sides=(replace(side, name="people"), second), judge_run=own)
     return Case(inputs, frozenset(planted if what != "clean" else ()))
@@ -145,8 +142,7 @@ def neighbours_of(what: str, random: np.random.Generator) -> Case:
     else:
         b = np.concatenate([a[:, 3:], np.full_like(a[:, :3], -1)], axis=1)
     rows = np.stack([a, b])
-    # All passages are judged.
-    sides = tuple(replace(side, condensed=rows) for side in base.sides)
+    sides = base.sides
     if what == "reversed":
         labels = sides[0].labels.copy()
         labels[a[:, :3]] = 0

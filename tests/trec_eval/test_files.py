@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import os
 import random
 from collections import defaultdict
@@ -17,8 +16,9 @@ from support import HashGrader, make_small_track
 
 import trecexam
 from converters import ConversionError
-from trecexam.extensions.check.mending import fix_qrels, fix_run
-from trecexam.extensions.check.preflight import check_qrels, check_run
+from trecexam.extensions.check import preflight
+from trecexam.extensions.check.mending import mended
+from trecexam.extensions.check.preflight import Kind, KnownIds
 from trecexam.extensions.check.trec_eval_rules import Finding, takes
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
@@ -53,22 +53,13 @@ def put(path: Path, content: bytes) -> Path:
     return path
 
 
-def check_file(kind: str, path: Path) -> tuple[Finding, ...]:
-    return check_run(path, judged=TOPICS) if kind == "run" else check_qrels(path)
-
-
-def mended(kind: str, path: Path, version: int) -> bytes:
-    file = io.BytesIO()
-    if kind == "run":
-        fix_run(path, file, version=version)
-    else:
-        fix_qrels(path, file)
-    return file.getvalue()
+def check_file(kind: Kind, path: Path) -> tuple[Finding, ...]:
+    return preflight.check_file(path, kind, KnownIds(judged=TOPICS))
 
 
 @pytest.mark.parametrize(("kind", "damaged"), [("run", damaged_run), ("qrels", damaged_qrels)])
 def test_trec_eval_accepts_a_file_if_and_only_if_check_does(
-    tmp_path: Path, trec_eval: TrecEval, evaluate: Any, kind: str, damaged: Callable[[int], bytes]
+    tmp_path: Path, trec_eval: TrecEval, evaluate: Any, kind: Kind, damaged: Callable[[int], bytes]
 ) -> None:
     accepted = compared = 0
     for seed in FILES:
@@ -89,13 +80,13 @@ def test_trec_eval_accepts_a_file_if_and_only_if_check_does(
 
 @pytest.mark.parametrize(("kind", "damaged"), [("run", damaged_run), ("qrels", damaged_qrels)])
 def test_a_fixed_file_is_accepted_and_scores_as_the_original(
-    tmp_path: Path, trec_eval: TrecEval, evaluate: Any, kind: str, damaged: Callable[[int], bytes]
+    tmp_path: Path, trec_eval: TrecEval, evaluate: Any, kind: Kind, damaged: Callable[[int], bytes]
 ) -> None:
     compared = 0
     for seed in MENDED:
         path = put(tmp_path / f"x.{kind}", damaged(seed))
         try:
-            content = mended(kind, path, trec_eval.version)
+            content = mended(path, kind, trec_eval.version)
         except ConversionError:
             continue
         evaluation = evaluate(kind, content, "-c")
@@ -123,7 +114,7 @@ def test_a_fixed_file_is_accepted_and_scores_as_the_original(
     ],
 )
 def test_check_rejects_some_files_that_some_trec_eval_versions_accept(
-    tmp_path: Path, trec_eval: TrecEval, evaluate: Any, kind: str, content: bytes, accepted: bool
+    tmp_path: Path, trec_eval: TrecEval, evaluate: Any, kind: Kind, content: bytes, accepted: bool
 ) -> None:
     assert evaluate(kind, content, "-c").accepted == accepted
     assert not takes(check_file(kind, put(tmp_path / f"x.{kind}", content)), trec_eval.version)
@@ -224,7 +215,7 @@ def test_exported_qrels_are_accepted_and_exported_subtopics_rejected_as_check_sa
     for name in ("rubric.qrels", "rubric.subtopics.qrels"):
         qrels = root / "out" / name
         accepted = trec_eval.evaluate(qrels, run, ["map"], "-c").accepted
-        assert takes(check_qrels(qrels), trec_eval.version) == accepted == (name == "rubric.qrels")
+        assert takes(check_file("qrels", qrels), trec_eval.version) == accepted == (name == "rubric.qrels")
 
 
 @pytest.mark.parametrize("options", [{"label": "count"}, {"binary": True}, {"min_rating": 2}])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -189,36 +189,31 @@ def ratings_of_both(
     first: Mapping[str, QueryRatings],
     second: Mapping[str, QueryRatings],
     items: Mapping[str, Sequence[tuple[int, int]]],
-) -> Iterator[tuple[str, int, RatedTwice]]:
-    """Yield the ratings of each item that both graders have, over the passages that both pooled.
+) -> RatedTwice:
+    """Return the ratings of items that both graders have, over the passages that both pooled.
 
     Args:
-        items: query_id -> the places of an item among the first grader's items and among the second's.
-
-    Yields:
-        (query_id, the item's place among the first's, its ratings); queries are numbered as in `items`.
+        items: query_id -> the places of an item among the first grader's items and among the second's. At
+            least one query.
     """
-    for number, (query_id, item_pairs) in enumerate(items.items()):
-        left, right = first[query_id], second[query_id]
-        row_of = {doc_id: row for row, doc_id in enumerate(right.doc_ids)}
-        pairs = [(row, row_of[doc_id]) for row, doc_id in enumerate(left.doc_ids) if doc_id in row_of]
-        left_rows, right_rows = np.array(pairs, np.int64).reshape(-1, 2).T
-        for item_index, right_place in item_pairs:
-            a = left.ratings[left_rows, item_index].astype(np.int64)
-            b = right.ratings[right_rows, right_place].astype(np.int64)
-            both = (a >= 0) & (b >= 0)
-            only = (
-                int((ratings >= 0).sum() - both.sum())
-                for ratings in (left.ratings[:, item_index], right.ratings[:, right_place])
+    columns: list[tuple[Ints, Ints, Ints]] = []
+    first_only = second_only = 0
+    for number, (query_id, pairs) in enumerate(items.items()):
+        sides = first[query_id], second[query_id]
+        row_of = {doc_id: row for row, doc_id in enumerate(sides[1].doc_ids)}
+        rows = [(row, row_of[doc_id]) for row, doc_id in enumerate(sides[0].doc_ids) if doc_id in row_of]
+        a, b = (
+            side.ratings[np.ix_(rows_of_side, items_of_side)].astype(np.int64)
+            for side, rows_of_side, items_of_side in zip(
+                sides,
+                np.array(rows, np.int64).reshape(-1, 2).T,
+                np.array(pairs, np.int64).reshape(-1, 2).T,
+                strict=True,
             )
-            query = np.full(int(both.sum()), number, np.int64)
-            yield query_id, item_index, RatedTwice(query, a[both], b[both], *only)
-
-
-def together(parts: Sequence[RatedTwice]) -> RatedTwice:
-    """Return the ratings of one or more parts as one."""
-    query, first, second = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("query", "first", "second")
-    )
-    first_only, second_only = sum(part.first_only for part in parts), sum(part.second_only for part in parts)
-    return RatedTwice(query, first, second, first_only, second_only)
+        )
+        both = (a >= 0) & (b >= 0)
+        columns.append((np.full(int(both.sum()), number, np.int64), a[both], b[both]))
+        first_only += int((a >= 0).sum() - both.sum())
+        second_only += int((b >= 0).sum() - both.sum())
+    query, of_first, of_second = map(np.concatenate, zip(*columns, strict=True))
+    return RatedTwice(query, of_first, of_second, first_only, second_only)

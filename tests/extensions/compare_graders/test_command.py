@@ -10,10 +10,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from support import HashGrader, all_notes, hashed_rating, make_small_track, write_run
+from support import (
+    HashGrader,
+    all_notes,
+    err,
+    hashed_rating,
+    labels_of,
+    make_small_track,
+    out,
+    printed,
+    tsv_table,
+    write_jsonl,
+    write_run,
+)
 
+import converters
 import trecexam
-from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 
 Rows = list[dict[str, str]]
@@ -22,27 +34,13 @@ Ratings = Mapping[tuple[str, str, str], int]
 QUERIES, DOCS, ITEMS = ("q1", "q2", "q3"), range(12), range(4)
 
 
-def run_command(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> tuple[str, str]:
-    """Returns what a command writes to stdout and to stderr."""
-    capsys.readouterr()
-    assert run([str(argument) for argument in arguments]) == status
-    written = capsys.readouterr()
-    assert "Traceback" not in written.err
-    return written.out, written.err
-
-
-def rows(text: str) -> Rows:
-    header, *lines = [line.split("\t") for line in text.splitlines()]
-    return [dict(zip(header, line, strict=True)) for line in lines]
-
-
 def table(capsys: pytest.CaptureFixture[str], *arguments: object) -> Rows:
-    return rows(run_command(capsys, "compare-graders", *arguments)[0])
+    return tsv_table(out(capsys, "compare-graders", *arguments))
 
 
-def between(capsys: pytest.CaptureFixture[str], name: str, *arguments: object) -> Rows:
-    """`pairs` or `items`, as in a TSV."""
-    found = json.loads(run_command(capsys, "compare-graders", *arguments, "--json")[0])[name]
+def pairs_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> Rows:
+    """The table of pairs of graders, as in a TSV."""
+    found = json.loads(out(capsys, "compare-graders", *arguments, "--json"))["pairs"]
     return [{key: "" if value is None else text(value) for key, value in row.items()} for row in found]
 
 
@@ -62,19 +60,16 @@ def random_ratings(seed: int, *, near: Ratings | None = None) -> Ratings:
     return ratings
 
 
-def write_recording(path: Path, by_prompt: Mapping[str, Ratings], model: str = "m") -> Path:
-    path.write_text(
-        "".join(
-            json.dumps(
-                {"query_id": q, "doc_id": d, "item_id": i, "rating": rating, "answer": str(rating)}
-                | {"model": model, "prompt": prompt}
-            )
-            + "\n"
+def write_recording(path: Path, by_prompt: Mapping[str, Ratings]) -> Path:
+    return write_jsonl(
+        path,
+        (
+            {"query_id": q, "doc_id": d, "item_id": i, "rating": rating, "answer": str(rating)}
+            | {"model": "m", "prompt": prompt}
             for prompt, ratings in by_prompt.items()
             for (q, d, i), rating in ratings.items()
-        )
+        ),
     )
-    return path
 
 
 def cohens_kappa(pairs: Sequence[tuple[int, int]]) -> float:
@@ -108,17 +103,11 @@ def tau_b(x: Sequence[float], y: Sequence[float]) -> float:
     return (concordant - discordant) / math.sqrt((n - tied_x) * (n - tied_y))
 
 
-def judgments(root: Path) -> dict[tuple[str, str], int]:
-    lines = [line.split() for line in (root / "qrels.txt").read_text().splitlines()]
-    return {(q, d): int(label) for q, _, d, label in lines}
-
-
 def rankings(root: Path) -> dict[str, dict[str, list[str]]]:
     runs: dict[str, dict[str, list[str]]] = {}
     for path in sorted((root / "runs").glob("*.run")):
-        for line in path.read_text().splitlines():
-            q, _, d, *_ = line.split()
-            runs.setdefault(path.stem, {}).setdefault(q, []).append(d)
+        for entry in converters.read(path, "run"):
+            runs.setdefault(path.stem, {}).setdefault(entry.query_id, []).append(entry.doc_id)
     return runs
 
 
@@ -162,9 +151,9 @@ def test_each_prompt_of_a_recording_is_compared_with_the_official_side_per_thres
         file.write('[scores]\nmeasures = ["P(rel=4)@5"]\nofficial_measures = ["P@5"]\nmin_relevant = 2\n')
     found = table(capsys, track, "--recorded", path)
     assert [(row["grader"], row["min_rating"]) for row in found] == [
-        (prompt, str(t)) for prompt in ("first", "second") for t in range(1, 6)
+        (prompt, str(t)) for prompt in by_prompt for t in range(1, 6)
     ]
-    judged, runs = judgments(track), rankings(track)
+    judged, runs = labels_of(track / "qrels.txt"), rankings(track)
     for row in found:
         ratings, t = by_prompt[row["prompt"]], int(row["min_rating"])
         assert (row["model"], row["measure"]) == ("m", "P@5" if t == 1 else f"P(rel={t})@5")
@@ -187,7 +176,7 @@ def test_kappa_between_two_graders_equals_a_naive_count(
         "labels": [(label(first, q, d), label(second, q, d)) for q, d in pool],
         "ratings": [(first[q, d, f"{q}/{i}"], second[q, d, f"{q}/{i}"]) for q, d in pool for i in ITEMS],
     }
-    found = between(capsys, "pairs", track, "--recorded", path)
+    found = pairs_of(capsys, track, "--recorded", path)
     assert [(row["over"], row["min_rating"]) for row in found] == [
         (each, t) for each in over for t in ("", "1", "2", "3", "4", "5")
     ]
@@ -204,26 +193,6 @@ def test_kappa_between_two_graders_equals_a_naive_count(
         assert row["kappa.quadratic"] == ("" if t else f"{weighted(pairs, 2):z.6f}")
 
 
-def test_each_item_has_a_kappa(
-    track: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
-) -> None:
-    path, by_prompt = two
-    first, second = by_prompt.values()
-    found = between(capsys, "items", track, "--recorded", path)
-    found = [row for row in found if row["min_rating"] in ("", "3")]
-    assert [(row["query_id"], row["item_id"]) for row in found] == [
-        (q, f"{q}/{i}") for q in QUERIES for i in ITEMS for _ in range(2)
-    ]
-    for row in found:
-        q, item = row["query_id"], row["item_id"]
-        pairs = [(first[q, d, item], second[q, d, item]) for query, d in pooled(track) if query == q]
-        if row["min_rating"]:
-            pairs = [(int(a >= 3), int(b >= 3)) for a, b in pairs]
-        assert row["kappa"] == formatted(cohens_kappa(pairs))
-        assert row["over"] == "item"
-        assert row["kappa.low"] == ""
-
-
 def test_cells_rated_by_only_one_grader_are_excluded_and_counted(
     track: Path, tmp_path: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -231,16 +200,16 @@ def test_cells_rated_by_only_one_grader_are_excluded_and_counted(
     few = write_recording(tmp_path / "few.jsonl", {"second": part})
     whole = write_recording(tmp_path / "whole.jsonl", {"first": two[1]["first"]})
     arguments = "compare-graders", track, "--recorded", whole, "--recorded", few
-    labels = between(capsys, "pairs", *arguments[1:])[0]
+    labels = pairs_of(capsys, *arguments[1:])[0]
     n = {q: sum(query == q for query, _ in pooled(track)) for q in QUERIES}
     assert (labels["n"], labels["grader_only"], labels["other_only"]) == (
         str(n["q1"] + n["q2"]), str(n["q3"]), "0"
     )  # fmt: skip
-    line = f"few: {4 * n['q3']} of {4 * sum(n.values())} cells have no rating ({4 * n['q3']} not graded yet)"
-    out, err = run_command(capsys, *arguments)
-    assert line in err
-    assert "whole:" not in err
-    assert {(row["grader"], row["unrated_cells"]) for row in rows(out)} == {
+    line = f"few: {4 * n['q3']} of {4 * sum(n.values())} cells have no rating"
+    shown = printed(capsys, *arguments)
+    assert line in shown.err
+    assert "whole:" not in shown.err
+    assert {(row["grader"], row["unrated_cells"]) for row in tsv_table(shown.out)} == {
         ("whole", "0"), ("few", str(4 * n["q3"]))
     }  # fmt: skip
 
@@ -283,7 +252,7 @@ def test_ratings_of_a_person_do_not_count_for_any_grader(
         rating = next(r for r in opened.grades() if r["rating"] == 0)
         cell = rating["query_id"], rating["doc_id"]
         opened.override(*cell, 5, item=rating["item_id"], who="ann", why="it says so")
-    assert rows(run_command(capsys, "compare-graders", graded)[0]) == before
+    assert table(capsys, graded) == before
     left_out = "left out: people's ratings that replace a grader's (overrides.tsv)"
     assert left_out in all_notes(capsys, "compare-graders", graded)
 
@@ -308,16 +277,15 @@ def test_invalid_requests_are_a_one_line_error(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("empty.toml").write_text("[scores]\nmin_rating = 3\n")
-    _, err = run_command(capsys, "compare-graders", track, *given, status=2)
-    assert reason in err
-    assert len(err.splitlines()) == 1
+    (line,) = err(capsys, "compare-graders", track, *given).splitlines()
+    assert reason in line
 
 
 def test_a_single_grader_has_no_agreement_and_missing_grades_are_an_error(
     track: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = write_recording(tmp_path / "one.jsonl", {"only": random_ratings(1)})
-    found = json.loads(run_command(capsys, "compare-graders", track, "--recorded", one, "--json")[0])
+    found = json.loads(out(capsys, "compare-graders", track, "--recorded", one, "--json"))
     assert found.keys() == {"graders", "notes"}
     with (
         trecexam.open_track(track, grader=HashGrader()) as opened,
@@ -331,12 +299,11 @@ def test_without_an_official_side_graders_are_compared_only_with_each_other(
 ) -> None:
     (track / "qrels.txt").unlink()
     one = write_recording(track.parent / "one.jsonl", {"only": random_ratings(1)})
-    _, err = run_command(capsys, "compare-graders", track, "--recorded", one, status=2)
-    assert "nothing to compare: it needs official judgments in qrels.txt" in err
-    out, err = run_command(capsys, "compare-graders", track, "--recorded", two[0])
-    assert "nothing to compare: it needs official judgments in qrels.txt" in err
-    assert {row["over"] for row in rows(out)} == {"labels", "ratings"}
-    assert len(rows(out)) == 12
+    why = "nothing to compare: it needs official judgments in qrels.txt"
+    assert why in err(capsys, "compare-graders", track, "--recorded", one)
+    shown = printed(capsys, "compare-graders", track, "--recorded", two[0])
+    assert why in shown.err
+    assert [row["over"] for row in tsv_table(shown.out)] == ["labels"] * 6 + ["ratings"] * 6
 
 
 def files(root: Path) -> Iterable[tuple[str, bytes]]:

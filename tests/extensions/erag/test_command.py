@@ -12,7 +12,7 @@ from text_files import put_rows
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.extensions.check.preflight import check_qrels
+from trecexam.extensions.check.preflight import check_file
 from trecexam.extensions.check.trec_eval_rules import takes
 
 Capture = pytest.CaptureFixture[str]
@@ -46,7 +46,7 @@ def test_labels_scores_and_qrels_are_written(track: Path, capsys: Capture) -> No
         f"{q} 0 {d} {label}" for (q, d), label in sorted(EM.items())
     ]
     for version in (9, 10):
-        assert takes(check_qrels(got / "labels.qrels"), version)
+        assert takes(check_file(got / "labels.qrels", "qrels"), version)
     values = {(name, measure, q): float(value) for name, measure, q, value in rows(got / "scores.tsv")}
     assert list(dict.fromkeys(measure for _, measure, _ in values)) == ["P@2", "Success@5", "AP", "nDCG@5"]
     assert values["one", "P@2", "q2"] == 0.5

@@ -66,8 +66,6 @@ def audit(
 
     result = auditing.audit(read_inputs(qrels, runs, teams, judge_run, cutoff))
     if output is not None:
-        folder = runs[0].resolve() if runs[0].is_dir() else runs[0].resolve().parent
-        track = folder.parent if folder.name == "runs" else folder
-        auditing.write_page(result, output, track.name)
+        auditing.write_page(result, output)
         result = result.with_notes(f"{output}: written")
     return result, 1 if result.rejected else 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ import numpy as np
 
 from trecexam.extensions.audit.records import Floats
 from trecexam.results.table import Layout, Table
+
+#: Findings of a section of the audit, and its tables by name.
+Section = tuple[Sequence["Finding"], Mapping[str, Table]]
 
 
 @dataclass(frozen=True)
@@ -46,35 +49,27 @@ def _texts() -> dict[str, dict[str, Any]]:
 
 
 def finding(kind: str, number: float, about: str = "", **values: Any) -> Finding:
-    """A finding in the words of findings.toml, with these values in their slots."""
+    """Return a finding in the words of findings.toml, with these values in their slots."""
     text, slots = _texts()[kind], {**values, "about": about, "number": number}
     sentence, reason, action = (text[name].format(**slots) for name in ("sentence", "reason", "action"))
     return Finding(text["section"], kind, about, sentence, float(number), reason, action, text["weight"])
 
 
 def standard_errors(differences: Floats) -> Floats:
-    """Standard error of each row's mean over queries; NaN with fewer than two queries."""
+    """Return the standard error of each row's mean over queries; NaN with fewer than two queries."""
     n = differences.shape[1]
     return differences.std(axis=1, ddof=1) / math.sqrt(n) if n > 1 else np.full(len(differences), math.nan)
 
 
 def with_interval(value: float, low: float, high: float) -> str:
-    """A number, and its interval where there is one."""
+    """Write a number, and its interval where there is one."""
     return f"{value:.2f}" + ("" if math.isnan(low) else f" [{low:.2f}, {high:.2f}]")
 
 
 def table(caption: str, keys: int, columns: Mapping[str, Any]) -> Table:
-    """A table of columns (lists or arrays), of which the first ones are keys; p values may be small."""
+    """Build a table of columns (lists or arrays), of which the first ones are keys; p values may be small."""
     values = [each.tolist() if isinstance(each, np.ndarray) else each for each in columns.values()]
     names = tuple(columns)
     small = tuple(name for name in names if name.startswith("p.holm"))
     rows = tuple(zip(*values, strict=True))
     return Table(names, rows, small=small, layout=Layout(names[:keys]), caption=caption)
-
-
-@dataclass(frozen=True)
-class Part:
-    """A section of the audit: its findings, and its tables by name."""
-
-    findings: tuple[Finding, ...] = ()
-    tables: Mapping[str, Table] = field(default_factory=dict)

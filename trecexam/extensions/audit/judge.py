@@ -2,64 +2,40 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.extensions.audit.choices import main_values, ranks_of
-from trecexam.extensions.audit.findings import Finding, Part, finding, standard_errors, table
+from trecexam.extensions.audit.findings import Finding, Section, finding, standard_errors, table
 from trecexam.extensions.audit.records import ALPHA, AuditInputs, Floats, Rows
 from trecexam.extensions.audit.scales import common_passages
-from trecexam.results.table import Table
 from trecexam.scores.columns.measures.base import discounts
 from trecexam.scores.correlation import half_width
 from trecexam.scores.paired_tests import holm, paired_t
-from trecexam.scores.rank_correlation import tau_b_columns
-
-#: An increase of tau by this much without a team is an alarm.
-_OF_ONE_TEAM = 0.05
 
 
-class Raise(NamedTuple):
-    """How much more the judge gives a run than other runs, in labels per rank.
-
-    Attributes:
-        mean, half: over queries, and half of its 95% interval.
-        p: one-sided, for a mean above 0, Holm's.
-    """
-
-    mean: Floats
-    half: Floats
-    p: Floats
-
-    def columns(self) -> dict[str, Floats]:
-        """As columns of a table."""
-        low, high = self.mean - self.half, self.mean + self.half
-        return {"raise": self.mean, "raise.low": low, "raise.high": high, "p.holm": self.p}
-
-
-def judge(inputs: AuditInputs) -> Part:
-    """Bias of the second side against the first; nothing where there is one side."""
+def judge(inputs: AuditInputs) -> Section:
+    """Find the bias of the second side against the first; nothing where there is one side."""
     if len(inputs.sides) < 2 or len(inputs.runs) < 3:
-        return Part()
+        return (), {}
     teams, codes = np.unique(np.array(inputs.teams, object), return_inverse=True)
     of_runs = discounted(surplus(inputs)[inputs.rows[:, :, : inputs.cutoff]])
     of_teams = np.stack([of_runs[codes == team].mean(axis=0) for team in range(len(teams))])
     of_others = (of_teams.sum(axis=0) - of_teams) / max(1, len(teams) - 1)
-    means = [main_values(inputs, side).mean(axis=1) for side in inputs.sides]
-    ranks = [ranks_of(each) for each in means]
+    ranks = [ranks_of(main_values(inputs, side).mean(axis=1)) for side in inputs.sides]
     a, b = (side.name for side in inputs.sides)
     raised = raised_by(of_runs, of_others[codes])
     findings = []
-    for r in np.flatnonzero(raised.p < ALPHA):
-        words = {"a": a, "b": b, "p": raised.p[r], "before": ranks[0][r], "after": ranks[1][r]}
-        findings.append(finding("raised", raised.mean[r], inputs.runs[r], **words))
-    order = np.argsort(-np.nan_to_num(raised.mean), kind="stable")
+    p = raised["p.holm"]
+    for r in np.flatnonzero(p < ALPHA):
+        words = {"a": a, "b": b, "p": p[r], "before": ranks[0][r], "after": ranks[1][r]}
+        findings.append(finding("raised", raised["raise"][r], inputs.runs[r], **words))
+    order = np.argsort(-np.nan_to_num(raised["raise"]), kind="stable")
     columns = {name: np.array(each, object) for name, each in (("run", inputs.runs), ("team", inputs.teams))}
-    columns |= raised.columns() | {f"rank {a}": ranks[0], f"rank {b}": ranks[1]}
+    columns |= raised | {f"rank {a}": ranks[0], f"rank {b}": ranks[1]}
     if inputs.judge_run is not None:
         like = likeness(inputs.rows[:, :, : inputs.cutoff], inputs.judge_run[1][:, : inputs.cutoff])
         columns["likeness"] = like.mean(axis=1)
@@ -67,18 +43,18 @@ def judge(inputs: AuditInputs) -> Part:
     caption = f"Labels a rank that {b} gives each run beyond other teams' runs, by {inputs.cutoff} ranks"
     tables = {"bias": table(caption, 2, {name: each[order] for name, each in columns.items()})}
     if 2 < len(teams) < len(inputs.runs):
-        team_raise = raised_by(of_teams, of_others)
+        raised = raised_by(of_teams, of_others)
         findings += [
-            finding("raised team", team_raise.mean[t], teams[t], a=a, b=b, p=team_raise.p[t])
-            for t in np.flatnonzero(team_raise.p < ALPHA)
+            finding("raised team", raised["raise"][t], teams[t], a=a, b=b, p=raised["p.holm"][t])
+            for t in np.flatnonzero(raised["p.holm"] < ALPHA)
         ]
-        left_out, tables["teams"] = _teams(teams, codes, team_raise, means)
-        findings += left_out
-    return Part(tuple(findings), tables)
+        columns = {"team": teams, "runs": np.bincount(codes), **raised}
+        tables["teams"] = table("What each team is given beyond the others", 1, columns)
+    return findings, tables
 
 
 def surplus(inputs: AuditInputs) -> Floats:
-    """Each row's second label minus the mean second label of the query's passages with the same first label.
+    """Return each row's second label minus the mean of the query's passages with the same first label.
 
     So neither a lenient judge nor one whose errors depend on the label, on any query, raises a run. 0 where
     a side has no label.
@@ -95,29 +71,38 @@ def surplus(inputs: AuditInputs) -> Floats:
 
 
 def discounted(at_ranks: NDArray[Any]) -> Floats:
-    """The discounted mean over ranks, which are the last axis."""
+    """Return the discounted mean over ranks, which are the last axis."""
     weights = 1 / discounts(at_ranks.shape[-1])[: at_ranks.shape[-1]]
     return np.asarray(at_ranks @ (weights / weights.sum()))
 
 
 def likeness(rows: Rows, judge_rows: Rows) -> Floats:
-    """The discounted share of a run's first ranks that are in the judge's own; shape (runs, queries)."""
+    """Return the discounted share of a run's first ranks that the judge ranks, too; shape (runs, queries)."""
     both = np.zeros(rows.shape)
     for of_rank in judge_rows.T:
         both += (rows == of_rank[None, :, None]) & (rows >= 0)
     return discounted(both)
 
 
-def raised_by(values: Floats, reference: Floats) -> Raise:
-    """How far each row lies above its reference, by a paired t test over queries; shapes (n, queries)."""
+def raised_by(values: Floats, reference: Floats) -> dict[str, Floats]:
+    """Test how far each row lies above its reference, by a paired t test over queries.
+
+    Args:
+        values, reference: labels a rank, discounted; shape (n, queries).
+
+    Returns:
+        Columns of a table: the mean over queries, its 95% interval, and Holm's p, one-sided.
+    """
     n = len(values)
     test = paired_t(np.concatenate([values, reference]), np.arange(n), np.arange(n) + n)
     p = np.where(test.difference > 0, test.p / 2, 1 - test.p / 2)
-    return Raise(test.difference, half_width(standard_errors(values - reference), values.shape[1]), holm(p))
+    half = half_width(standard_errors(values - reference), values.shape[1])
+    low, high = test.difference - half, test.difference + half
+    return {"raise": test.difference, "raise.low": low, "raise.high": high, "p.holm": holm(p)}
 
 
 def _explained(inputs: AuditInputs, of_runs: Floats, like: Floats) -> Iterator[Finding]:
-    """Tests whether runs are raised more if they are more like the judge's own ranking."""
+    """Test whether runs are raised more if they are more like the judge's own ranking."""
     name, judge_rows = inputs.judge_run or ("", inputs.rows[0])
     is_other_run = ~(inputs.rows == judge_rows).all(axis=(1, 2))
     rise, like = of_runs[is_other_run], like[is_other_run]
@@ -125,28 +110,8 @@ def _explained(inputs: AuditInputs, of_runs: Floats, like: Floats) -> Iterator[F
         return
     # Of each query the covariance over runs: its mean is 0 where likeness does not matter.
     products = ((like - like.mean(axis=0)) * (rise - rise.mean(axis=0))).mean(axis=0)
-    p = raised_by(products[None], np.zeros((1, len(products)))).p[0]
+    p = raised_by(products[None], np.zeros((1, len(products))))["p.holm"][0]
     x, y = like.mean(axis=1), rise.mean(axis=1)
     if p < ALPHA and np.ptp(x) > 0 and np.ptp(y) > 0:
         share, slope = float(np.corrcoef(x, y)[0, 1]) ** 2, float(np.polyfit(x, y, 1)[0])
         yield finding("likeness", share, name, slope=slope, p=p, b=inputs.sides[1].name)
-
-
-def _teams(
-    teams: NDArray[Any], codes: NDArray[np.intp], raised: Raise, means: Sequence[Floats]
-) -> tuple[list[Finding], Table]:
-    """Findings and table on teams: how far each is raised, and tau without it."""
-
-    def tau(is_included: NDArray[np.bool_]) -> float:
-        a, b = (np.round(each[is_included], 12)[:, None] for each in means)
-        return float(tau_b_columns(b, a)[0])
-
-    without, whole = np.array([tau(codes != team) for team in range(len(teams))]), tau(codes >= 0)
-    columns = {"team": teams, "runs": np.bincount(codes), **raised.columns(), "tau without": without}
-    made = table("Teams: what each is given beyond the others, and tau without it", 1, columns)
-    if not np.isfinite(without).any() or math.isnan(whole):
-        return [], made
-    most = int(np.nanargmax(np.abs(without - whole)))
-    change = float(without[most] - whole)
-    kind = "one team" if change > _OF_ONE_TEAM else "teams"
-    return [finding(kind, change, teams[most], tau=whole, without=float(without[most]))], made

@@ -8,16 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.extensions.audit.choices import (
-    Bounds,
-    Choice,
-    bounds,
-    labels_of,
+    dcg_of,
+    ideal_dcg,
     main_choice,
+    main_values,
     ranks_of,
-    values,
 )
-from trecexam.extensions.audit.findings import Part, finding, table
+from trecexam.extensions.audit.findings import Finding, Section, finding, table
 from trecexam.extensions.audit.records import ALPHA, AuditInputs, Bools, Floats, Rows, Side
+from trecexam.results.table import Table
 from trecexam.scores.columns import UNJUDGED
 from trecexam.scores.columns.measures.base import ratio
 from trecexam.scores.paired_tests import holm
@@ -25,14 +24,12 @@ from trecexam.scores.values import TIE_DECIMALS
 
 #: Judged@k below this, in the mean of all runs, is an alarm.
 _COMPLETE = 0.95
-#: Ranks that a measure may leave open and still be called safe.
-_SAFE = 1
 
 Ranks = NDArray[np.intp]
 
 
 class Open(NamedTuple):
-    """Each run's rank by a measure: unchanged, best case, worst case, and without unjudged passages.
+    """Each run's rank: unchanged, best case and worst case.
 
     Whatever labels unjudged passages get, the rank is between best and worst; not each of these has a label
     for every passage that gives it.
@@ -41,50 +38,62 @@ class Open(NamedTuple):
     rank: Ranks
     best: Ranks
     worst: Ranks
-    condensed: Ranks
 
 
-def pool(inputs: AuditInputs) -> Part:
-    """For each side: unjudged passages, runs that were not pooled, open ranks, and safe measures."""
-    parts = [_of_side(inputs, side, f" ({side.name})" * (len(inputs.sides) > 1)) for side in inputs.sides]
-    tables = {name: made for part in parts for name, made in part.tables.items()}
-    return Part(tuple(found for part in parts for found in part.findings), tables)
+def pool(inputs: AuditInputs) -> Section:
+    """Find unjudged passages, runs that were not pooled, and open ranks, for each side."""
+    findings: list[Finding] = []
+    tables: dict[str, Table] = {}
+    for side in inputs.sides:
+        of_side = f" ({side.name})" * (len(inputs.sides) > 1)
+        found, tables[f"pool{of_side}"] = _of_side(inputs, side, of_side)
+        findings += found
+    return findings, tables
 
 
-def greatest_leads(of: Bounds) -> Floats:
-    """Upper bound of the difference of each two runs' means over queries; shape (runs, runs).
+def open_ranks(inputs: AuditInputs, side: Side) -> Open:
+    """Return the ranks by nDCG@k, for all labels of the passages at the first k ranks of some run.
+
+    Passages that are deeper in every run stay without a label. Best rank: only runs that it can never reach
+    are above it. Worst rank: all are that can exceed it.
+    """
+    leads = np.round(_greatest_leads(inputs, side), TIE_DECIMALS)
+    np.fill_diagonal(leads, 0)
+    rank = ranks_of(main_values(inputs, side).mean(axis=1))
+    # Without labels to come, leads differ from values by rounding alone.
+    best = np.minimum(1 + (leads < 0).sum(axis=1), rank)
+    worst = np.maximum(1 + (leads > 0).sum(axis=0), rank)
+    return Open(rank, best, worst)
+
+
+def _greatest_leads(inputs: AuditInputs, side: Side) -> Floats:
+    """Return the upper bound of the difference of each two runs' means over queries; shape (runs, runs).
 
     Both runs' DCGs are divided by the same ideal I, over the same labels. With x of run a, y of run b, and
     I >= max(low, x): where x > y, (x - y) / I <= (x - y) / max(low, x), which rises with x and falls with
     y; else (x - y) / I <= (x - y) / high. So a's passages have the highest label and b's none, even where
-    both have the same one: no labels can do more, and often none does as much.
+    both have the same one: no labels can do more, and often none does as much. The highest label is the
+    highest that this side gave, at least 1.
     """
-    leads = np.empty((len(of.least), len(of.least)))
-    for run, most in enumerate(of.most):
-        by_query = most - of.least
-        divisor = np.where(by_query > 0, np.maximum(of.low, most), of.high)
+    main = main_choice(inputs)
+    rows = inputs.rows[:, :, : main.k]
+    labels, unjudged = side.labels[rows], _unjudged(side, rows)
+    highest = max(1, int(side.judged.labels.max(initial=1)))
+    open_rows = np.where(unjudged, rows, -1)
+    n_open = np.array([len(np.unique(rows[rows >= 0])) for rows in open_rows.swapaxes(0, 1)], np.intp)
+    least = dcg_of(np.maximum(labels, 0))
+    greatest = dcg_of(np.where(unjudged, np.int32(highest), np.maximum(labels, 0)))
+    low, high = ideal_dcg(side, main), ideal_dcg(side, main, n_open, highest)
+    leads = np.empty((len(least), len(least)))
+    for run, most in enumerate(greatest):
+        by_query = most - least
+        divisor = np.where(by_query > 0, np.maximum(low, most), high)
         leads[run] = ratio(by_query.ravel(), divisor.ravel()).reshape(by_query.shape).mean(axis=1)
     return leads
 
 
-def rank_bounds(leads: Floats, rank: Ranks) -> tuple[Ranks, Ranks]:
-    """The best and worst rank of each run, from 1.
-
-    Best: only runs that it can never reach are above it. Worst: all are that can exceed it.
-
-    Args:
-        leads: of `greatest_leads`.
-        rank: as it is, with unjudged passages as 0.
-    """
-    leads = np.round(leads, TIE_DECIMALS)
-    np.fill_diagonal(leads, 0)
-    best, worst = 1 + (leads < 0).sum(axis=1), 1 + (leads > 0).sum(axis=0)
-    # These differ by rounding alone.
-    return np.minimum(best, rank), np.maximum(worst, rank)
-
-
 def dealt_p(rows: Rows, unjudged: Bools, teams: NDArray[np.intp]) -> Floats:
-    """p value of each run's number of unjudged passages, if these were distributed at random over passages.
+    """Return the p value of each run's number of unjudged passages, if these were dealt at random.
 
     The urn of a query are the passages at the first ranks of the run and of other teams' runs, and the run
     draws as many as it has: the number of unjudged ones is hypergeometric, and the sum over queries has the
@@ -115,59 +124,31 @@ def dealt_p(rows: Rows, unjudged: Bools, teams: NDArray[np.intp]) -> Floats:
     return np.array([min(1.0, float(law[n:].sum())) for law, n in zip(laws, total, strict=True)])
 
 
-def _of_side(inputs: AuditInputs, side: Side, of_side: str) -> Part:
-    unjudged = (inputs.rows >= 0) & (labels_of(inputs, side) == UNJUDGED)
-    main = main_choice(inputs)
+def _of_side(inputs: AuditInputs, side: Side, of_side: str) -> tuple[list[Finding], Table]:
+    main, unjudged = main_choice(inputs), _unjudged(side, inputs.rows)
     teams = np.unique(np.array(inputs.teams, object), return_inverse=True)[1]
-    rel = next(iter(side.thresholds), 1)
-    tried = [main, Choice("nDCG", 5), *(Choice("P", k, rel) for k in (1, 5, main.k))]
-    by_measure = {each.name: open_ranks(inputs, side, each, max(of.k for of in tried)) for each in tried}
     p = holm(dealt_p(inputs.rows[:, :, : main.k], unjudged[:, :, : main.k], teams))
-    missed = np.flatnonzero(p < ALPHA)
     shares = {k: _judged_share(inputs, unjudged, k) for k in sorted({5, 10, 20, main.k})}
-    width = {name: int((each.worst - each.best)[missed].max(initial=0)) for name, each in by_measure.items()}
-    here = by_measure[main.name]
+    ranks = open_ranks(inputs, side)
     columns: dict[str, Any] = {"run": inputs.runs, "team": inputs.teams}
-    columns |= {f"Judged@{k}": share for k, share in shares.items()} | {"p.holm": p, "rank": here.rank}
-    columns |= {f"{name} rank": getattr(here, name) for name in ("best", "worst", "condensed")}
-    measures = {
-        "measure": list(width),
-        "open ranks": [int((each.worst - each.best).max()) for each in by_measure.values()],
-        "of runs not pooled": list(width.values()),
-    }
+    columns |= {f"Judged@{k}": share for k, share in shares.items()} | {"p.holm": p, "rank": ranks.rank}
+    columns |= {f"{name} rank": getattr(ranks, name) for name in ("best", "worst")}
     caption = f"Judged passages, and bounds of ranks by {main.name} for all labels of unjudged ones{of_side}"
-    tables = {
-        f"pool{of_side}": table(caption, 1, columns),
-        f"open ranks{of_side}": table(f"Ranks between best and worst rank, at most{of_side}", 1, measures),
-    }
     share = 1 - float(shares[main.k].mean())
     found = [finding("holes", share, side.name, k=main.k)] if 1 - share < _COMPLETE else []
-    for r in missed.tolist():
-        words = {"side": side.name, "k": main.k, "p": p[r]} | {f: getattr(here, f)[r] for f in Open._fields}
+    for r in np.flatnonzero(p < ALPHA).tolist():
+        words = {"side": side.name, "k": main.k, "p": p[r]} | {f: getattr(ranks, f)[r] for f in Open._fields}
         found.append(finding("not pooled", 1 - shares[main.k][r], inputs.runs[r], **words))
-    if len(missed):
-        safe = [name for name, wide in width.items() if wide <= _SAFE]
-        words = {"safe": f"{', '.join(safe)} at most {_SAFE}" if safe else "no measure is safe"}
-        found.append(finding("safe measures", width[main.name], side.name, measure=main.name, **words))
-    return Part(tuple(found), tables)
+    return found, table(caption, 1, columns)
 
 
-def open_ranks(inputs: AuditInputs, side: Side, choice: Choice, depth: int) -> Open:
-    """The ranks by a measure, for all labels of the passages at the first `depth` ranks of some run.
-
-    Passages that are deeper in every run stay without a label.
-    """
-    labels, condensed = labels_of(inputs, side), labels_of(inputs, side, condensed=True)
-    unjudged = (inputs.rows >= 0) & (labels == UNJUDGED)
-    there = np.where(unjudged, inputs.rows, -1)[:, :, :depth]
-    n_unjudged = np.array([len(np.unique(rows[rows >= 0])) for rows in there.swapaxes(0, 1)], np.intp)
-    rank = ranks_of(values(side, labels, choice).mean(axis=1))
-    best, worst = rank_bounds(greatest_leads(bounds(side, labels, choice, unjudged, n_unjudged)), rank)
-    return Open(rank, best, worst, ranks_of(values(side, condensed, choice).mean(axis=1)))
+def _unjudged(side: Side, rows: Rows) -> Bools:
+    """Return which rows have no label; -1 is no passage."""
+    return np.asarray((rows >= 0) & (side.labels[rows] == UNJUDGED))
 
 
 def _judged_share(inputs: AuditInputs, unjudged: Bools, k: int) -> Floats:
-    """Judged@k of each run: the mean over queries, 0 where nothing is retrieved."""
+    """Return Judged@k of each run: the mean over queries, 0 where nothing is retrieved."""
     n = (inputs.rows[:, :, :k] >= 0).sum(axis=2)
     judged = n - unjudged[:, :, :k].sum(axis=2)
     return np.asarray(ratio(judged.ravel(), n.ravel()).reshape(n.shape).mean(axis=1))

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.extensions.audit.choices import main_choice, main_values
-from trecexam.extensions.audit.findings import Finding, Part, finding, standard_errors, table, with_interval
+from trecexam.extensions.audit.findings import (
+    Finding,
+    Section,
+    finding,
+    standard_errors,
+    table,
+    with_interval,
+)
 from trecexam.extensions.audit.records import AuditInputs, Floats
 from trecexam.results.table import Table
 from trecexam.scores.correlation import Correlation, correlate, half_width
@@ -44,7 +51,7 @@ class Neighbours(NamedTuple):
 
 
 def neighbours(of_sides: Sequence[Floats]) -> Neighbours:
-    """Tests adjacent runs of the first leaderboard on each side; values have shape (runs, queries).
+    """Test adjacent runs of the first leaderboard on each side; values have shape (runs, queries).
 
     Certain: the same order on every side, with Holm's p below .05 on each. Likely: the same order, with a p
     below .2 on the first side.
@@ -61,7 +68,7 @@ def neighbours(of_sides: Sequence[Floats]) -> Neighbours:
 
 
 def smallest_difference(differences: Floats) -> float:
-    """The difference that a paired t test at .05 detects with power 0.8; NaN with fewer than two queries.
+    """Return the difference that a paired t test at .05 detects with power 0.8; NaN for a single query.
 
     (t(.975) + t(.8)) * e, e the median standard error of the pairs' differences, shape (pairs, queries):
     Cohen, "Statistical Power Analysis for the Behavioral Sciences", 2nd ed. 1988, chapter 2.
@@ -72,10 +79,10 @@ def smallest_difference(differences: Floats) -> float:
     return float(quantiles * np.median(standard_errors(differences)))
 
 
-def ranking(inputs: AuditInputs) -> Part:
-    """Section on adjacent runs and the smallest difference; with two sides also correlation and swaps."""
+def ranking(inputs: AuditInputs) -> Section:
+    """Test adjacent runs; with two sides also correlate the leaderboards and list their swaps."""
     if len(inputs.runs) < 2:
-        return Part()
+        return (), {}
     of_sides = [main_values(inputs, side) for side in inputs.sides]
     near, n_queries = neighbours(of_sides), len(inputs.query_ids)
     counts = Counter(near.verdicts.tolist())
@@ -97,11 +104,11 @@ def ranking(inputs: AuditInputs) -> Part:
         agreed, tables["correlation"] = _agreement(inputs, correlation)
         swaps, tables["swaps"] = _swaps(inputs, of_sides)
         findings += [*agreed, *swaps]
-    return Part(tuple(findings), tables)
+    return findings, tables
 
 
 def _agreement(inputs: AuditInputs, correlation: Correlation) -> tuple[list[Finding], Table]:
-    """How far the leaderboards agree; no finding where tau is undefined."""
+    """Report rank correlations of the leaderboards; no finding where tau is undefined."""
     rows = {
         "tau": correlation.kendall_tau,
         "tau_AP,b": correlation.tau_ap_b,
@@ -121,7 +128,7 @@ def _agreement(inputs: AuditInputs, correlation: Correlation) -> tuple[list[Find
 
 
 def _swaps(inputs: AuditInputs, of_sides: Sequence[Floats]) -> tuple[list[Finding], Table]:
-    """Pairs of runs in opposite orders on both sides; pairs that are significant on both come first."""
+    """List pairs of runs in opposite orders on both sides; those significant on both come first."""
     first, second = np.triu_indices(len(inputs.runs), k=1)
     a, b = (paired_t(values, first, second) for values in of_sides)
     p_a, p_b = holm(a.p), holm(b.p)

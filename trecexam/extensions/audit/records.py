@@ -1,4 +1,4 @@
-"""What the audit reads: runs and judgments as arrays."""
+"""Runs and judgments as arrays: the inputs of the audit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trecexam.scores.columns import Judged
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int32]
 Bools = NDArray[np.bool_]
-#: The depth of the audit. Lists of only judged passages have as many, from any depth.
+#: The depth of the audit.
 DEPTH = 20
 #: Level of each test, Holm's adjustment included: together they raise few false alarms.
 ALPHA = 0.01
@@ -28,18 +28,15 @@ class Side:
         judged: all passages that any side judged, with the labels of this one.
         labels: of all rows: judged passages, then others that runs retrieve, then one that means nothing
             (row -1); `UNJUDGED` where this side has no label.
-        condensed: rows of shape (runs, queries, DEPTH): those with a label of 0 or better, as with trec_eval
-            -J; -1 beyond.
     """
 
     name: str
     judged: Judged
     labels: Rows
-    condensed: Rows
 
     @cached_property
     def thresholds(self) -> tuple[int, ...]:
-        """Its lowest five labels from 1 on: from each of them on a passage may count as relevant."""
+        """Return the lowest five labels from 1 on: a passage may count as relevant from each of them on."""
         return tuple(np.unique(self.judged.labels[self.judged.labels > 0])[:5].tolist())
 
 

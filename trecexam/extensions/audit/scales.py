@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.extensions.audit.findings import Finding, Part, finding, table, with_interval
+from trecexam.extensions.audit.findings import Finding, Section, finding, table, with_interval
 from trecexam.extensions.audit.records import ALPHA, AuditInputs, Floats, Rows, Side
 from trecexam.results.table import Table
 from trecexam.scores.columns import UNJUDGED
@@ -17,8 +17,6 @@ from trecexam.scores.kappa import Kappa, kappa
 
 #: A label that one side gives this often, and to this share of labels above 0, is not there by chance.
 _USED, _SHARE = 10, 0.01
-#: Permutations of the judge's decisions.
-_DEALS = 1999
 _LOW_KAPPA = 0.4
 
 
@@ -44,8 +42,8 @@ def _value(pair: Pair) -> float:
     return -1.0 if math.isnan(pair.kappa.value) else pair.kappa.value
 
 
-def scales(inputs: AuditInputs) -> Part:
-    """Section on labels; with two sides also on pairs of thresholds and their drift over queries."""
+def scales(inputs: AuditInputs) -> Section:
+    """Compare labels; with two sides also pairs of thresholds."""
     tables = {"labels": _labels_table(inputs.sides)}
     findings = [
         finding("nothing relevant", side.judged.labels[side.judged.labels != UNJUDGED].max(), side.name)
@@ -53,7 +51,7 @@ def scales(inputs: AuditInputs) -> Part:
         if not side.thresholds
     ]
     if len(inputs.sides) == 1:
-        return Part(tuple(findings), tables)
+        return findings, tables
     a, b = inputs.sides
     common = common_passages(inputs)
     findings += _unused(a, b, common)
@@ -63,20 +61,19 @@ def scales(inputs: AuditInputs) -> Part:
     elif pairs:
         best = max(pairs, key=_value)
         tables["thresholds"] = _pairs_table(a, b, pairs)
-        drift, tables["drift"] = _drift(inputs, common)
-        findings += [*_stated(a, b, pairs, best), *drift]
-    return Part(tuple(findings), tables)
+        findings += _stated(a, b, pairs, best)
+    return findings, tables
 
 
 def common_passages(inputs: AuditInputs) -> Common:
-    """The passages that both sides judged."""
+    """Return the passages that both sides judged."""
     a, b = (side.judged for side in inputs.sides)
     rows = np.flatnonzero((a.labels != UNJUDGED) & (b.labels != UNJUDGED))
     return Common(rows, a.query_of_row[rows], a.labels[rows], b.labels[rows])
 
 
 def threshold_pairs(common: Common, a: Side, b: Side, n_queries: int) -> list[Pair]:
-    """Each threshold of one side with each of the other, with kappa and its interval over queries."""
+    """Return each threshold of one side with each of the other, kappa, and its interval over queries."""
     pairs = []
     for first in a.thresholds:
         for second in b.thresholds:
@@ -87,7 +84,7 @@ def threshold_pairs(common: Common, a: Side, b: Side, n_queries: int) -> list[Pa
 
 
 def is_better(best: Pair, other: Pair) -> bool:
-    """Whether the best pair's kappa is greater beyond chance: jackknife over queries."""
+    """Return True where the best pair's kappa is greater beyond chance: jackknife over queries."""
     from scipy.special import stdtrit
 
     def left_out(pair: Pair) -> Floats:
@@ -104,7 +101,7 @@ def is_better(best: Pair, other: Pair) -> bool:
 
 
 def _unused(a: Side, b: Side, common: Common) -> Iterator[Finding]:
-    """Findings on labels that only one side uses, and on scales of different length."""
+    """Yield findings on labels that only one side uses, and on scales of different length."""
     sides = ((a, common.first, b, common.second), (b, common.second, a, common.first))
     for side, side_labels, other, other_labels in sides:
         labels, counts = np.unique(
@@ -122,7 +119,7 @@ def _unused(a: Side, b: Side, common: Common) -> Iterator[Finding]:
 
 
 def _stated(a: Side, b: Side, pairs: Sequence[Pair], best: Pair) -> Iterator[Finding]:
-    """Findings on the pair of thresholds to report, and whether equal thresholds would mislead."""
+    """Yield findings on the pair of thresholds to report."""
     k = best.kappa
     named = f"{a.name} >= {best.first} with {b.name} >= {best.second}"
     words = {"pair": named, "kappa": f"kappa {with_interval(k.value, k.low, k.high)}"}
@@ -134,55 +131,6 @@ def _stated(a: Side, b: Side, pairs: Sequence[Pair], best: Pair) -> Iterator[Fin
         yield finding("agreement", k.value, about, **words)
     if k.high < _LOW_KAPPA:
         yield finding("low agreement", k.value, high=k.high)
-
-
-def dealt_anew(common: Common, positive: NDArray[np.bool_], n_queries: int) -> tuple[Floats, Floats, float]:
-    """Tests whether the second side's labels, given the first side's, are the same on all queries.
-
-    Its decisions are dealt anew among the passages with the same first label: each deal is as likely as the
-    one that is there, if no query is treated otherwise. The statistic is the sum over queries of the squared
-    standardised surplus.
-
-    Returns:
-        Of each query the surplus (decided less expected) and its standard deviation; and p, or NaN.
-    """
-    random = np.random.default_rng(0)
-    surplus, variance, dealt = np.zeros(n_queries), np.zeros(n_queries), np.zeros((_DEALS, n_queries))
-    for label in np.unique(common.first):
-        at = common.first == label
-        sizes = np.bincount(common.query[at], minlength=n_queries)
-        n, decided = int(sizes.sum()), int(positive[at].sum())
-        if n > 1:
-            expected = sizes * decided / n
-            surplus += np.bincount(common.query[at], positive[at], minlength=n_queries) - expected
-            variance += expected * (1 - decided / n) * (n - sizes) / (n - 1)
-            dealt += random.multivariate_hypergeometric(sizes, decided, _DEALS, "marginals") - expected
-    has_variance = variance > 0
-    if has_variance.sum() < 2:
-        return surplus, np.sqrt(variance), math.nan
-    statistic = float((surplus[has_variance] ** 2 / variance[has_variance]).sum()) * (1 - 1e-12)
-    reached = (dealt[:, has_variance] ** 2 / variance[has_variance]).sum(axis=1) >= statistic
-    return surplus, np.sqrt(variance), (1 + int(reached.sum())) / (1 + _DEALS)
-
-
-def _drift(inputs: AuditInputs, common: Common) -> tuple[list[Finding], Table]:
-    """Drift at the threshold of the second side where it is clearest; Bonferroni over thresholds."""
-    n_queries, (a, b) = len(inputs.query_ids), inputs.sides
-    dealt = {each: dealt_anew(common, common.second >= each, n_queries) for each in b.thresholds}
-    clearest = min(dealt, key=lambda each: np.nan_to_num(dealt[each][2], nan=2.0))
-    surplus, deviation, least = dealt[clearest]
-    p = least * len(dealt)
-    n = np.bincount(common.query, minlength=n_queries)
-    share, z = surplus / np.maximum(n, 1), surplus / np.where(deviation > 0, deviation, math.inf)
-    order = np.argsort(share, kind="stable")
-    ids = [inputs.query_ids[i] for i in order]
-    columns = {"query": ids, "passages": n[order], "surplus": surplus[order], "share": share[order]}
-    caption = f"Passages that {b.name} gives {clearest} or more beyond what {a.name}'s labels let expect"
-    made = table(caption, 1, {**columns, "z": z[order]})
-    if not p < ALPHA:
-        return [], made
-    words: dict[str, Any] = {"at": clearest, "p": p, "low": share.min(), "high": share.max()}
-    return [finding("drift", share.std(), b.name, strict=ids[0], lax=ids[-1], **words)], made
 
 
 def _labels_table(sides: Sequence[Side]) -> Table:

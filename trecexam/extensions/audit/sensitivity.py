@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from trecexam.extensions.audit.choices import choices, labels_of, main_choice, main_values, values
-from trecexam.extensions.audit.findings import Part, finding, table
+from trecexam.extensions.audit.choices import choices, main_choice, main_values, values
+from trecexam.extensions.audit.findings import Section, finding, table
 from trecexam.extensions.audit.ranking import neighbours
 from trecexam.extensions.audit.records import AuditInputs
 from trecexam.results.text import shorten_list
@@ -16,17 +16,16 @@ from trecexam.scores.values import TIE_DECIMALS
 _FRAGILE = 0.5
 
 
-def sensitivity(inputs: AuditInputs) -> Part:
-    """Leaderboards over the measure's choices, on each side."""
+def sensitivity(inputs: AuditInputs) -> Section:
+    """Compare leaderboards over the measure's choices, on each side."""
     if len(inputs.runs) < 2:
-        return Part()
+        return (), {}
     judgments, measures, means = [], [], []
     for side in inputs.sides:
-        lists = {condensed: labels_of(inputs, side, condensed=condensed) for condensed in (False, True)}
         for choice in choices(side, inputs.cutoff):
             judgments.append(side.name)
             measures.append(choice.name)
-            means.append(values(side, lists[choice.condensed], choice).mean(axis=1))
+            means.append(values(inputs, side, choice).mean(axis=1))
     boards = np.round(np.stack(means, axis=1), TIE_DECIMALS)
     near = neighbours([main_values(inputs, side) for side in inputs.sides])
     main = boards[:, measures.index(main_choice(inputs).name)]
@@ -58,4 +57,4 @@ def sensitivity(inputs: AuditInputs) -> Part:
         some = [f"{runs[near.better[i]]} > {runs[near.worse[i]]}" for i in fragile]
         words = {"measure": name, "pairs": shorten_list(some, 3, quote=""), "boards": n}
         findings.append(finding("fragile", len(fragile), some[0], **words))
-    return Part(tuple(findings), tables)
+    return findings, tables

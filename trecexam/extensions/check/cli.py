@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import io
 import textwrap
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from converters import lines
+from trecexam.cli.options import refuse_inputs
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
-from trecexam.files import atomic as files
+from trecexam.files import atomic
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table, Value
+from trecexam.results.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.extensions.check.trec_eval_rules import Finding
+    from trecexam.extensions.check.preflight import Kind
 
 HEADER = ("line", "severity", "trec_eval", "reason")
 #: Kinds of findings on scores that trec_eval reads otherwise than they are written.
@@ -28,7 +29,7 @@ _WIDTH = 50
 
 
 @click.command(epilog="Example: trecexam check my.run --trec-eval 9 --fix mended.run")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE")
 @click.option(
     "--as",
     "kind",
@@ -55,7 +56,7 @@ _WIDTH = 50
     help="Report topics and docnos that this track lacks, and judged topics that a run lacks.",
 )
 @reading
-def check(file: Path, kind: str | None, version: str | None, fix: Path | None, track: Path | None) -> Tables:
+def check(file: Path, kind: Kind | None, version: str | None, fix: Path | None, track: Path | None) -> Tables:
     """Check whether trec_eval accepts FILE, a run or qrels, and reads it as intended.
 
     fatal: trec_eval stops; silent: it reads something else than the file says; warning: probably a mistake.
@@ -63,46 +64,38 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
     FILE and reads all scores as written, else 1 (with --fix, too).
     """
     # These import numpy, which --help must not load.
-    from trecexam.extensions.check import preflight
-    from trecexam.extensions.check.mending import to_points
+    from trecexam.extensions.check.mending import mended, to_points
+    from trecexam.extensions.check.preflight import check_file, kind_of
     from trecexam.extensions.check.trec_eval_rules import VERSIONS, takes
 
     versions = VERSIONS if version is None else (int(version),)
-    kind = kind or preflight.kind_of(file)
-    if fix is not None:
-        _refuse(file, fix)
-        if other := preflight.not_in_columns(file):
-            raise TrecexamError(other, path=file)
-    known_ids: dict[str, Any] = {}
+    kind = kind or kind_of(file)
+    known = None
     if track is not None:
         # Imports pydantic, which --help and checks of single files must not load.
         from trecexam.extensions.check.track_ids import track_ids
-        from trecexam.folder import TrackFolder
 
-        known_ids = track_ids(TrackFolder.open(track))
-    if kind == "run":
-        findings = preflight.check_run(file, **known_ids)
-    else:
-        known_ids.pop("judged", None)
-        findings = preflight.check_qrels(file, **known_ids)
-    findings = tuple(finding for finding in findings if set(finding.versions) & set(versions))
+        known = track_ids(track)
+    findings = [each for each in check_file(file, kind, known) if set(each.versions) & set(versions)]
     accepting = {number: takes(findings, number) for number in versions}
     notes = [
         f"{file}: trec_eval {number} {'accepts' if good else 'rejects'} this {kind} file"
         for number, good in accepting.items()
     ]
-    misread = {kind: sum(each.count for each in findings if each.kind == kind) for kind in _MISREAD}
-    if any(misread.values()):
+    misread = [finding for finding in findings if finding.kind in _MISREAD]
+    if misread:
         accepted = "accepted, but " if any(accepting.values()) else ""
-        remedy = f"; {to_points(file)}" if misread["decimal comma"] else ""
-        notes.append(
-            f"{file}: {accepted}{preflight.are(sum(misread.values()), 'score')} read wrongly{remedy}"
-        )
+        count = plural(sum(finding.count for finding in misread), "score")
+        remedy = f"; {to_points(file)}" if any(each.kind == "decimal comma" for each in misread) else ""
+        notes.append(f"{file}: {accepted}trec_eval reads {count} wrongly{remedy}")
     if fix is not None:
-        findings += _fix(file, kind, versions[-1], fix)
-        notes.append(f"{fix}: written; both versions accept it")
+        refuse_inputs(fix, [file])
+        content = mended(file, kind, versions[-1])
+        _write_new(fix, content)
+        count = plural(content.count(b"\n"), "line")
+        notes.append(f"{fix}: written, {count}; both versions accept it")
     rows = tuple(
-        (each.line, each.severity, ", ".join(map(str, each.versions)), each.reason) for each in findings
+        (each.line, each.severity, ", ".join(map(str, each.versions)), each.text) for each in findings
     )
     return _Findings(
         {"findings": Table(HEADER, rows, layout=Layout(HEADER[:3]))},
@@ -112,7 +105,7 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
             "kind": kind,
             "takes": {str(number): good for number, good in accepting.items()},
         },
-        rejected=tuple(number for number, good in accepting.items() if not good or any(misread.values())),
+        rejected=tuple(number for number, good in accepting.items() if not good or misread),
     )
 
 
@@ -130,26 +123,12 @@ class _Findings(Tables):
         return (replace(self.table, rows=tuple(rows)),)
 
 
-def _refuse(file: Path, output: Path) -> None:
-    """Raise a TrecexamError if the mended file must not be written."""
-    if output.suffix == ".gz":
-        raise TrecexamError("trec_eval reads no gzip: give a name without .gz", path=output)
-    if output.exists() and file.exists() and output.samefile(file):
-        raise TrecexamError(
-            "is the checked file itself, which is never overwritten: give another", path=output
-        )
-
-
-def _fix(file: Path, kind: str, version: int, output: Path) -> tuple[Finding, ...]:
-    from trecexam.extensions.check.mending import fix_qrels, fix_run
-
-    buffer = io.BytesIO()
-    changes = fix_qrels(file, buffer) if kind == "qrels" else fix_run(file, buffer, version)
-    with lines.reading(output, None):
-        other = output.exists() and output.read_bytes() != buffer.getvalue()
-    if other:
-        raise TrecexamError(
-            "is there already, with other content: remove it or give another name", path=output
-        )
-    files.replace(output, buffer.getvalue())
-    return changes
+def _write_new(path: Path, content: bytes) -> None:
+    """Write a file; refuse one that is there with other content."""
+    if path.suffix == ".gz":
+        raise TrecexamError("trec_eval reads no gzip: give a name without .gz", path=path)
+    with lines.reading(path, None):
+        differs = path.exists() and path.read_bytes() != content
+    if differs:
+        raise TrecexamError("is there already, with other content: remove it or give another name", path=path)
+    atomic.replace(path, content)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import re
 from array import array
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from converters.lines import open_input, reading
 
 Path = str | os.PathLike[str]
-Severity = Literal["fatal", "silent", "warning", "fixed"]
+Severity = Literal["fatal", "silent", "warning"]
 
 #: The versions of trec_eval whose rules are known here; 9 means all 9.x.
 VERSIONS = (9, 10)
@@ -41,12 +40,12 @@ DECIMAL_COMMA = re.compile(rb"[+-]?[0-9.]*,[0-9]")
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding about a file, or a change in the mended file.
+    """A finding about a file.
 
     Attributes:
         line: 1-based, or None where the whole file is meant.
         severity: "fatal": trec_eval stops; "silent": it continues with other values than the file's;
-            "warning": it does as it says, but is that what was meant? "fixed": a change.
+            "warning": it reads what the file says, which may be a mistake.
         versions: of trec_eval, to which this applies.
         kind: one word for all findings of this kind.
         count: how many there are; `line` and `reason` are of the first.
@@ -59,18 +58,17 @@ class Finding:
     reason: str
     count: int = 1
 
+    @property
+    def text(self) -> str:
+        """The reason, and how many more there are of this kind."""
+        return self.reason + (f" (and {self.count - 1:,} more of this kind)" if self.count > 1 else "")
 
-@dataclass
+
 class Findings:
-    """Collects findings: the first of each kind, and a count.
+    """Collects findings: the first of each kind, and a count."""
 
-    Attributes:
-        versions: of trec_eval, to which findings apply.
-    """
-
-    versions: tuple[int, ...] = VERSIONS
-    _first: dict[tuple[str, Severity, tuple[int, ...]], Finding] = field(default_factory=dict)
-    _counts: Counter[tuple[str, Severity, tuple[int, ...]]] = field(default_factory=Counter)
+    def __init__(self) -> None:
+        self._first: dict[tuple[str, Severity, tuple[int, ...]], Finding] = {}
 
     def add(
         self,
@@ -78,20 +76,13 @@ class Findings:
         line: int | None,
         severity: Severity,
         reason: str,
-        versions: tuple[int, ...] | None = None,
+        versions: tuple[int, ...] = VERSIONS,
     ) -> None:
-        """Add a finding, of some versions or of all."""
-        key = kind, severity, self.versions if versions is None else versions
-        self._counts[key] += 1
-        if key not in self._first or (line or 0) < (self._first[key].line or 0):
-            self._first[key] = Finding(line, severity, key[2], kind, reason)
-
-    def count(self, kind: str, severity: Severity) -> bool:
-        """Count a finding whose kind was found before; False where it has to be added."""
-        key = kind, severity, self.versions
-        if key in self._first:
-            self._counts[key] += 1
-        return key in self._first
+        """Add a finding, which applies to these versions of trec_eval."""
+        new = Finding(line, severity, versions, kind, reason)
+        first = self._first.setdefault((kind, severity, versions), replace(new, count=0))
+        earliest = new if (line or 0) < (first.line or 0) else first
+        self._first[kind, severity, versions] = replace(earliest, count=first.count + 1)
 
     def stopped(self) -> set[int]:
         """Return the versions with a fatal finding."""
@@ -99,12 +90,7 @@ class Findings:
 
     def all(self) -> tuple[Finding, ...]:
         """Return all findings by line, those on the whole file first."""
-        counted = []
-        for key, first in self._first.items():
-            count = self._counts[key]
-            more = f" (and {count - 1:,} more of this kind)" if count > 1 else ""
-            counted.append(replace(first, reason=f"{first.reason}{more}", count=count))
-        return tuple(sorted(counted, key=lambda finding: finding.line or 0))
+        return tuple(sorted(self._first.values(), key=lambda finding: finding.line or 0))
 
 
 def takes(findings: Iterable[Finding], version: int) -> bool:
@@ -178,6 +164,13 @@ class Topic:
         self._others += other + b" "
         self.values.append(value)
         self.lines.append(line)
+
+    def extend(self, other: Topic) -> None:
+        """Add the entries of another topic."""
+        self._docs += other._docs
+        self._others += other._others
+        self.values += other.values
+        self.lines += other.lines
 
     def doc_ids(self) -> list[bytes]:
         return bytes(self._docs).split()

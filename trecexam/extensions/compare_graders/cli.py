@@ -42,8 +42,8 @@ def compare_graders(track: Path, graders: tuple[str, ...], recorded: tuple[Path,
 
     The first table has, for each grader, measure and min_rating: Kendall's tau-b and Spearman's rho with the
     official leaderboard, with 95% intervals over queries, and Cohen's kappa of labels with official
-    judgments. The second has kappa of every two graders, of labels and of ratings. --json adds kappas by
-    item; a pipe gets the first table, without an official side the second.
+    judgments. The second has kappa of every two graders, of labels and of ratings. A pipe gets the first
+    table, without an official side the second.
 
     By default, compares TRACK's graders that grade the same items and texts as the first. Declare two models
     or prompts as two sections [graders.NAME] of trecexam.toml. Uses existing grades and recordings, and

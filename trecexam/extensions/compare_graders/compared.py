@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,34 +21,16 @@ from trecexam.grades.sheets import CODES, MISSING
 from trecexam.inputs.track_graders import folder_of, grader_names
 
 
-@dataclass(frozen=True)
-class ComparedGrader:
-    """A grader, and the track with its grades; people's ratings are left out.
-
-    Attributes:
-        name: differs from those of the other graders.
-        model, prompt: as people know them; "" where they have no name.
-    """
-
-    name: str
-    model: str
-    prompt: str
-    track: GradedTrack
-
-    @property
-    def max_rating(self) -> int:
-        """The best rating on its scale."""
-        return self.track.grader.scale.max_rating
-
-
 def compared_graders(
     loader: GraderView, graders: Sequence[str], recorded: Sequence[str | Path]
-) -> tuple[ComparedGrader, ...]:
-    """Load the named graders, in order, with stored grades; grade nothing.
+) -> dict[str, GradedTrack]:
+    """Load the track with the grades of each compared grader, by unique names; grade nothing.
+
+    People's ratings are left out.
 
     Args:
         loader: the track's own.
-        graders: names of graders of the track.
+        graders: names of graders of the track, which come in this order.
         recorded: recordings. Of each (model, prompt) in one comes a grader. Where no `graders` are given,
             those of the track are compared that grade the same items and texts as the loader's; of a track
             with one grader, this one, unless it has no grades and there are recordings.
@@ -58,7 +40,7 @@ def compared_graders(
     """
     for grader in graders:
         folder_of(loader.folder, grader)
-    compared: dict[str, ComparedGrader] = {}
+    compared: dict[str, GradedTrack] = {}
     for name, track in (
         *(_own(loader, grader) for grader in graders),
         *(() if graders else _default(loader, needed=not recorded)),
@@ -69,20 +51,18 @@ def compared_graders(
         )
         if isinstance(track.grader, RecordedGrader):
             track = _with_recorded_answers(track)
-        items = [item for sheet in track.sheets.values() for item in sheet.items]
         unique, number = name, 1
         while unique in compared:
             number += 1
             unique = f"{name}-{number}"
-        model, prompt = track.grades.model_and_prompt(items)
-        compared[unique] = ComparedGrader(unique, model, prompt, track)
-    if not any(each.track.counts.ok for each in compared.values()):
+        compared[unique] = track
+    if not any(each.counts.ok for each in compared.values()):
         raise TrecexamError(
             f"no grades of {' and '.join(compared)} yet: run `trecexam watch`, or give recorded grades "
             "with `--recorded FILE`",
             path=loader.folder.root,
         )
-    return tuple(compared.values())
+    return compared
 
 
 def _own(loader: GraderView, grader: str) -> tuple[str, GradedTrack]:
@@ -120,9 +100,6 @@ def _recorded(loader: GraderView, recorded: Sequence[str | Path]) -> Iterator[tu
                 {"name": "recorded", "recorded": str(path.resolve())},
                 path.name.partition(".")[0],
             )
-            if len(sources) > 1:
-                settings = {"name": "recorded", "recorded": str(path.resolve())}
-            name = path.name.partition(".")[0]
             if len(sources) > 1:
                 settings, name = {**settings, "model": model, "prompt": prompt}, prompt or model
             config = loader.folder.config.model_copy(
