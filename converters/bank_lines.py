@@ -63,7 +63,7 @@ def _form(row: Mapping[str, Any]) -> LineForm | None:
 
 
 def _of_gold(path: Path) -> bool:
-    """Whether a file holds gold outputs, according to the first line with a recognizable form."""
+    """Return True where a file holds gold outputs, according to the first line with a recognizable form."""
     with contextlib.suppress(ConversionError):
         start = head(path)
         for line in start.lines:
@@ -94,17 +94,17 @@ class BankLine(NamedTuple):
 
     @property
     def nuggets(self) -> bool:
-        """Whether it is a list of nuggets."""
+        """Return True where it is a list of nuggets."""
         return self.form is NUGGETS
 
     @property
     def whole(self) -> bool:
-        """Whether its items are judged together."""
+        """Return True where its items are judged together."""
         return self.form is not None and self.form.whole
 
 
 def scan_bank(path: Path) -> Iterator[BankLine]:
-    """All non-blank lines of a bank with their errors, for checks; raises nothing.
+    """Yield all non-blank lines of a bank with their errors, for checks; raises nothing.
 
     Of a file that cannot be read to its end, the last one has the error that says why.
     """

@@ -22,7 +22,7 @@ _KILT = frozenset(("id", "input", "output"))
 
 
 def is_gold(row: Mapping[str, Any]) -> bool:
-    """Whether a line is one of these."""
+    """Return True where a line is one of these."""
     if any(key in row for key in ("questions", "items", "nuggets", "rubrics")):
         return False
     return ("outputs" in row and "query_id" in row) or row.keys() >= _KILT

@@ -93,7 +93,7 @@ def _tsv_ranks(
 
 
 def _is_own(header: str) -> bool:
-    """Whether a table begins like `out/leaderboard.tsv`: run, a measure, its standard error.
+    """Return True where a table begins like `out/leaderboard.tsv`: run, a measure, its standard error.
 
     Behind the run may be the number of its queries.
     """

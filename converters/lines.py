@@ -304,12 +304,12 @@ def iter_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, 
 
 
 def is_json_document(start: Head) -> bool:
-    """Whether a file is one JSON document: a list of objects, or one object over several lines."""
+    """Return True where a file is one JSON document: a list of objects, or one object over several lines."""
     return is_list(start.lines[0]) or is_one_object(start)
 
 
 def is_list(line: bytes) -> bool:
-    """Whether a first line begins as a JSON list of objects does."""
+    """Return True where a first line begins as a JSON list of objects does."""
     return bool(_LIST.match(line))
 
 
@@ -387,7 +387,7 @@ def first_object(head: Head) -> dict[str, Any] | None:
 
 
 def is_one_object(head: Head) -> bool:
-    """Whether a file is one JSON object over several lines: a bare bracket, and a key on the next line."""
+    """Return True for one JSON object over several lines: a bare bracket, and a key on the next line."""
     return head.lines[0].strip() == b"{" and any(line.lstrip().startswith(b'"') for line in head.lines[1:2])
 
 

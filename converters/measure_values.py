@@ -48,7 +48,7 @@ _RUN_LINE = "runid"
 
 
 def looks_like_values(start: Head) -> bool:
-    """Whether the beginning of a file is of measures' values, in another form than `ranking`: of that a run
+    """Return True for a file of measures' values in another form than `ranking`, by its beginning: of that a run
     cannot be told.
     """
     row = first_object(start)
@@ -74,7 +74,7 @@ def looks_like_values(start: Head) -> bool:
 
 
 def is_form(lines: Sequence[str]) -> bool:
-    """Whether a file's lines are of one of the forms, and not a table of runs and ranks."""
+    """Return True where a file's lines are of one of the forms, and not a table of runs and ranks."""
     first = next((line for line in lines if line.strip()), "")
     if first.lstrip().startswith("{"):
         return all(f'"{key}"' in first for key in _JSON)

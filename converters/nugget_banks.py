@@ -47,7 +47,7 @@ _Path = str | os.PathLike[str]
 
 
 def is_nugget_bank(row: Mapping[str, Any]) -> bool:
-    """Whether a line is one of these."""
+    """Return True where a line is one of these."""
     return any(isinstance(row.get(key), dict | list) for key in BANKS) or _is_bare(row)
 
 

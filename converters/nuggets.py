@@ -35,17 +35,17 @@ Path = str | os.PathLike[str]
 
 
 def has_nuggets(row: Mapping[str, Any]) -> bool:
-    """Whether a line has nuggets in this format."""
+    """Return True where a line has nuggets in this format."""
     return "nuggets" in row and "questions" not in row and "items" not in row
 
 
 def is_without_nuggets(row: Mapping[str, Any]) -> bool:
-    """Whether a line has an empty list of nuggets."""
+    """Return True where a line has an empty list of nuggets."""
     return row.get("nuggets") == []
 
 
 def is_assigned(row: Mapping[str, Any]) -> bool:
-    """Whether a line has assignments; for a cut line (values are None), whether it names an answer."""
+    """Return True if a line has assignments; for a cut line (values are None), whether it names an answer."""
     listed = row.get("nuggets")
     if listed is None:
         return "nuggets" in row and any(key in row for key in (*_DOC_KEYS, *_DOC_TEXT_KEYS, "run_id"))
@@ -221,7 +221,7 @@ CRITERION_KEYS = ("criterion", "text")
 
 
 def has_rubrics(row: Mapping[str, Any]) -> bool:
-    """Whether a line is one of these."""
+    """Return True where a line is one of these."""
     return "rubrics" in row and not any(key in row for key in ("questions", "items", "nuggets"))
 
 

@@ -10,21 +10,21 @@ from typing import NamedTuple
 
 
 class Query(NamedTuple):
-    """One query (TREC: topic)."""
+    """A query (TREC: topic)."""
 
     query_id: str
     text: str
 
 
 class Passage(NamedTuple):
-    """One retrievable text with its document id."""
+    """A retrievable text with its document id."""
 
     doc_id: str
     text: str
 
 
 class RunEntry(NamedTuple):
-    """One line of a run, in trec_eval's order.
+    """A line of a run, in trec_eval's order.
 
     `rank` counts from 1 in that order; the rank column of a file is ignored, as trec_eval does.
     `run` is the run tag.
@@ -38,7 +38,7 @@ class RunEntry(NamedTuple):
 
 
 class Qrel(NamedTuple):
-    """One judgment; the fields and their order are those of `ir_measures.Qrel`.
+    """A judgment; the fields and their order are those of `ir_measures.Qrel`.
 
     `iteration` is the second column of a qrels file: unused in plain qrels, the subtopic (here: the
     index of a bank item) in diversity qrels.
@@ -63,7 +63,7 @@ def judgment(label: int) -> int | None:
 
 
 class Origin(NamedTuple):
-    """Where a generated item comes from.
+    """The origin of a generated item.
 
     `prompt` and `model` are names, `seed` is None where none was set, `time` is ISO 8601 in UTC. `text` is
     the item's text as it was generated, and `importance` what it was called then ("" where nothing): an item
@@ -79,12 +79,12 @@ class Origin(NamedTuple):
 
     @property
     def row(self) -> dict[str, str | int | None]:
-        """Its fields in files; importance only if present."""
+        """Return the fields in files; importance only if present."""
         return {key: value for key, value in self._asdict().items() if key != "importance" or value}
 
 
 class Item(NamedTuple):
-    """One entry of a test bank: an exam question, a nugget (key fact), or a query's gold outputs.
+    """An entry of a test bank: an exam question, a nugget (key fact), or a query's gold outputs.
 
     `kind` is "question", "nugget" or "gold". `gold_answers` is the answer key, empty where the bank has none.
     `choices` are the candidates of a multiple-choice question as (letter, text) pairs. `query_text` is
@@ -112,7 +112,7 @@ class Item(NamedTuple):
 
     @property
     def counted_weight(self) -> float:
-        """Its weight; 1 if the bank gives none."""
+        """Return the weight; 1 if the bank gives none."""
         return 1.0 if self.weight is None else self.weight
 
 

@@ -67,7 +67,7 @@ class LineForm:
 
 @dataclass(frozen=True)
 class Format:
-    """One file format.
+    """A file format.
 
     Attributes:
         extensions: usual endings of its files, without .gz.
@@ -119,7 +119,7 @@ def _places() -> Mapping[str, str]:
 
 
 def formats() -> tuple[Format, ...]:
-    """All formats, in the order of detection."""
+    """Return all formats, in the order of detection."""
     return tuple(map(_load, _places().values()))
 
 

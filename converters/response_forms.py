@@ -18,7 +18,7 @@ _OLD_NAMES = {"question": "user_input", "answer": "response", "contexts": "retri
 
 
 def is_sample(row: Mapping[str, Any]) -> bool:
-    """Whether a line is a ragas sample with a response."""
+    """Return True where a line is a ragas sample with a response."""
     return {"user_input", "response"} <= row.keys() or _OLD_NAMES.keys() <= row.keys()
 
 
@@ -60,7 +60,7 @@ def prompt_id(text: str) -> str:
 
 
 def is_turn(row: Mapping[str, Any]) -> bool:
-    """Whether a response is a turn with its ranked responses."""
+    """Return True where a response is a turn with its ranked responses."""
     return "turn_id" in row and "responses" in row and "run_name" in row
 
 

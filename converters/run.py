@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One system's ranked lists, in trec_eval's order.
+    """A system's ranked lists, in trec_eval's order.
 
     Scores are compared in 64 bits, as trec_eval 10 does; infinite ones are first or last. Ties are ordered by
     docno, descending (strcmp). The rank column is ignored. Iterating gives `RunEntry`s.
@@ -47,7 +47,7 @@ class Run:
         return int(self.offsets[-1])
 
     def __contains__(self, query_id: object) -> bool:
-        """Whether the run has entries for a query."""
+        """Return True where the run has entries for a query."""
         return query_id in self.spans
 
     def __iter__(self) -> Iterator[RunEntry]:
@@ -87,7 +87,7 @@ class Run:
         return end - start
 
     def renamed(self, name: str) -> Run:
-        """The same run under another name."""
+        """Return the run under another name."""
         return replace(self, name=name)
 
     def without_query_documents(self) -> Run:

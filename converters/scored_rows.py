@@ -107,12 +107,12 @@ def _numbers_are(numbers: Sequence[bytes], name: str) -> Kind:
 
 
 def is_ambiguous(start: Head) -> bool:
-    """Whether numbers alone tell what the file holds; in a folder of runs it is a run."""
+    """Return True where numbers alone tell what the file holds; in a folder of runs it is a run."""
     return bool(_NESTED.match(b"\n".join(start.lines)))
 
 
 def in_rows(path: Source) -> bool:
-    """Whether a file is in one of these forms; False for one that cannot be read: its reader says why."""
+    """Return True for a file in one of these forms; False for one that cannot be read: its reader says why."""
     try:
         return bool(rows_of(head(path)))
     except ConversionError:
@@ -120,7 +120,7 @@ def in_rows(path: Source) -> bool:
 
 
 def has_texts(start: Head) -> bool:
-    """Whether a file in one of these forms has the texts of its queries and passages."""
+    """Return True where a file in one of these forms has the texts of its queries and passages."""
     row = _first_row(start)
     has = "candidates" in row or "paragraphs" in row or {"query", "text"} <= row.keys()
     return has and rows_of(start) == "run"

@@ -19,7 +19,7 @@ _COLUMNS = ("run", "query_id", "sentence", "doc_id", "label")
 
 
 class SupportLabel(NamedTuple):
-    """How far a cited passage supports a sentence: `rating` is 2 full, 1 partial, 0 not.
+    """A label of how far a cited passage supports a sentence: `rating` is 2 full, 1 partial, 0 not.
 
     `place` is the sentence's in its response, from 1; `line` is where the label stands.
     """

@@ -56,7 +56,7 @@ _FIRST_TEXT = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*"')
 
 
 def is_document(start: Head) -> bool:
-    """Whether a file of queries is one JSON document, and not JSON Lines or text."""
+    """Return True where a file of queries is one JSON document, and not JSON Lines or text."""
     line = start.lines[0]
     if not line.lstrip().startswith(b"{"):
         return is_list(line)
@@ -72,7 +72,7 @@ def is_document(start: Head) -> bool:
 
 
 def looks_like_topics(start: Head) -> bool:
-    """Whether one JSON document holds topics, judged by its beginning."""
+    """Return True where one JSON document holds topics, judged by its beginning."""
     text = b"\n".join(start.lines)
     if not text.lstrip().startswith(b"{"):
         keys = set(top_level_keys(text.lstrip()[1:]))
@@ -143,7 +143,7 @@ def _rows(path: str | os.PathLike[str], text: str, start: int = 0) -> Iterator[t
 
 
 def has_turns(row: Mapping[str, Any]) -> bool:
-    """Whether a topic is a conversation: its turns are the queries."""
+    """Return True where a topic is a conversation: its turns are the queries."""
     return "number" in row and any(isinstance(row.get(key), list | None) and key in row for key in _TURNS)
 
 
@@ -324,7 +324,7 @@ class _Topic:
 
 
 class _Xml:
-    """One pass of expat over a file."""
+    """A pass of expat over a file."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path

@@ -232,7 +232,7 @@ def qrels_lines(query_id: str, iteration: str, doc_ids: Sequence[str], labels: I
 
 
 def qrels_line(row: QrelRow) -> bytes:
-    """One judgment as a line of a qrels file.
+    """Return a judgment as a line of a qrels file.
 
     Raises:
         ValueError: an id has white space in it.
@@ -261,7 +261,7 @@ def _confidence(text: str) -> float | None:
 
 
 def judged_with_confidence(start: Head) -> bool:
-    """Whether a file begins like six-column qrels and clearly not like a run.
+    """Return True where a file begins like six-column qrels and clearly not like a run.
 
     Labels are 0..4 and confidences 0..1. A run's fourth column is a rank: no two documents of a query share
     one, or, where its maker did not care, all do, or with ties it rises down the file. So these are judgments
@@ -309,7 +309,7 @@ def _sniff(start: Head) -> bool:
 
 
 def _are_three_columns(start: Head) -> bool:
-    """Whether a file looks like BEIR's qrels without a header: a query, a document and a label, by tabs."""
+    """Return True for a file like BEIR's qrels without a header: a query, a document and a label, by tabs."""
     whole_lines = start.lines[:-1] or start.lines
     rows = [line.decode(errors="replace").rstrip("\r").split("\t") for line in whole_lines]
     return all(len(row) == 3 and " " not in row[1] and _WHOLE.fullmatch(row[2].strip()) for row in rows)

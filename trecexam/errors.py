@@ -45,7 +45,7 @@ class TrackError(TrecexamError):
 
 
 class LackingError(TrackError):
-    """What a grader needs, and only a person can give (a test bank, a language model), is not there yet.
+    """A need of a grader is not met that only a person can meet (a test bank, a language model).
 
     Other graders of the track go on.
     """
@@ -64,7 +64,7 @@ class MeasureError(TrecexamError, ValueError):
 
 
 class LockedError(TrecexamError):
-    """Another process is already grading this track."""
+    """The track is being graded by another process."""
 
 
 class ConflictError(TrecexamError):
@@ -80,7 +80,7 @@ class ConflictError(TrecexamError):
 
 
 class RatingConflictError(ConflictError):
-    """Another rating counts than the rating that was seen; `now` is a `HumanRating`."""
+    """A rating other than the one that was seen counts; `now` is a `HumanRating`."""
 
 
 class ItemConflictError(ConflictError):

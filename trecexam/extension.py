@@ -1,4 +1,4 @@
-"""What stands around the core: extensions declare what they add, and are found by name.
+"""Extensions of the core: they declare what they add, and are found by name.
 
 Ours are the folders of `trecexam/extensions/`. Another is a package with an entry point in the group
 "trecexam.extensions", whose object is an `Extension`. What a declaration names is a string, "module:name",
@@ -36,7 +36,7 @@ class Command(NamedTuple):
 
 @dataclass(frozen=True)
 class Extension:
-    """What an extension adds. Each place is "module:name", as "trecexam_length.grader:FACTORY".
+    """The parts of an extension. Each place is "module:name", as "trecexam_length.grader:FACTORY".
 
     Attributes:
         name: of the extension, for messages.
@@ -74,7 +74,7 @@ class Extension:
 
 @cache
 def extensions() -> tuple[Extension, ...]:
-    """All that are installed: ours by name, then others' by name.
+    """Return the installed extensions: ours by name, then others' by name.
 
     Raises:
         TrecexamError: one cannot be imported, or is none, or two name the same thing.
@@ -115,7 +115,7 @@ def label_sources() -> tuple[str, ...]:
 
 
 def named(at: str) -> Any:
-    """What is at "module:name"."""
+    """Return the object at "module:name"."""
     module, _, name = at.partition(":")
     return getattr(import_module(module), name)
 

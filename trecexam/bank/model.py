@@ -48,7 +48,7 @@ class Bank:
 
     @property
     def query_ids(self) -> tuple[str, ...]:
-        """All queries that have items, sorted."""
+        """Return all queries that have items, sorted."""
         return tuple(self.items)
 
     @property
@@ -58,12 +58,12 @@ class Bank:
 
     @property
     def has_importance(self) -> bool:
-        """Whether any item is called vital or okay."""
+        """Return True where any item is called vital or okay."""
         return any(item.importance for items in self.items.values() for item in items)
 
     @property
     def has_weights(self) -> bool:
-        """Whether any item has its own weight."""
+        """Return True where any item has its own weight."""
         return any(item.weight is not None for items in self.items.values() for item in items)
 
     @property

@@ -1,4 +1,4 @@
-"""What every command that answers a question shares: the forms of its answer, and how it is shown."""
+"""The parts that every reading command shares: the forms of its answer, and how it is shown."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
 def writing(
     function: Callable[..., tuple[Result | None, int]], *, told: tuple[str, ...] = ()
 ) -> Callable[..., int]:
-    """As `reading`, of a command that writes files, and returns a `Result` or None, and its exit status.
+    """Decorate a command that writes files and returns a `Result` or None, and its exit status; see `reading`.
 
     Where the files go is for the command to say: the result has no -o.
 
@@ -80,7 +80,7 @@ def writing(
 
 
 def writing_or_estimating(function: Callable[..., tuple[Result | None, int]]) -> Callable[..., int]:
-    """As `writing`, of a command that has --estimate, too, and the parameter `as_json`."""
+    """Decorate a command that has --estimate, too, and the parameter `as_json`; see `writing`."""
     return estimate_option(writing(function, told=("as_json",)))
 
 

@@ -71,7 +71,7 @@ def descriptions(section: type[BaseModel]) -> Mapping[str, str]:
 
 
 class TrackSection(Section):
-    """What belongs to the track. Paths are relative to the folder of trecexam.toml."""
+    """Settings of the track. Paths are relative to the folder of trecexam.toml."""
 
     queries: str | None = Field(None, examples=["queries.tsv"])
     """Queries: TSV, JSONL, JSON, TREC topics. Unset: queries.tsv, .jsonl, .json or .xml, else the bank's
@@ -127,7 +127,7 @@ class TrackSection(Section):
 
 
 class ScoresSection(Section):
-    """How grades become labels and scores."""
+    """Settings by which grades become labels and scores."""
 
     min_rating: int = Field(4, ge=1, le=5)
     """From this rating on, a passage reaches an item. Unset: 4 of 0..5; less where a prompt's scale is
@@ -272,7 +272,7 @@ class LanguageModelSection(Section):
 
 
 class GraderSection(LanguageModelSection):
-    """Who grades, and with what. Only settings that can change an answer enter the grader's identity."""
+    """Settings of a grader. Only those that can change an answer enter the grader's identity."""
 
     name: str = "embedding"
     """One of `trecexam graders`. erag and ragval take openai's settings where base_url is set, else those of
@@ -336,7 +336,7 @@ _TRACK: Any = TrackSection.model_fields
 
 
 class NamedGrader(GraderSection, ScoresSection):
-    """One of several graders: what it does otherwise than [track], [grader] and [scores] say."""
+    """A section of one of several graders: what differs from [track], [grader] and [scores]."""
 
     kind: str | None = Field(None, examples=["rubric"])
     """What is graded: rubric, nuggets, relevance, support. Unset: what the section's name, or its prompt,
@@ -359,7 +359,7 @@ class NamedGrader(GraderSection, ScoresSection):
 
 
 class GeneratorSection(LanguageModelSection):
-    """Who writes test banks and exams (`trecexam bank generate`, `exam generate`).
+    """The model that writes test banks and exams (`trecexam bank generate`, `exam generate`).
 
     Where neither `model` nor `base_url` is set here, what is not set is as in [grader], if that is a language
     model.
@@ -380,7 +380,7 @@ class GeneratorSection(LanguageModelSection):
 
 
 class JudgingSection(Section):
-    """What assessors judge, and which of several people's ratings counts."""
+    """Settings of judging: what assessors judge, and which of several people's ratings counts."""
 
     scale: list[str] | None = Field(
         None,
@@ -411,7 +411,7 @@ class JudgingSection(Section):
 
 
 class CellsSection(Section):
-    """In which order cells are graded. Does not change any answer."""
+    """The order in which cells are graded. Does not change any answer."""
 
     changes = "work"
     order: Literal["useful", "bank"] | None = Field(None, examples=["bank"])

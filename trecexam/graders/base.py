@@ -46,7 +46,7 @@ class UngradedError(GraderError):
 
 
 class Cell(NamedTuple):
-    """One question to a grader: how well does this passage answer this item of this query?"""
+    """A question to a grader: how well does this passage answer this item of this query?"""
 
     query_id: str
     query_text: str
@@ -172,7 +172,7 @@ class Grader(ABC):
     @property
     @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """All that can change an answer (model, prompt, decoding ...), known before any model is loaded.
+        """Return all that can change an answer (model, prompt, decoding ...); loads no model.
 
         Batch size and device are not in it.
         """

@@ -105,7 +105,7 @@ class EmbeddingGrader(Grader):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What the model runs on, or would."""
+        """Return what the model runs on, or would."""
         _check_installed()
         import torch
         from sentence_transformers.util import get_device_name

@@ -1,4 +1,4 @@
-"""What work takes: tokens as a server counts them, and money by the prices set; and where to stop."""
+"""The costs of work: tokens as a server counts them, and money by the prices set; and where to stop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MILLION = 1_000_000
 
 
 class Usage(NamedTuple):
-    """What a grader that is paid by the token took."""
+    """The use of a grader that is paid by the token."""
 
     requests: int = 0
     tokens_in: int = 0
@@ -38,7 +38,7 @@ class Usage(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """What several graders used of one budget: tokens in and out, and money (None: no price is set)."""
+    """The use of one budget by several graders: tokens in and out, and money (None: no price is set)."""
 
     tokens: int = 0
     cost: float | None = None

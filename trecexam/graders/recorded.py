@@ -81,7 +81,7 @@ class RecordedGrader(Grader):
 
     @cached_property
     def known_passages(self) -> Mapping[str, Collection[str]] | None:  # type: ignore[override]
-        """Of qrels query_id -> the doc_ids with a grade; None of other recordings."""
+        """Return query_id -> the doc_ids with a grade, of qrels; None of other recordings."""
         if self._format != "qrels":
             return None
         doc_ids: dict[str, set[str]] = {}
@@ -91,7 +91,7 @@ class RecordedGrader(Grader):
 
     @cached_property
     def scale(self) -> Scale:  # type: ignore[override]
-        """Of qrels the one that their labels use."""
+        """Return the scale of the recording; of qrels the one that their labels use."""
         if self._format == "qrels":
             return Scale.up_to(max(1, *(answer.rating or 0 for answer in self.recording.by_doc.values())))
         return Scale.up_to(HIGHEST) if self._format == "umbrela" else Scale()

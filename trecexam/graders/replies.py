@@ -50,7 +50,7 @@ _FENCED = re.compile(r"```\w*\s*((?:(?!```).)*?)\s*```", re.DOTALL)
 
 
 class WrittenText(NamedTuple):
-    """What a model wrote. `cut`: it was stopped at the most tokens that a text may have.
+    """A text that a model wrote. `cut`: it was stopped at the most tokens that a text may have.
 
     `tokens_in` and `tokens_out` are as a server counts them; None where nobody does. `refused`: the server
     says that the text is a refusal. `steps`: its tokens, where they were asked for.
@@ -65,13 +65,13 @@ class WrittenText(NamedTuple):
 
 
 class Unwritten(NamedTuple):
-    """In place of a text: why there is none, as follows "the model ...". The prompt can be sent again."""
+    """The reason why there is no text, as follows "the model ...". The prompt can be sent again."""
 
     reason: str
 
 
 class Unread(NamedTuple):
-    """In place of what should be in an answer: why it is not, in words that can be counted."""
+    """The reason why an answer cannot be used, in words that can be counted."""
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""Which of the missing cells are graded first."""
+"""The order in which missing cells are graded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is missing in a loaded track, what was rejected, and what makes values too low: notes and rows."""
+"""Notes and rows on a loaded track: what is missing, what was rejected, what makes values too low."""
 
 from __future__ import annotations
 

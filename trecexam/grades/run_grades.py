@@ -1,4 +1,4 @@
-"""What runs have of the grades: how many of their cells, and the labels of what responses cite."""
+"""The grades of runs: how many of their cells have one, and the labels of what responses cite."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _INSTEAD = {"zero": 0, "seed": 1, "skip": MISSING}
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """One query's cells: all its texts with all its items, or some of these pairs.
+    """A query's cells: all its texts with all its items, or some of these pairs.
 
     Attributes:
         doc_ids: its pooled passages, sorted.

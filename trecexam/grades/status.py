@@ -1,4 +1,4 @@
-"""How far a track is: what it holds, and what became of its cells."""
+"""The status of a track: what it holds, and how many of its cells are graded."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COLUMNS = ("kind", "queries", "items", "runs", "cells", "ok", "missing", "reque
 
 @dataclass(frozen=True)
 class Status(Result):
-    """What a track holds and how far grading is: `status["cells"]`.
+    """The status of a track, by name: `status["cells"]`.
 
     Attributes:
         values: counts and names, which are its facts. Of several graders `graders` has them of each, or why

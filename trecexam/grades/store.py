@@ -78,7 +78,7 @@ _WHOLE = "item_id, passage_id, rating, status, answer, probabilities, cut_at"
 
 
 class GradeRow(NamedTuple):
-    """One stored grade. `rating` is 0..5 when `status` is "ok", else None; `cut_at` as in `Answer`."""
+    """A stored grade. `rating` is 0..5 when `status` is "ok", else None; `cut_at` as in `Answer`."""
 
     item_id: int
     passage_id: int
@@ -90,7 +90,7 @@ class GradeRow(NamedTuple):
 
 
 class GradeColumns(NamedTuple):
-    """One grader's grades on some items, sorted by key: columns of the same length.
+    """A grader's grades on some items, sorted by key: columns of the same length.
 
     Attributes:
         keys: item << 32 | passage, see `Sheet.keys`.

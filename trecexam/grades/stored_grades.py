@@ -56,7 +56,7 @@ def write_codes(path: Path, key: str | None, codes: Mapping[str, Codes]) -> None
 
 
 class StoredGrades:
-    """One grader's answers, as stored; a free-text answer means what the prompt's parser reads in it now."""
+    """A grader's answers, as stored; a free-text answer means what the prompt's parser reads in it now."""
 
     def __init__(self, store: GradeStore, grader: Grader) -> None:
         self.store = store

@@ -66,7 +66,7 @@ class Needs:
 
 @dataclass(frozen=True, eq=False)
 class TrackInputs:
-    """All inputs of a track at one moment, but texts of passages and people's ratings.
+    """The inputs of a track at one moment, but texts of passages and people's ratings.
 
     Graders with the same needs share one.
 

@@ -54,7 +54,7 @@ class Asked(NamedTuple):
 
 
 class MeasureFacts(NamedTuple):
-    """What measures follow from.
+    """The facts that measures follow from.
 
     Attributes:
         config: on the scale of the grader.

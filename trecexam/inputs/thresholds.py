@@ -1,4 +1,4 @@
-"""From which label, and from which judgment on, a passage is relevant."""
+"""Return from which label, and from which judgment on, a passage is relevant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trecexam.scores.ratings import MAX_RATING
 
 
 class Thresholds(NamedTuple):
-    """What makes a passage relevant to the grader and to the judgments.
+    """The labels and judgments from which on a passage is relevant.
 
     Attributes:
         min_rating, min_answers, rule: as `trecexam.scores.labels.labels` takes them.

@@ -1,4 +1,4 @@
-"""What people type into a track, which others look at: names, reasons, texts; and ids that look alike."""
+"""Texts that people type into a track, which others look at: names, reasons; and ids that look alike."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def n_distinct(values: ArrayLike) -> int:
 
 
 def _enough_distinct(rubric: Floats, official: Floats) -> NDArray[np.bool_]:
-    """For each coefficient, whether its runs have enough distinct values on both sides."""
+    """Return, for each coefficient, whether its runs have enough distinct values on both sides."""
     enough = np.full(len(COEFFICIENTS), _are_distinct(rubric, official))
     for at, k in enumerate(TOPS, len(COEFFICIENTS) - len(TOPS)):
         if k <= len(official):

@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 def usable(stated: Floats) -> NDArray[np.bool_]:
-    """Which rows (last axis) are valid probabilities: none negative, with a sum above 0."""
+    """Return True for rows (last axis) that are valid probabilities: none negative, with a sum above 0."""
     with np.errstate(over="ignore", invalid="ignore"):
         whole = stated.sum(axis=-1)
     return np.asarray((stated >= 0).all(axis=-1) & np.isfinite(whole) & (whole > 0))

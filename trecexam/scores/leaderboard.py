@@ -36,7 +36,7 @@ class Score:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a mean."""
+        """Return True where there is a mean."""
         return not math.isnan(self.mean)
 
 
@@ -131,7 +131,7 @@ class Leaderboard(Result):
 
     @property
     def has_scores(self) -> bool:
-        """Whether a run has a mean."""
+        """Return True where a run has a mean."""
         return any(score.exists for row in self.rows for score in row.scores)
 
     @property
@@ -145,7 +145,7 @@ class Leaderboard(Result):
 
     @property
     def _has_skipped(self) -> bool:
-        """Whether a run answers fewer than all queries; False where there are no scores."""
+        """Return True where a run answers fewer than all queries; False where there are no scores."""
         queries = [row.n_queries if self.average == "all" else self.n_queries for row in self.rows]
         skipped = (row.n_answered < n for row, n in zip(self.rows, queries, strict=True))
         return self.has_scores and any(skipped)

@@ -66,7 +66,7 @@ class QueryRatings:
 
     @property
     def rated(self) -> NDArray[np.bool_]:
-        """Whether each passage has a rating, of an item or as a whole; shape (len(doc_ids),)."""
+        """Return True where each passage has a rating, of an item or as a whole; shape (len(doc_ids),)."""
         rated = np.asarray((self.ratings >= 0).any(axis=1), np.bool_)
         if self.human:
             rated |= np.array([doc_id in self.human for doc_id in self.doc_ids], np.bool_)

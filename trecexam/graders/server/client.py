@@ -1,4 +1,4 @@
-"""One request to a server and its answer, or one word on what is wrong; and the key, which is never shown."""
+"""A request to a server and its answer, or one word on what is wrong; and the key, which is never shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pipeline for all that a model writes: plan the prompts, ask, read the replies, write the own file.
+"""The pipeline for all that a model writes: plan the prompts, ask, read the replies, write the own file.
 
 Every answer is kept, so each prompt is sent once: in a file of lines of JSON that only grows. People may read
 it; it is no bank: what is kept are answers, not items.
@@ -243,7 +243,7 @@ def unread_reasons(replies: Iterable[Reply[Any, Any]]) -> dict[str, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class AskingResult(Generic[Key]):
-    """What came of asking; a job's own result is a subclass with fields of its own.
+    """The result of asking; a job's own result is a subclass with more fields.
 
     Attributes:
         asked: prompts that were answered now; `reused` those that had been before.

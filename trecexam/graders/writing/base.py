@@ -1,4 +1,4 @@
-"""What a writer is: prompts in, texts out; and graders that read what a writer wrote."""
+"""Writers: prompts in, texts out; and graders that read what a writer wrote."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Writer(Protocol):
 
 @dataclass(frozen=True)
 class LocalModelSettings:
-    """Which model writes, where its files are on every machine, and how it writes.
+    """Settings of a model in this process that writes: its files, and how it writes.
 
     Attributes:
         kind: "causal" or "seq2seq".

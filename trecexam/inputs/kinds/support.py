@@ -76,7 +76,7 @@ def statements_to(
 
 
 def _queries(bank: Bank, query_texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Those of the bank; without one all with a text."""
+    """Return the queries of the bank; without one all with a text."""
     if bank.query_ids or bank.retired:
         return tuple(bank.query_ids)
     return tuple(sorted(query_id for query_id, text in query_texts.items() if text.strip()))

@@ -24,7 +24,7 @@ from trecexam.scores.labels import item_qrels, naming, reaching
 
 
 def supported(measure: Measure) -> bool:
-    """Whether columns compute this measure with these parameters, with the same values as ir_measures.
+    """Return True if columns compute this measure with these parameters, with the same values as ir_measures.
 
     False are: other measures; a label, or cutoff, below 1; gains that are not whole numbers; alpha_nDCG
     without a cutoff of at most 20, with judged_only, or an alpha outside 0..1; RR(judged_only=True)@k and

@@ -171,7 +171,7 @@ class Judged:
 
     @cached_property
     def has_labels(self) -> NDArray[np.bool_]:
-        """Whether each query has a labelled passage; measures ignore other queries."""
+        """Return True where each query has a labelled passage; measures ignore other queries."""
         labelled = np.concatenate(([0], np.cumsum(self.labels != UNJUDGED)))
         return np.asarray(np.diff(labelled[self.offsets]) > 0, np.bool_)
 
@@ -182,7 +182,7 @@ class Judged:
 
     @cached_property
     def lookups(self) -> list[Any]:
-        """Each query's doc_ids as pyarrow options of `index_in`, cached because they are slow to make."""
+        """Return each query's doc_ids as pyarrow options of `index_in`, which are slow to make."""
         bounds = self.offsets.tolist()
         return [SetLookupOptions(self.doc_ids[start:end]) for start, end in itertools.pairwise(bounds)]
 
@@ -200,7 +200,7 @@ class Judged:
 
     @cached_property
     def items(self) -> NDArray[np.integer]:
-        """All ratings: shape (passages + 1, most items of a query), -1 beyond a query's items.
+        """Return all ratings: shape (passages + 1, most items of a query), -1 beyond a query's items.
 
         The last row has no rating, so that row -1 reaches no item.
         """

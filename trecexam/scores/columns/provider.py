@@ -49,7 +49,7 @@ class ColumnsProvider(providers.Provider):
     SUPPORTED_MEASURES = [type(measures.registry[name])() for name in MEASURES]  # noqa: RUF012
 
     def supports(self, measure: Measure) -> bool:
-        """Whether the measure is computed here with its parameters.
+        """Return True where the measure is computed here with its parameters.
 
         Raises:
             AssertionError: its parameters are impossible.

@@ -53,7 +53,7 @@ def computation(measure: Measure, judged: Judged) -> Computation:
 
 
 def reached_items(judged: Judged, rel: int, alpha: float) -> NDArray[np.bool_]:
-    """Whether each passage reaches each item: bool of shape (passages + 1, items), False in the last row.
+    """Return which passage reaches which item: bool of shape (passages + 1, items), False in the last row.
 
     With a `min_rating` in the judgments, rel = 1 is that rating, as in the 0/1 rows of `subtopic_qrels`; a
     greater rel is a rating itself, as in `rating_qrels`.
@@ -189,7 +189,7 @@ def _chunks(order: NDArray[np.intp], counts: NDArray[np.intp], n_items: int) -> 
 
 
 def _any_by_query(judged: Judged, reached: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether any passage of each query reaches each item: (queries, items)."""
+    """Return True where any passage of each query reaches each item: (queries, items)."""
     reached_by = np.zeros((len(judged.query_ids), reached.shape[1]), np.bool_)
     np.logical_or.at(reached_by, judged.query_of_row, reached[:-1])
     return reached_by

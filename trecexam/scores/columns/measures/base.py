@@ -62,7 +62,7 @@ def considered(measure: Measure, hits: Hits) -> Hits:
 
 
 def n_relevant(judged: Judged, rel: int) -> NDArray[np.int64]:
-    """Each query's number of passages with a label of `rel` or better, at least 1."""
+    """Return each query's number of passages with a label of `rel` or better, at least 1."""
     so_far = np.concatenate(([0], np.cumsum(judged.labels >= rel)))
     return np.asarray(np.diff(so_far[judged.offsets]), np.int64)
 

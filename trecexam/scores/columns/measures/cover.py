@@ -61,7 +61,7 @@ class _CoverBase(Measure):
     }
 
     def validate_params(self) -> None:
-        """As of any measure.
+        """Refuse parameters, as any measure does.
 
         Raises:
             AssertionError: a parameter is impossible, `partial` is not below `rel`, or it is nCover with
@@ -210,7 +210,7 @@ def best_ratings(items: NDArray[np.integer], rows: NDArray[np.int32]) -> NDArray
 
 
 def credits_of(best: NDArray[np.integer], rel: int, partial: int | None, weights: Values | None) -> Values:
-    """Each query's sum of w_i * c_i over its items, see `cover`; weights are added from left to right."""
+    """Return each query's sum of w_i * c_i over its items, see `cover`; added from left to right."""
     full = _weight(best >= rel, weights)
     return full if partial is None else (full + _weight(best >= partial, weights)) / 2
 
