@@ -94,7 +94,11 @@ class Checked(Result):
     items: int
     retired: int
     notes: tuple[str, ...] = ()
-    rejected: tuple[BankFinding, ...] = ()
+
+    @property
+    def rejected(self) -> tuple[BankFinding, ...]:  # type: ignore[override]
+        """The problems: they make the exit status 1."""
+        return self.problems
 
     def _declare(self) -> dict[str, Table]:
         """`findings`, a row per problem."""
