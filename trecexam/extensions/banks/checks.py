@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import converters
 from converters.bank_lines import BankLine, scan_bank
-from converters.ir_dataset import dataset_queries
 from converters.lines import open_bytes
 from converters.records import Item
 from trecexam.bank.model import copies, folded, lines_by_query
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import sniffed
 from trecexam.folder import TrackFolder
+from trecexam.inputs.inputs import query_texts
 from trecexam.results.result import Result
 from trecexam.results.table import Table
 from trecexam.results.text import plural
@@ -121,16 +121,14 @@ def check_files(paths: Sequence[Path]) -> Checked:
 
 def check_track(folder: TrackFolder) -> Checked:
     """Check a track's bank, as `bank check`."""
-    files = [(folder.shown(path), path) for path in folder.bank()]
     queries = folder.queries()
-    texts: Mapping[str, str] = {}
+    expected = []
     if queries is not None:
-        texts = {query.query_id: query.text for query in converters.read(queries, "queries")}
-    expected = {} if queries is None else dict.fromkeys(texts, folder.shown(queries))
-    if queries is None and folder.config.track.dataset is not None:
-        texts = {query.query_id: query.text for query in dataset_queries(folder.config.track.dataset)}
+        expected = [query.query_id for query in converters.read(queries, "queries")]
+    files = [(folder.shown(path), path) for path in folder.bank()]
     lines = _lines(files, facets=folder.config.track.facets)
-    return check_lines(lines, texts, expected)
+    display_name = "" if queries is None else folder.shown(queries)
+    return check_lines(lines, query_texts(folder), dict.fromkeys(expected, display_name))
 
 
 def _lines(files: Sequence[tuple[str, Path]], *, facets: bool = False) -> Iterator[tuple[str, BankLine]]:
