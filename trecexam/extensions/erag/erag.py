@@ -14,7 +14,6 @@ from trecexam.extensions.erag.labels import (
     Labelled,
     LabelTexts,
     Unlabelled,
-    label_provenance,
     stored_outputs,
 )
 from trecexam.extensions.erag.metrics import Metric, exact_match, metric_of
@@ -149,19 +148,29 @@ def texts_of_documents(folder: TrackFolder, inputs: TrackInputs, lists: Lists) -
 
 
 def label_by_provenance(folder: TrackFolder, inputs: TrackInputs, lists: Lists, notes: list[str]) -> Labelled:
-    """Return labels by the official judgments, else by KILT's gold outputs; `notes` receives a note."""
-    if inputs.official is not None:
-        if without := never_judged(inputs.runs, inputs.judged, lists.golds):
-            notes.append(never_judged_note(without, len(inputs.runs), "values"))
-        return label_provenance(inputs.official, lists.golds, lists.pairs)
-    # KILT's gold outputs name only what is right, so they say nothing about a run without it.
-    qrels = [row for file in inputs.bank_files for row in kilt_provenance(file)]
-    if not qrels:
-        raise TrecexamError(
-            "no provenance: put qrels.txt into the track, or give a KILT file as gold outputs",
-            path=folder.root,
-        )
-    return label_provenance(qrels, lists.golds, lists.pairs)
+    """Label documents in the provenance 1, ranked or not, and other ranked documents 0.
+
+    The provenance is the official judgments, else that of KILT's gold outputs.
+
+    Args:
+        notes: receives a note on runs of which nothing is judged.
+    """
+    qrels = inputs.official
+    if qrels is None:
+        # KILT's gold outputs name only what is right, so they say nothing about a run without it.
+        qrels = tuple(row for file in inputs.bank_files for row in kilt_provenance(file))
+        if not qrels:
+            raise TrecexamError(
+                "no provenance: put qrels.txt into the track, or give a KILT file as gold outputs",
+                path=folder.root,
+            )
+    elif without := never_judged(inputs.runs, inputs.judged, lists.golds):
+        notes.append(never_judged_note(without, len(inputs.runs), "values"))
+    named = {(row.query_id, row.doc_id) for row in qrels if row.relevance > 0 and row.query_id in lists.golds}
+    labels: dict[str, dict[str, float]] = {}
+    for query_id, doc_id in sorted(named.union(lists.pairs)):
+        labels.setdefault(query_id, {})[doc_id] = float((query_id, doc_id) in named)
+    return Labelled(labels)
 
 
 def lists_of(

@@ -65,12 +65,11 @@ class Evaluation(Result):
         """`runs`, the leaderboard; the other tables are the files, by name."""
         by_query = self.by_query
         queries = (*by_query.query_ids, "all")
+        means = {row.run: row.scores for row in self.leaderboard.rows}
         scores = [
-            (row.run, measure, query_id, value)
+            (run, measure, query_id, value)
             for run in by_query.runs
-            for row in self.leaderboard.rows
-            if row.run == run
-            for measure, mean in zip(by_query.measures, row.scores, strict=True)
+            for measure, mean in zip(by_query.measures, means[run], strict=True)
             for query_id, value in zip(
                 queries, (*by_query.matrix(measure, (run,))[0].tolist(), mean.mean), strict=True
             )

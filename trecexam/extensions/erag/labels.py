@@ -6,14 +6,13 @@ Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from converters.errors import ConversionError
 from converters.fields import an_id
 from converters.lines import iter_filled, parse_object
-from converters.records import Qrel
 from trecexam.files.stamps import Rejected
 from trecexam.graders.replies import RAISE_LIMIT, Unread
 
@@ -77,15 +76,6 @@ def label_texts(
         unlabelled.append(text)
     empty = sum(isinstance(text, str) and not text.strip() for text in texts.values())
     return Labelled(labels, tuple(unlabelled), empty)
-
-
-def label_provenance(qrels: Iterable[Qrel], query_ids: Collection[str], pairs: Pairs) -> Labelled:
-    """Label documents in the provenance 1, ranked or not, and other ranked documents 0."""
-    named = {(row.query_id, row.doc_id) for row in qrels if row.relevance > 0 and row.query_id in query_ids}
-    labels: dict[str, dict[str, float]] = {}
-    for query_id, doc_id in sorted(named.union(pairs)):
-        labels.setdefault(query_id, {})[doc_id] = float((query_id, doc_id) in named)
-    return Labelled(labels)
 
 
 def stored_outputs(track: GradedTrack, pairs: Pairs) -> LabelTexts:
