@@ -23,7 +23,6 @@ from converters.unpacking import packed_as
 from trecexam.bank.model import item_by_query
 from trecexam.errors import ItemConflictError, TrecexamError, did_you_mean
 from trecexam.extensions.banks.checks import check_track
-from trecexam.extensions.banks.lines import item_row, row_line
 from trecexam.files import atomic as files
 from trecexam.files.track_lock import exclusive_lock, track_lock
 from trecexam.folder import TrackFolder
@@ -349,3 +348,26 @@ def _text(text: str) -> str:
     if not text:
         raise TrecexamError("the item has no text")
     return text
+
+
+def item_row(item: Item, query_text: str) -> dict[str, Any]:
+    """Return the JSON object of one item, readable and editable."""
+    row = {
+        "query_id": item.query_id,
+        "query_text": query_text,
+        f"{item.kind}_id": item.item_id,
+        item.kind: item.text,
+        "gold_answers": list(item.gold_answers),
+        "choices": dict(item.choices),
+        "facet_id": item.facet_id,
+        "importance": item.importance,
+        "weight": item.weight,
+        "retired": item.retired,
+        "origin": None if item.origin is None else item.origin.row,
+    }
+    return {key: value for key, value in row.items() if value}
+
+
+def row_line(row: Mapping[str, Any]) -> bytes:
+    """Return the line of a JSON object."""
+    return json.dumps(row, ensure_ascii=False).encode() + b"\n"

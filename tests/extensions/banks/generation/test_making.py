@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from converters.records import Item
 from trecexam.errors import GraderError
+from trecexam.extensions.banks.editing import item_row, row_line
 from trecexam.extensions.banks.generation.generate import merged
 from trecexam.extensions.banks.generation.plan import BankPlan
 from trecexam.extensions.banks.generation.prompts import ItemRequest, load_prompt, published
-from trecexam.extensions.banks.lines import item_row, row_line
 
 
 @given(

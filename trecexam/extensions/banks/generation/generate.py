@@ -12,10 +12,10 @@ from typing import NamedTuple
 from converters.fields import made_id
 from converters.records import Item, Origin
 from trecexam.bank.model import copies, folded, words
+from trecexam.extensions.banks.editing import item_row, row_line
 from trecexam.extensions.banks.generation.plan import BankPlan
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
 from trecexam.extensions.banks.generation.reading import ReadItems, read_items, tidy
-from trecexam.extensions.banks.lines import item_row, row_line
 from trecexam.files.atomic import replace as replace_file
 from trecexam.graders.replies import Unread
 from trecexam.graders.writing.asking import AskingResult, Job, KeepingWriter, Kept, PromptSet, Reply

@@ -14,8 +14,8 @@ from converters.lines import decode, iter_filled, open_input
 from converters.records import Item
 from trecexam.bank.model import folded
 from trecexam.errors import TrackError, TrecexamError
+from trecexam.extensions.banks.editing import item_row
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest, Kind
-from trecexam.extensions.banks.lines import item_row
 from trecexam.folder import TrackFolder
 from trecexam.inputs.inputs import query_texts
 from trecexam.inputs.missing_banks import lines_of, read_target
