@@ -112,7 +112,7 @@ def is_ambiguous(start: Head) -> bool:
 
 
 def in_rows(path: Source) -> bool:
-    """Return True for a file in one of these forms; False for one that cannot be read: its reader says why."""
+    """Return True for a file in one of these forms; False for one that cannot be read."""
     try:
         return bool(rows_of(head(path)))
     except ConversionError:

@@ -58,7 +58,7 @@ def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
 def writing(
     function: Callable[..., tuple[Result | None, int]], *, told: tuple[str, ...] = ()
 ) -> Callable[..., int]:
-    """Decorate a command that writes files and returns a `Result` or None, and its exit status; see `reading`.
+    """Decorate a command that writes files; it returns a `Result` or None, and an exit status.
 
     Where the files go is for the command to say: the result has no -o.
 

@@ -173,21 +173,15 @@ def test_items_without_grades_are_counted_and_listed(track: Path, tmp_path: Path
         assert low.get((row.query_id, row.doc_id), 0) <= (row.after or 0)
 
 
-@pytest.fixture
-def recorded(graded: Path) -> Path:
-    """A track that the command line can open: its grades are in a file."""
-    return graded
-
-
 def test_the_command_prints_runs_that_change_rank_and_a_summary(
-    recorded: Path, tmp_path: Path, capsys: Capture
+    graded: Path, tmp_path: Path, capsys: Capture, on_terminal: Terminal
 ) -> None:
     old = tmp_path / "old.jsonl"
-    shutil.copy(bank(recorded), old)
-    variant(recorded, bank(recorded), retire_two)
-    assert run(["watch", str(recorded), "--once"]) == 0
+    shutil.copy(bank(graded), old)
+    variant(graded, bank(graded), retire_two)
+    assert run(["watch", str(graded), "--once"]) == 0
     capsys.readouterr()
-    command = ["bank", "diff", str(old), str(bank(recorded)), str(recorded), "-m", "Cover(rel=4)@8"]
+    command = ["bank", "diff", str(old), str(bank(graded)), str(graded), "-m", "Cover(rel=4)@8"]
     assert run(command) == 0
     out, err = capsys.readouterr()
     header, *rows = [line.split("\t") for line in out.splitlines()]
@@ -201,35 +195,25 @@ def test_the_command_prints_runs_that_change_rank_and_a_summary(
     assert "without a grade" not in err
     assert run([*command, "--json"]) == 0
     value = json.loads(capsys.readouterr().out)
-    assert [row["change"] for row in value["items"]] == ["retired", "retired"]
-    assert [str(row["rank.new"]) for row in value["runs"]] == [row[3] for row in rows]
-    assert (value["new"]["items"], value["new"]["retired_items"]) == (10, 2)
-
-
-def test_labels_and_items_are_separate_tables(
-    recorded: Path, tmp_path: Path, capsys: Capture, on_terminal: Terminal
-) -> None:
-    new = variant(recorded, tmp_path / "new.jsonl", retire_two)
-    files = [str(bank(recorded)), str(new), str(recorded)]
-    assert run(["bank", "diff", *files, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert list(found["labels"][0]) == ["query_id", "doc_id", "label.old", "label.new"]
-    assert all(row["label.old"] > row["label.new"] for row in found["labels"])
-    assert [(row["item_id"], row["change"]) for row in found["items"]] == [
+    assert [(row["item_id"], row["change"]) for row in value["items"]] == [
         ("q1/1", "retired"),
         ("q1/2", "retired"),
     ]
+    assert list(value["labels"][0]) == ["query_id", "doc_id", "label.old", "label.new"]
+    assert all(row["label.old"] > row["label.new"] for row in value["labels"])
+    assert [str(row["rank.new"]) for row in value["runs"]] == [row[3] for row in rows]
+    assert (value["new"]["items"], value["new"]["retired_items"]) == (10, 2)
     with on_terminal():
-        assert run(["bank", "diff", *files]) == 0
+        assert run(command[:-2]) == 0
     shown = capsys.readouterr().out
     assert shown.index("rank.new") < shown.index("q1/2") < shown.index("label.new")
 
 
 def test_a_query_in_only_one_bank_is_reported_with_its_effect(
-    recorded: Path, tmp_path: Path, capsys: Capture
+    graded: Path, tmp_path: Path, capsys: Capture
 ) -> None:
-    new = variant(recorded, tmp_path / "new.jsonl", lambda rows: rows.pop(1))
-    files = [str(bank(recorded)), str(new), str(recorded)]
+    new = variant(graded, tmp_path / "new.jsonl", lambda rows: rows.pop(1))
+    files = [str(bank(graded)), str(new), str(graded)]
     assert run(["bank", "diff", *files, "-m", "P(rel=4)@5", "--json"]) == 0
     out, err = capsys.readouterr()
     assert "only OLD has query q2: each mean is over all queries of its bank" in err
@@ -238,9 +222,9 @@ def test_a_query_in_only_one_bank_is_reported_with_its_effect(
     assert value["measures"][0]["moved"] > 0
 
 
-def test_missing_grades_are_reported_in_one_line(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
-    new = variant(recorded, tmp_path / "new.jsonl", reword)
-    assert run(["bank", "diff", str(bank(recorded)), str(new), str(recorded)]) == 0
+def test_missing_grades_are_reported_in_one_line(graded: Path, tmp_path: Path, capsys: Capture) -> None:
+    new = variant(graded, tmp_path / "new.jsonl", reword)
+    assert run(["bank", "diff", str(bank(graded)), str(new), str(graded)]) == 0
     err = capsys.readouterr().err
     (line,) = [line for line in err.splitlines() if "without a grade" in line]
     assert re.fullmatch(r"NEW has \d+ cells without a grade, of 2 items \(q2/0, q3/new\): run `.*", line)
@@ -265,9 +249,9 @@ def test_each_compared_bank_file_replaces_the_track_file_of_its_kind(track: Path
     assert (whole.old.items, whole.new.items) == (12, 10)
 
 
-def test_comparing_a_bank_with_itself_shows_no_change(recorded: Path, capsys: Capture) -> None:
-    own = str(bank(recorded))
-    assert run(["bank", "diff", own, own, str(recorded)]) == 0
+def test_comparing_a_bank_with_itself_shows_no_change(graded: Path, capsys: Capture) -> None:
+    own = str(bank(graded))
+    assert run(["bank", "diff", own, own, str(graded)]) == 0
     out, err = capsys.readouterr()
     assert {line.split("\t")[4] for line in out.splitlines()[1:]} == {"0"}
     assert err.startswith("no item differs; ")
@@ -286,10 +270,10 @@ def test_comparing_a_bank_with_itself_shows_no_change(recorded: Path, capsys: Ca
     ],
 )
 def test_an_unreadable_bank_is_a_one_line_error(
-    recorded: Path, tmp_path: Path, capsys: Capture, content: str, said: str
+    graded: Path, tmp_path: Path, capsys: Capture, content: str, said: str
 ) -> None:
     (tmp_path / "new.jsonl").write_text(content)
-    assert run(["bank", "diff", str(bank(recorded)), str(tmp_path / "new.jsonl"), str(recorded)]) == 2
+    assert run(["bank", "diff", str(bank(graded)), str(tmp_path / "new.jsonl"), str(graded)]) == 2
     err = capsys.readouterr().err
     assert said in err
     assert len(err.splitlines()) == 1

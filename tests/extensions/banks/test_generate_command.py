@@ -194,7 +194,8 @@ def test_an_answer_without_items_does_not_stop_the_others(
         if query_of(exchange) == "q1":
             exchange.say("I would rather not, \x1b[31mreally.")
         elif query_of(exchange) == "q2":
-            exchange.say(json.dumps({"questions": questions("q2", 11)}))
+            odd = [QUERIES["q2"].title() + "?", *questions("q2", 10), "what  of q2 is a", "?!", " ", "More?"]
+            exchange.say(json.dumps({"questions": odd}))
         else:
             exchange.say('{"questions": ["Whole?", "And cu', finish="length")
 
@@ -208,7 +209,7 @@ def test_an_answer_without_items_does_not_stop_the_others(
     assert "query q1: no items in an answer that begins 'I would rather not," in err
     assert "\x1b" not in err
     assert "query q3: its answer ends early, after 1 items: raise `max_new_tokens`" in err
-    assert "left out: 1 more than asked for" in err
+    assert "left out: 1 copies of the query, 1 duplicates, 2 empty, 1 more than asked for" in err
 
 
 BAD: dict[str, Callable[[Exchange], None]] = {

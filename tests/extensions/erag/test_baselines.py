@@ -138,22 +138,21 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "words",
     [
-        ["status"],
-        ["leaderboard"],
-        ["holes"],
-        ["export", "qrels"],
-        ["export", "pool"],
-        ["export", "grades"],
-        ["export", "subtopics"],
-        ["verify", "grading"],
-        ["verify", "grid"],
-        ["judge-next"],
-        ["bank", "check"],
+        "status",
+        "leaderboard",
+        "holes",
+        "export qrels",
+        "export pool",
+        "export grades",
+        "export subtopics",
+        "verify grading",
+        "verify grid",
+        "judge-next",
+        "bank check",
     ],
-    ids=" ".join,
 )
-def test_commands_accept_gold_outputs_as_items(graded: Path, capsys: Capture, words: list[str]) -> None:
-    status = run([*words, str(graded)])
+def test_commands_accept_gold_outputs_as_items(graded: Path, capsys: Capture, words: str) -> None:
+    status = run([*words.split(), str(graded)])
     out, err = capsys.readouterr()
     assert status in (0, 1), err
     assert "Traceback" not in err
@@ -179,12 +178,7 @@ def test_the_live_page_shows_gold_outputs_without_edit_forms(graded: Path) -> No
     urls = Urls()
 
     with client_of(graded) as client:
-        pages = [
-            urls.board(),
-            urls.result("queries"),
-            urls.query("q1"),
-            urls.bank("q1"),
-        ]
+        pages = [urls.board(), urls.result("queries"), urls.query("q1"), urls.bank("q1")]
         for path in (*pages, urls.passage("q1", "d1"), urls.passage("q1", "d1", item="q1/gold")):
             found = client.get(path)
             assert found.status_code in (200, 303), path

@@ -212,6 +212,7 @@ def test_json_and_python_give_the_same(track: Path, capsys: Capture) -> None:
         (["-m", "ndcg@5"], "did you mean nDCG@"),
         (["-m", "Hit Rate@5"], "measure 'Hit Rate@5' cannot be read"),
         (["-o", "runs"], "runs: is in the drop folder, whose files are read as runs; name another folder"),
+        (["-o", "out"], "is the folder of a track, or its out/; name another folder"),
     ],
 )
 def test_invalid_requests_are_a_one_line_error_and_write_nothing(
@@ -229,9 +230,3 @@ def test_without_gold_outputs_the_error_says_how_to_give_them(track: Path, capsy
     outputs = str(outputs_file(track / "outputs.jsonl"))
     assert run(["erag", str(track), "--outputs", outputs, "-o", str(track / "got")]) == 2
     assert "no gold outputs: name their file with --gold" in capsys.readouterr().err
-
-
-def test_stored_outputs_of_the_track_are_not_overwritten(track: Path, capsys: Capture) -> None:
-    words = ["erag", str(track), "--gold", str(track / "gold.jsonl"), "-o", str(track / "out")]
-    assert run([*words, "--outputs", str(outputs_file(track / "o.jsonl"))]) == 2
-    assert "is the folder of a track, or its out/; name another folder" in capsys.readouterr().err

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import converters
 from converters.bank_lines import BankLine, scan_bank
-from converters.ir_dataset import dataset_queries
 from converters.lines import open_bytes
 from converters.records import Item
 from trecexam.bank.model import copies, folded, lines_by_query
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import sniffed
 from trecexam.folder import TrackFolder
+from trecexam.inputs.inputs import query_texts
 from trecexam.results.result import Result
 from trecexam.results.table import Table
 from trecexam.results.text import plural
@@ -32,6 +32,8 @@ MAX_WORDS = {"question": 30, "nugget": 20}
 _REMAINS = tuple(
     (what, re.compile(pattern, re.IGNORECASE))
     for what, pattern in (
+        ("contains no words", r"\A[\W_]*\Z"),
+        ("several lines in one item", r"\S\s*?[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*\S"),
         (
             "a number before it",
             r"\A[\s\[(\"'*]*(?:\[\d{1,3}\]|\(?\d{1,3}[.)]|(?:Q|question|nugget|fact) ?\d{1,3} ?[.):])\s",
@@ -48,10 +50,20 @@ _REMAINS = tuple(
             "a placeholder of the prompt in it",
             r"\{(?:query|query_text|query_title|query_subtopic|subtopic|title|text|passage|context)\}",
         ),
-        ("brackets, quotes or commas of a list around it", r"\A\s*[\[{]\s*[\"'{\[]|[\"']\s*[,\]}]+\s*\Z"),
+        (
+            "brackets, quotes or commas of a list around it",
+            r"\A\s*[\[{]\s*[\"'{\[]|[\"']\s*[,\]}]+\s*\Z"
+            r"|\A\s*(?:\[[^\]]*|\{[^}]*)\Z|\A(?:[^\[]*\]|[^{]*\})\s*\Z",
+        ),
+        # A leading apostrophe may not be a quote: 'til, 's Gravenhage.
+        ("quotes around it", r"\A\s*(?:\"[^\"]*\"?|“[^”]*”?|`[^`]*`?|'[^']*')\s*\Z"),
+        ("ends with '{}'", r"([,:;=])\s*\Z"),
     )
 )
-_LIST = _REMAINS[-1][0]
+
+
+#: An item with its file and line.
+_Found = tuple[str, int | None, Item]
 
 
 class BankFinding(NamedTuple):
@@ -82,7 +94,11 @@ class Checked(Result):
     items: int
     retired: int
     notes: tuple[str, ...] = ()
-    rejected: tuple[BankFinding, ...] = ()
+
+    @property
+    def rejected(self) -> tuple[BankFinding, ...]:  # type: ignore[override]
+        """The problems: they make the exit status 1."""
+        return self.problems
 
     def _declare(self) -> dict[str, Table]:
         """`findings`, a row per problem."""
@@ -105,16 +121,14 @@ def check_files(paths: Sequence[Path]) -> Checked:
 
 def check_track(folder: TrackFolder) -> Checked:
     """Check a track's bank, as `bank check`."""
-    files = [(folder.shown(path), path) for path in folder.bank()]
     queries = folder.queries()
-    texts: Mapping[str, str] = {}
+    expected = []
     if queries is not None:
-        texts = {query.query_id: query.text for query in converters.read(queries, "queries")}
-    expected = {} if queries is None else dict.fromkeys(texts, folder.shown(queries))
-    if queries is None and folder.config.track.dataset is not None:
-        texts = {query.query_id: query.text for query in dataset_queries(folder.config.track.dataset)}
+        expected = [query.query_id for query in converters.read(queries, "queries")]
+    files = [(folder.shown(path), path) for path in folder.bank()]
     lines = _lines(files, facets=folder.config.track.facets)
-    return check_lines(lines, texts, expected)
+    display_name = "" if queries is None else folder.shown(queries)
+    return check_lines(lines, query_texts(folder), dict.fromkeys(expected, display_name))
 
 
 def _lines(files: Sequence[tuple[str, Path]], *, facets: bool = False) -> Iterator[tuple[str, BankLine]]:
@@ -143,7 +157,7 @@ def check_lines(
     texts = {line.query_id: line.query_text for _, line in reversed(rows) if line.query_text.strip()}
     texts.update(query_texts or {})
     problems: list[BankFinding] = []
-    earlier = _Earlier()
+    first: dict[tuple[str, ...], _Found] = {}
     queries: dict[str, BankFinding] = {}
     live: dict[str, int] = {}
     n_retired = 0
@@ -159,7 +173,7 @@ def check_lines(
             doubts = () if item.retired else _doubts(item, texts.get(item.query_id))
             problems += (
                 BankFinding(file, line.number, item.query_id, item.item_id, problem, item.text)
-                for problem in (*doubts, *earlier.repeats(item, file, line.number))
+                for problem in (*doubts, *_repeats(first, (file, line.number, item)))
             )
     for query_id, place in queries.items():
         if not live.get(query_id, 1):
@@ -196,64 +210,37 @@ def _doubts(item: Item, query_text: str | None) -> Iterator[str]:
         yield "a copy of the query"
 
 
-class _Earlier:
-    """The items of a bank up to a line, to find repeated ones; an item is kept with its file and line."""
+def _repeats(first: dict[tuple[str, ...], _Found], found: _Found) -> Iterator[str]:
+    """Yield how an item repeats an earlier one: its id, or its text within the query.
 
-    def __init__(self) -> None:
-        self._first: dict[tuple[object, ...], tuple[str, int | None, Item]] = {}
+    Args:
+        first: the first item of each id and text; receives this one.
+    """
+    file, _, item = found
 
-    def repeats(self, item: Item, file: str, line: int | None) -> Iterator[str]:
-        """Yield how an item repeats an earlier one: its id, or its text within the query."""
-        if not item.text.strip():
+    def place(other: _Found) -> str:
+        return f"line {other[1]}" if other[0] == file else f"{other[0]}:{other[1]}"
+
+    if not item.text.strip():
+        return
+    before = first.setdefault(("id", item.item_id), found)
+    if before is not found:
+        same = (before[2].query_id, before[2].text) == (item.query_id, item.text)
+        what = "the same item" if same else f"item id '{item.item_id}'"
+        yield f"{what} occurs twice, first on {place(before)}"
+        if same:
             return
-        here, key = (file, line, item), (item.query_id, item.kind)
-        before = self._first.setdefault(("id", item.item_id), here)
-        if before is not here:
-            same = (before[2].query_id, before[2].text) == (item.query_id, item.text)
-            what = "the same item" if same else f"item id '{item.item_id}'"
-            yield f"{what} occurs twice, first on {_place(before, file)}"
-            if same:
-                return
-        if item.retired:
-            return
-        first = self._first.setdefault(("exact", *key, item.text), here)
-        near = self._first.setdefault(("alike", *key, folded(item.text)), here)
-        if first is not here:
-            yield f"duplicate of '{first[2].item_id}' on {_place(first, file)}"
-        elif near is not here:
-            where = f"'{near[2].item_id}' on {_place(near, file)}"
-            yield f"duplicate of {where}, but for case, punctuation or blanks"
-
-
-def _place(of: tuple[str, int | None, Item], file: str) -> str:
-    return f"line {of[1]}" if of[0] == file else f"{of[0]}:{of[1]}"
+    if item.retired:
+        return
+    exact = first.setdefault(("exact", item.query_id, item.kind, item.text), found)
+    near = first.setdefault(("alike", item.query_id, item.kind, *folded(item.text)), found)
+    if near is not found:
+        end = ", but for case, punctuation or blanks" if exact is found else ""
+        other = near if exact is found else exact
+        yield f"duplicate of '{other[2].item_id}' on {place(other)}{end}"
 
 
 def junk_in(text: str) -> str | None:
-    """Describes what remains of the answer in an item's text; None if nothing does."""
-    inner = text.strip()
-    if not any(character.isalnum() for character in inner):
-        return "contains no words"
-    if len(inner.splitlines()) > 1:
-        return "several lines in one item"
-    for what, pattern in _REMAINS:
-        if pattern.search(text):
-            return what
-    if any(
-        (inner.startswith(left) and right not in inner) or (inner.endswith(right) and left not in inner)
-        for left, right in ("[]", "{}")
-    ):
-        return _LIST
-    if _quoted(inner):
-        return "quotes around it"
-    return f"ends with '{inner[-1]}'" if inner[-1] in ",:;=" else None
-
-
-def _quoted(text: str) -> bool:
-    """Whether the text is in quotes, or begins with a quote that is not closed."""
-    for opening, closing in ('""', "“”", "''", "``"):
-        if text.startswith(opening):
-            rest = text[1:]
-            # A leading apostrophe may not be a quote: 'til, 's Gravenhage.
-            return rest.find(closing) == len(rest) - 1 or (closing not in rest and opening != "'")
-    return False
+    """Describe what remains of the answer in an item's text; None if nothing does."""
+    found = ((what, pattern.search(text)) for what, pattern in _REMAINS)
+    return next((what.format(*match.groups()) for what, match in found if match), None)

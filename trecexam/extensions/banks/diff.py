@@ -14,8 +14,9 @@ import numpy as np
 
 from converters.records import Item
 from trecexam.bank.model import Bank, item_digest
+from trecexam.features.exporting.exports import qrels
 from trecexam.grades.diagnostics import human_notes
-from trecexam.grades.evaluation import rubric_values
+from trecexam.grades.evaluation import board_of, rubric_values
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.open_track import GraderView
 from trecexam.grades.sheets import MISSING
@@ -23,12 +24,9 @@ from trecexam.inputs.inputs import whole_bank
 from trecexam.inputs.measures import without_vital
 from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.result import Result
-from trecexam.results.table import Layout, Table, Value
-from trecexam.results.terminal import printable
+from trecexam.results.table import Layout, Table
 from trecexam.results.text import SPELT, counted, plural, shorten_list
-from trecexam.scores.labels import labels
-from trecexam.scores.leaderboard import leaderboard
-from trecexam.scores.measures import measure
+from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.rank_correlation import Ranks, kendall_tau
 from trecexam.scores.values import TIE_DECIMALS
 
@@ -95,23 +93,15 @@ class MeasureDiff(NamedTuple):
     """The two leaderboards by one measure; `runs` are in the order of the new one.
 
     `kendall_tau` is tau-b, in -1..1; NaN where it is undefined: fewer than two runs, or all tied on one side.
+    `reranked` is the number of runs whose rank differs, `moved` of runs whose rank or mean differs; how a sum
+    was rounded is no difference.
     """
 
     measure: str
     runs: tuple[RunChange, ...]
     kendall_tau: float
-
-    @property
-    def reranked(self) -> int:
-        """Runs whose rank differs."""
-        return sum(row.rank_old != row.rank_new for row in self.runs)
-
-    @property
-    def moved(self) -> int:
-        """Runs whose rank or mean differs; how a sum was rounded is no difference."""
-        return sum(
-            row.rank_old != row.rank_new or _key(row.mean_old) != _key(row.mean_new) for row in self.runs
-        )
+    reranked: int
+    moved: int
 
 
 @dataclass(frozen=True)
@@ -134,35 +124,26 @@ class BankDiff(Result):
 
     def _declare(self) -> dict[str, Table]:
         """`runs`, a row per measure and run; `labels` and `items` that differ; `measures`."""
-        run_columns = tuple(
-            name.replace("_old", ".old").replace("_new", ".new") for name in RunChange._fields
-        )
+        runs = [name.replace("_old", ".old").replace("_new", ".new") for name in RunChange._fields]
+        changes = [row for by in self.measures for row in by.runs]
+        items = [
+            (
+                *change[:3],
+                self.new.ungraded.get(change.item_id, 0) if change.new and not change.new.retired else None,
+                change.old and change.old.text,
+                change.new and change.new.text,
+            )
+            for change in self.items
+        ]
+        measures = [(by.measure, by.kendall_tau, by.reranked, by.moved, len(by.runs)) for by in self.measures]
         return {
-            "runs": Table(
-                run_columns,
-                tuple(row for by in self.measures for row in by.runs),
-                layout=Layout(("run", "measure")),
-            ),
+            "runs": Table(tuple(runs), tuple(changes), layout=Layout(("run", "measure"))),
             "labels": Table(("query_id", "doc_id", "label.old", "label.new"), self.labels),
             "items": Table(
-                ("query_id", "item_id", "change", "ungraded", "text.old", "text.new"),
-                tuple(map(self._item_row, self.items)),
+                ("query_id", "item_id", "change", "ungraded", "text.old", "text.new"), tuple(items)
             ),
-            "measures": Table(
-                ("measure", "kendall_tau", "reranked", "moved", "runs"),
-                tuple(
-                    (by.measure, by.kendall_tau, by.reranked, by.moved, len(by.runs)) for by in self.measures
-                ),
-            ),
+            "measures": Table(("measure", "kendall_tau", "reranked", "moved", "runs"), tuple(measures)),
         }
-
-    def _item_row(self, change: BankChange) -> tuple[Value, ...]:
-        return (
-            *change[:3],
-            self.new.ungraded.get(change.item_id, 0) if change.new and not change.new.retired else None,
-            change.old.text if change.old else None,
-            change.new.text if change.new else None,
-        )
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """Each measure, the runs whose rank differs, the items that do, and the passages whose label does."""
@@ -193,14 +174,25 @@ def bank_diff(
     if names is None:
         # The measures of the bank with fewer importances can be computed on both banks.
         names = list(min(tracks, key=lambda of: (of.bank.has_importance, of.bank.n_vital > 0)).measures)
-    sides = [_side(track, files) for track, files in zip(tracks, banks, strict=True)]
-    means = [_means(track, names) for track in tracks]
+    sides = [
+        BankSide(
+            tuple(track.folder.shown(path) for path in files),
+            track.bank.query_ids,
+            len(track.bank),
+            track.bank.n_retired,
+            _ungraded(track),
+        )
+        for track, files in zip(tracks, banks, strict=True)
+    ]
+    boards = [board_of(track, rubric_values(track, names)) for track in tracks]
+    before, after = ({(row.query_id, row.doc_id): row.relevance for row in qrels(each)} for each in tracks)
+    label_keys = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
     difference = BankDiff(
         sides[0],
         sides[1],
         bank_changes(*(whole_bank(loader.folder, files) for files in banks)),
-        tuple(_label_changes(*map(_labels, tracks))),
-        tuple(_compared(name, *(side[name] for side in means)) for name in means[0]),
+        tuple(LabelChange(*key, before.get(key), after.get(key)) for key in label_keys),
+        tuple(_compared(boards, column) for column in range(len(names))),
     )
     cautions = [
         f"{name}: {caution}"
@@ -217,52 +209,11 @@ def _same(path: Path, other: Path) -> bool:
     return False
 
 
-def _side(track: GradedTrack, files: Sequence[Path]) -> BankSide:
-    return BankSide(
-        tuple(track.folder.shown(path) for path in files),
-        track.bank.query_ids,
-        len(track.bank),
-        track.bank.n_retired,
-        _ungraded(track),
-    )
-
-
 def _rejected(track: GradedTrack, side: BankSide) -> Iterator[str]:
     """Yield what of the bank's files was rejected: the first, and how many more."""
     rows = [str(row) for row in track.rejected if row.file in (*side.files, "the bank")]
     if rows:
         yield f"rejected {rows[0]}" + (f", and {len(rows) - 1:,} more" if len(rows) > 1 else "")
-
-
-def _means(track: GradedTrack, names: Sequence[str]) -> dict[str, dict[str, float | None]]:
-    """Return measure -> run -> mean over the bank's queries."""
-    query_ids = track.bank.query_ids
-    answered = {run: [q for q in query_ids if q in rows] for run, rows in track.runs.items()}
-    values, average = rubric_values(track, names), track.config.scores.average
-    rows = leaderboard(values, names, query_ids, answered, average).rows
-    return {
-        str(measure(name)): {
-            printable(row.run): row.scores[at].mean if row.scores[at].exists else None for row in rows
-        }
-        for at, name in enumerate(names)
-    }
-
-
-def _labels(track: GradedTrack) -> dict[tuple[str, str], int]:
-    scores = track.config.scores
-    return {
-        (query.query_id, doc_id): label
-        for query in track.ratings()
-        for doc_id, label in labels(query, scores.label, scores.min_rating, scores.min_answers).items()
-    }
-
-
-def _label_changes(
-    before: Mapping[tuple[str, str], int], after: Mapping[tuple[str, str], int]
-) -> Iterator[LabelChange]:
-    for key in sorted(before.keys() | after.keys()):
-        if before.get(key) != after.get(key):
-            yield LabelChange(*key, before.get(key), after.get(key))
 
 
 def bank_changes(old: Bank, new: Bank) -> tuple[BankChange, ...]:
@@ -301,26 +252,29 @@ def _change(old: Item | None, new: Item) -> Change | None:
     return None if (old.importance, old.weight) == (new.importance, new.weight) else "importance"
 
 
-def _compared(name: str, old: Mapping[str, float | None], new: Mapping[str, float | None]) -> MeasureDiff:
-    """Compare the runs by a measure."""
-    old_ranks, new_ranks = _ranks(old), _ranks(new)
-    rows = []
-    for run in sorted(new, key=lambda run: (new_ranks.get(run, math.inf), run)):
-        before, after = old_ranks.get(run), new_ranks.get(run)
-        move = None if before is None or after is None else before - after
-        rows.append(RunChange(run, name, before, after, move, old.get(run), new[run]))
-    sides = [Ranks.of(np.array([_key(of.get(run)) for run in sorted(new)])[:, None]) for of in (old, new)]
-    return MeasureDiff(name, tuple(rows), float(kendall_tau(*sides)[0]) if len(new) > 1 else math.nan)
-
-
-def _key(mean: float | None) -> float:
-    return -math.inf if mean is None else round(mean, TIE_DECIMALS)
-
-
-def _ranks(means: Mapping[str, float | None]) -> dict[str, int]:
-    """Return run -> rank, from 1; runs with equal means share the better rank, and no mean is no rank."""
-    keys = {run: _key(mean) for run, mean in means.items() if mean is not None}
-    return {run: 1 + sum(other > key for other in keys.values()) for run, key in keys.items()}
+def _compared(boards: Sequence[Leaderboard], column: int) -> MeasureDiff:
+    """Compare the runs by the measure of a column."""
+    scores = [{row.run: row.scores[column] for row in board.rows} for board in boards]
+    means = [{run: score.mean for run, score in side.items() if score.exists} for side in scores]
+    keys = [{run: round(mean, TIE_DECIMALS) for run, mean in side.items()} for side in means]
+    # Runs with equal means share the better rank.
+    old, new = (
+        {run: 1 + sum(other > key for other in side.values()) for run, key in side.items()} for side in keys
+    )
+    runs = sorted(scores[1], key=lambda run: (new.get(run, math.inf), run))
+    moves = [old[run] - new[run] if run in old and run in new else None for run in runs]
+    sides = [Ranks.of(np.array([side.get(run, -math.inf) for run in runs])[:, None]) for side in keys]
+    name = boards[1].measures[column]
+    return MeasureDiff(
+        name,
+        tuple(
+            RunChange(run, name, old.get(run), new.get(run), move, means[0].get(run), means[1].get(run))
+            for run, move in zip(runs, moves, strict=True)
+        ),
+        float(kendall_tau(*sides)[0]) if len(runs) > 1 else math.nan,
+        sum(old.get(run) != new.get(run) for run in runs),
+        sum(old.get(run) != new.get(run) or keys[0].get(run) != keys[1].get(run) for run in runs),
+    )
 
 
 def _summary(diff: BankDiff, cautions: Sequence[str]) -> Iterator[str]:

@@ -23,7 +23,6 @@ from converters.unpacking import packed_as
 from trecexam.bank.model import item_by_query
 from trecexam.errors import ItemConflictError, TrecexamError, did_you_mean
 from trecexam.extensions.banks.checks import check_track
-from trecexam.extensions.banks.lines import item_row, row_line
 from trecexam.files import atomic as files
 from trecexam.files.track_lock import exclusive_lock, track_lock
 from trecexam.folder import TrackFolder
@@ -67,18 +66,12 @@ class ToEdit(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line: its object, and what it is read as."""
+    """A line of a file: its JSON object, and its items; a line of several items is a line for each."""
 
+    path: Path
     row: dict[str, Any]
-    parsed: BankLine
-
-
-class _File(NamedTuple):
-    """A file of a bank: its bytes, its items, and its lines; a line of several items is a line for each."""
-
-    content: bytes
-    lines: list[_Line]
-    items: list[Item]
+    query_id: str
+    items: tuple[Item, ...]
 
 
 class _Bank:
@@ -86,29 +79,36 @@ class _Bank:
 
     def __init__(self, folder: TrackFolder) -> None:
         self.folder = folder
-        self.files = {path: _read(path) for path in folder.bank()}
-        self.items = [item for file in self.files.values() for item in file.items]
+        self.contents = {path: _content(path) for path in folder.bank()}
+        self.lines = [
+            line for path, content in self.contents.items() if content.strip() for line in _lines(path)
+        ]
 
-    def find(self, item_id: str, seen: str | None) -> tuple[Path, Item]:
-        """Return an item and its file.
+    @property
+    def items(self) -> list[Item]:
+        """All items, file by file."""
+        return [item for line in self.lines for item in line.items]
+
+    def find(self, item_id: str, seen: str | None) -> tuple[int, Item]:
+        """Return the index of an item's line, and the item.
 
         Raises:
             ItemConflictError: the item is not the one that a person saw.
             TrecexamError: there is none.
         """
-        place = ((path, item) for path, file in self.files.items() for item in file.items)
-        found = next((each for each in place if each[1].item_id == item_id), None)
+        lines = ((index, item) for index, line in enumerate(self.lines) for item in line.items)
+        found = next((each for each in lines if each[1].item_id == item_id), None)
         if found is None:
             root = self.folder.root
             if seen is not None:
                 raise ItemConflictError(f"item '{item_id[:80]}' is no longer in the bank", None, path=root)
             hint = did_you_mean(item_id, [item.item_id for item in self.items], before="; ")
             raise TrecexamError(f"no item '{item_id[:80]}' in the bank{hint}", path=root)
-        path, item = found
+        index, item = found
         if seen is not None and seen != digest_of(item):
             reason = f"was changed meanwhile, and nothing was written; its text is now: {item.text}"
-            raise ItemConflictError(f"item '{item_id[:80]}' {reason}", item, path=path)
-        return path, item
+            raise ItemConflictError(f"item '{item_id[:80]}' {reason}", item, path=self.lines[index].path)
+        return index, item
 
     def refuse_twice(self, new: Item, *, ignore_retired: bool = False) -> None:
         """Refuse an item whose text its query has already.
@@ -117,10 +117,8 @@ class _Bank:
             ignore_retired: only an item that is not retired counts.
         """
         for item in self.items:
-            if ignore_retired and item.retired:
-                continue
             same = (item.query_id, item.kind, item.text) == (new.query_id, new.kind, new.text)
-            if same and item.item_id != new.item_id:
+            if same and item.item_id != new.item_id and not (ignore_retired and item.retired):
                 how = ", retired: take it back instead" if item.retired else ""
                 raise TrecexamError(f"query '{new.query_id}' has this item already, '{item.item_id}'{how}")
 
@@ -131,17 +129,10 @@ class _Bank:
             hint = did_you_mean(query_id, query_ids, before="; ")
             raise TrecexamError(f"no query '{query_id}' in the track{hint}", path=self.folder.root)
 
-    def file_for(self, kind: str) -> Path:
-        """Return the last file with items of a kind, else the last file."""
-        of_kind = [path for path, file in self.files.items() if any(item.kind == kind for item in file.items)]
-        return (of_kind or [*self.files])[-1]
-
-    def change(self, path: Path, old: Item, new: Item, note: Mapping[str, Any]) -> Edited:
+    def change(self, index: int, old: Item, new: Item, note: Mapping[str, Any]) -> Edited:
         """Write an item in place of another."""
-        lines = self.files[path].lines
-        ids = [[item.item_id for item in line.parsed.items] for line in lines]
-        at = next(number for number, of_line in enumerate(ids) if old.item_id in of_line)
-        row = dict(lines[at].row)
+        line = self.lines[index]
+        row = dict(line.row)
         if new.text != old.text:
             keys = SINGLE_TEXT_KEYS.get(new.kind, ())
             row[next((key for key in keys if row.get(key) is not None), new.kind)] = new.text
@@ -149,41 +140,39 @@ class _Bank:
                 row[f"{new.kind}_id"] = new.item_id
         if new.retired != old.retired:
             row["retired"] = new.retired
-        _note(row, note)
-        rows = [line.row for line in lines]
-        rows[at] = row
-        return self._write(path, rows, new)
+        edited = line._replace(row=_noted_row(row, note))
+        return self._write(line.path, [*self.lines[:index], edited, *self.lines[index + 1 :]], new)
 
-    def add(self, path: Path, new: Item, note: Mapping[str, Any]) -> Edited:
-        """Write a new item, on a line after the last one of its query."""
-        lines = self.files[path].lines
-        of_query = [number for number, line in enumerate(lines, 1) if line.parsed.query_id == new.query_id]
-        rows = [line.row for line in lines]
-        row = item_row(new, "")
-        _note(row, {**note, "added": True})
-        rows.insert(max(of_query, default=len(lines)), row)
-        return self._write(path, rows, new)
+    def add(self, new: Item, note: Mapping[str, Any]) -> Edited:
+        """Write a new item behind its query's; in the last file with items of its kind, else the last one."""
+        of_kind = [line.path for line in self.lines if any(item.kind == new.kind for item in line.items)]
+        path = (of_kind or [*self.contents])[-1]
+        of_file = [index for index, line in enumerate(self.lines, 1) if line.path == path]
+        of_query = [index for index in of_file if self.lines[index - 1].query_id == new.query_id]
+        at = (of_query or of_file or [0])[-1]
+        added = _Line(path, _noted_row(item_row(new, ""), {**note, "added": True}), "", ())
+        return self._write(path, [*self.lines[:at], added, *self.lines[at:]], new)
 
-    def _write(self, path: Path, rows: list[dict[str, Any]], new: Item) -> Edited:
+    def _write(self, path: Path, lines: list[_Line], new: Item) -> Edited:
         """Write a file, if it then has the new item, and all others as they were."""
-        file, found = self.files[path], list[Item]()
-        if packed_as(file.content):
+        content, found = self.contents[path], list[Item]()
+        if packed_as(content):
             raise TrecexamError("is compressed, and could not be edited: unpack it", path=path)
+        rows = [line.row for line in lines if line.path == path]
         with suppress(ConversionError):
-            found = _items(path, [_line(path, number, row) for number, row in enumerate(rows, 1)])
-        before, after = (
-            [item for item in items if item.item_id != new.item_id] for items in (file.items, found)
-        )
-        if new not in found or before != after:
+            found = _items(path, [_scanned(path, number, row) for number, row in enumerate(rows, 1)])
+        before = [item for line in self.lines if line.path == path for item in line.items]
+        others = [[item for item in each if item.item_id != new.item_id] for each in (before, found)]
+        if new not in found or others[0] != others[1]:
             reason = f"item '{new.item_id}' cannot be changed by itself: edit the file by hand "
             raise ConversionError(path, None, reason + '(`"retired": true` takes its line out)')
-        if b"".join(row_line(line.row) for line in file.lines) != file.content:
+        if b"".join(row_line(line.row) for line in self.lines if line.path == path) != content:
             # Where the bank is named by a pattern, a file beside it could be read as a part of it.
             is_read = self.folder.takes_as_bank(path.with_name(f"{path.name}.orig"))
-            place = self.folder.shared_state if is_read else path.parent
-            names = (place / f"{path.name}.orig{number or ''}" for number in count())
-            kept = next(name for name in names if not name.exists())
-            files.replace(kept, file.content, mode=path.stat().st_mode & 0o777)
+            parent = self.folder.shared_state if is_read else path.parent
+            names = (parent / f"{path.name}.orig{number or ''}" for number in count())
+            original = next(name for name in names if not name.exists())
+            files.replace(original, content, mode=path.stat().st_mode & 0o777)
         # A link stays a link.
         files.replace(Path(os.path.realpath(path)), b"".join(map(row_line, rows)))
         return Edited(new, path, written=True)
@@ -226,8 +215,7 @@ class BankEditing(Group):
             taken = {item.item_id for item in bank.items}
             ids = (made_id(query_id, text) + f"-{number}" * (number > 1) for number in count(1))
             item_id = next(each for each in ids if each not in taken)
-            item = Item(query_id, item_id, text, kind, importance=importance)
-            return bank.add(bank.file_for(kind), item, note)
+            return bank.add(Item(query_id, item_id, text, kind, importance=importance), note)
 
     def edit_item(
         self, item_id: str, text: str, *, who: str, seen: str | None = None, why: str = ""
@@ -244,13 +232,13 @@ class BankEditing(Group):
         """
         text, note = _text(text), _noted(who, why)
         with self._bank() as bank:
-            path, item = bank.find(item_id, seen)
+            index, item = bank.find(item_id, seen)
             if item.text == text:
-                return Edited(item, path, written=False)
+                return Edited(item, bank.lines[index].path, written=False)
             new = item._replace(text=text)
             if not item.retired:
                 bank.refuse_twice(new)
-            return bank.change(path, item, new, {**note, "before": item.text})
+            return bank.change(index, item, new, {**note, "before": item.text})
 
     def retire_item(
         self, item_id: str, *, who: str, retired: bool = True, seen: str | None = None, why: str = ""
@@ -265,12 +253,12 @@ class BankEditing(Group):
         """
         note = _noted(who, why)
         with self._bank() as bank:
-            path, item = bank.find(item_id, seen)
+            index, item = bank.find(item_id, seen)
             if item.retired == retired:
-                return Edited(item, path, written=False)
+                return Edited(item, bank.lines[index].path, written=False)
             if not retired:
                 bank.refuse_twice(item, ignore_retired=True)
-            return bank.change(path, item, item._replace(retired=retired), {**note, "retired": retired})
+            return bank.change(index, item, item._replace(retired=retired), {**note, "retired": retired})
 
     @contextmanager
     def _bank(self) -> Iterator[_Bank]:
@@ -284,68 +272,56 @@ class BankEditing(Group):
 
 
 def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
-    """The items of a query in file order, read from the bank's files again, including retired ones."""
+    """Return the items of a query in file order, retired ones too, read from the bank's files again."""
     bank = _Bank(folder)
-    facets = folder.config.track.facets
-    ids = {
-        item.item_id for item in bank.items if (item_by_query(item) if facets else item).query_id == query_id
-    }
-    if not ids:
-        bank.check_query(query_id)
-    edits = {
-        line.parsed.items[0].item_id: tuple(edit for edit in line.row[EDITS] if isinstance(edit, dict))
-        for file in bank.files.values()
-        for line in file.lines
-        if line.parsed.items and isinstance(line.row.get(EDITS), list)
-    }
+    by_facets = folder.config.track.facets
     # Queries that cannot be read show elsewhere.
     problems = dict[str, list[str]]()
     with suppress(ConversionError):
         for finding in check_track(folder).problems:
             problems.setdefault(finding.item_id, []).append(finding.problem)
-    return tuple(
-        ToEdit(
-            item,
-            folder.shown(path),
-            edits.get(item.item_id, ()),
-            tuple(problems.get(item.item_id, ())),
-        )
-        for path, file in bank.files.items()
-        for item in file.items
-        if item.item_id in ids
+    items = tuple(
+        ToEdit(item, folder.shown(line.path), _edits(line.row), tuple(problems.get(item.item_id, ())))
+        for line in bank.lines
+        for item in line.items
+        if (item_by_query(item) if by_facets else item).query_id == query_id
     )
+    if not items:
+        bank.check_query(query_id)
+    return items
 
 
-def _read(path: Path) -> _File:
+def _content(path: Path) -> bytes:
     try:
         with open_input(path) as file:
-            content = file.read()
+            return file.read()
     except OSError as error:
         raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
-    lines = [_line(path, number, row) for number, row in iter_objects(path)] if content.strip() else []
-    items = _items(path, lines)
-    rows, left = list[dict[str, Any]](), {*items}
-    for row, parsed in lines:
-        if not any(isinstance(row.get(key), list) for key in _LISTS):
-            rows.append(row)
-            continue
-        # Blank items and second ones are none of the bank's.
-        for item in parsed.items:
-            if item in left:
-                left.remove(item)
-                rows.append(item_row(item, parsed.query_text))
-    return _File(content, [_line(path, number, row) for number, row in enumerate(rows, 1)], items)
 
 
-def _line(path: Path, number: int, row: dict[str, Any]) -> _Line:
-    parsed = scan_line(path, number, json.dumps(row).encode())
-    if parsed.error is not None and not parsed.forgiving:
-        raise parsed.error
-    return _Line(row, parsed)
+def _lines(path: Path) -> Iterator[_Line]:
+    parsed = [(row, _scanned(path, number, row)) for number, row in iter_objects(path)]
+    # Blank items and second ones are none of the bank's.
+    left = {*_items(path, [line for _, line in parsed])}
+    for row, line in parsed:
+        items = tuple(item for item in dict.fromkeys(line.items) if item in left)
+        left -= {*items}
+        if any(isinstance(row.get(key), list) for key in _LISTS):
+            for item in items:
+                yield _Line(path, item_row(item, line.query_text), line.query_id, (item,))
+        else:
+            yield _Line(path, row, line.query_id, items)
 
 
-def _items(path: Path, lines: list[_Line]) -> list[Item]:
-    return list(distinct_items(path, (line.parsed for line in lines), lambda error: None))
+def _scanned(path: Path, number: int, row: dict[str, Any]) -> BankLine:
+    line = scan_line(path, number, json.dumps(row).encode())
+    if line.error is not None and not line.forgiving:
+        raise line.error
+    return line
+
+
+def _items(path: Path, lines: list[BankLine]) -> list[Item]:
+    return list(distinct_items(path, lines, lambda error: None))
 
 
 def _noted(who: str, why: str) -> dict[str, str]:
@@ -355,11 +331,16 @@ def _noted(who: str, why: str) -> dict[str, str]:
     return {"who": who, "when": datetime.now(UTC).isoformat(timespec="seconds"), "why": why}
 
 
-def _note(row: dict[str, Any], note: Mapping[str, Any]) -> None:
-    noted = row.setdefault(EDITS, [])
+def _noted_row(row: dict[str, Any], note: Mapping[str, Any]) -> dict[str, Any]:
     # A field of this name from another program stays.
-    if isinstance(noted, list):
-        row[EDITS] = [*noted, {key: value for key, value in note.items() if value != ""}]
+    if not isinstance(row.get(EDITS, []), list):
+        return row
+    return {**row, EDITS: [*row.get(EDITS, []), {key: value for key, value in note.items() if value != ""}]}
+
+
+def _edits(row: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    edits = row.get(EDITS)
+    return tuple(edit for edit in edits if isinstance(edit, dict)) if isinstance(edits, list) else ()
 
 
 def _text(text: str) -> str:
@@ -367,3 +348,26 @@ def _text(text: str) -> str:
     if not text:
         raise TrecexamError("the item has no text")
     return text
+
+
+def item_row(item: Item, query_text: str) -> dict[str, Any]:
+    """Return the JSON object of one item, readable and editable."""
+    row = {
+        "query_id": item.query_id,
+        "query_text": query_text,
+        f"{item.kind}_id": item.item_id,
+        item.kind: item.text,
+        "gold_answers": list(item.gold_answers),
+        "choices": dict(item.choices),
+        "facet_id": item.facet_id,
+        "importance": item.importance,
+        "weight": item.weight,
+        "retired": item.retired,
+        "origin": None if item.origin is None else item.origin.row,
+    }
+    return {key: value for key, value in row.items() if value}
+
+
+def row_line(row: Mapping[str, Any]) -> bytes:
+    """Return the line of a JSON object."""
+    return json.dumps(row, ensure_ascii=False).encode() + b"\n"

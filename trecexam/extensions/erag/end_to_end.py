@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from converters.errors import ConversionError
-from converters.fields import counted
-from converters.lines import decode, iter_filled
+from converters.fields import a_number, counted
+from converters.lines import decode
+from trecexam.extensions.erag.labels import take_lines
+from trecexam.files.stamps import Rejected
 from trecexam.scores.values import MeasureValues
 
 
@@ -27,43 +29,39 @@ class QueryCorrelation(NamedTuple):
 
 
 def read_end_to_end(
-    path: Path, values: MeasureValues, errors: list[ConversionError]
+    path: Path, display_name: str, values: MeasureValues, rejected: list[Rejected]
 ) -> dict[str, dict[str, float]]:
     """Read run -> query_id -> score from `run<TAB>query_id<TAB>score` lines, with a header or without.
 
     Args:
         values: have the runs and queries that may be named.
-        errors: receives a rejected line's error; the other lines are read.
+        rejected: receives the lines that are rejected.
     """
     scores: dict[str, dict[str, float]] = {run: {} for run in values.runs}
-    query_ids = frozenset(values.query_ids)
-    for row_index, (number, line) in enumerate(iter_filled(path)):
-        try:
-            text = decode(path, number, line)
-            columns = [part.strip() for part in (text.split("\t") if "\t" in text else text.split())]
-            if row_index == 0 and columns[:2] == ["run", "query_id"]:
-                continue
-            if len(columns) != 3 or not all(columns):
-                raise ConversionError(path, number, f"{counted(columns)}: a line is `run query_id score`")
-            run, query_id, score_text = columns
-            try:
-                score = float(score_text)
-            except ValueError:
-                score = math.nan
-            if not math.isfinite(score):
-                reason = f"the score is not a finite number: {score_text[:40]!r}"
-            elif run not in scores:
-                reason = f"run '{run}' is not evaluated here"
-            elif query_id not in query_ids:
-                reason = f"query '{query_id}' has no gold outputs, or is not in the track"
-            elif query_id in scores[run]:
-                reason = f"run '{run}' has a score for query '{query_id}' already; the first one counts"
-            else:
-                scores[run][query_id] = score
-                continue
-            raise ConversionError(path, number, reason)
-        except ConversionError as error:
-            errors.append(error)
+
+    def take(number: int, line: bytes) -> None:
+        text = decode(path, number, line)
+        columns = [part.strip() for part in (text.split("\t") if "\t" in text else text.split())]
+        if columns == ["run", "query_id", "score"]:
+            return
+        if len(columns) != 3 or not all(columns):
+            raise ConversionError(path, number, f"{counted(columns)}: a line is `run query_id score`")
+        run, query_id, score_text = columns
+        score = a_number(score_text)
+        if score is None or not math.isfinite(score):
+            reason = f"the score is not a finite number: {score_text[:40]!r}"
+        elif run not in scores:
+            reason = f"run '{run}' is not evaluated here"
+        elif query_id not in values.query_ids:
+            reason = f"query '{query_id}' has no gold outputs, or is not in the track"
+        elif query_id in scores[run]:
+            reason = f"run '{run}' has a score for query '{query_id}' already; the first one counts"
+        else:
+            scores[run][query_id] = score
+            return
+        raise ConversionError(path, number, reason)
+
+    take_lines(path, display_name, rejected, take)
     return scores
 
 

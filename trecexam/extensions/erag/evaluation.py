@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from converters.records import Qrel
 from converters.trec_qrels import write_qrels
@@ -17,13 +17,14 @@ from trecexam.extensions.erag.labels import Labelled, Unlabelled
 from trecexam.extensions.erag.retrieval import is_binary
 from trecexam.files.atomic import replace_all
 from trecexam.files.stamps import Rejected
-from trecexam.results.notes import LOST, Note
+from trecexam.results.notes import LOST, Note, rejected_notes
 from trecexam.results.result import Result
 from trecexam.results.table import Table, to_tsv
 from trecexam.results.text import plural
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.values import MeasureValues
 
+Number = TypeVar("Number", int, float)
 #: What `Evaluation.write` always writes, and what it may write; what does not apply is removed.
 ALWAYS = ("labels.tsv", "scores.tsv")
 FILES = (*ALWAYS, "unlabelled.tsv", "correlation.tsv", "rejected.tsv", "labels.qrels", "labels.graded.qrels")
@@ -62,25 +63,22 @@ class Evaluation(Result):
 
     def _declare(self) -> dict[str, Table]:
         """`runs`, the leaderboard; the other tables are the files, by name."""
-        # Labels are whole numbers in files where all are 0 or 1.
-        number = int if self.binary else float
-        labels = tuple((query_id, doc_id, number(label)) for query_id, doc_id, label in self._rows())
         by_query = self.by_query
+        queries = (*by_query.query_ids, "all")
         means = {row.run: row.scores for row in self.leaderboard.rows}
-        scores = tuple(
+        scores = [
             (run, measure, query_id, value)
             for run in by_query.runs
-            for column, measure in enumerate(by_query.measures)
+            for measure, mean in zip(by_query.measures, means[run], strict=True)
             for query_id, value in zip(
-                (*by_query.query_ids, "all"),
-                (*by_query.matrix(measure, (run,))[0].tolist(), means[run][column].mean),
-                strict=True,
+                queries, (*by_query.matrix(measure, (run,))[0].tolist(), mean.mean), strict=True
             )
-        )
+        ]
         tables = {
             "runs": self.leaderboard.table,
-            "labels": Table(("query_id", "doc_id", "label"), labels),
-            "scores": Table(("run", "measure", "query_id", "value"), scores),
+            # Labels are whole numbers in files where all are 0 or 1.
+            "labels": Table(("query_id", "doc_id", "label"), self._rows(int if self.binary else float)),
+            "scores": Table(("run", "measure", "query_id", "value"), tuple(scores)),
             "unlabelled": Table(Unlabelled._fields, self.labelled.unlabelled),
             "correlation": Table(QueryCorrelation._fields, self.correlations),
             "rejected": Table(Rejected._fields, self.rejected),
@@ -88,9 +86,13 @@ class Evaluation(Result):
         always = ("runs", "labels", "scores")
         return {name: table for name, table in tables.items() if table.rows or name in always}
 
-    def _rows(self) -> Iterator[tuple[str, str, float]]:
-        for query_id, labels in self.labelled.labels.items():
-            yield from ((query_id, doc_id, label) for doc_id, label in labels.items())
+    def _rows(self, number: Callable[[float], Number]) -> tuple[tuple[str, str, Number], ...]:
+        """Return (query_id, doc_id, label as this number)."""
+        return tuple(
+            (query_id, doc_id, number(label))
+            for query_id, labels in self.labelled.labels.items()
+            for doc_id, label in labels.items()
+        )
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -116,33 +118,38 @@ class Evaluation(Result):
         del contents["runs.tsv"]
         buffer = io.BytesIO()
         # With fractions, labels become round-half-up(5 x label).
-        number = int if self.binary else five
-        rows = (Qrel(query_id, doc_id, number(label)) for query_id, doc_id, label in self._rows())
-        write_qrels(rows, buffer)
+        write_qrels((Qrel(*row) for row in self._rows(int if self.binary else five)), buffer)
         if buffer.tell():
             contents["labels.qrels" if self.binary else "labels.graded.qrels"] = buffer.getvalue()
         replace_all(folder, contents, FILES)
 
-    def summary_notes(self) -> Iterator[str]:
-        """Yield notes on documents without a label, what was not computed, and the number of labels."""
-        if not self.complete:
-            yield Note(
-                "stopped before writing any files; the model's answers are stored: run it again to continue",
-                LOST,
-            )
-            return
-        if self.labelled.empty:
-            yield f"{plural(self.labelled.empty, 'empty output')}, scored by the metric like others"
-        if missing := self.labelled.unlabelled:
-            reasons = Counter(row.reason for row in missing)
-            reason_counts = "; ".join(f"{count:,}: {reason}" for reason, count in reasons.most_common(3))
-            more = "; ..." if len(reasons) > 3 else ""
-            yield Note(
-                f"{plural(len(missing), 'document')} without a label, counted as 0 ({reason_counts}{more}), "
-                f"'{missing[0].doc_id}' of query '{missing[0].query_id}' first; all are in unlabelled.tsv",
-                LOST,
-            )
-        yield from (*self.refused, *self.by_query.failure_notes)
-        labels = plural(sum(map(len, self.labelled.labels.values())), "label")
-        kind = "0 or 1" if self.binary else "fractions; as whole numbers, 5 x label, in labels.graded.qrels"
-        yield f"{labels} by {self.metric} ({kind}), {plural(len(self.by_query.query_ids), 'query')}"
+
+def noted(evaluation: Evaluation) -> Evaluation:
+    """Return an evaluation with notes on what was rejected, has no label, or was not computed."""
+    notes = (*rejected_notes(evaluation.rejected), *evaluation.notes, *_notes(evaluation))
+    return replace(evaluation, notes=notes)
+
+
+def _notes(evaluation: Evaluation) -> Iterator[str]:
+    if not evaluation.complete:
+        yield Note(
+            "stopped before writing any files; the model's answers are stored: run it again to continue", LOST
+        )
+        return
+    labelled, by_query = evaluation.labelled, evaluation.by_query
+    if labelled.empty:
+        yield f"{plural(labelled.empty, 'empty output')}, scored by the metric like others"
+    if missing := labelled.unlabelled:
+        reasons = Counter(row.reason for row in missing)
+        reason_counts = "; ".join(f"{count:,}: {reason}" for reason, count in reasons.most_common(3))
+        more = "; ..." if len(reasons) > 3 else ""
+        yield Note(
+            f"{plural(len(missing), 'document')} without a label, counted as 0 ({reason_counts}{more}), "
+            f"'{missing[0].doc_id}' of query '{missing[0].query_id}' first; all are in unlabelled.tsv",
+            LOST,
+        )
+    yield from (*evaluation.refused, *by_query.failure_notes)
+    labels = plural(sum(map(len, labelled.labels.values())), "label")
+    kind = "fractions; as whole numbers, 5 x label, in labels.graded.qrels"
+    kind = "0 or 1" if evaluation.binary else kind
+    yield f"{labels} by {evaluation.metric} ({kind}), {plural(len(by_query.query_ids), 'query')}"

@@ -6,14 +6,14 @@ Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from converters.errors import ConversionError
 from converters.fields import an_id
 from converters.lines import iter_filled, parse_object
-from converters.records import Qrel
+from trecexam.files.stamps import Rejected
 from trecexam.graders.replies import RAISE_LIMIT, Unread
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 OUTPUTS, PROVENANCE = "outputs", "provenance"
 SOURCES = (OUTPUTS, "contains-answer", PROVENANCE)
 Gold = tuple[str, ...]
+NO_TEXT = "missing", "the document has no text"
 #: (query_id, doc_id) of ranked documents, sorted.
 Pairs = Sequence[tuple[str, str]]
 
@@ -77,21 +78,6 @@ def label_texts(
     return Labelled(labels, tuple(unlabelled), empty)
 
 
-def label_provenance(qrels: Iterable[Qrel], query_ids: Collection[str], pairs: Pairs) -> Labelled:
-    """Label documents in the provenance 1, ranked or not, and other ranked documents 0."""
-    named = {(row.query_id, row.doc_id) for row in qrels if row.relevance > 0 and row.query_id in query_ids}
-    labels: dict[str, dict[str, float]] = {}
-    for query_id, doc_id in sorted(named.union(pairs)):
-        labels.setdefault(query_id, {})[doc_id] = float((query_id, doc_id) in named)
-    return Labelled(labels)
-
-
-def document_texts(texts: Mapping[str, str], pairs: Pairs) -> LabelTexts:
-    """Return the documents themselves, from doc_id -> text."""
-    why = "missing", "the document has no text"
-    return {pair: texts.get(pair[1], Unlabelled(*pair, *why)) for pair in pairs}
-
-
 def stored_outputs(track: GradedTrack, pairs: Pairs) -> LabelTexts:
     """Return the outputs in the track's store; its pool has the ranked documents."""
     query_ids = frozenset(query_id for query_id, _ in pairs)
@@ -100,10 +86,8 @@ def stored_outputs(track: GradedTrack, pairs: Pairs) -> LabelTexts:
     for query_id, doc_id in pairs:
         row = rows.get((query_id, doc_id))
         if row is None:
-            if doc_id in track.sheets[query_id].without_text:
-                why = "missing", "the document has no text"
-            else:
-                why = "unanswered", "the model did not answer yet"
+            has_text = doc_id not in track.sheets[query_id].without_text
+            why = ("unanswered", "the model did not answer yet") if has_text else NO_TEXT
         elif "cut_at" in row:
             why = "unparsed", RAISE_LIMIT
         elif row["status"] not in ("ok", "unparsed"):
@@ -115,40 +99,53 @@ def stored_outputs(track: GradedTrack, pairs: Pairs) -> LabelTexts:
     return outputs
 
 
+def take_lines(
+    path: Path, display_name: str, rejected: list[Rejected], take: Callable[[int, bytes], None]
+) -> None:
+    """Take the number and content of each line that is not blank; `rejected` receives those that are refused.
+
+    Args:
+        take: raises a ConversionError for a line to reject.
+    """
+    for number, line in iter_filled(path):
+        try:
+            take(number, line)
+        except ConversionError as error:
+            rejected.append(Rejected(display_name, error.line, error.reason, error.lost))
+
+
 def read_outputs(
-    path: Path, query_ids: Collection[str], pairs: Pairs, errors: list[ConversionError]
+    path: Path, display_name: str, query_ids: Collection[str], pairs: Pairs, rejected: list[Rejected]
 ) -> LabelTexts:
     """Read the outputs of a JSON Lines file, `{"query_id", "doc_id", "output"}` a line.
 
     Args:
         query_ids: the queries with gold outputs.
-        errors: receives a rejected line's error; the other lines are read.
+        rejected: receives the lines that are rejected.
     """
     outputs: dict[tuple[str, str], str | Unlabelled] = {
         pair: Unlabelled(*pair, "missing", "no output in the file") for pair in pairs
     }
     lines: dict[tuple[str, str], int] = {}
-    for number, line in iter_filled(path):
-        try:
-            row = parse_object(path, number, line)
-            pair = query_id, doc_id = (
-                an_id(path, number, row, ("query_id",)),
-                an_id(path, number, row, ("doc_id", "docid")),
-            )
-            output, where = row.get("output"), f"document '{doc_id}' of query '{query_id}'"
-            if not isinstance(output, str):
-                what = "not text" if "output" in row else "missing"
-                reason = f"the output to query '{query_id}' from '{doc_id}' is {what}"
-            elif query_id not in query_ids:
-                reason = f"query '{query_id}' has no gold outputs, or is not in the track"
-            elif pair not in outputs:
-                reason = f"{where} is in no run"
-            elif pair in lines:
-                reason = f"{where} has an output already (line {lines[pair]}); the first one counts"
-            else:
-                outputs[pair], lines[pair] = output, number
-                continue
-            raise ConversionError(path, number, reason)
-        except ConversionError as error:
-            errors.append(error)
+
+    def take(number: int, line: bytes) -> None:
+        row = parse_object(path, number, line)
+        query_id = an_id(path, number, row, ("query_id",))
+        doc_id = an_id(path, number, row, ("doc_id", "docid"))
+        pair, where = (query_id, doc_id), f"document '{doc_id}' of query '{query_id}'"
+        if not isinstance(row.get("output"), str):
+            what = "not text" if "output" in row else "missing"
+            reason = f"the output to query '{query_id}' from '{doc_id}' is {what}"
+        elif query_id not in query_ids:
+            reason = f"query '{query_id}' has no gold outputs, or is not in the track"
+        elif pair not in outputs:
+            reason = f"{where} is in no run"
+        elif pair in lines:
+            reason = f"{where} has an output already (line {lines[pair]}); the first one counts"
+        else:
+            outputs[pair], lines[pair] = row["output"], number
+            return
+        raise ConversionError(path, number, reason)
+
+    take_lines(path, display_name, rejected, take)
     return outputs

@@ -8,23 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converters.records import Item, Origin
+from converters.records import Item
 from trecexam.errors import GraderError
-from trecexam.extensions.banks.generation.generate import Listed, items_of
+from trecexam.extensions.banks.editing import item_row, row_line
+from trecexam.extensions.banks.generation.generate import merged
+from trecexam.extensions.banks.generation.plan import BankPlan
 from trecexam.extensions.banks.generation.prompts import ItemRequest, load_prompt, published
-from trecexam.extensions.banks.lines import item_row, merged, row_line
-
-ORIGIN = Origin("questions", "m", 7, "2026-11-21T10:00:00Z", "")
-WANTED = ItemRequest("q1", "cost of nuclear power")
-PROMPT = published()["questions"]
-
-
-def test_copies_duplicates_empty_and_surplus_items_are_skipped_and_counted() -> None:
-    ten = [f"Question {word}?" for word in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]]
-    texts = ["Cost of nuclear power?", *ten, "question  A", "?!", " ", "An eleventh one?"]
-    items, dropped = items_of(WANTED, Listed(texts), PROMPT, ORIGIN, set())
-    assert [item.text for item in items] == ten
-    assert dropped == {"empty": 2, "copies of the query": 1, "duplicates": 1, "more than asked for": 1}
 
 
 @given(
@@ -41,9 +30,12 @@ def test_kept_lines_stay_byte_identical_and_in_order(
     if numbered and numbered[-1] == b"":
         numbered.pop()
     dropped = {number for number in dropped if number <= len(numbered)}
-    found = merged(content, dropped, [(item, "x")], {})
-    kept = [line for number, line in enumerate(numbered, 1) if number not in dropped]
-    assert found.split(b"\n")[:-1] == [*kept, row_line(item_row(item, "x")).removesuffix(b"\n")]
+    lines = {("q9", None): [number - 1 for number in sorted(dropped)]}
+    found, n_replaced = merged(BankPlan((), Path(), content, {}, lines), {ItemRequest("q9", "x"): [item]})
+    new = row_line(item_row(item, "x")).removesuffix(b"\n")
+    expected = [line for number, line in enumerate(numbered, 1) if number not in dropped]
+    expected.insert(min(dropped, default=len(numbered) + 1) - 1, new)
+    assert (found.split(b"\n")[:-1], n_replaced) == (expected, len(dropped))
 
 
 def test_the_built_in_prompts_equal_the_published_ones() -> None:

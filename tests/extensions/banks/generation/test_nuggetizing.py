@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,38 +15,33 @@ pytest.importorskip("json_repair")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.extensions.banks.generation.generate import Listed
-from trecexam.extensions.banks.generation.nuggetizing import (
-    MOST_CREATED,
-    NuggetPrompt,
-    nuggetize,
-    played,
-)
+from trecexam.extensions.banks.generation.generate import Ask, Listed, played
+from trecexam.extensions.banks.generation.nuggetizing import MOST_CREATED, nuggetize
 from trecexam.extensions.banks.generation.prompts import ItemRequest
 from trecexam.extensions.banks.generation.reading import tidy
-from trecexam.graders.replies import Unread
 from trecexam.graders.writing.asking import Kept
 from trecexam.graders.writing.base import Fitted
 
-Answer = Callable[[NuggetPrompt], Kept | Unread]
+Answer = Callable[[str, int], str]
 WRITER: Any = SimpleNamespace(plain=str, fitted=lambda render, text: Fitted(render(text), cut=False))
+SOURCES: Any = [SimpleNamespace(writer=WRITER)] * 2
 
 
-def nuggets_of(answer: Answer, passages: Sequence[str] = ("A text.",)) -> Listed:
-    """The nuggets of a query if each prompt is answered like this."""
-    listed = played(nuggetize(ItemRequest("q", "a query"), passages, WRITER), answer)
+def nuggets_of(answer: Answer) -> Listed:
+    """The nuggets of a query if each prompt is answered like this, by its stage and the labels wanted."""
+
+    def get(ask: Ask) -> Kept:
+        wanted = re.search(r"label each of the (\d+) nuggets", ask.prompt)
+        return Kept(answer("scorer", int(wanted[1])) if wanted else answer("creator", 0), "t")
+
+    listed = played(nuggetize(ItemRequest("q", "a query"), ["A text."], SOURCES, "ask again"), get)
     assert isinstance(listed, Listed)
     return listed
 
 
-def answer_with(list_answer: str, label: str = "okay") -> Answer:
+def answer_with(list_answer: str) -> Answer:
     """Answers each creation step with the list, and labels all nuggets the same."""
-
-    def answer(prompt: NuggetPrompt) -> Kept:
-        text = list_answer if prompt.stage == "creator" else str([label] * prompt.n_labels)
-        return Kept(text, "t")
-
-    return answer
+    return lambda stage, n_labels: list_answer if stage == "creator" else str(["okay"] * n_labels)
 
 
 @given(
@@ -60,15 +56,13 @@ def test_every_list_that_python_or_json_writes_is_read_exactly(
     nuggets = nuggets_of(answer_with(written(texts)))
     if expected or not texts:
         assert nuggets.problem == ""
-    assert nuggets.texts == expected[:MOST_CREATED]
-    assert nuggets.importances == ["okay"] * len(nuggets.texts)
+    assert nuggets.items == [(text, "okay") for text in expected[:MOST_CREATED]]
 
 
 @given(st.text(max_size=60))
 def test_any_model_output_is_read_or_reported(said: str) -> None:
     nuggets = nuggets_of(answer_with(said))
-    assert len(nuggets.texts) == len(nuggets.importances)
-    assert nuggets.texts or nuggets.problem or said.strip().startswith(("[", "(", "`"))
+    assert nuggets.items or nuggets.problem or said.strip().startswith(("[", "(", "`"))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +76,5 @@ def test_any_model_output_is_read_or_reported(said: str) -> None:
     ],
 )
 def test_labels_are_read_leniently(labels: str) -> None:
-    def answer(prompt: NuggetPrompt) -> Kept:
-        return Kept('["a", "b"]' if prompt.stage == "creator" else labels, "")
-
-    assert nuggets_of(answer).importances == ["vital", "okay"]
+    nuggets = nuggets_of(lambda stage, _: '["a", "b"]' if stage == "creator" else labels)
+    assert nuggets.items == [("a", "vital"), ("b", "okay")]

@@ -28,18 +28,6 @@ words = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "Cat", 
 @pytest.mark.parametrize(
     ("metric", "output", "gold", "value"),
     [
-        ("em", "The Eiffel-Tower!", ["eiffeltower"], 1),
-        ("em", "a  cat", ["dog", "Cat."], 1),
-        ("em", "cats", ["cat"], 0),
-        # Texts of only articles have no words: equal to other empty texts in EM, with no overlap in F1.
-        ("em", "", ["the"], 1),
-        ("em", "", ["cat"], 0),
-        ("f1", "AN.", ["the"], 0),
-        ("f1", "", ["the"], 0),
-        ("f1", "the cat sat", ["cat sat down"], 0.8),
-        ("f1", "cat cat", ["cat"], 2 / 3),
-        ("f1", "dog", ["cat", "big dog"], 2 / 3),
-        ("f1", "  ", ["cat"], 0),
         ("accuracy", " SUPPORTS\n", ["SUPPORTS"], 1),
         ("accuracy", "supports", ["SUPPORTS"], 0),
         ("accuracy", "The cat", ["cat"], 0),
@@ -80,7 +68,11 @@ def _kilt_f1(output: str, gold: str) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-texts = st.one_of(words, st.text(max_size=12), st.sampled_from(["", "  ", "AN.", "the", "a an", "?!", "a-n"]))
+texts = st.one_of(
+    words,
+    st.text(max_size=12),
+    st.sampled_from(["", "  ", "AN.", "the", "a an", "?!", "a-n", "The Eiffel-Tower!", "eiffeltower"]),
+)
 
 
 @given(texts, st.lists(texts, min_size=1, max_size=3))

@@ -25,7 +25,6 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.daemon import Daemon
 from trecexam.errors import GraderError
-from trecexam.folder import TrackFolder
 
 Capture = pytest.CaptureFixture[str]
 
@@ -246,12 +245,11 @@ def test_init_makes_a_working_track(tmp_path: Path, server: Scripted, capsys: Ca
         "--bank",
         str(tmp_path / "gold.jsonl"),
     ]
-    words += ["--passages", str(made / "passages.jsonl"), "--runs", str(made / "runs"), "--grader", "erag"]
+    words += ["--passages", str(made / "passages.jsonl")]
+    words += ["--runs", str(made / "runs"), "--grader", "erag"]
     assert run([*words, "--metric", "f1", "--model", "tiny", "--base-url", server.url]) == 0
     assert (root / "bank.gold.jsonl").exists()
     assert run(["watch", str(root), "--once"]) == 0
-    assert run(["init", str(tmp_path / "x"), "--metric", "f1", "--model", "m"]) == 0
-    assert TrackFolder.open(tmp_path / "x").config.grader.name == "erag"
 
 
 def test_without_a_model_the_error_says_what_to_do(tmp_path: Path) -> None:
@@ -302,19 +300,8 @@ def test_after_a_kill_received_answers_are_not_requested_again(tmp_path: Path) -
         assert run(words[3:]) == 0
         # Only pending prompts may be sent once more.
         assert sum(count - 1 for prompt, count in server.seen.items() if "Document:" in prompt) <= 1
-    assert (
-        run(
-            [
-                "erag",
-                str(root),
-                "--outputs",
-                str(outputs_file(tmp_path / "o.jsonl")),
-                "-o",
-                str(tmp_path / "whole"),
-            ]
-        )
-        == 0
-    )
+    words = ["erag", str(root), "--outputs", str(outputs_file(tmp_path / "o.jsonl"))]
+    assert run([*words, "-o", str(tmp_path / "whole")]) == 0
     assert files(tmp_path / "got") == files(tmp_path / "whole")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,13 +37,10 @@ def check(paths: tuple[Path, ...], grader: str | None) -> Result:
     folders = [path for path in paths if path.is_dir()]
     if folders and len(paths) > 1:
         raise TrecexamError("give one track, or files", path=folders[0])
-    if folders:
-        with open_chosen(folders[0], grader) as opened:
-            checked = opened.bank.check()
-    else:
-        checked = check_files(paths)
-    # Findings make the exit status 1.
-    return replace(checked, rejected=checked.problems)
+    if not folders:
+        return check_files(paths)
+    with open_chosen(folders[0], grader) as opened:
+        return opened.bank.check()
 
 
 @click.command(epilog="Example: trecexam bank diff /tmp/old.jsonl mytrack/bank.questions.jsonl mytrack")

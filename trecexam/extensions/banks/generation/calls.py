@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from trecexam.errors import GraderError, TrecexamError
-from trecexam.extensions.banks.generation.generate import Generated, items_job
-from trecexam.extensions.banks.generation.nuggetizing import STAGES, Writers, nuggets_job, system_of
+from trecexam.extensions.banks.generation.generate import Generated, Steps, items_job, single_step
+from trecexam.extensions.banks.generation.nuggetizing import STAGES, nuggetize, system_of
 from trecexam.extensions.banks.generation.passages import PASSAGES, nugget_passages
 from trecexam.extensions.banks.generation.plan import plan_bank
-from trecexam.extensions.banks.generation.prompts import NUGGETIZER, named
+from trecexam.extensions.banks.generation.prompts import NUGGETIZER, ItemRequest, named
 from trecexam.extensions.banks.generation.reading import missing_for_reading
 from trecexam.folder import TrackFolder
 from trecexam.graders.writing.asking import Job
@@ -32,11 +31,12 @@ def bank_job(
     output: Path | str | None = None,
     writer: Writer | None = None,
 ) -> Job[Generated]:
-    """Writes items for each query without items with a language model, like `bank generate`.
+    """Return the job of writing items for each query without items, like `bank generate`.
 
     Args:
         folders: of the graders one of which needs the bank; the first where none fits.
         forget_in_file: with `again`, other processes forget unread answers, too.
+        whole: nothing is written before every query is through.
     """
     if prompt is None:
         prompt = (folders[0].write_bank if len(folders) == 1 else None) or "questions"
@@ -55,19 +55,21 @@ def bank_job(
     if output is None and folder.write_bank == prompt:
         target = folder.bank_to_write() or target
     plan = plan_bank(folder, item_prompt, query_ids=query_ids, target=target, again=again)
-    plan = replace(plan, whole=whole, asks_again=_asks_again(folder, prompt))
-    if prompt != NUGGETIZER:
-        (source,) = keeping_writers(folder, *([] if writer is None else [writer]))
-        return items_job(plan, item_prompt, source, again=again, in_file=forget_in_file)
+    asks_again = _asks_again(folder, prompt)
     # A given writer cannot receive the stages' system messages.
-    writers = [writer] if writer is not None else [
-        create_writer(folder.config, folder.root, system_of(stage)) for stage in STAGES
-    ]  # fmt: skip
+    systems = [system_of(stage) for stage in STAGES] if prompt == NUGGETIZER else [""]
+    writers = [writer] if writer else [create_writer(folder.config, folder.root, each) for each in systems]
     sources = keeping_writers(folder, *writers)
-    of_stages: Writers = {"creator": sources[0], "scorer": sources[-1]}
-    query_ids = [request.query_id for request in plan.requests]
-    texts = nugget_passages(folder, query_ids, passages or PASSAGES)
-    return nuggets_job(plan, item_prompt, texts, of_stages, again=again, in_file=forget_in_file)
+    texts: Mapping[str, Sequence[str]] = {}
+    if prompt == NUGGETIZER:
+        texts = nugget_passages(folder, [each.query_id for each in plan.requests], passages or PASSAGES)
+
+    def steps(request: ItemRequest) -> Steps:
+        if prompt == NUGGETIZER:
+            return nuggetize(request, texts[request.query_id], sources, asks_again)
+        return single_step(request, item_prompt, sources[0], asks_again)
+
+    return items_job(plan, item_prompt, sources, steps, again=again, in_file=forget_in_file, whole=whole)
 
 
 def _asks_again(folder: TrackFolder, prompt: str) -> str:

@@ -1,28 +1,26 @@
-"""`trecexam bank generate`: the items in replies of a model, and the bank's file that gets them."""
+"""`trecexam bank generate`: asks a model for items step by step, and adds them to a file of the bank."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from itertools import chain, repeat
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from converters.fields import made_id
 from converters.records import Item, Origin
 from trecexam.bank.model import copies, folded, words
+from trecexam.extensions.banks.editing import item_row, row_line
 from trecexam.extensions.banks.generation.plan import BankPlan
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
-from trecexam.extensions.banks.generation.reading import read_items, tidy
-from trecexam.extensions.banks.lines import merged
+from trecexam.extensions.banks.generation.reading import ReadItems, read_items, tidy
 from trecexam.files.atomic import replace as replace_file
 from trecexam.graders.replies import Unread
-from trecexam.graders.writing.asking import AskingResult, Job, KeepingWriter, Kept, PromptSet, read_replies
+from trecexam.graders.writing.asking import AskingResult, Job, KeepingWriter, Kept, PromptSet, Reply
 from trecexam.graders.writing.base import Writer
-from trecexam.inputs.missing_banks import check_unchanged
+from trecexam.inputs.missing_banks import check_unchanged, lines_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +32,7 @@ class Generated(AskingResult[ItemRequest]):
         queries: those that got new items.
         items: new items; `replaced`: items that gave way to them.
         dropped: why items of answers were left out, and how many.
-        failures: (query or sub-topic, why it has no items or too few), in the order of the queries;
-            `unwritten` is among them.
+        failures: (query or sub-topic, why it has no items or too few), in the order of the queries.
         n_cut: prompts in which passages had to be cut to fit the model.
     """
 
@@ -46,7 +43,7 @@ class Generated(AskingResult[ItemRequest]):
     replaced: int
     dropped: Mapping[str, int]
     failures: tuple[tuple[ItemRequest, str], ...]
-    n_cut: int = 0
+    n_cut: int
 
     @property
     def complete(self) -> bool:
@@ -54,159 +51,246 @@ class Generated(AskingResult[ItemRequest]):
         return not self.failures and not self.why
 
 
+class Ask(NamedTuple):
+    """A prompt of a step.
+
+    Attributes:
+        source: answers the prompt.
+        read: returns the texts in an answer, or why there are none.
+        longest: an answer of maximum length, for estimates.
+        cut: passages had to be cut to fit the model.
+        retry: sent after an answer that cannot be read; "" for nothing.
+    """
+
+    source: KeepingWriter
+    prompt: str
+    read: Callable[[Kept], ReadItems | Unread]
+    longest: str = ""
+    cut: bool = False
+    retry: str = ""
+
+
 class Listed(NamedTuple):
     """The items that a model listed for a request.
 
-    `importances` are of the texts, () for none of any; `time` is of the last answer, ISO 8601. `cut`: the
-    list ends early. `problem` says which steps could not be read; "" for none.
+    `items` are (text, importance), the importance "" where nobody said; `time` is of the last answer, ISO
+    8601. `cut`: the list ends early. `problem` says which steps could not be read; "" for none.
     """
 
-    texts: Sequence[str]
-    importances: Sequence[str] = ()
-    time: str = ""
+    items: Sequence[tuple[str, str]]
+    time: str
     cut: bool = False
     problem: str = ""
 
 
+#: The steps of a request: each yields its prompts, and takes a reply to each.
+Steps = Generator[Sequence[Ask], Sequence[Reply[Ask, ReadItems]], Listed | Unread]
+#: Gives the stored answer to a prompt, or why there will be none; None where it is to be asked.
+GetAnswer = Callable[[Ask], Kept | Unread | None]
+
+
+def single_step(request: ItemRequest, prompt: ItemPrompt, source: KeepingWriter, asks_again: str) -> Steps:
+    """Return the items in the answer to one prompt."""
+
+    def read(kept: Kept) -> ReadItems | Unread:
+        items = read_items(kept.text, prompt.kind, cut=kept.cut)
+        start = " ".join(kept.text.split())[:60]
+        which = f"that begins '{start}'" if start else "that is empty"
+        early = " and ends early: raise `max_new_tokens`" if kept.cut else f"; {asks_again}"
+        return items if items.texts else Unread(f"no items in an answer {which}{early}")
+
+    (reply,) = yield [Ask(source, prompt.text(request, source.writer.plain), read)]
+    if isinstance(reply.record, Unread):
+        return reply.record
+    return Listed([(text, "") for text in reply.record.texts], reply.kept.time, reply.record.cut)
+
+
+def played(steps: Steps, get: GetAnswer) -> Listed | Unread | list[Ask]:
+    """Return the result of a request's steps; or the prompts of its current step that are to be asked."""
+    try:
+        asks = next(steps)
+        while True:
+            replies = [_reply(ask, get) for ask in asks]
+            if waiting := [reply for reply in replies if isinstance(reply, Ask)]:
+                return waiting
+            asks = steps.send([reply for reply in replies if isinstance(reply, Reply)])
+    except StopIteration as end:
+        listed: Listed | Unread = end.value
+        return listed
+
+
+def _reply(ask: Ask, get: GetAnswer) -> Reply[Ask, ReadItems] | Ask:
+    """Return the reply to a prompt, asked once more where it cannot be read; or the prompt to ask."""
+    stored, writer = get(ask), ask.source.writer
+    if stored is None:
+        return ask
+    if isinstance(stored, Unread):
+        return Reply(ask, writer, Kept("", ""), stored)
+    record = ask.read(stored)
+    if isinstance(record, Unread) and ask.retry:
+        return _reply(ask._replace(prompt=ask.retry, retry=""), get)
+    return Reply(ask, writer, stored, record)
+
+
 def items_job(
-    plan: BankPlan, prompt: ItemPrompt, source: KeepingWriter, *, again: bool, in_file: bool
-) -> Job[Generated]:
-    """Return the job of one prompt for each query or sub-topic.
-
-    Args:
-        again: prompts whose answers have no items are sent again; `in_file` as of `KeepingWriter.forget`.
-    """
-    plain = source.writer.plain
-    prompts = PromptSet(source, {request: prompt.text(request, plain) for request in plan.requests})
-    read = partial(_listed, plan, prompt)
-    unread = [
-        prompts.prompts[reply.key]
-        for reply in (read_replies([prompts], read) if again else ())
-        if isinstance(reply.record, Unread)
-    ]
-    source.forget(unread, in_file=in_file)
-
-    def write(result: AskingResult[ItemRequest]) -> Generated:
-        listed = {reply.key: reply.record for reply in read_replies([prompts], read)}
-        return write_items(plan, prompt, source.writer, listed, result)
-
-    return Job([prompts], write, n_forgotten=len(unread))
-
-
-def _listed(plan: BankPlan, prompt: ItemPrompt, request: ItemRequest, kept: Kept) -> Listed | Unread:
-    """Read the items in an answer."""
-    texts, cut = read_items(kept.text, prompt.kind, cut=kept.cut)
-    if texts:
-        return Listed(texts, (), kept.time, cut)
-    start = " ".join(kept.text.split())[:60]
-    which = f"that begins '{start}'" if start else "that is empty"
-    early = " and ends early: raise `max_new_tokens`" if kept.cut else f"; {plan.asks_again}"
-    return Unread(f"no items in an answer {which}{early}")
-
-
-def write_items(
     plan: BankPlan,
     prompt: ItemPrompt,
-    writer: Writer,
-    listed: Mapping[ItemRequest, Listed | Unread],
-    result: AskingResult[Any],
-    n_cut: int = 0,
-) -> Generated:
-    """Write the new items to the file, and return the result."""
+    sources: Sequence[KeepingWriter],
+    steps: Callable[[ItemRequest], Steps],
+    *,
+    again: bool,
+    in_file: bool,
+    whole: bool,
+) -> Job[Generated]:
+    """Return the job of all steps of all requests.
+
+    Args:
+        sources: of the prompts; they share a budget.
+        again: last answers that cannot be read are dropped; `in_file` as of `KeepingWriter.forget`.
+        whole: nothing is written before every request is through.
+    """
+    failed: dict[str, str] = {}
+    seen: dict[str, Ask] = {}
+
+    def stored(ask: Ask) -> Kept | Unread | None:
+        seen[ask.prompt] = ask
+        kept = ask.source.get(ask.prompt)
+        if kept is None:
+            return Unread(failed[ask.prompt]) if ask.prompt in failed else None
+        return Unread(f"the model {kept.refusal}") if kept.refused else kept
+
+    def play(get: GetAnswer) -> tuple[dict[ItemRequest, Listed | Unread], list[PromptSet[str]]]:
+        """Return the results of the requests that are through, and the prompts of the other ones' steps."""
+        results = {request: played(steps(request), get) for request in plan.requests}
+        waiting = [ask for result in results.values() if isinstance(result, list) for ask in result]
+        done = {request: result for request, result in results.items() if not isinstance(result, list)}
+        return done, prompt_sets(waiting)
+
+    def prompt_sets(asks: Iterable[Ask]) -> list[PromptSet[str]]:
+        prompts = [(ask.source, ask.prompt) for ask in asks]
+        return [
+            PromptSet(each, {text: text for source, text in prompts if source is each}) for each in sources
+        ]
+
+    first = play(stored)[1]
+    unread = [
+        ask
+        for ask in [*seen.values()]
+        if again
+        and not ask.retry
+        and isinstance(kept := stored(ask), Kept)
+        and isinstance(ask.read(kept), Unread)
+    ]
+    if unread:
+        for ask in unread:
+            ask.source.forget([ask.prompt], in_file=in_file)
+        first = play(stored)[1]
+    reused = sum(isinstance(stored(ask), Kept) for ask in [*seen.values()])
+
+    def further(result: AskingResult[str]) -> Sequence[PromptSet[str]]:
+        failed.update(result.unwritten)
+        failed.update(
+            (text, "the model wrote nothing") for text, ask in [*seen.items()] if stored(ask) is None
+        )
+        sets = play(stored)[1]
+        return sets if any(each.prompts for each in sets) else ()
+
+    def write(result: AskingResult[str]) -> Generated:
+        failed.update(result.unwritten)
+        new, failures, dropped = _new_items(plan, prompt, sources[0].writer, play(stored)[0])
+        n_items = sum(map(len, new.values()))
+        content, replaced = plan.content, 0
+        if n_items and not (result.why and whole):
+            content, replaced = merged(plan, new)
+            check_unchanged(plan.output, plan.content)
+        # Prompts without an answer are among the failures.
+        return replace(result, unwritten=(), reused=reused).made(
+            Generated,
+            output=plan.output,
+            # A link stays a link.
+            written=content != plan.content and replace_file(Path(os.path.realpath(plan.output)), content),
+            queries=len({request.query_id for request, items in new.items() if items}),
+            items=n_items,
+            replaced=replaced,
+            dropped=dropped,
+            failures=tuple(failures),
+            n_cut=sum(ask.cut for ask in seen.values()),
+        )
+
+    def supposed() -> Sequence[PromptSet[str]]:
+        """Return the prompts of all steps; a missing answer is supposed to be as long as it may be."""
+        every: list[Ask] = []
+
+        def get(ask: Ask) -> Kept:
+            every.append(ask)
+            kept = ask.source.get(ask.prompt)
+            return Kept(ask.longest, time="") if kept is None or kept.refused else kept
+
+        play(get)
+        return prompt_sets(every)
+
+    tries = 1 + any(ask.retry for ask in seen.values())
+    return Job(first, write, further, supposed, tries=tries, n_forgotten=len(unread))
+
+
+def _new_items(
+    plan: BankPlan, prompt: ItemPrompt, writer: Writer, done: Mapping[ItemRequest, Listed | Unread]
+) -> tuple[dict[ItemRequest, list[Item]], list[tuple[ItemRequest, str]], Counter[str]]:
+    """Return the items of each request, why requests lack items, and why texts were left out."""
     known = {query_id: {*texts} for query_id, texts in plan.known.items()}
     new: dict[ItemRequest, list[Item]] = {}
-    failures = [*result.unwritten]
+    failures: list[tuple[ItemRequest, str]] = []
     dropped: Counter[str] = Counter()
-    for request, each in listed.items():
-        if isinstance(each, Unread):
-            failures.append((request, each.reason))
+    for request, listed in done.items():
+        if isinstance(listed, Unread):
+            failures.append((request, listed.reason))
             continue
-        origin = Origin(prompt.name, writer.model, writer.seed, each.time, "")
-        texts_of_query = known.setdefault(request.query_id, set())
-        items, left_out = items_of(request, each, prompt, origin, texts_of_query)
+        texts = known.setdefault(request.query_id, set())
+        items, left_out = new.setdefault(request, []), Counter[str]()
+        for raw, importance in listed.items:
+            text = tidy(raw)
+            if not words(text):
+                left_out["empty"] += 1
+            elif copies(text, request.query_text):
+                left_out["copies of the query"] += 1
+            elif folded(text) in texts:
+                left_out["duplicates"] += 1
+            elif len(items) == prompt.number:
+                left_out["more than asked for"] += 1
+            else:
+                texts.add(folded(text))
+                item_id = made_id(request.query_id, text)
+                item = Item(request.query_id, item_id, text, prompt.kind, (), request.facet_id)
+                origin = Origin(prompt.name, writer.model, writer.seed, listed.time, text, importance)
+                items.append(item._replace(importance=importance, origin=origin))
         dropped += left_out
-        new[request] = items
-        problem = each.problem
+        problem = listed.problem
         if not items:
             why = ", ".join(f"{number:,} {why}" for why, number in left_out.items()) or "empty"
             problem = problem or f"every item of its answer was left out: {why}"
-        elif each.cut and (prompt.number is None or len(items) < prompt.number):
+        elif listed.cut and (prompt.number is None or len(items) < prompt.number):
             problem = f"its answer ends early, after {len(items)} items: raise `max_new_tokens`"
         if problem:
             failures.append((request, problem))
-    order = {request: index for index, request in enumerate(plan.requests)}
-    written, replaced = _write(plan, new, early=bool(result.why))
-    return result.made(
-        Generated,
-        output=plan.output,
-        written=written,
-        queries=len({request.query_id for request, items in new.items() if items}),
-        items=sum(map(len, new.values())),
-        replaced=replaced,
-        dropped=dropped,
-        failures=tuple(sorted(failures, key=lambda failure: order[failure[0]])),
-        n_cut=n_cut,
-    )
+    return new, failures, dropped
 
 
-def items_of(
-    request: ItemRequest,
-    listed: Listed,
-    prompt: ItemPrompt,
-    origin: Origin,
-    texts_of_query: set[tuple[str, ...]],
-) -> tuple[list[Item], Counter[str]]:
-    """Return the items of a list, in order, and how many of its texts were left out, by why.
+def merged(plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]]) -> tuple[bytes, int]:
+    """Return the file with new items, and the number of items that gave way; other lines keep their bytes.
 
-    Args:
-        origin: of all of them, without the text.
-        texts_of_query: folded texts that the query has already; those of the new items are added.
+    New items stand where the first replaced one of their query was, else at the end.
     """
-    items: list[Item] = []
-    dropped: Counter[str] = Counter()
-    for raw, importance in zip(listed.texts, chain(listed.importances, repeat(""))):  # noqa: B905
-        text = tidy(raw)
-        if not words(text):
-            dropped["empty"] += 1
-        elif copies(text, request.query_text):
-            dropped["copies of the query"] += 1
-        elif folded(text) in texts_of_query:
-            dropped["duplicates"] += 1
-        elif prompt.number is not None and len(items) >= prompt.number:
-            dropped["more than asked for"] += 1
-        else:
-            texts_of_query.add(folded(text))
-            items.append(
-                Item(
-                    request.query_id,
-                    made_id(request.query_id, text),
-                    text,
-                    prompt.kind,
-                    facet_id=request.facet_id,
-                    importance=importance,
-                    origin=origin._replace(text=text, importance=importance),
-                )
-            )
-    return items, dropped
-
-
-def _write(plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]], *, early: bool) -> tuple[bool, int]:
-    """Write the file; return whether it changed, and how many items were replaced.
-
-    Args:
-        early: not every query is through.
-    """
-    rows = [(item, request.query_text) for request, items in new.items() for item in items]
-    if not rows or (early and plan.whole):
-        return False, 0
-    replaced_lines: set[int] = set()
-    places: dict[str, int] = {}
+    lines = [*lines_of(plan.content), b""]
+    if len(lines) > 1 and not lines[-2].endswith(b"\n"):
+        lines[-2] += b"\n"
+    n_replaced = 0
+    line_of_query: dict[str, int] = {}
     for request, items in new.items():
-        replaced = plan.replaced_lines.get((request.query_id, request.facet_id), ())
-        if items and replaced:
-            replaced_lines.update(replaced)
-            places.setdefault(request.query_id, replaced[0])
-    check_unchanged(plan.output, plan.content)
-    # A link stays a link.
-    path = Path(os.path.realpath(plan.output))
-    return replace_file(path, merged(plan.content, replaced_lines, rows, places)), len(replaced_lines)
+        replaced = plan.replaced_lines.get((request.query_id, request.facet_id), ()) if items else ()
+        n_replaced += len(replaced)
+        for index in replaced:
+            lines[index] = b""
+            line_of_query.setdefault(request.query_id, index)
+        rows = b"".join(row_line(item_row(item, request.query_text)) for item in items)
+        lines[line_of_query.get(request.query_id, -1)] += rows
+    return b"".join(lines), n_replaced

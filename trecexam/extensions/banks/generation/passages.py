@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from converters.records import Qrel
 from converters.run import Run
 from trecexam.bank.model import QUERY
 from trecexam.folder import TrackFolder
@@ -34,11 +33,12 @@ def nugget_passages(
     inputs = read_inputs(citing, Needs(frozenset((QUERY,)), known_queries=query_ids), bank_files=())
     ranked = [run for name, run in inputs.runs.items() if name not in inputs.dropped.generated]
     cited = [run for name, run in inputs.runs.items() if name in inputs.dropped.generated]
-    relevant = _relevant(inputs.official or (), folder.config.scores.min_relevant)
+    min_relevant = folder.config.scores.min_relevant
     ordered: dict[str, list[str]] = {}
     for query_id in query_ids:
         best = _best_ranks(ranked, query_id, number) or _best_ranks(cited, query_id, number)
-        labels = relevant.get(query_id, {})
+        judged = inputs.judged.get(query_id, {}).items()
+        labels = {doc_id: label for doc_id, label in judged if label >= min_relevant}
         ordered[query_id] = sorted(
             labels or best, key=lambda each: (-labels.get(each, 0), best.get(each, number), each)
         )
@@ -50,16 +50,6 @@ def nugget_passages(
         query_id: tuple(texts[doc_id] for doc_id in doc_ids if texts.get(doc_id, "").strip())[:number]
         for query_id, doc_ids in ordered.items()
     }
-
-
-def _relevant(official: Sequence[Qrel], min_relevant: int) -> dict[str, dict[str, int]]:
-    """query_id -> doc_id -> label, the best one of several, of relevant passages."""
-    labels: dict[str, dict[str, int]] = {}
-    for row in official:
-        if row.relevance >= min_relevant:
-            of_query = labels.setdefault(row.query_id, {})
-            of_query[row.doc_id] = max(row.relevance, of_query.get(row.doc_id, row.relevance))
-    return labels
 
 
 def _best_ranks(runs: Iterable[Run], query_id: str, number: int) -> dict[str, int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,15 @@ from converters.lines import decode, iter_filled, open_input
 from converters.records import Item
 from trecexam.bank.model import folded
 from trecexam.errors import TrackError, TrecexamError
-from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
-from trecexam.extensions.banks.lines import replaceable
+from trecexam.extensions.banks.editing import item_row
+from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest, Kind
 from trecexam.folder import TrackFolder
 from trecexam.inputs.inputs import query_texts
 from trecexam.inputs.missing_banks import lines_of, read_target
 
 _HEADERS = (("query_id", "subtopic"), ("query_id", "facet_id", "subtopic"))
+#: A query and a sub-topic of it; None for the query as a whole.
+Facet = tuple[str, str | None]
 
 
 @dataclass(frozen=True)
@@ -31,19 +34,15 @@ class BankPlan:
         output: the file that items go to; `content` is what it holds now.
         known: query_id -> folded texts of the items that stay, of all files of the bank, former texts too: an
             edited item is not to come again.
-        replaced_lines: (query_id, facet_id) -> numbers of lines of `output`, from 1, that a model wrote and
-            nobody edited; they give way to new ones, if there are.
-        whole: nothing is written before every query is through.
-        asks_again: a sentence that says how to send prompts again whose answers cannot be read.
+        replaced_lines: (query_id, facet_id) -> indices of lines of `output` that a model wrote and nobody
+            edited; they give way to new ones, if there are.
     """
 
     requests: tuple[ItemRequest, ...]
     output: Path
     content: bytes
     known: Mapping[str, set[tuple[str, ...]]]
-    replaced_lines: Mapping[tuple[str, str | None], Sequence[int]]
-    whole: bool = False
-    asks_again: str = ""
+    replaced_lines: Mapping[Facet, Sequence[int]]
 
 
 def plan_bank(
@@ -56,31 +55,25 @@ def plan_bank(
 ) -> BankPlan:
     """Plan requests for queries without an item of the prompt's kind; with `again` for all queries."""
     content = read_target(folder, target)
-    requests = tuple(_requests(folder, prompt, _queries(folder, query_ids)))
-    keys = {(request.query_id, request.facet_id) for request in requests} if again else set()
-    written = lines_of(content)
-    kept: dict[str, list[Item]] = {}
-    replaced: dict[tuple[str, str | None], list[int]] = {}
+    requests = [*_requests(folder, prompt, _queries(folder, query_ids))]
+    to_replace = {(request.query_id, request.facet_id) for request in requests} if again else set()
+    known: dict[str, set[tuple[str, ...]]] = {}
+    filled: set[Facet] = set()
+    replaced: dict[Facet, list[int]] = {}
     for path in {*folder.bank(optional=True), target}:
+        target_lines = lines_of(content) if path == target else []
         for line in _lines(path):
-            number = line.number or 0
-            in_target = path == target and 0 < number <= len(written)
-            item = replaceable(line, written[number - 1], prompt.kind) if in_target else None
-            if item is not None and (item.query_id, item.facet_id) in keys:
-                replaced.setdefault((item.query_id, item.facet_id), []).append(number)
+            index = (line.number or 0) - 1
+            item = _untouched(line, target_lines[index], prompt.kind) if index < len(target_lines) else None
+            if item is not None and (item.query_id, item.facet_id) in to_replace:
+                replaced.setdefault((item.query_id, item.facet_id), []).append(index)
                 continue
-            for each in line.items:
-                kept.setdefault(each.query_id, []).append(each)
-    lacking = (
-        request
-        for request in requests
-        if again
-        or not any(
-            item.kind == prompt.kind and request.facet_id in (None, item.facet_id)
-            for item in kept.get(request.query_id, ())
-        )
-    )
-    known = {query_id: _texts(items) for query_id, items in kept.items()}
+            for item in line.items:
+                texts = (item.text, item.origin.text if item.origin else "")
+                known.setdefault(item.query_id, set()).update(folded(text) for text in texts if text.strip())
+                if item.kind == prompt.kind:
+                    filled |= {(item.query_id, None), (item.query_id, item.facet_id)}
+    lacking = (each for each in requests if again or (each.query_id, each.facet_id) not in filled)
     return BankPlan(tuple(lacking), target, content, known, replaced)
 
 
@@ -95,13 +88,23 @@ def _lines(path: Path) -> Iterator[BankLine]:
         yield line
 
 
-def _texts(items: Iterable[Item]) -> set[tuple[str, ...]]:
-    both = ((item.text, item.origin.text if item.origin else "") for item in items)
-    return {folded(text) for texts in both for text in texts if text.strip()}
+def _untouched(line: BankLine, content: bytes, kind: Kind) -> Item | None:
+    """Return the item of a line that a model wrote and nobody changed; None for other lines."""
+    item = line.items[0] if line.items else None
+    if item is None or item.origin is None:
+        return None
+    text, importance = item.origin.text, item.origin.importance
+    generated = Item(
+        item.query_id, item.item_id, text, kind, (), item.facet_id, importance=importance, origin=item.origin
+    )
+    with suppress(ValueError):
+        # An answer key or a note of a person's is an edit, too.
+        return item if json.loads(content) == item_row(generated, line.query_text) else None
+    return None
 
 
 def _queries(folder: TrackFolder, query_ids: Collection[str]) -> dict[str, str]:
-    """query_id -> text of these queries of the track; of all if none is named."""
+    """Return query_id -> text of these queries of the track; of all if none is named."""
     texts = query_texts(folder)
     if not texts:
         raise TrackError("no queries: put queries.tsv here, `query_id<TAB>text`", path=folder.root)

@@ -182,18 +182,18 @@ def _texts(value: Any, kind: Kind, depth: int = 0) -> Iterator[str]:
         if text is not None:
             yield text
             return
-        lists = {key: each for key, each in value.items() if isinstance(each, list | tuple | dict)}
         named = next((value[key] for key in _LISTS[kind] if value.get(key)), None)
         if isinstance(named, str):
             yield from _lines(named, kind, cut=False) or (named,)
-        elif named is not None:
-            yield from _texts(named, kind, depth + 1)
-        elif lists:
-            for each in lists.values():
-                yield from _texts(each, kind, depth + 1)
-        elif all(re.fullmatch(r"\D{0,12}\d{1,3}", str(key)) for key in value):
+            return
+        lists = [each for each in value.values() if isinstance(each, list | tuple | dict)]
+        if named is not None:
+            lists = [named]
+        elif not lists and all(re.fullmatch(r"\D{0,12}\d{1,3}", str(key)) for key in value):
             # {"1": "...", "2": "..."}
-            yield from _texts(list(value.values()), kind, depth + 1)
+            lists = [list(value.values())]
+        for each in lists:
+            yield from _texts(each, kind, depth + 1)
 
 
 def _text_of(entry: Any) -> str | None:
