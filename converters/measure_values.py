@@ -48,8 +48,9 @@ _RUN_LINE = "runid"
 
 
 def looks_like_values(start: Head) -> bool:
-    """Return True for a file of measures' values in another form than `ranking`, by its beginning: of that a run
-    cannot be told.
+    """Return True for a file that begins as measures' values do, in another form than `ranking`.
+
+    A run cannot be told from that.
     """
     row = first_object(start)
     if row is not None:
