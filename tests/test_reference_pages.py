@@ -10,7 +10,6 @@ from pathlib import Path
 from types import ModuleType
 
 import click
-import ir_measures
 import pytest
 from played_pages import DL19, PAGES, play
 from rag_track import make_demo_with_two_graders
@@ -19,7 +18,6 @@ from support import ROOT
 import converters
 import trecexam
 from trecexam.cli.main import cli
-from trecexam.config.track_config import config_class
 
 COMMANDS = ROOT / "examples" / "reference" / "commands.md"
 
@@ -62,15 +60,6 @@ def test_each_command_and_each_of_its_options_is_on_the_page() -> None:
                 assert option.opts[-1] in sections[name], (name, option.opts)
 
 
-def test_each_setting_is_on_the_page() -> None:
-    page = (COMMANDS.parent / "settings.md").read_text()
-    for name, field in config_class().model_fields.items():
-        if name != "graders":
-            section = page.partition(f"## [{name}]\n")[2].partition("\n## ")[0]
-            for key in field.annotation.model_fields:  # type: ignore[union-attr]
-                assert f"`{key}`" in section, f"{name}.{key}"
-
-
 def test_each_file_of_the_demo_track_is_on_the_page(tmp_path: Path) -> None:
     make_demo_with_two_graders(tmp_path / "demo")
     with trecexam.open_track(tmp_path / "demo") as track:
@@ -84,41 +73,11 @@ def test_each_file_of_the_demo_track_is_on_the_page(tmp_path: Path) -> None:
         assert f"`{name}`" in page or f"`{name}/`" in page, name
 
 
-def test_commands_settings_and_files_of_other_packages_are_left_out(
-    reference: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = reference.commands(), reference.settings(), reference.outputs()
-    assert "## trecexam audit\n" in whole[0]
-    assert "## [learn]\n" in whole[1]
-    assert "`support_runs.tsv`" in whole[2]
-    monkeypatch.setattr(
-        reference, "is_ours", lambda at: at.split(".")[2] not in ("audit", "learn", "support")
-    )
-    assert "## trecexam audit\n" not in reference.commands()
-    assert "## [learn]\n" not in reference.settings()
-    assert "`support_runs.tsv`" not in reference.outputs()
-
-
-def test_a_measure_without_a_short_description_is_described_by_its_docstring_or_name(
-    reference: ModuleType,
-) -> None:
-    documented = type("Documented", (ir_measures.measures.Measure,), {"NAME": "D", "__doc__": "A.\n\nB."})
-    pretty = type("Pretty", (ir_measures.measures.Measure,), {"NAME": "P", "PRETTY_NAME": "Pretty one"})
-    bare = type("Bare", (ir_measures.measures.Measure,), {"NAME": "Bare"})
-    assert [*map(reference.description, (documented, pretty, bare))] == ["A.", "Pretty one", "Bare"]
-
-
 # Each format in examples/formats.md says how it is recognised, and is, by an example.
 
 
-ROOT = Path(__file__).parents[1]
-
-
-def test_each_format_says_how_it_is_recognised() -> None:
-    assert all(known.told_by for known in converters.formats())
-
-
 def test_each_format_is_recognised_by_its_example_or_by_a_file_of_the_fuzz_corpus(tmp_path: Path) -> None:
+    assert all(known.told_by for known in converters.formats())
     files = sorted((ROOT / "tests" / "fuzz" / "corpus").iterdir())
     for known in converters.formats():
         example = tmp_path / f"{known.name}{known.extensions[0] if known.extensions else ''}"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from trecexam.config import TrackConfig, load_config, render_config
+from trecexam.config import load_config, render_config
 from trecexam.config.sections import NamedGrader, TrackSection, descriptions
 from trecexam.config.track_config import config_class, effective
 from trecexam.errors import ConfigError, TrackError
@@ -110,14 +110,6 @@ def test_a_wrong_setting_is_reported_with_its_line(tmp_path: Path, text: str, li
 def test_a_folder_without_settings_is_not_a_track(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="trecexam init"):
         load_config(tmp_path / "trecexam.toml")
-
-
-def test_default_measures_follow_depth_and_label() -> None:
-    config = TrackConfig.model_validate(
-        {"track": {"depth": 10}, "scores": {"label": "count", "min_rating": 5}}
-    )
-    assert config.measures()[:3] == ["P(rel=1)@10", "Cover(rel=5)@10", "nDCG@10"]
-    assert "Cover(rel=5)@10" in config.measures()
 
 
 @pytest.mark.parametrize(
