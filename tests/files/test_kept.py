@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.files.kept import (
+    HEAD,
     LARGEST,
     read_kept,
     read_object,
@@ -78,7 +79,7 @@ def test_a_track_file_is_read_whole_unless_it_is_irregular_or_too_large(tmp_path
     path.write_text('{"a": [{}]}')
     assert read_regular(path) == b'{"a": [{}]}'
     assert read_object(path) == {"a": [{}]}
-    os.truncate(path, LARGEST + 1)
+    os.truncate(path, HEAD + LARGEST + 1)
     with pytest.raises(OSError, match="larger than"):
         read_regular(path)
     assert (read_object(path), read_kept(path)) == ({}, None)

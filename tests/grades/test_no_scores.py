@@ -11,7 +11,6 @@ from pathlib import Path
 
 import ir_measures
 import pytest
-from rag_track import make_demo_with_two_graders
 from served import client_of
 from support import HashGrader, make_small_track
 
@@ -169,23 +168,3 @@ def test_a_run_of_which_nothing_is_judged_is_named(graded: Path) -> None:
     with trecexam.open_track(graded, grader=HashGrader()) as track:
         board = track.leaderboard(official=True)
     assert "other: none of its passages is judged, so its official values are 0" in "\n".join(board.notes)
-
-
-def test_a_grader_without_grades_is_named_in_the_joint_correlation_and_plot(tmp_path: Path) -> None:
-    folder = tmp_path / "demo"
-    make_demo_with_two_graders(folder)
-    settings = (folder / "trecexam.toml").read_text()
-    empty = (
-        '[graders.x]\nkind = "rubric"\nname = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\n\n'
-    )
-    (folder / "trecexam.toml").write_text(settings.replace("[graders.rubric]", f"{empty}[graders.rubric]"))
-    with trecexam.open_track(folder) as track:
-        with pytest.raises(TrecexamError, match="nothing is graded yet"):
-            track.plot("leaderboard")
-        with pytest.raises(TrecexamError, match="nothing is graded yet"):
-            track.correlate()
-        track["rubric"].grading.grade()
-        compared = track.correlate()
-        title = track.plot("leaderboard").plot.title
-    assert f"x: nothing is graded yet; `trecexam watch {folder} --once` grades" in compared.notes
-    assert "x:" not in title
