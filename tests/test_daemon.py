@@ -14,22 +14,28 @@ from pathlib import Path
 
 import pytest
 from forked import start_forked, trecexam
-from support import make_small_track, record_grades, until, write_run
+from support import RECORDED, make_small_track, record_grades, until, write_run
 
 from trecexam.daemon import Daemon
 from trecexam.errors import LockedError
 from trecexam.folder import TrackFolder
 from trecexam.watching.events import file_system
 
-CONFIG = '[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n[watch]\npoll = 0.2\n'
+CONFIG = f"{RECORDED}[watch]\npoll = 0.2\n"
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_small_track(tmp_path_factory.mktemp("recorded") / "track")
+    record_grades(root)
+    (root / "trecexam.toml").write_text(CONFIG)
+    shutil.rmtree(root / ".trecexam")
+    return root
 
 
 @pytest.fixture
-def track(tmp_path: Path) -> Path:
-    root = make_small_track(tmp_path / "track")
-    record_grades(root)
-    shutil.rmtree(root / ".trecexam")
-    (root / "trecexam.toml").write_text(CONFIG)
+def track(recorded: Path, tmp_path: Path) -> Path:
+    root = Path(shutil.copytree(recorded, tmp_path / "track"))
     for path in root.rglob("*"):
         os.utime(path, (1e9, 1e9))
     return root

@@ -12,10 +12,9 @@ from pathlib import Path
 import ir_measures
 import pytest
 from served import client_of
-from support import HashGrader, make_small_track
+from support import HashGrader, make_small_track, printed
 
 import trecexam
-from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 
 RUNS = ("run0", "run1", "run2")
@@ -32,16 +31,19 @@ def ungraded(tmp_path: Path) -> Path:
     return root
 
 
-def printed(capsys: pytest.CaptureFixture[str], *words: object, status: int = 0) -> tuple[str, str]:
-    capsys.readouterr()
-    assert run([str(word) for word in words]) == status
-    found = capsys.readouterr()
-    return found.out, found.err
-
-
-def test_out_has_no_score_of_an_ungraded_track(ungraded: Path) -> None:
+def test_no_output_has_a_score_or_a_rank_of_an_ungraded_track(ungraded: Path) -> None:
     with trecexam.open_track(ungraded) as track:
         track.update()
+        board = track.leaderboard()
+        values = track.per_query(library="pyarrow")["value"].to_pylist()
+    assert board.ranks == (None, None, None)
+    with pytest.raises(LookupError, match="no run of the leaderboard has a score"):
+        _ = board.best
+    assert all(math.isnan(value) for value in values)
+    with client_of(ungraded) as client:
+        page = client.get("/run/run1").text
+    assert "Rank" not in page.partition("<main")[2]
+    assert "0.0000" not in page
     out = ungraded / "out"
     rows = [line.split("\t") for line in (out / "leaderboard.tsv").read_text().splitlines()[1:]]
     assert [row[0] for row in rows] == list(RUNS)
@@ -71,23 +73,6 @@ def test_questions_about_scores_of_an_ungraded_track_say_that_nothing_is_graded(
     found, err = printed(capsys, *words, ungraded, *output, status=2)
     assert found == ""
     assert f"nothing is graded yet; `trecexam watch {ungraded} --once` takes what grades.jsonl has" in err
-
-
-def test_no_run_of_an_ungraded_track_is_the_best_one(ungraded: Path) -> None:
-    with trecexam.open_track(ungraded) as track:
-        board = track.leaderboard()
-        values = track.per_query(library="pyarrow")["value"].to_pylist()
-    assert board.ranks == (None, None, None)
-    with pytest.raises(LookupError, match="no run of the leaderboard has a score"):
-        _ = board.best
-    assert all(math.isnan(value) for value in values)
-
-
-def test_the_page_of_a_run_without_a_score_has_no_rank_and_no_zeros(ungraded: Path) -> None:
-    with client_of(ungraded) as client:
-        page = client.get("/run/run1").text
-    assert "Rank" not in page.partition("<main")[2]
-    assert "0.0000" not in page
 
 
 def judge(root: Path, *lines: str) -> None:

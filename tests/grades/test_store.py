@@ -11,28 +11,6 @@ from trecexam.errors import StoreError
 from trecexam.grades.store import VERSION, GradeRow, GradeStore
 
 
-def test_a_grade_is_found_after_reopening(tmp_path: Path) -> None:
-    path = tmp_path / "grades.sqlite"
-    with GradeStore(path) as store:
-        grader = store.add_grader(b"g", "{}")
-        item, passage = store.add_ids("item", [b"i"])[0], store.add_ids("passage", [b"p"])[0]
-        store.add(grader, [GradeRow(item, passage, 4, "ok", "4.", (0.0, 0.1, 0.1, 0.1, 0.6, 0.1))])
-    with GradeStore(path) as store:
-        assert store.grader_id(b"g") == grader
-        grades = store.columns(grader, [item])
-        assert (grades.keys.tolist(), grades.codes.tolist()) == ([item << 32 | passage], [4])
-        assert store.answers(grader, item)[passage].answer == "4."
-        assert store.answers(grader, item)[passage].probabilities == (0.0, 0.1, 0.1, 0.1, 0.6, 0.1)
-
-
-def test_graders_do_not_see_grades_of_each_other(tmp_path: Path) -> None:
-    with GradeStore(tmp_path / "s") as store:
-        one, two = store.add_grader(b"1", "{}"), store.add_grader(b"2", "{}")
-        store.add(one, [GradeRow(1, 1, 3, "ok", "3")])
-        assert not len(store.columns(two, [1]).keys)
-        assert (store.count(one), store.count(two), store.count()) == (1, 0, 1)
-
-
 @pytest.mark.parametrize(
     "bad",
     [
