@@ -18,6 +18,7 @@ from support import ROOT
 import converters
 import trecexam
 from trecexam.cli.main import cli
+from trecexam.config.track_config import config_class
 
 COMMANDS = ROOT / "examples" / "reference" / "commands.md"
 
@@ -58,6 +59,15 @@ def test_each_command_and_each_of_its_options_is_on_the_page() -> None:
         for option in command.params:
             if isinstance(option, click.Option) and not option.hidden:
                 assert option.opts[-1] in sections[name], (name, option.opts)
+
+
+def test_each_setting_is_on_the_page() -> None:
+    page = (COMMANDS.parent / "settings.md").read_text()
+    for name, field in config_class().model_fields.items():
+        if name != "graders":
+            section = page.partition(f"## [{name}]\n")[2].partition("\n## ")[0]
+            for key in field.annotation.model_fields:  # type: ignore[union-attr]
+                assert f"`{key}`" in section, f"{name}.{key}"
 
 
 def test_each_file_of_the_demo_track_is_on_the_page(tmp_path: Path) -> None:

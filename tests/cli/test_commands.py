@@ -14,6 +14,7 @@ from support import ROOT, err, make_small_track, out, write_run
 from trecexam.cli.main import commands, grouped, run
 from trecexam.config import load_config
 from trecexam.config.track_config import config_class
+from trecexam.errors import TrecexamError
 from trecexam.files.track_lock import track_lock
 
 
@@ -288,6 +289,11 @@ def test_init_says_how_to_pool_judged_passages(
     said = err(capsys, "init", tmp_path / "made", *given, status=0)
     assert ("`pool_judged = true` in [track] adds the passages of official judgments" in said) != bool(option)
     assert load_config(tmp_path / "made" / "trecexam.toml").track.pool_judged == bool(option)
+
+
+def test_with_debug_an_error_is_raised_with_its_traceback(tmp_path: Path) -> None:
+    with pytest.raises(TrecexamError, match="trecexam init"):
+        run(["--debug", "status", str(tmp_path)])
 
 
 def test_an_unwritable_output_is_a_one_line_error(small_track: Path) -> None:

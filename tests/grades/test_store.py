@@ -11,6 +11,20 @@ from trecexam.errors import StoreError
 from trecexam.grades.store import VERSION, GradeRow, GradeStore
 
 
+def test_a_grade_is_found_after_reopening(tmp_path: Path) -> None:
+    path = tmp_path / "grades.sqlite"
+    with GradeStore(path) as store:
+        grader = store.add_grader(b"g", "{}")
+        item, passage = store.add_ids("item", [b"i"])[0], store.add_ids("passage", [b"p"])[0]
+        store.add(grader, [GradeRow(item, passage, 4, "ok", "4.", (0.0, 0.1, 0.1, 0.1, 0.6, 0.1))])
+    with GradeStore(path) as store:
+        assert store.grader_id(b"g") == grader
+        grades = store.columns(grader, [item])
+        assert (grades.keys.tolist(), grades.codes.tolist()) == ([item << 32 | passage], [4])
+        assert store.answers(grader, item)[passage].answer == "4."
+        assert store.answers(grader, item)[passage].probabilities == (0.0, 0.1, 0.1, 0.1, 0.6, 0.1)
+
+
 @pytest.mark.parametrize(
     "bad",
     [

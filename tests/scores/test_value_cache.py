@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,12 +29,15 @@ class Asked:
 
     cache: ValueCache = field(default_factory=ValueCache)
     pairs: list[tuple[str, str]] = field(default_factory=list)
+    fails: bool = False
 
     def values(self, contents: Contents, tokens: Tokens, measures: Sequence[str] = MEASURES) -> MeasureValues:
         self.pairs.clear()
 
         def evaluate(part: Stale) -> Iterator[np.ndarray]:
             for run in part.runs:
+                if self.fails:
+                    raise KeyboardInterrupt
                 self.pairs += [(str(contents[run]), q) for q in part.query_ids]
                 rows = [[value(contents[run], q, tokens[q], m) for m in measures] for q in part.query_ids]
                 yield np.array(rows, np.float64).reshape(len(part.query_ids), len(measures))
@@ -48,6 +52,30 @@ class Asked:
 def expected(contents: Contents, tokens: Tokens, measures: Sequence[str] = MEASURES) -> np.ndarray:
     rows = [[[value(c, q, t, m) for m in measures] for q, t in tokens.items()] for c in contents.values()]
     return np.array(rows, np.float64).reshape(len(contents), len(tokens), len(measures))
+
+
+@pytest.fixture
+def counted_cache() -> Asked:
+    """Two runs on three queries, evaluated."""
+    made = Asked()
+    values = made.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
+    assert len(made.pairs) == 6
+    assert (values.runs, values.query_ids, values.measures) == (("a", "b"), ("q1", "q2", "q3"), MEASURES)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("contents", "tokens"),
+    [({"a": 1, "b": 2}, {"q1": 0, "q2": 7, "q3": 0}), ({"a": 9, "b": 2}, {"q1": 0, "q2": 7, "q4": 0})],
+)
+def test_an_interrupted_evaluation_is_completed_at_the_next_call(
+    counted_cache: Asked, contents: Contents, tokens: Tokens
+) -> None:
+    counted_cache.fails = True
+    with pytest.raises(KeyboardInterrupt):
+        counted_cache.values(contents, tokens)
+    counted_cache.fails = False
+    np.testing.assert_array_equal(counted_cache.values(contents, tokens).array, expected(contents, tokens))
 
 
 NAMES = st.dictionaries(st.sampled_from("abc"), st.integers(0, 2))
