@@ -122,7 +122,6 @@ def test_a_paragraph_without_text_or_grades_is_not_an_error(tmp_path: Path) -> N
         ("rag24/responses.gpt-4o.jsonl.gz", "responses", 301),
         ("rag24/queries.json", "queries", 301),
         ("autojudge/kiddie/topics/kiddie-topics.jsonl", "queries", 5),
-        ("autojudge/kiddie/eval/kiddie_fake.eval.ir_measures.txt", "leaderboard", 4),
     ],
 )
 def test_real_files_are_recognised_and_read(name: str, kind: str, records: int) -> None:

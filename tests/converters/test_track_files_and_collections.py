@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from nltk_folder import with_nltk_data
+from outside import outside
 from text_files import put, put_rows
 
 import converters
@@ -149,6 +150,12 @@ def test_a_leaderboard_may_lack_means_a_header_or_a_number(
     path.write_text("a\tall\tm\t0.5\nb\tall\tm\tnan\nc\tall\tm\t0.25\n")
     assert [(row.run, row.value) for row in read_values(path)] == [("a", 0.5), ("c", 0.25)]
     assert f"{path}:2: skipped a value that is not a number (1 such lines)" in caplog.text
+
+
+def test_the_truth_file_of_autojudge_is_a_leaderboard() -> None:
+    path = outside("autojudge/kiddie/eval/kiddie_fake.eval.ir_measures.txt")
+    assert converters.sniff(path) == "leaderboard"
+    assert list(converters.read(path)) == [("run1", 1), ("run2", 2), ("run3", 3), ("run4", 4)]
 
 
 CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus"

@@ -66,6 +66,7 @@ def test_the_manifest_names_the_environment_of_all_answers_where_the_grader_has_
     without = make_small_track(tmp_path / "without", queries=1)
     update(without, None)
     assert "environments" not in manifest(without)
+    assert not update(without, None).changed
 
 
 def test_answers_of_two_devices_are_counted_separately(root: Path) -> None:
