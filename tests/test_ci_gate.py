@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,10 +50,10 @@ def responses(run: str, n_facts: Callable[[int], int], cited: Callable[[int], st
 BASELINE = responses("baseline", lambda number: 2 + number % 3, lambda number: "good")
 
 
-@pytest.fixture
-def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Responses], dict[str, str]]]:
+@pytest.fixture(scope="module")
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Responses], dict[str, str]]]:
     """Grades a candidate beside the baseline, and gives what the gate says of each grader that it fails."""
-    root = tmp_path / "mytrack"
+    root = tmp_path_factory.mktemp("gate") / "mytrack"
     write_responses(root / "runs" / "baseline.jsonl", *BASELINE)
     facts = [f"fact{fact}" for fact in range(4)]
     (root / "queries.tsv").write_text("".join(f"{q}\twhat of {q}?\n" for q in QUERIES))
@@ -64,7 +64,6 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
         {"query_id": q, "nuggets": [{"nugget_text": f"{q} has {fact}"} for fact in facts]} for q in QUERIES
     ]
     (root / "bank.nuggets.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    monkeypatch.chdir(tmp_path)
     code: dict[str, Any] = {}
     exec(CODE, code)
     (test,) = (code[name] for name in code if name.startswith("test_"))
@@ -83,7 +82,8 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
             failures = {}
             for grader, measure in parameters:
                 try:
-                    test(grader, measure)
+                    with contextlib.chdir(root.parent):
+                        test(grader, measure)
                 except AssertionError as error:
                     failures[grader] = str(error).partition("\n")[0]
             return failures

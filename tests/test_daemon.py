@@ -14,22 +14,28 @@ from pathlib import Path
 
 import pytest
 from forked import start_forked, trecexam
-from support import make_small_track, record_grades, until, write_run
+from support import RECORDED, make_small_track, record_grades, until, write_run
 
 from trecexam.daemon import Daemon
 from trecexam.errors import LockedError
 from trecexam.folder import TrackFolder
 from trecexam.watching.events import file_system
 
-CONFIG = '[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n[watch]\npoll = 0.2\n'
+CONFIG = f"{RECORDED}[watch]\npoll = 0.2\n"
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_small_track(tmp_path_factory.mktemp("recorded") / "track")
+    record_grades(root)
+    (root / "trecexam.toml").write_text(CONFIG)
+    shutil.rmtree(root / ".trecexam")
+    return root
 
 
 @pytest.fixture
-def track(tmp_path: Path) -> Path:
-    root = make_small_track(tmp_path / "track")
-    record_grades(root)
-    shutil.rmtree(root / ".trecexam")
-    (root / "trecexam.toml").write_text(CONFIG)
+def track(recorded: Path, tmp_path: Path) -> Path:
+    root = Path(shutil.copytree(recorded, tmp_path / "track"))
     for path in root.rglob("*"):
         os.utime(path, (1e9, 1e9))
     return root
@@ -129,17 +135,6 @@ def test_what_is_said_of_a_run_is_logged_once_and_the_next_run_is_accepted(track
     assert sum("rejected: runs/bad.run" in line for line in lines) == 1
 
 
-def test_settings_emptied_by_a_full_disk_give_a_warning(track: Path) -> None:
-    with running(track) as (daemon, lines):
-        until(lambda: daemon.updates == 1)
-        (track / "trecexam.toml").write_text("")
-        until(
-            lambda: any(
-                "trecexam.toml is empty, so that all settings are the defaults" in line for line in lines
-            )
-        )
-
-
 def test_a_broken_bank_is_reported_once_and_waits_to_be_fixed(track: Path) -> None:
     bank = track / "bank.questions.jsonl"
     good = bank.read_text()
@@ -187,7 +182,7 @@ def test_settings_written_while_they_are_read_are_read_again(
         until(lambda: (track / "out" / "leaderboard.tsv").read_text().startswith("run\tP(rel=4)@5\t"))
 
 
-def test_the_log_names_the_runs_that_moved(track: Path) -> None:
+def test_the_log_names_the_runs_that_moved_and_warns_of_emptied_settings(track: Path) -> None:
     with running(track, settle=0.1) as (daemon, lines):
         until(lambda: daemon.updates == 1)
         assert "moved" not in lines[-1]
@@ -195,20 +190,19 @@ def test_the_log_names_the_runs_that_moved(track: Path) -> None:
         until(lambda: re.search(r"; moved by \S+: .*new new at \d", lines[-1]))
         (track / "runs" / "run1.run").unlink()
         until(lambda: re.search(r"; moved by \S+: .*run1 gone from \d", lines[-1]))
+        # As by a full disk.
+        (track / "trecexam.toml").write_text("")
+        emptied = "trecexam.toml is empty, so that all settings are the defaults"
+        until(lambda: any(emptied in line for line in lines))
 
 
-def test_nothing_new_means_no_update(track: Path) -> None:
+def test_a_track_has_at_most_one_daemon_and_nothing_new_means_no_update(track: Path) -> None:
     with running(track, settle=0.0) as (daemon, _):
         until(lambda: daemon.updates == 1)
-        time.sleep(1.0)
-        assert daemon.updates == 1
-
-
-def test_a_track_has_at_most_one_daemon(track: Path) -> None:
-    with running(track):
-        until(lambda: board(track) == ALL)
         with pytest.raises(LockedError, match=str(os.getpid())):
             Daemon(track, log=lambda line: None).run()
+        time.sleep(1.0)
+        assert daemon.updates == 1
 
 
 def test_the_file_system_of_a_path_is_the_longest_matching_mount() -> None:

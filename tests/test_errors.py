@@ -7,14 +7,6 @@ from pathlib import Path
 import pytest
 
 from trecexam.cli.main import run
-from trecexam.errors import did_you_mean
-
-
-def test_an_unknown_name_gets_a_suggestion_if_one_is_near() -> None:
-    assert did_you_mean("recal", ("recall", "precision")) == "did you mean 'recall'?"
-    assert did_you_mean("recal", {"recall"}, before="; ") == "; did you mean 'recall'?"
-    assert did_you_mean("zzz", ("recall",), "known: recall", before="; ") == "known: recall"
-
 
 LONG = "x" * 5_000
 #: Overlong user input, in all places where a message repeats it.

@@ -20,20 +20,6 @@ def test_no_page_and_no_message_suggests_installing_from_an_index() -> None:
     ]
 
 
-def test_the_readme_begins_with_the_two_commands_that_set_up_everything() -> None:
-    opening = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## ")[0]
-    commands = [line.split("#")[0].strip() for line in opening.splitlines()]
-    assert [line for line in commands if line.startswith("bash ")] == [
-        "bash examples/demo.sh",
-        "bash tests/run.sh",
-    ]
-    assert all((ROOT / script).is_file() for script in ("examples/demo.sh", "tests/run.sh"))
-
-
-def test_ci_runs_the_second_of_them_with_all_tests() -> None:
-    assert re.search(r"tests/run\.sh\" --all$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
-
-
 def test_the_extras_in_messages_exist_in_the_package() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     named = [extra for path in PAGES for extra in _named(r"'\.\[([\w,]+)\]'", path.read_text())]

@@ -10,7 +10,6 @@ from pathlib import Path
 from types import ModuleType
 
 import click
-import ir_measures
 import pytest
 from played_pages import DL19, PAGES, play
 from rag_track import make_demo_with_two_graders
@@ -84,41 +83,11 @@ def test_each_file_of_the_demo_track_is_on_the_page(tmp_path: Path) -> None:
         assert f"`{name}`" in page or f"`{name}/`" in page, name
 
 
-def test_commands_settings_and_files_of_other_packages_are_left_out(
-    reference: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = reference.commands(), reference.settings(), reference.outputs()
-    assert "## trecexam audit\n" in whole[0]
-    assert "## [learn]\n" in whole[1]
-    assert "`support_runs.tsv`" in whole[2]
-    monkeypatch.setattr(
-        reference, "is_ours", lambda at: at.split(".")[2] not in ("audit", "learn", "support")
-    )
-    assert "## trecexam audit\n" not in reference.commands()
-    assert "## [learn]\n" not in reference.settings()
-    assert "`support_runs.tsv`" not in reference.outputs()
-
-
-def test_a_measure_without_a_short_description_is_described_by_its_docstring_or_name(
-    reference: ModuleType,
-) -> None:
-    documented = type("Documented", (ir_measures.measures.Measure,), {"NAME": "D", "__doc__": "A.\n\nB."})
-    pretty = type("Pretty", (ir_measures.measures.Measure,), {"NAME": "P", "PRETTY_NAME": "Pretty one"})
-    bare = type("Bare", (ir_measures.measures.Measure,), {"NAME": "Bare"})
-    assert [*map(reference.description, (documented, pretty, bare))] == ["A.", "Pretty one", "Bare"]
-
-
 # Each format in examples/formats.md says how it is recognised, and is, by an example.
 
 
-ROOT = Path(__file__).parents[1]
-
-
-def test_each_format_says_how_it_is_recognised() -> None:
-    assert all(known.told_by for known in converters.formats())
-
-
 def test_each_format_is_recognised_by_its_example_or_by_a_file_of_the_fuzz_corpus(tmp_path: Path) -> None:
+    assert all(known.told_by for known in converters.formats())
     files = sorted((ROOT / "tests" / "fuzz" / "corpus").iterdir())
     for known in converters.formats():
         example = tmp_path / f"{known.name}{known.extensions[0] if known.extensions else ''}"

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
+from command_tree import leaves
 from rag_track import make_demo_with_two_graders
 
 import trecexam
-from trecexam.cli.main import cli, run
+from trecexam.cli.main import run
 from trecexam.results.result import Result
 
 CALLS: dict[str, Callable[[Any], Result]] = {
@@ -125,21 +125,12 @@ WRITE = {
 }
 
 
-def commands(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, set[str]]]:
-    """Each command that is not a group, with its options."""
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            inner = command.get_command(context, name)
-            assert inner is not None
-            yield from commands(inner, (*words, name))
-    else:
-        yield " ".join(words), {option for param in command.params for option in param.opts}
-
-
 def test_each_reading_command_has_json_wide_and_an_output_file() -> None:
     forms = {"--json", "--wide", "-o"}
-    found = dict(commands(cli))
+    found = {
+        " ".join(words): {word for each in command.params for word in each.opts}
+        for words, command in leaves()
+    }
     lacking = {name: forms - options for name, options in found.items() if not forms <= options}
     assert {name: what for name, what in lacking.items() if name not in WRITE} == {}
     assert found.keys() >= WRITE

@@ -14,12 +14,17 @@ from support import ROOT, err, make_small_track, out, write_run
 from trecexam.cli.main import commands, grouped, run
 from trecexam.config import load_config
 from trecexam.config.track_config import config_class
+from trecexam.errors import TrecexamError
 from trecexam.files.track_lock import track_lock
 
 
-def test_leaderboard_in_a_pipe_equals_the_file_in_out(
-    graded: Path, capsys: pytest.CaptureFixture[str]
+def test_leaderboard_and_exports_equal_the_files_in_out(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    files = graded / "out"
+    assert out(capsys, "export", "qrels", graded) == (files / "rubric.qrels").read_text()
+    assert run(["export", "subtopics", str(graded), "-o", str(tmp_path / "s.qrels")]) == 0
+    assert (tmp_path / "s.qrels").read_bytes() == (files / "rubric.subtopics.qrels").read_bytes()
     assert out(capsys, "leaderboard", graded) == (graded / "out" / "leaderboard.tsv").read_text()
     assert json.loads(out(capsys, "leaderboard", graded, "--json")) == json.loads(
         (graded / "out" / "leaderboard.json").read_text()
@@ -34,15 +39,6 @@ def test_requested_measures_are_the_columns_and_the_first_one_sorts(
     assert header == ["run", "Cover(rel=3)@5", "Cover(rel=3)@5.stderr", "P@3", "P@3.stderr"]
     values = [float(row[1]) for row in rows]
     assert values == sorted(values, reverse=True)
-
-
-def test_exported_qrels_equal_the_file_in_out_and_can_go_to_a_file(
-    graded: Path, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    assert run(["export", "qrels", str(graded)]) == 0
-    assert capsysbinary.readouterr().out == (graded / "out" / "rubric.qrels").read_bytes()
-    assert run(["export", "subtopics", str(graded), "-o", str(tmp_path / "s.qrels")]) == 0
-    assert (tmp_path / "s.qrels").read_bytes() == (graded / "out" / "rubric.subtopics.qrels").read_bytes()
 
 
 def test_export_rules_change_the_labels(graded: Path, tmp_path: Path) -> None:
@@ -74,9 +70,16 @@ def test_exported_grades_can_be_read_by_the_recorded_grader(graded: Path, tmp_pa
         assert (again / "out" / name).read_bytes() == (graded / "out" / name).read_bytes()
 
 
-def test_status_shows_counts_and_the_running_process(
+def test_status_shows_counts_and_the_running_process_and_reading_changes_nothing(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    def state() -> dict[str, bytes]:
+        return {str(p): p.read_bytes() for p in graded.rglob("*") if p.is_file() and ".sqlite" not in p.name}
+
+    before = state()
+    for command in (["leaderboard"], ["correlate"], ["status"], ["export", "qrels"]):
+        run([*command, str(graded)])
+    assert state() == before
     values = json.loads(out(capsys, "status", graded, "--json"))
     assert values["runs"] == 3
     assert values["cells"] == values["ok"] == values["stored_grades"]
@@ -97,20 +100,13 @@ def test_reading_commands_and_watch_say_how_many_files_and_lines_were_rejected(
     assert err(capsys, "leaderboard", graded, status=0).endswith(f"rejected: 2 files, 1 line; {command}\n")
     told = err(capsys, "watch", graded, "--once", status=1)
     assert "3 runs; nothing to grade; rejected: 2 files, 1 line (out/rejected.tsv); " in told
+    # Even when nothing is new.
+    for shown in (told, err(capsys, "watch", graded, "--once", status=1)):
+        assert "rejected: runs/bad.run:1: the score (column 5) is not a number" in shown
     header, *rows = (line.split("\t") for line in out(capsys, "status", graded).splitlines())
     assert header == ["name", "value"]
     assert ["rejected", "2 files, 1 line"] in rows
     assert all(len(row) == 2 and row[1] and "{" not in row[1] for row in rows)
-
-
-def test_reading_commands_change_nothing(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def state() -> dict[str, bytes]:
-        return {str(p): p.read_bytes() for p in graded.rglob("*") if p.is_file() and ".sqlite" not in p.name}
-
-    before = state()
-    for command in (["leaderboard"], ["correlate"], ["status"], ["export", "qrels"]):
-        run([*command, str(graded)])
-    assert state() == before
 
 
 def test_settings_that_change_no_value_are_not_in_the_manifest_and_change_no_output(graded: Path) -> None:
@@ -125,29 +121,14 @@ def test_settings_that_change_no_value_are_not_in_the_manifest_and_change_no_out
     assert before["outputs"] == after["outputs"]
 
 
-def test_watch_once_exits_1_if_a_file_was_rejected_even_when_nothing_is_new(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (graded / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 nan bad\n")
-    for _ in range(2):
-        text = err(capsys, "watch", graded, "--once", status=1)
-        assert "rejected: runs/bad.run:1: the score (column 5) is not a number" in text
-
-
-def test_errors_are_one_line_with_path_and_line_number(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = err(capsys, "watch", tmp_path / "nowhere", "--once")
-    assert text == f"trecexam: {tmp_path / 'nowhere'}: no such track folder; make one with `trecexam init`\n"
-    root = make_small_track(tmp_path / "t", config="[track]\ndetph = 1\n")
-    text = err(capsys, "leaderboard", root)
-    assert text.startswith(f"trecexam: {root / 'trecexam.toml'}:2: unknown setting")
-    assert text.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
+        (["watch", "nowhere", "--once"], "nowhere: no such track folder; make one with `trecexam init`"),
+        (
+            ["export", "qrels", ".", "-o", "ouput/a.txt"],
+            "ouput/a.txt: the folder ouput does not exist",
+        ),
         (["leaderboard"], "Missing argument 'TRACK'"),
         (
             ["leaderbord", "x"],
@@ -166,26 +147,25 @@ def test_errors_are_one_line_with_path_and_line_number(
     ],
 )
 def test_wrong_usage_is_a_one_line_error_with_status_2(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
+    graded_once: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    reason: str,
 ) -> None:
+    monkeypatch.chdir(graded_once)
     text = err(capsys, *arguments)
     assert reason in text
     assert text.startswith("trecexam: ")
     assert text.count("\n") == 1
 
 
-def test_export_does_not_create_folders(
-    graded: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    target = tmp_path / "ouput" / "a.txt"
-    text = err(capsys, "export", "qrels", graded, "-o", target)
-    assert text.startswith(
-        f"trecexam: {target}: the folder {target.parent} does not exist: make it, or correct the path"
-    )
-    assert not target.parent.exists()
-
-
 def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    for group in ((), ("export",), ("exam",)):
+        text = out(capsys, *group)
+        assert text == out(capsys, *group, "--help")
+        assert len(text.splitlines()) <= 40
     text = out(capsys, "--help")
     for name, command in commands().items():
         assert name in text
@@ -256,20 +236,14 @@ def test_init_copies_all_files_and_prints_their_destinations(
     source = make_small_track(tmp_path / "source")
     (tmp_path / "p.jsonl.gz").write_bytes(gzip.compress((source / "passages.jsonl").read_bytes()))
     write_run(source / "runs" / "deep" / "x.run", {"q1": ["q1-d00"]})
-    arguments = [
-        "init",
-        str(tmp_path / "made"),
-        "--queries",
-        str(source / "queries.tsv"),
-        "--bank",
-        str(source / "bank.questions.jsonl"),
-        "--passages",
-        str(tmp_path / "p.jsonl.gz"),
-        "--qrels",
-        str(source / "qrels.txt"),
-        "--runs",
-        str(source / "runs"),
-    ]
+    given = {
+        "--queries": source / "queries.tsv",
+        "--bank": source / "bank.questions.jsonl",
+        "--passages": tmp_path / "p.jsonl.gz",
+        "--qrels": source / "qrels.txt",
+        "--runs": source / "runs",
+    }
+    arguments = ["init", str(tmp_path / "made"), *(str(word) for pair in given.items() for word in pair)]
     assert run(arguments) == 0
     made = tmp_path / "made"
     names = {p.relative_to(made).as_posix() for p in made.rglob("*") if p.is_file()}
@@ -291,14 +265,8 @@ def test_init_copies_all_files_and_prints_their_destinations(
     assert run(arguments) == 0
     assert "nothing to do" in capsys.readouterr().err
     assert {p: p.stat().st_mtime_ns for p in made.rglob("*")} == before
-
-
-def test_init_links_files_with_the_link_option(tmp_path: Path) -> None:
-    source = make_small_track(tmp_path / "source")
-    assert (
-        run(["init", str(tmp_path / "made"), "--link", "--bank", str(source / "bank.questions.jsonl")]) == 0
-    )
-    assert (tmp_path / "made" / "bank.questions.jsonl").is_symlink()
+    assert run(["init", str(tmp_path / "linked"), "--link", "--bank", str(given["--bank"])]) == 0
+    assert (tmp_path / "linked" / "bank.questions.jsonl").is_symlink()
 
 
 def test_init_never_overwrites_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -323,16 +291,9 @@ def test_init_says_how_to_pool_judged_passages(
     assert load_config(tmp_path / "made" / "trecexam.toml").track.pool_judged == bool(option)
 
 
-def test_debug_shows_the_traceback(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "trecexam", "--debug", "status", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
-    assert "Traceback" in done.stderr
-    assert done.returncode != 0
+def test_with_debug_an_error_is_raised_with_its_traceback(tmp_path: Path) -> None:
+    with pytest.raises(TrecexamError, match="trecexam init"):
+        run(["--debug", "status", str(tmp_path)])
 
 
 def test_an_unwritable_output_is_a_one_line_error(small_track: Path) -> None:
@@ -420,12 +381,3 @@ def test_init_accepts_matching_files_and_files_of_ambiguous_format(
             path.write_text(line + "\n")
             made = tmp_path / f"{option}{number}"
             assert "looks like" not in err(capsys, "init", made, f"--{option}", path, status=0)
-
-
-@pytest.mark.parametrize("group", [(), ("export",), ("exam",)])
-def test_a_command_group_alone_prints_its_help_on_one_screen(
-    group: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = out(capsys, *group)
-    assert text == out(capsys, *group, "--help")
-    assert len(text.splitlines()) <= 40

@@ -8,7 +8,7 @@ from pathlib import Path
 import ir_measures
 import pytest
 from ir_measures import AP, P, nDCG
-from support import printed, write_run
+from support import printed, tsv_table, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -37,11 +37,6 @@ def root(with_bank: Path, tmp_path: Path) -> Path:
     config = root / "trecexam.toml"
     config.write_text(config.read_text().replace("[track]", f"[track]\ndepth = {DEPTH}", 1))
     return root
-
-
-def rows(text: str) -> list[dict[str, str]]:
-    header, *lines = (line.split("\t") for line in text.splitlines())
-    return [dict(zip(header, line, strict=True)) for line in lines]
 
 
 def rankings(root: Path) -> dict[str, dict[str, list[str]]]:
@@ -73,7 +68,7 @@ def test_a_bank_changes_no_hole_and_no_official_value(
     assert printed(capsys, "export", "official", root) == printed(capsys, "export", "official", with_bank)
     kept = ("run", "query_id", "unjudged", f"Judged@{DEPTH}")
     of_tracks = [
-        [[row[name] for name in kept] for row in rows(printed(capsys, "holes", track)[0])]
+        [[row[name] for name in kept] for row in tsv_table(printed(capsys, "holes", track)[0])]
         for track in (with_bank, root)
     ]
     assert of_tracks[0] == of_tracks[1]
@@ -113,8 +108,8 @@ def test_the_plan_has_every_unjudged_passage_of_the_first_ranks(
     out, said = printed(capsys, "judge", "plan", root, "--assessors", "ada,bob", "--overlap", "100%")
     assert f"{len(holes)} passages, each for two people: {2 * len(holes)} tasks for 2 assessors" in said
     assert f"`trecexam judge import {root} FILE`" in said
-    assert [(row["tasks"], row["shared"]) for row in rows(out)] == [(str(len(holes)),) * 2] * 2
-    planned = rows((root / "judging.tsv").read_text())
+    assert [(row["tasks"], row["shared"]) for row in tsv_table(out)] == [(str(len(holes)),) * 2] * 2
+    planned = tsv_table((root / "judging.tsv").read_text())
     for name in ("ada", "bob"):
         assert {(row["query_id"], row["doc_id"]) for row in planned if row["assessor"] == name} == holes
 
@@ -137,7 +132,7 @@ def test_fill_adds_the_judgments_of_people_and_leaves_other_holes(
     said = printed(capsys, "fill", root, "-o", merged, status=1)[1]
     assert merged.read_text() == (root / "qrels.txt").read_text() + by_people
     assert "2 judgments by people of this track, and 0 new lines" in said
-    n_holes = sum(int(row["holes"]) for row in rows(printed(capsys, "fill", root, "--dry-run")[0]))
+    n_holes = sum(int(row["holes"]) for row in tsv_table(printed(capsys, "fill", root, "--dry-run")[0]))
     assert f"not filled: {n_holes} holes that no grader rated" in said
     assert f"trecexam bank generate {root}; " in said
     assert "; `--by learned` fills without one" in said
@@ -160,37 +155,34 @@ def test_a_grader_with_a_bank_answers_before_one_without(
     (with_bank / "bank.questions.jsonl").unlink()
     assert "no test bank" in printed(capsys, "leaderboard", with_bank, status=2)[1]
     kept = ("run", "query_id", "unjudged", f"Judged@{DEPTH}")
-    for found, other in zip(rows(printed(capsys, "holes", with_bank)[0]), rows(expected), strict=True):
+    for found, other in zip(
+        tsv_table(printed(capsys, "holes", with_bank)[0]), tsv_table(expected), strict=True
+    ):
         assert [found[name] for name in kept] == [other[name] for name in kept]
     printed(capsys, "leaderboard", with_bank, "--official")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [["watch", "--once"], ["leaderboard"], ["correlate"], ["export", "qrels"]],
-)
-def test_commands_that_need_grades_say_how_to_get_a_bank(
-    root: Path, capsys: pytest.CaptureFixture[str], command: list[str]
-) -> None:
-    at = 2 if command[0] == "export" else 1
-    said = printed(capsys, *command[:at], root, *command[at:], status=2)[1]
-    assert "no test bank: put bank.<name>.jsonl here" in said
-    assert f"trecexam bank generate {root}; `leaderboard` and `compare` need none with --official" in said
-    assert len(said.splitlines()) == 1
-
-
-def test_status_shows_what_there_is_and_what_is_missing(
+def test_commands_that_need_grades_say_how_to_get_a_bank_and_status_shows_what_there_is(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    needed = f"trecexam bank generate {root}; `leaderboard` and `compare` need none with --official"
+    for words in (
+        ("watch", root, "--once"),
+        ("leaderboard", root),
+        ("correlate", root),
+        ("export", "qrels", root),
+    ):
+        (said,) = printed(capsys, *words, status=2).err.splitlines()
+        assert "no test bank: put bank.<name>.jsonl here" in said
+        assert needed in said
     n_runs = len(rankings(root))
     (root / "runs" / "bad.run").write_text("no run\n")
-    out, said = printed(capsys, "status", root)
-    values = {row["name"]: row["value"] for row in rows(out)}
-    expected = {"queries": "3", "items": "0", "cells": "0", "rejected": "1 file"}
+    shown = printed(capsys, "status", root)
+    values = {row["name"]: row["value"] for row in tsv_table(shown.out)}
+    expected = {"queries": "3", "items": "0", "cells": "0", "rejected": "1 file", "runs": str(n_runs)}
     assert {name: values[name] for name in expected} == expected
-    assert int(values["runs"]) == n_runs
     assert int(values["official_judgments"]) > 0
-    assert "no test bank: put bank.<name>.jsonl here" in said.splitlines()[0]
+    assert "no test bank: put bank.<name>.jsonl here" in shown.err.splitlines()[0]
 
 
 def test_learning_needs_passages_and_init_says_what_needs_none(
@@ -203,6 +195,6 @@ def test_learning_needs_passages_and_init_says_what_needs_none(
         f"on runs and judgments alone: trecexam holes {new}; with a test bank: trecexam watch {new} --once"
     )
     assert said.splitlines()[-1] == f"next: {following}"
-    assert len(rows(printed(capsys, "holes", new)[0])) == 16
+    assert len(tsv_table(printed(capsys, "holes", new)[0])) == 16
     with trecexam.open_track(new) as track, pytest.raises(TrecexamError, match="no test bank"):
         track.leaderboard()

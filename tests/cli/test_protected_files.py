@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from rag_track import make_demo_with_two_graders
 from support import err
+from text_files import put_rows
 
 import trecexam
 from trecexam.cli.main import run
@@ -16,32 +17,64 @@ from trecexam.errors import TrecexamError
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("made") / "t"
-    make_demo_with_two_graders(root)
-    assert run(["watch", str(root), "--once"]) == 0
-    with trecexam.open_track(root) as track:
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a track, a response matrix, blocks, an exam and gold outputs."""
+    folder = tmp_path_factory.mktemp("desk")
+    make_demo_with_two_graders(folder / "t")
+    assert run(["watch", str(folder / "t"), "--once"]) == 0
+    with trecexam.open_track(folder / "t") as track:
         track["rubric"].override("q01", "heat-pump-01", 5, item=1, who="me", why="it does")
-    return root
+    rows = [[int((row + column) % 3 > 0) for column in range(5)] for row in range(6)]
+    lines = ["\t".join(["examinee", *(f"i{n}" for n in range(5))])]
+    lines += ["\t".join(map(str, [f"e{n}", *row])) for n, row in enumerate(rows)]
+    (folder / "matrix.tsv").write_text("\n".join(lines) + "\n")
+    groups = "".join(f"e{n}\t{'ab'[n % 2]}\n" for n in range(6))
+    (folder / "components.tsv").write_text("examinee\tllm\n" + groups)
+    put_rows(folder / "kept.jsonl", {"content": "a block"})
+    put_rows(
+        folder / "exam.jsonl",
+        {
+            "question_id": "x0", "question": "What is it that a pump moves?", "correct": 0,
+            "choices": ["heat", "cold", "sand", "time"], "doc_id": "d", "documentation": "A pump.",
+        },
+    )  # fmt: skip
+    put_rows(folder / "unlabelled.tsv", {"query_id": "q01", "doc_id": "heat-pump-01", "output": "heat"})
+    (folder / "scores.tsv").write_text("bm25\tq01\t1\n")
+    put_rows(folder / "gold.jsonl", {"query_id": "q01", "outputs": ["heat"]})
+    return folder
 
 
 @pytest.fixture
-def track(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def unchanged(desk: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder itself, in which no command of a test may change a file."""
+    monkeypatch.chdir(desk)
+    before = contents(desk)
+    yield desk
+    assert contents(desk) == before
+
+
+@pytest.fixture
+def inputs(desk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the folder."""
     monkeypatch.chdir(tmp_path)
-    return Path(shutil.copytree(made, tmp_path / "t"))
+    return Path(shutil.copytree(desk, tmp_path, dirs_exist_ok=True))
+
+
+@pytest.fixture
+def track(inputs: Path) -> Path:
+    return inputs / "t"
 
 
 def contents(root: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        "trecexam.toml", "queries.tsv", "bank.questions.jsonl", "qrels.txt", "overrides.tsv", "runs/new.run",
-        ".trecexam/grades.sqlite", "out/rubric.qrels",
-    ],
+FILES = (
+    "trecexam.toml", "queries.tsv", "bank.questions.jsonl", "qrels.txt", "overrides.tsv", "runs/new.run",
+    ".trecexam/grades.sqlite", "out/rubric.qrels",
 )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -50,29 +83,16 @@ def contents(root: Path) -> dict[str, bytes]:
         "audit --qrels t/qrels.txt --runs t/runs -o {}",
     ],
 )  # fmt: skip
+@pytest.mark.usefixtures("unchanged")
 def test_an_output_that_is_a_file_of_a_track_is_rejected(
-    track: Path, capsys: pytest.CaptureFixture[str], command: str, target: str
+    capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    if command.startswith("convert") and target in ("queries.tsv", "runs/bm25.run", "runs/new.run"):
-        pytest.skip("converted runs go into the drop folder; IN and OUT differ")
-    before = contents(track)
-    assert run(command.format(f"t/{target}").split()) == 2
-    (line,) = [
-        line
-        for line in capsys.readouterr().err.splitlines()
-        if "name another file" in line or "give -o" in line
-    ]
-    assert target in line
-    assert contents(track) == before
-
-
-def test_an_input_of_the_command_is_not_replaced(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    qrels = Path(shutil.copy(track / "qrels.txt", "people.qrels"))
-    before = qrels.read_bytes()
-    shown = err(capsys, "audit", "-o", "people.qrels", "--qrels", "people.qrels", "--runs", "t/runs")
-    errors = shown.splitlines()
-    assert errors == ["trecexam: people.qrels: is an input of this command; name another file"]
-    assert qrels.read_bytes() == before
+    # Converted runs go into the drop folder; IN and OUT differ.
+    free = ("queries.tsv", "runs/new.run") if command.startswith("convert") else ()
+    for target in (name for name in FILES if name not in free):
+        lines = err(capsys, *command.format(f"t/{target}").split()).splitlines()
+        (line,) = [line for line in lines if "name another file" in line or "give -o" in line]
+        assert target in line
 
 
 def test_a_link_to_an_input_and_an_input_that_is_a_link_are_not_replaced(
@@ -95,63 +115,28 @@ def test_a_circle_of_links_is_replaced_like_another_link(track: Path) -> None:
     assert Path("a").read_text().startswith("run\t")
 
 
-def test_fill_replaces_only_files_that_it_wrote(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_judgments_elsewhere_are_not_replaced(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     people = Path(shutil.copy(track / "qrels.txt", "people.qrels"))
     before = people.read_bytes()
+    shown = err(capsys, "audit", "-o", "people.qrels", "--qrels", "people.qrels", "--runs", "t/runs")
+    assert shown == "trecexam: people.qrels: is an input of this command; name another file\n"
     assert "exists, and `fill` did not write it" in err(capsys, "fill", "t", "-o", "people.qrels")
+    # A track may read them.
+    (track / "qrels.txt").unlink()
+    (track / "qrels.txt").symlink_to(people.absolute())
+    for command in ("export qrels", "fill"):
+        assert run([*command.split(), "t", "-o", "people.qrels"]) == 2
     assert people.read_bytes() == before
     for _ in range(2):
         assert run(["fill", "t", "-o", "merged.qrels"]) == 0
-
-
-def test_judgments_are_not_exported_into_a_track(track: Path) -> None:
-    before = (track / "qrels.txt").read_bytes()
     with trecexam.open_track(track) as opened, pytest.raises(TrecexamError, match="is the folder of a track"):
         opened.judging.export(track)
-    assert (track / "qrels.txt").read_bytes() == before
 
 
 def test_outputs_in_the_folder_of_a_track_are_written_and_never_replaced(track: Path) -> None:
     for status in (0, 2):
         assert run(["leaderboard", "t", "-o", "t/mine.tsv"]) == status
         assert run(["convert", "t/runs/bm25.run", "t/runs/copy.run", "--to", "run"]) == status
-
-
-def test_qrels_elsewhere_that_a_track_reads_are_not_replaced(track: Path) -> None:
-    (track / "qrels.txt").rename("people.qrels")
-    (track / "qrels.txt").symlink_to(Path("people.qrels").absolute())
-    before = Path("people.qrels").read_bytes()
-    for command in ("export qrels", "fill"):
-        assert run([*command.split(), "t", "-o", "people.qrels"]) == 2
-        assert Path("people.qrels").read_bytes() == before
-
-
-@pytest.fixture
-def inputs(track: Path) -> Path:
-    """A folder with a response matrix, blocks, an exam and gold outputs."""
-    folder = track.parent
-    rows = [[int((row + column) % 3 > 0) for column in range(5)] for row in range(6)]
-    lines = ["\t".join(["examinee", *(f"i{n}" for n in range(5))])]
-    lines += ["\t".join(map(str, [f"e{n}", *row])) for n, row in enumerate(rows)]
-    (folder / "matrix.tsv").write_text("\n".join(lines) + "\n")
-    groups = "".join(f"e{n}\t{'ab'[n % 2]}\n" for n in range(6))
-    (folder / "components.tsv").write_text("examinee\tllm\n" + groups)
-    (folder / "kept.jsonl").write_text(json.dumps({"content": "a block"}) + "\n")
-    (folder / "exam.jsonl").write_text(
-        json.dumps(
-            {
-                "question_id": "x0", "question": "What is it that a pump moves?", "correct": 0,
-                "choices": ["heat", "cold", "sand", "time"], "doc_id": "d", "documentation": "A pump.",
-            }
-        )
-        + "\n"
-    )  # fmt: skip
-    (folder / "unlabelled.tsv").write_text(
-        '{"query_id": "q01", "doc_id": "heat-pump-01", "output": "heat"}\n'
-    )
-    (folder / "scores.tsv").write_text("bm25\tq01\t1\n")
-    (folder / "gold.jsonl").write_text('{"query_id": "q01", "outputs": ["heat"]}\n')
-    return folder
 
 
 FOLDER_COMMANDS = [
@@ -162,17 +147,13 @@ FOLDER_COMMANDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("target", ["t", "t/runs", "t/runs/new", "t/out", "t/.trecexam", "t/.trecexam/new"])
 @pytest.mark.parametrize("command", FOLDER_COMMANDS)
-def test_a_folder_of_a_track_is_no_output(
-    inputs: Path, capsys: pytest.CaptureFixture[str], command: str, target: str
-) -> None:
-    (inputs / "t" / "out").mkdir(exist_ok=True)
-    before = contents(inputs)
-    assert run(command.format(target).split()) == 2
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if "; name another " in line]
-    assert line.startswith(f"trecexam: {target}: is ")
-    assert contents(inputs) == before
+@pytest.mark.usefixtures("unchanged")
+def test_a_folder_of_a_track_is_no_output(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    for target in ("t", "t/runs", "t/runs/new", "t/out", "t/.trecexam", "t/.trecexam/new"):
+        lines = err(capsys, *command.format(target).split()).splitlines()
+        (line,) = [line for line in lines if "; name another " in line]
+        assert line.startswith(f"trecexam: {target}: is ")
 
 
 @pytest.mark.parametrize(
@@ -190,18 +171,17 @@ def test_a_folder_of_a_track_is_no_output(
         ("erag t --gold gold.jsonl --labels contains-answer -o .", "scores.tsv", "was not written"),
     ],
 )  # fmt: skip
+@pytest.mark.usefixtures("unchanged")
 def test_no_folder_output_replaces_or_removes_an_input_or_a_file_of_somebody_else(
-    inputs: Path, capsys: pytest.CaptureFixture[str], command: str, file: str, reason: str
+    capsys: pytest.CaptureFixture[str], command: str, file: str, reason: str
 ) -> None:
-    before = contents(inputs)
-    assert run(command.split()) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = err(capsys, *command.split()).splitlines()
     assert line.startswith(f"trecexam: {file}: {reason}")
     assert line.endswith("name another folder")
-    assert contents(inputs) == before
 
 
-def test_a_folder_output_is_replaced_and_may_be_in_a_track(inputs: Path) -> None:
+@pytest.mark.usefixtures("inputs")
+def test_a_folder_output_is_replaced_and_may_be_in_a_track() -> None:
     for _ in range(2):
         assert run(["exam", "fit", "t", "-o", "t/out/exam"]) == 0
         assert run(["erag", "t", "--labels", "contains-answer", "--gold", "gold.jsonl", "-o", "t/erag"]) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -9,7 +10,7 @@ import shutil
 import signal
 import time
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from forked import start_forked
 from forked import trecexam as trecexam_command
 from rag_track import FILES, answer_as_a_judge, lay_out_two_queries, write_other_responses, writes_a_bank
 from scripted_server import Exchange, Scripted, serving
-from support import ROOT, Terminal, err, out
+from support import ROOT, all_notes, err, out
 
 import trecexam
 from trecexam.cli.main import run
@@ -41,6 +42,33 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     lay_out_two_queries(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Scripted]:
+    with serving(answer_as_a_judge) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def finished(judge: Scripted, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files of two queries and another system's, and their track, which is graded."""
+    folder = tmp_path_factory.mktemp("finished")
+    lay_out_two_queries(folder)
+    write_other_responses(folder)
+    with contextlib.chdir(folder):
+        made(judge, "--qrels", "qrels.txt")
+        assert run(["watch", "mytrack", "--once"]) == 0
+    assert len(judge.bodies) == len(judge.seen)
+    return folder
+
+
+@pytest.fixture
+def graded(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the graded track, in whose folder commands run."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    return Path("mytrack")
 
 
 def made(server: Scripted, *more: str, settings: str = "", name: str = "mytrack") -> Path:
@@ -88,26 +116,24 @@ def nuggets_of(root: Path) -> dict[str, list[tuple[str, str]]]:
 
 
 def test_three_commands_give_the_five_columns_of_a_count_by_hand(
-    desk: Path, capsys: pytest.CaptureFixture[str]
+    judge: Scripted, graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_other_responses(desk)
-    with serving(answer_as_a_judge) as server:
-        root = made(server, "--qrels", "qrels.txt")
-        assert run(["watch", "mytrack", "--once"]) == 0
-        board = board_of(capsys, "mytrack")
-        assert measures_of(board)[:5] == COLUMNS
-        assert [*board][:2] == sorted(("other", "rag-demo"), key=lambda name: -float(board[name][COLUMNS[0]]))
-        for name in ("dense", "random"):
-            assert [bool(board[name][column]) for column in COLUMNS] == [False] * 3 + [True] * 2
-        check_by_hand(root, board)
+    board = board_of(capsys, "mytrack")
+    assert measures_of(board)[:5] == COLUMNS
+    assert [*board][:2] == sorted(("other", "rag-demo"), key=lambda name: -float(board[name][COLUMNS[0]]))
+    for name in ("dense", "random"):
+        assert [bool(board[name][column]) for column in COLUMNS] == [False] * 3 + [True] * 2
+    check_by_hand(graded, board)
 
-        before, n_asked = files_of(root / "out"), len(server.bodies)
-        assert n_asked == len(server.seen)
-        assert run(["watch", "mytrack", "--once"]) == 0
-        assert len(server.bodies) == n_asked
-        assert files_of(root / "out") == before
-        statuses = json.loads(out(capsys, "status", "mytrack", "--json"))
-        assert [statuses["graders"][name]["missing"] for name in NAMES] == [0] * 4
+    n_asked = len(judge.bodies)
+    # The first update of a copy writes its manifests anew.
+    assert run(["watch", "mytrack", "--once"]) == 0
+    before = files_of(graded / "out")
+    assert run(["watch", "mytrack", "--once"]) == 0
+    assert files_of(graded / "out") == before
+    assert len(judge.bodies) == n_asked
+    statuses = json.loads(out(capsys, "status", "mytrack", "--json"))
+    assert [statuses["graders"][name]["missing"] for name in NAMES] == [0] * 4
 
 
 def check_by_hand(root: Path, board: Board) -> None:
@@ -348,7 +374,7 @@ def test_existing_relevance_labels_replace_a_model(desk: Path, capsys: pytest.Ca
         rows = {tuple(line.split()[:3:2]) for line in lines}
         (desk / "umbrela.qrels").write_text("".join(f"{q} 0 {d} {len(d) % 4}\n" for q, d in sorted(rows)))
         root = made(server, "--recorded", "umbrela.qrels")
-        assert run(["watch", "mytrack", "--once"]) == 0
+        assert run(["watch", "mytrack", "--once", "--grader", "umbrela"]) == 0
         assert not any("##final" in prompt for prompt in server.seen)
     umbrela = tomllib.loads((root / "trecexam.toml").read_text())["graders"]["umbrela"]
     assert umbrela == {"name": "recorded", "recorded": "umbrela.qrels", "pool": "citations"}
@@ -379,16 +405,11 @@ def test_the_prompt_option_sets_the_prompt_of_the_rubric_grader(desk: Path) -> N
     assert settings["graders"]["umbrela"]["prompt"] == "UMBRELA"
 
 
+@pytest.mark.usefixtures("graded")
 def test_runs_without_the_first_column_are_listed_below_with_a_note(
-    desk: Path, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with serving(answer_as_a_judge) as server:
-        made(server)
-        assert run(["watch", "mytrack", "--once"]) == 0
-    capsys.readouterr()
-    with on_terminal():
-        assert run(["leaderboard", "mytrack"]) == 0
-    people = capsys.readouterr().err
+    people = all_notes(capsys, "leaderboard", "mytrack")
     note = "2 runs without nuggets:all_score@20 listed below the others, ordered by umbrela:nDCG@10: "
     assert note in people
     with trecexam.open_track("mytrack") as track:
@@ -436,17 +457,15 @@ def test_without_a_usable_run_the_command_says_so(desk: Path, capsys: pytest.Cap
 
 
 def test_responses_without_citations_are_a_note_where_other_graders_score_them(
-    desk: Path, capsys: pytest.CaptureFixture[str]
+    graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(answer_as_a_judge) as server:
-        root = made(server, "--qrels", "qrels.txt")
-        first = (root / "runs/rag-demo.jsonl").read_text().splitlines()[0].replace("rag-demo", "silent")
-        answer = {"references": [], "answer": [{"text": "It cites nothing.", "citations": []}]}
-        (root / "runs/silent.jsonl").write_text(json.dumps(json.loads(first) | answer) + "\n")
-        said = err(capsys, "watch", "mytrack", "--once", status=0)
-        why = 'runs/silent.jsonl: no citations in it, and `pool` in [graders.umbrela] is "citations"'
-        assert f"{why}; other graders score it" in said
-        assert "lost: file" not in said
+    first = (graded / "runs/rag-demo.jsonl").read_text().splitlines()[0].replace("rag-demo", "silent")
+    answer = {"references": [], "answer": [{"text": "It cites nothing.", "citations": []}]}
+    (graded / "runs/silent.jsonl").write_text(json.dumps(json.loads(first) | answer) + "\n")
+    said = err(capsys, "watch", "mytrack", "--once", status=0)
+    why = 'runs/silent.jsonl: no citations in it, and `pool` in [graders.umbrela] is "citations"'
+    assert f"{why}; other graders score it" in said
+    assert "lost: file" not in said
 
 
 @pytest.mark.parametrize("again", [("watch", "--once", "--retry-errors"), ("bank", "generate", "--again")])

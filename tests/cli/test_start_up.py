@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compileall
+import math
 import resource
 import subprocess
 import sys
@@ -40,19 +41,29 @@ def test_a_leaderboard_and_help_cost_little_more_than_their_libraries(demo: Path
         "leaderboard": (*TRECEXAM, "leaderboard", str(demo)),
         "help": (*TRECEXAM, "leaderboard", "--help"),
     }
-    # In turn, since other processes slow down all three.
-    rounds = [{name: _cpu(command) for name, command in commands.items()} for _ in range(4)]
-    least = {name: min(seconds[name] for seconds in rounds) for name in commands}
-    # 1.7 and 0.35 where measured.
-    assert least["leaderboard"] < 3 * least["libraries"], least
-    assert least["help"] < 0.8 * least["libraries"], least
+    # In turn, since other processes slow down all three, and again if one of them was disturbed.
+    least = dict.fromkeys(commands, math.inf)
+    for _ in range(4):
+        least = {name: min(least[name], _cpu(command)) for name, command in commands.items()}
+        # 1.7 and 0.35 where measured.
+        if least["leaderboard"] < 3 * least["libraries"] and least["help"] < 0.8 * least["libraries"]:
+            return
+    pytest.fail(str(least))
 
 
-def test_a_leaderboard_imports_no_prompts_writers_of_files_or_plots(demo: Path) -> None:
-    code = "import sys; from trecexam.cli.main import run; run(sys.argv[1:]); print(*sys.modules)"
-    command = [sys.executable, "-c", code, "leaderboard", str(demo)]
+def test_a_leaderboard_and_the_demo_import_only_the_libraries_that_they_need(demo: Path) -> None:
+    code = (
+        "import sys; from trecexam.cli.main import run\n"
+        "for command in ('leaderboard', 'demo'): run([command, sys.argv[1]]); print('modules', *sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(demo)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    modules = set(done.stdout.splitlines()[-1].split())
-    assert "trecexam.track" in modules
+    by_command = [set(line.split()) for line in done.stdout.splitlines() if line.startswith("modules ")]
+    leaderboard, whole = by_command
+    assert "trecexam.track" in leaderboard
     needless = {"torch", "scipy", "matplotlib", "jinja2", "httpx2", "asyncio", "trecexam.graders.prompts"}
-    assert not modules & (needless | {"trecexam.outputs", "trecexam.graders.server", "converters.workbench"})
+    needless |= {"trecexam.outputs", "trecexam.graders.server", "converters.workbench"}
+    assert not leaderboard & needless
+    assert {"numpy", "matplotlib"} <= whole
+    heavy = {"torch", "pandas", "sklearn", "ir_datasets", "sentence_transformers", "asyncio"}
+    assert not whole & (heavy | {"scipy.optimize", "scipy.stats"})

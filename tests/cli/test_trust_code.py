@@ -12,11 +12,12 @@ from support import err
 
 pytest.importorskip("httpx2")
 
+from command_tree import leaves
 from erag_track import answer, erag_track, outputs_file
 from scripted_server import serving
 
 import trecexam
-from trecexam.cli.main import cli, run
+from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 
 LEAVES_A_TRACE = (
@@ -43,18 +44,6 @@ def track(graded_erag: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(graded_erag, tmp_path / "track"))
 
 
-def leaves(command: click.Command, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """The words of each command that is not a group, with the command."""
-    if not isinstance(command, click.Group):
-        yield names, command
-        return
-    context = click.Context(command)
-    for name in command.list_commands(context):
-        found = command.get_command(context, name)
-        assert found is not None
-        yield from leaves(found, *names, name)
-
-
 def least_arguments(command: click.Command, track: Path, scratch: Path) -> list[str]:
     """Values for all arguments and required options of a command, with the track wherever possible."""
     words: list[str] = []
@@ -75,7 +64,7 @@ def least_arguments(command: click.Command, track: Path, scratch: Path) -> list[
     return words
 
 
-COMMANDS = dict(leaves(cli))
+COMMANDS = dict(leaves())
 
 
 @pytest.mark.parametrize("names", COMMANDS, ids=" ".join)

@@ -113,9 +113,10 @@ def test_judgments_passages_and_queries_of_another_tool_are_read(name: str, expe
             }
         ],
         {"number": "31", "title": "x", "turns": [{"turn_id": "31_1", "utterance": "what is it"}]},
+        {"topics": [{"id": "31_1", "topic": "x", "question": "what is it"}]},
     ],
 )
-def test_the_turns_of_a_conversation_are_queries(tmp_path: Path, content: Any) -> None:
+def test_the_turns_of_a_conversation_and_topics_under_a_key_are_queries(tmp_path: Path, content: Any) -> None:
     assert list(converters.read(put(tmp_path, json.dumps(content)))) == [Query("31_1", "what is it")]
 
 
@@ -158,9 +159,7 @@ def test_a_passages_text_is_the_default_text_of_ir_datasets(
 ) -> None:
     row = {"docid": "d", **{field: getattr(document, field) for field in fields}}
     assert list(read_passages(put(tmp_path, json.dumps(row)))) == [Passage("d", document.default_text())]
-
-
-def test_anserinis_contents_have_their_title_already(tmp_path: Path) -> None:
+    # Anserini's contents have their title already.
     row = {"id": "d", "title": "Cats", "contents": "Cats\nThey eat fish."}
     assert list(read_passages(put(tmp_path, json.dumps(row)))) == [Passage("d", "Cats\nThey eat fish.")]
 
@@ -191,16 +190,17 @@ def test_a_file_is_packed_as_its_name_ends(tmp_path: Path, ending: str) -> None:
     assert list(converters.read(path)) == [Qrel("q1", "d1", 1)]
 
 
-def test_a_parquet_table_of_passages_is_read_as_rows_of_json(tmp_path: Path) -> None:
+def test_tables_are_read_by_their_columns_names(tmp_path: Path) -> None:
     path = tmp_path / "corpus.parquet"
     parquet.write_table(pa.table({"_id": ["d1", "d2"], "title": ["Cats", ""], "text": ["eat", "bark"]}), path)
     assert list(converters.read(path)) == [Passage("d1", "Cats eat"), Passage("d2", "bark")]
-
-
-def test_ids_in_columns_of_bytes_are_text(tmp_path: Path) -> None:
-    path = tmp_path / "x.parquet"
+    # Ids in columns of bytes are text.
     parquet.write_table(pa.table({"qid": [b"q1"], "docno": [b"d1"], "score": [1.5]}), path)
     assert scores(path) == [("q1", "d1", 1.5)]
+    # PyTerrier's docid is a number of its index; a table without scores ranks by its ranks.
+    path = put(tmp_path, 'qid,docid,docno,rank,score,query\n1,90,d1,0,2.5,"cats, dogs"\n', "res.csv")
+    assert scores(path) == [("1", "d1", 2.5)]
+    assert scores(put(tmp_path, "qid\tdocno\trank\n1\ta\t2\n1\tb\t1\n")) == [("1", "b", -1), ("1", "a", -2)]
 
 
 def test_any_damage_of_a_parquet_file_is_named(tmp_path: Path) -> None:
@@ -224,15 +224,6 @@ def test_passages_of_a_run_with_a_bad_row_and_two_texts_of_an_id_are_all_given(t
         Passage("d1", "two"),
     ]
     assert [error.line for error in errors] == [3]
-
-
-def test_pyterriers_docid_is_a_number_of_its_index(tmp_path: Path) -> None:
-    path = put(tmp_path, 'qid,docid,docno,rank,score,query\n1,90,d1,0,2.5,"cats, dogs"\n', "res.csv")
-    assert scores(path) == [("1", "d1", 2.5)]
-
-
-def test_a_table_without_scores_ranks_by_its_ranks(tmp_path: Path) -> None:
-    assert scores(put(tmp_path, "qid\tdocno\trank\n1\ta\t2\n1\tb\t1\n")) == [("1", "b", -1), ("1", "a", -2)]
 
 
 @pytest.mark.parametrize(

@@ -83,18 +83,16 @@ def test_queries_qrels_and_requested_passages_are_read_as_records() -> None:
     assert dataset_passages("tiny/one", {"q1-d00", "nowhere"}) == {"q1-d00": Passage("q1-d00", "text 0 of 1")}
 
 
-def test_an_unknown_dataset_is_reported() -> None:
-    with pytest.raises(
-        ConversionError, match="ir_datasets:tiny/none: no such dataset; see `ir_datasets list`"
-    ):
-        list(dataset_queries("tiny/none"))
-
-
-def test_a_dataset_that_does_not_load_is_a_one_line_error_with_a_remedy() -> None:
-    with pytest.raises(
-        ConversionError, match=r"did not load \(download failed: no network\); fetch it"
-    ) as caught:
-        list(dataset_queries("tiny/broken"))
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("tiny/none", "ir_datasets:tiny/none: no such dataset; see `ir_datasets list`"),
+        ("tiny/broken", r"did not load \(download failed: no network\); fetch it"),
+    ],
+)
+def test_a_dataset_that_does_not_load_is_a_one_line_error_with_a_remedy(name: str, reason: str) -> None:
+    with pytest.raises(ConversionError, match=reason) as caught:
+        list(dataset_queries(name))
     assert "\n" not in str(caught.value)
 
 

@@ -31,7 +31,7 @@ def test_nuggets_are_items_with_their_importance(tmp_path: Path) -> None:
     path = put_rows(
         tmp_path / "file.jsonl",
         nuggets_of("q1", one="vital", two="okay"),
-        nuggets_of("q2", one="Vital", three=""),
+        nuggets_of("q2", one="Vital", three="failed"),
     )
     assert converters.sniff(path) == "bank"
     assert list(converters.read(path)) == [
@@ -121,6 +121,8 @@ def test_a_query_without_nuggets_does_not_stop_the_others(tmp_path: Path) -> Non
             "neither vital nor okay: 'so so'",
         ),
         ({"qid": "q", "nuggets": [{"text": "x", "assignment": "support"}]}, "they are grades, not a bank"),
+        ({"qid": "q", "rubrics": []}, "query 'q' has no rubrics"),
+        ({"rubrics": [{"criterion": "x", "weight": 5}]}, 'no "query_id" or "qid" or "topic_id"'),
     ],
 )
 def test_a_bad_nugget_is_reported(tmp_path: Path, row: Any, reason: str) -> None:
@@ -168,11 +170,6 @@ def test_answer_ids_are_unique_and_have_no_white_space(tmp_path: Path) -> None:
     rows = [{"run_id": run, "qid": query_id, "nuggets": assigned} for run, query_id in pairs]
     doc_ids = [grade.doc_id for grade in converters.read(put_rows(tmp_path / "file.jsonl", *rows))]
     assert doc_ids == ["my%20run/q1", "a%2Fb/c", "a/b%2Fc", "a%252Fb/c"]
-
-
-def test_the_failed_importance_of_nuggetizer_counts_as_none(tmp_path: Path) -> None:
-    path = put_rows(tmp_path / "file.jsonl", nuggets_of("q1", one="failed", two="vital"))
-    assert [item.importance for item in converters.read(path)] == ["", "vital"]
 
 
 @pytest.mark.parametrize(
@@ -262,15 +259,6 @@ def test_an_invalid_weight_is_a_one_line_error_with_its_position(
     assert str(raised.value).startswith(f"{path}:2: ")
     assert reason in str(raised.value)
     assert "\n" not in str(raised.value)
-
-
-def test_lines_without_rubrics_are_reported(tmp_path: Path) -> None:
-    for row, reason in (
-        ({"qid": "q", "rubrics": []}, "query 'q' has no rubrics"),
-        ({"rubrics": RUBRICS}, 'no "query_id" or "qid" or "topic_id"'),
-    ):
-        with pytest.raises(ConversionError, match=reason):
-            list(converters.read(put_rows(tmp_path / "file.jsonl", row), "bank"))
 
 
 weights = st.floats(-1e9, 1e9).filter(bool) | st.integers(-10, 10).filter(bool)

@@ -165,14 +165,13 @@ def test_a_recorded_rating_outside_0_to_5_is_rejected(tmp_path: Path, rating: ob
     assert "the rating is not 0..5" in refused(put(tmp_path, line.encode()), "rubric").reason
 
 
-def test_a_file_of_unknown_format_lists_the_known_formats(tmp_path: Path) -> None:
+def test_an_unknown_format_lists_the_known_ones_and_suggests_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match=r"in none of the supported formats \(run, qrels"):
         converters.read(put(tmp_path, b"Dear all,\nplease find attached\n"))
-
-
-def test_an_unknown_format_suggests_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match="did you mean 'qrels'"):
         converters.read(put(tmp_path, GOOD["qrels"]), "qrel")
+    with pytest.raises(ConversionError, match="only read"):
+        converters.write([], tmp_path / "x", "rubric")
 
 
 @pytest.mark.parametrize(
@@ -190,11 +189,6 @@ def test_records_that_a_format_cannot_hold_are_not_written(
 ) -> None:
     with pytest.raises(ValueError, match=reason):
         converters.write(records, tmp_path / "x", name)
-
-
-def test_writing_a_read_only_format_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConversionError, match="only read"):
-        converters.write([], tmp_path / "x", "rubric")
 
 
 @pytest.mark.parametrize(

@@ -98,26 +98,33 @@ def test_every_dialect_is_recognised_and_read(tmp_path: Path, name: str, pack: t
     assert list(converters.read(path)) == EXPECTED
 
 
-def test_the_first_topics_of_trec_have_labels_in_their_fields(tmp_path: Path) -> None:
-    topic = (
-        "<top>\n<head> Tipster Topic Description\n<num> Number:  051\n<dom> Domain: International Economics\n"
-        "<title> Topic:  Airbus Subsidies\n<smry> Summary:\nx\n<def> Definition(s):\n</top>\n"
-    )
-    assert list(converters.read(put(tmp_path, topic))) == [Query("051", "Airbus Subsidies")]
-
-
-def test_a_topic_without_title_uses_its_description(tmp_path: Path) -> None:
-    path = put(tmp_path, "<top>\n<num> Number: 201\n<desc> Description:\nWhat\nis it?\n</top>\n")
-    assert list(converters.read(path)) == [Query("201", "What is it?")]
-    path = put(
-        tmp_path, '<topics><topic number="1"><title/><description>What?</description></topic></topics>'
-    )
-    assert list(converters.read(path)) == [Query("1", "What?")]
-
-
-def test_ampersands_and_words_in_angle_brackets_are_kept_in_a_text(tmp_path: Path) -> None:
-    path = put(tmp_path, "<top>\n<num> 1\n<title> AT&T, R&amp;D &lt; 5 <i>and</i> so\n<docid> no\n</top>\n")
-    assert list(converters.read(path)) == [Query("1", "AT&T, R&D < 5 <i>and</i> so")]
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        # The first topics of TREC have labels in their fields.
+        (
+            "<top>\n<head> Tipster Topic Description\n<num> Number:  051\n<dom> Domain: Economics\n"
+            "<title> Topic:  Airbus Subsidies\n<smry> Summary:\nx\n<def> Definition(s):\n</top>\n",
+            Query("051", "Airbus Subsidies"),
+        ),
+        # A topic without a title has its description.
+        (
+            "<top>\n<num> Number: 201\n<desc> Description:\nWhat\nis it?\n</top>\n",
+            Query("201", "What is it?"),
+        ),
+        (
+            '<topics><topic number="1"><title/><description>What?</description></topic></topics>',
+            Query("1", "What?"),
+        ),
+        # Ampersands and words in angle brackets stay in a text.
+        (
+            "<top>\n<num> 1\n<title> AT&T, R&amp;D &lt; 5 <i>and</i> so\n<docid> no\n</top>\n",
+            Query("1", "AT&T, R&D < 5 <i>and</i> so"),
+        ),
+    ],
+)
+def test_a_topic_is_read_with_its_text(tmp_path: Path, content: str, expected: Query) -> None:
+    assert list(converters.read(put(tmp_path, content))) == [expected]
 
 
 @pytest.mark.parametrize(

@@ -43,13 +43,6 @@ def test_topics_of_every_track_are_read_as_queries(
     assert list(converters.read(path)) == [Query("7", text)]
 
 
-def test_topics_under_one_key_are_a_list(tmp_path: Path) -> None:
-    path = tmp_path / "topics.json"
-    path.write_text(json.dumps({"topics": [{"id": "116", "topic": "x", "question": "Is it?"}]}, indent=1))
-    assert converters.sniff(path) == "queries"
-    assert list(converters.read(path)) == [Query("116", "Is it?")]
-
-
 DOCUMENTS = {"d1": {"id": "d1", "text": "One.", "title": "T"}, "d2": "Two.", "d3": {"text": " "}}
 REPORT = {
     "metadata": {"team_id": "t", "run_id": "sys", "type": "automatic", "collection_ids": ["c"]},
@@ -141,20 +134,22 @@ def test_a_trec_eval_output_is_named_by_its_runid_line_or_its_file(tmp_path: Pat
         laid_out(path, "trec_eval")
 
 
-def test_without_means_the_first_measure_is_averaged_over_all_queries(tmp_path: Path) -> None:
+def test_a_leaderboard_may_lack_means_a_header_or_a_number(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "x.txt"
     path.write_text("run topic metric score\na 1 M 0.9\nb 1 M 0.5\nb 2 M 0.6\na 1 N 0.1\n")
     assert converters.sniff(path) == "leaderboard"
     assert list(converters.read(path)) == [("a", 2), ("b", 1)]
-
-
-def test_ambiguous_columns_need_a_header_line(tmp_path: Path) -> None:
-    path = tmp_path / "x.txt"
+    # Ambiguous columns need a header line.
     path.write_text("a t1 M 0.9\n")
     with pytest.raises(converters.ConversionError, match="run query measure value"):
         list(converters.read(path, "leaderboard"))
     path.write_text("run measure query value\na t1 M 0.9\n")
     assert list(read_values(path)) == [MeasureValue("a", "M", "t1", 0.9)]
+    path.write_text("a\tall\tm\t0.5\nb\tall\tm\tnan\nc\tall\tm\t0.25\n")
+    assert [(row.run, row.value) for row in read_values(path)] == [("a", 0.5), ("c", 0.25)]
+    assert f"{path}:2: skipped a value that is not a number (1 such lines)" in caplog.text
 
 
 def test_the_truth_file_of_autojudge_is_a_leaderboard() -> None:
@@ -263,6 +258,10 @@ def test_fields_of_the_ragtime_form_are_kept_and_lost_fields_are_reported(
     bank = put_rows(tmp_path / "n.jsonl", {"query_id": "1", "nugget_bank": {"Q": {"aggregator_type": "NOT"}}})
     with pytest.raises(ValueError, match="only AND and OR: write nuggets-v3"):
         converters.write(converters.read(bank), tmp_path / "again.jsonl", "nuggets-ragtime")
+    with pytest.raises(ValueError, match="only questions: write nuggets-v3"):
+        converters.write(
+            converters.read(put_rows(tmp_path / "n.jsonl", V3)), tmp_path / "again.jsonl", "nuggets-ragtime"
+        )
 
 
 def test_a_trecexam_bank_is_read_back_from_the_ragtime_form(tmp_path: Path) -> None:
@@ -271,12 +270,6 @@ def test_a_trecexam_bank_is_read_back_from_the_ragtime_form(tmp_path: Path) -> N
     item = item._replace(item_id=made_id("7", "What?"), facet_id="f", choices=(("A", "x"),), retired=True)
     converters.write([item], tmp_path / "n.jsonl", "nuggets-ragtime")
     assert [each._replace(details="") for each in converters.read(tmp_path / "n.jsonl")] == [item]
-
-
-def test_the_ragtime_form_has_no_claims(tmp_path: Path) -> None:
-    items = list(converters.read(put_rows(tmp_path / "n.jsonl", V3)))
-    with pytest.raises(ValueError, match="only questions: write nuggets-v3"):
-        converters.write(items, tmp_path / "again.jsonl", "nuggets-ragtime")
 
 
 def test_the_same_question_of_two_topics_is_two_items(tmp_path: Path) -> None:
@@ -329,15 +322,6 @@ def test_autojudge_reads_the_written_files(tmp_path: Path) -> None:
         assert [a.reference_doc_ids() for a in ours.answers or ()] == [
             a.reference_doc_ids() for a in other.answers or ()
         ]
-
-
-def test_a_value_that_is_not_a_number_is_skipped_with_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    path = tmp_path / "truth.txt"
-    path.write_text("a\tall\tm\t0.5\nb\tall\tm\tnan\nc\tall\tm\t0.25\n")
-    assert [(row.run, row.value) for row in read_values(path)] == [("a", 0.5), ("c", 0.25)]
-    assert f"{path}:2: skipped a value that is not a number (1 such lines)" in caplog.text
 
 
 # Files of BEIR, MS MARCO, ir_metadata, umbrela and ragas: reading, recognising and writing.

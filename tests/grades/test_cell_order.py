@@ -9,14 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from support import REPORTED, HashGrader, make_small_track
+from support import REPORTED, HashGrader, contents, make_small_track, update
 
 import trecexam
 from trecexam.graders import Answer, Cell
 from trecexam.graders.base import UngradedError
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import open_folder
-from trecexam.outputs.grader_update import Update
 
 TRACK = "[track]\ndepth = 8\n"
 
@@ -29,20 +28,6 @@ class ModelGrader(HashGrader):
 
 class WholeGrader(ModelGrader):
     cells_share = "answer"
-
-
-def update(root: Path, grader: HashGrader, **how: bool) -> Update:
-    with trecexam.open_track(root, grader=grader) as track:
-        return track.update(**how)
-
-
-def outputs(root: Path) -> dict[str, bytes]:
-    out = root / "out"
-    return {
-        path.relative_to(out).as_posix(): path.read_bytes()
-        for path in sorted(out.rglob("*"))
-        if path.is_file() and path.name != "history.tsv"
-    }
 
 
 def stored(root: Path) -> list[tuple[object, ...]]:
@@ -127,7 +112,7 @@ def test_any_order_gives_the_same_grades_and_bytes(tmp_path: Path, share: str) -
         assert done.complete == (batches is None)
     assert len(seen) == len(set(seen)) == done.counts.cells
     assert stored(root) == stored(bank)
-    made, expected = outputs(root), outputs(bank)
+    made, expected = contents(root / "out"), contents(bank / "out")
     assert made.keys() == expected.keys()
     assert [name for name, content in made.items() if content != expected[name]] == []
 

@@ -57,16 +57,16 @@ def add_run(root: Path) -> None:
     write_run(root / "runs" / "later.run", {"q1": ["new", "newer"]})
 
 
-def test_the_manifest_names_the_environment_of_all_answers(root: Path) -> None:
+def test_the_manifest_names_the_environment_of_all_answers_where_the_grader_has_one(
+    root: Path, tmp_path: Path
+) -> None:
     update(root, CPU)
     assert manifest(root)["environments"] == {"mixed": [], "graded_on": [CPU]}
     assert not update(root, CPU).changed
-
-
-def test_a_grader_without_environment_adds_nothing_to_the_manifest(root: Path) -> None:
-    update(root, None)
-    assert "environments" not in manifest(root)
-    assert not update(root, None).changed
+    without = make_small_track(tmp_path / "without", queries=1)
+    update(without, None)
+    assert "environments" not in manifest(without)
+    assert not update(without, None).changed
 
 
 def test_answers_of_two_devices_are_counted_separately(root: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ import trecexam
 from trecexam.features.leaderboard.board import leaderboard
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Answer, identity_digest
-from trecexam.grades.grading import grade, missing_cells, record
-from trecexam.grades.open_track import GraderView, OpenTrack
+from trecexam.grades.grading import missing_cells, record
+from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.store import GradeStore
 
 
@@ -133,35 +132,6 @@ def test_an_update_that_grades_caches_its_codes_although_its_store_stays_open(
     # Closing does not change which store they belong to.
     refuse_to_read(monkeypatch)
     assert values(root)[0] == expected
-
-
-def test_a_track_is_loaded_once_while_none_of_its_files_changes(root: Path) -> None:
-    with OpenTrack(TrackFolder.open(root), HashGrader()) as loaders:
-        loader = loaders.first
-        first = loader.load()
-        assert loader.load() is first
-        other_text(root)
-        second = loader.load()
-        assert second is not first
-        assert "other words" in second.texts.values()
-        (root / "official_leaderboard.json").symlink_to(root / "nowhere")
-        third = loader.load()
-        assert any(row.file == "official_leaderboard.json" for row in third.rejected)
-        os.utime(root / "qrels.txt", ns=(1, 1))
-        assert loader.load() is not third
-
-
-def test_grades_added_for_another_pool_are_in_the_next_track(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track")
-    with OpenTrack(TrackFolder.open(root), HashGrader()) as loaders:
-        loader = loaders.first
-        loaders.open_to_write()
-        assert loader.load().counts.ok == 0
-        config = loader.config
-        deeper = config.model_copy(update={"track": config.track.model_copy(update={"depth": 9})})
-        view = GraderView(loaders, replace(loader.folder, config=deeper), HashGrader())
-        grade(view, view.load())
-        assert loader.load().counts.missing == 0
 
 
 PROMPT = 'template = "Question: {{question}} Context: {{context}}"\nparser = "{parser}"\n'

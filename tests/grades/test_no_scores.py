@@ -11,12 +11,10 @@ from pathlib import Path
 
 import ir_measures
 import pytest
-from rag_track import make_demo_with_two_graders
 from served import client_of
-from support import HashGrader, make_small_track
+from support import HashGrader, make_small_track, printed
 
 import trecexam
-from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 
 RUNS = ("run0", "run1", "run2")
@@ -33,16 +31,19 @@ def ungraded(tmp_path: Path) -> Path:
     return root
 
 
-def printed(capsys: pytest.CaptureFixture[str], *words: object, status: int = 0) -> tuple[str, str]:
-    capsys.readouterr()
-    assert run([str(word) for word in words]) == status
-    found = capsys.readouterr()
-    return found.out, found.err
-
-
-def test_out_has_no_score_of_an_ungraded_track(ungraded: Path) -> None:
+def test_no_output_has_a_score_or_a_rank_of_an_ungraded_track(ungraded: Path) -> None:
     with trecexam.open_track(ungraded) as track:
         track.update()
+        board = track.leaderboard()
+        values = track.per_query(library="pyarrow")["value"].to_pylist()
+    assert board.ranks == (None, None, None)
+    with pytest.raises(LookupError, match="no run of the leaderboard has a score"):
+        _ = board.best
+    assert all(math.isnan(value) for value in values)
+    with client_of(ungraded) as client:
+        page = client.get("/run/run1").text
+    assert "Rank" not in page.partition("<main")[2]
+    assert "0.0000" not in page
     out = ungraded / "out"
     rows = [line.split("\t") for line in (out / "leaderboard.tsv").read_text().splitlines()[1:]]
     assert [row[0] for row in rows] == list(RUNS)
@@ -72,23 +73,6 @@ def test_questions_about_scores_of_an_ungraded_track_say_that_nothing_is_graded(
     found, err = printed(capsys, *words, ungraded, *output, status=2)
     assert found == ""
     assert f"nothing is graded yet; `trecexam watch {ungraded} --once` takes what grades.jsonl has" in err
-
-
-def test_no_run_of_an_ungraded_track_is_the_best_one(ungraded: Path) -> None:
-    with trecexam.open_track(ungraded) as track:
-        board = track.leaderboard()
-        values = track.per_query(library="pyarrow")["value"].to_pylist()
-    assert board.ranks == (None, None, None)
-    with pytest.raises(LookupError, match="no run of the leaderboard has a score"):
-        _ = board.best
-    assert all(math.isnan(value) for value in values)
-
-
-def test_the_page_of_a_run_without_a_score_has_no_rank_and_no_zeros(ungraded: Path) -> None:
-    with client_of(ungraded) as client:
-        page = client.get("/run/run1").text
-    assert "Rank" not in page.partition("<main")[2]
-    assert "0.0000" not in page
 
 
 def judge(root: Path, *lines: str) -> None:
@@ -169,23 +153,3 @@ def test_a_run_of_which_nothing_is_judged_is_named(graded: Path) -> None:
     with trecexam.open_track(graded, grader=HashGrader()) as track:
         board = track.leaderboard(official=True)
     assert "other: none of its passages is judged, so its official values are 0" in "\n".join(board.notes)
-
-
-def test_a_grader_without_grades_is_named_in_the_joint_correlation_and_plot(tmp_path: Path) -> None:
-    folder = tmp_path / "demo"
-    make_demo_with_two_graders(folder)
-    settings = (folder / "trecexam.toml").read_text()
-    empty = (
-        '[graders.x]\nkind = "rubric"\nname = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\n\n'
-    )
-    (folder / "trecexam.toml").write_text(settings.replace("[graders.rubric]", f"{empty}[graders.rubric]"))
-    with trecexam.open_track(folder) as track:
-        with pytest.raises(TrecexamError, match="nothing is graded yet"):
-            track.plot("leaderboard")
-        with pytest.raises(TrecexamError, match="nothing is graded yet"):
-            track.correlate()
-        track["rubric"].grading.grade()
-        compared = track.correlate()
-        title = track.plot("leaderboard").plot.title
-    assert f"x: nothing is graded yet; `trecexam watch {folder} --once` grades" in compared.notes
-    assert "x:" not in title

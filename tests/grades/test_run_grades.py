@@ -94,7 +94,10 @@ def test_files_in_out_are_blank_for_a_run_without_a_grade(root: Path) -> None:
         assert note in report
 
 
-def test_a_run_without_a_grade_is_compared_with_none(track: trecexam.Track) -> None:
+def test_a_run_without_a_grade_has_no_rank_and_is_compared_with_none(track: trecexam.Track) -> None:
+    board = track.leaderboard()
+    assert (board.rows[-1].run, board.ranks[-1]) == ("late", None)
+    assert sorted(filter(None, board.ranks)) == [1, 2, 3, 4, 5]
     compared = track.compare()
     assert "late" not in compared.groups
     assert UNGRADED in compared.notes
@@ -104,18 +107,16 @@ def test_a_run_without_a_grade_is_compared_with_none(track: trecexam.Track) -> N
     assert {value.n_runs for _, value in correlated.pairs} == {5}
     assert {UNGRADED, SKIPS} <= set(correlated.notes)
     assert "compared over 3 queries and 5 runs" in correlated.notes
-
-
-def test_ranks_history_and_exports_are_without_it(track: trecexam.Track) -> None:
-    board = track.leaderboard()
-    assert (board.rows[-1].run, board.ranks[-1]) == ("late", None)
-    assert sorted(filter(None, board.ranks)) == [1, 2, 3, 4, 5]
     history = track.folder.out / "history.tsv"
     assert not history.exists() or "\tlate\t" not in history.read_text()
     values = list(track.export.leaderboard_values())
     assert {row.run for row in values} == {"run0", "run1", "run2", "cut", "half"}
     per_query = track.per_query(library="pyarrow").to_pylist()
     assert all(math.isnan(row["value"]) for row in per_query if row["run"] == "late")
+    official = track.leaderboard(official=True)
+    assert None not in official.ranks
+    assert SKIPS in official.notes
+    assert official.table.header[:2] == ("run", "queries")
 
 
 def test_replies_that_cannot_be_read_are_no_grades_of_a_run(root: Path) -> None:
@@ -136,13 +137,6 @@ def test_a_person_s_rating_is_a_grade(root: Path) -> None:
         notes = track.leaderboard().notes
     assert UNGRADED not in notes
     assert any("late" in note and "partly graded" in note for note in notes)
-
-
-def test_official_scores_are_of_all_runs_and_name_those_that_skip_queries(track: trecexam.Track) -> None:
-    board = track.leaderboard(official=True)
-    assert None not in board.ranks
-    assert SKIPS in board.notes
-    assert board.table.header[:2] == ("run", "queries")
 
 
 def test_runs_have_their_scores_once_they_are_graded_and_those_that_skip_queries_are_in_one_note(

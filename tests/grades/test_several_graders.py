@@ -42,16 +42,6 @@ def track(two: Path) -> Iterator[trecexam.Track]:
         yield opened
 
 
-def test_a_note_on_missing_labels_names_the_grader_of_its_command(two: Path) -> None:
-    (two / "umbrela.qrels").write_text("".join(f"{q} 0 {q}-d00 1\n" for q in ("q1", "q2", "q3")))
-    with (two / "trecexam.toml").open("a") as config:
-        config.write('[graders.umbrela]\nkind = "relevance"\nname = "recorded"\nrecorded = "umbrela.qrels"\n')
-    with trecexam.open_track(two, graders={"rubric": HashGrader(), "other": HashGrader(version=2)}) as opened:
-        opened["umbrela"].grading.grade()
-        notes = opened["umbrela"].leaderboard().notes
-    assert any(f"`trecexam holes {two} --grader umbrela` counts those of each run" in line for line in notes)
-
-
 def test_each_grader_gives_the_same_results_as_alone(track: trecexam.Track, tmp_path: Path) -> None:
     assert track.graders == ("rubric", "other")
     for name, settings in (

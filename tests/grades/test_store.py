@@ -25,14 +25,6 @@ def test_a_grade_is_found_after_reopening(tmp_path: Path) -> None:
         assert store.answers(grader, item)[passage].probabilities == (0.0, 0.1, 0.1, 0.1, 0.6, 0.1)
 
 
-def test_graders_do_not_see_grades_of_each_other(tmp_path: Path) -> None:
-    with GradeStore(tmp_path / "s") as store:
-        one, two = store.add_grader(b"1", "{}"), store.add_grader(b"2", "{}")
-        store.add(one, [GradeRow(1, 1, 3, "ok", "3")])
-        assert not len(store.columns(two, [1]).keys)
-        assert (store.count(one), store.count(two), store.count()) == (1, 0, 1)
-
-
 @pytest.mark.parametrize(
     "bad",
     [

@@ -161,7 +161,7 @@ def brute_force(root: Path, run: str, graded: Mapping[str, Mapping[str, int]]) -
     return float(np.mean(n_cover)), float(np.mean(average_precision))
 
 
-def test_a_changed_judgments_file_grades_only_new_passages(root: Path) -> None:
+def test_a_changed_judgments_file_grades_only_new_passages_and_an_unreadable_one_none(root: Path) -> None:
     update(root)
     with (root / "passages.jsonl").open("a") as passages:
         passages.write(json.dumps({"docid": "late", "text": "judged late"}) + "\n")
@@ -170,6 +170,9 @@ def test_a_changed_judgments_file_grades_only_new_passages(root: Path) -> None:
         qrels.write("q2 0 late 2\n")
     assert {(cell.query_id, cell.doc_id) for cell in update(root).asked} == {("q2", "late")}
     assert ("q2", "late") in labelled(root)
+    (root / "qrels.txt").write_text("q1 0\n")
+    assert not update(root).asked
+    assert labelled(root) == {(q, f"{q}-d{d:02}") for q in QUERIES for d in range(9)}
 
 
 def test_the_estimate_counts_judged_passages_before_any_request(root: Path) -> None:
@@ -245,13 +248,6 @@ def test_exams_and_judge_next_use_only_the_passages_of_runs(root: Path) -> None:
             suggested.append(next_judgments(track, "P(rel=4)@3").table)
     assert np.array_equal(*responses, equal_nan=True)
     assert suggested[0] == suggested[1]
-
-
-def test_unreadable_judgments_leave_only_the_pool_of_the_runs(root: Path) -> None:
-    update(root)
-    (root / "qrels.txt").write_text("q1 0\n")
-    assert not update(root).asked
-    assert labelled(root) == {(q, f"{q}-d{d:02}") for q in QUERIES for d in range(9)}
 
 
 def test_a_track_of_generated_responses_needs_no_passages_for_judgments(root: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, printed, tsv_rows
+from support import HashGrader, printed, tsv_rows, write_jsonl
 
 import trecexam
 from trecexam.cli.main import run
@@ -44,12 +44,6 @@ def nuggets(query_id: str, assigned: list[str] | None = None) -> list[dict[str, 
     return rows if assigned is None else [r | {"assignment": a} for r, a in zip(rows, assigned, strict=True)]
 
 
-def lines(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 def answers(name: str) -> list[dict[str, Any]]:
     """A run's file of assignments; long answers, which are not truncated."""
     return [
@@ -70,13 +64,13 @@ def answers(name: str) -> list[dict[str, Any]]:
 @pytest.fixture
 def judged(tmp_path: Path) -> Path:
     """A track as in the documentation."""
-    bank = lines(
+    bank = write_jsonl(
         tmp_path / "nuggets.jsonl",
         [{"query": f"what about {q}", "qid": q, "nuggets": nuggets(q)} for q in IMPORTANCE],
     )
     for name in ASSIGNED:
-        lines(tmp_path / "assignments" / f"{name}.jsonl", answers(name))
-    every = lines(tmp_path / "assignments.jsonl", [row for name in ASSIGNED for row in answers(name)])
+        write_jsonl(tmp_path / "assignments" / f"{name}.jsonl", answers(name))
+    every = write_jsonl(tmp_path / "assignments.jsonl", [row for name in ASSIGNED for row in answers(name)])
     root = tmp_path / "track"
     words = ["init", root, "--bank", bank, "--recorded", every, "--runs", tmp_path / "assignments"]
     assert run([str(word) for word in words]) == 0
@@ -157,7 +151,7 @@ NOT_VITAL = {
 def changed_nuggets(root: Path, change: Any) -> None:
     bank = root / "bank.nuggets.jsonl"
     rows = [json.loads(line) for line in bank.read_text().splitlines()]
-    lines(bank, [row | {"nuggets": [change(n) for n in row["nuggets"]]} for row in rows])
+    write_jsonl(bank, [row | {"nuggets": [change(n) for n in row["nuggets"]]} for row in rows])
 
 
 @pytest.mark.parametrize("case", NOT_VITAL)
@@ -207,8 +201,8 @@ def test_two_nuggets_with_the_same_text_are_graded_once_and_counted_twice(
     """Published scores count both, in Cover, its weighted forms, labels and exports."""
     listed = [*nuggets("q1"), {"text": "fact 0 of q1", "importance": "okay"}]
     root = tmp_path / "track"
-    lines(root / "bank.jsonl", [{"query": "what", "qid": "q1", "nuggets": listed}])
-    lines(root / "runs" / "good.jsonl", [answers("good")[0] | {"nuggets": nuggets("q1", [S, S, P])}])
+    write_jsonl(root / "bank.jsonl", [{"query": "what", "qid": "q1", "nuggets": listed}])
+    write_jsonl(root / "runs" / "good.jsonl", [answers("good")[0] | {"nuggets": nuggets("q1", [S, S, P])}])
     (root / "trecexam.toml").write_text(MEASURES)
     with trecexam.open_track(root, grader=hash_grader) as track:
         assert track.update().graded == len(hash_grader.asked) == 3
@@ -232,8 +226,8 @@ def test_a_grader_of_whole_queries_has_no_items_to_weight(tmp_path: Path) -> Non
         item_kinds = frozenset(("query",))
 
     root = tmp_path / "track"
-    lines(root / "bank.jsonl", [{"query": "what", "qid": "q1", "nuggets": nuggets("q1")}])
-    lines(root / "runs" / "good.jsonl", answers("good")[:1])
+    write_jsonl(root / "bank.jsonl", [{"query": "what", "qid": "q1", "nuggets": nuggets("q1")}])
+    write_jsonl(root / "runs" / "good.jsonl", answers("good")[:1])
     (root / "trecexam.toml").write_text(MEASURES)
     reason = "the grader asks about none"
     with (
@@ -245,11 +239,11 @@ def test_a_grader_of_whole_queries_has_no_items_to_weight(tmp_path: Path) -> Non
 
 def test_files_of_answers_that_do_not_form_a_run_are_rejected(judged: Path, tmp_path: Path) -> None:
     runs = judged / "runs"
-    lines(runs / "several.jsonl", answers("good") + answers("short"))
-    lines(runs / "twice.jsonl", answers("good") + answers("good"))
+    write_jsonl(runs / "several.jsonl", answers("good") + answers("short"))
+    write_jsonl(runs / "twice.jsonl", answers("good") + answers("good"))
     retrieved = {"text": "what", "qid": "q1", "candidate_text": "it is", "docid": "d1"}
-    lines(runs / "retrieved.jsonl", [retrieved | {"nuggets": nuggets("q1", [S, N, N])}])
-    lines(runs / "broken.jsonl", [*answers("good")[:1], {"qid": "q2"}])
+    write_jsonl(runs / "retrieved.jsonl", [retrieved | {"nuggets": nuggets("q1", [S, N, N])}])
+    write_jsonl(runs / "broken.jsonl", [*answers("good")[:1], {"qid": "q2"}])
     assert run(["watch", str(judged), "--once"]) == 1
     reasons = {row["file"]: row["reason"] for row in tsv_rows(judged / "out" / "rejected.tsv")}
     assert "responses of 2 runs ('good', 'short', ...): make a file for each" in reasons["runs/several.jsonl"]

@@ -72,9 +72,7 @@ def test_with_the_setting_a_track_is_as_if_no_run_had_the_queries(root: Path, po
         assert [row.scores for row in found[1]] == [row.scores for row in official.rows]
 
 
-def test_a_run_of_nothing_else_is_rejected_with_the_reason(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_of_nothing_else_is_rejected_with_the_reason(root: Path) -> None:
     (root / "runs" / "own.run").write_text("q1 Q0 q1 1 1 own\n")
     (root / "trecexam.toml").write_text("[track]\nexclude_query_document = true\n")
     update(root)

@@ -156,42 +156,12 @@ def test_any_bytes_give_records_or_a_conversion_error(
     take(tmp_path / "file", name)
 
 
-KEYS = [
-    "query_id",
-    "qid",
-    "id",
-    "docid",
-    "doc_id",
-    "item_id",
-    "text",
-    "title",
-    "question",
-    "questions",
-    "items",
-]
-KEYS += [
-    "question_id",
-    "question_text",
-    "nugget_text",
-    "gold_answers",
-    "choices",
-    "correct",
-    "facet_id",
-    "rating",
-]
-KEYS += [
-    "answer",
-    "paragraph_id",
-    "exam_grades",
-    "self_ratings",
-    "self_rating",
-    "llm",
-    "prompt_info",
-    "answers",
-]
-KEYS += ["prompt_class", "query_text", "kind", "nuggets", "importance", "assignment", "run_id", "query"]
-KEYS += ["nugget", "retired", "origin", "seed", "rubrics", "criterion", "weight"]
-KEYS += ["nugget_bank", "claim_bank", "claim", "answers", "metadata", "responses", "citations", "documents"]
+KEYS = ["query_id", "qid", "id", "docid", "doc_id", "item_id", "text", "title", "question", "questions"]
+KEYS += ["items", "question_id", "question_text", "nugget_text", "gold_answers", "choices", "correct"]
+KEYS += ["facet_id", "rating", "answer", "paragraph_id", "exam_grades", "self_ratings", "self_rating"]
+KEYS += ["llm", "prompt_info", "answers", "prompt_class", "query_text", "kind", "nuggets", "importance"]
+KEYS += ["assignment", "run_id", "query", "nugget", "retired", "origin", "seed", "rubrics", "criterion"]
+KEYS += ["weight", "nugget_bank", "claim_bank", "claim", "metadata", "responses", "citations", "documents"]
 KEYS += ["results", "topics", "topic_id", "measure", "value"]
 keys = st.sampled_from(KEYS)
 values: st.SearchStrategy[Any] = st.recursive(

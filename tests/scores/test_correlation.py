@@ -92,7 +92,7 @@ def test_tau_ap_equals_the_mean_over_all_orders_of_ties() -> None:
         assert tau_ap(truth, estimate) == pytest.approx(naive_tau_ap(truth, estimate), abs=1e-12)
 
 
-def test_tau_b_of_columns_equals_pair_counting() -> None:
+def test_tau_b_of_columns_equals_pair_counting(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.integers(0, 6, (7, 40)).astype(float) for _ in range(2))
     a[:, 3] = 1
@@ -100,14 +100,9 @@ def test_tau_b_of_columns_equals_pair_counting() -> None:
     assert tau_b_columns(a, b) == pytest.approx(expected, nan_ok=True)
     one = [naive_tau_b(x, b[:, 0]) for x in a.T]
     assert tau_b_columns(a, b[:, :1]) == pytest.approx(one, nan_ok=True)
-
-
-def test_tau_b_of_columns_is_the_same_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(1)
-    a, b = (rng.random((6, 50)) for _ in range(2))
-    whole = tau_b_columns(a, b)
-    monkeypatch.setattr("trecexam.scores.rank_correlation._CELLS", 7 * 36)
-    assert (tau_b_columns(a, b) == whole).all()
+    # In several parts.
+    monkeypatch.setattr("trecexam.scores.rank_correlation._CELLS", 7 * 49)
+    assert tau_b_columns(a, b) == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.parametrize("steps", [3, 1000])
@@ -235,7 +230,13 @@ def test_leaderboards_that_agree_on_every_subset_have_an_interval_of_one_point()
     assert turned.kendall_tau == pytest.approx((-1, -1, -1))
 
 
-def test_fewer_than_five_queries_have_no_interval() -> None:
+def test_four_queries_have_values_without_an_interval_whatever_their_order() -> None:
+    rubric = np.array(
+        [[0.1, 0.2, 0.3, 0.7], [0.7, 0.3, 0.2, 0.1], [0.3, 0.1, 0.7, 0.2], [0.9, 0.9, 0.9, 0.9]]
+    )
+    official = np.array([[1.0] * 4, [1.0] * 4, [1.0] * 4, [2.0] * 4])
+    # Ties of means are found although sums round differently.
+    assert correlate(rubric, official).kendall_tau.value == 1
     rng = np.random.default_rng(0)
     rubric, official = rng.random((9, 5)), rng.random((9, 5))
     assert not math.isnan(correlate(rubric, official).kendall_tau.low)
@@ -243,14 +244,6 @@ def test_fewer_than_five_queries_have_no_interval() -> None:
     assert not math.isnan(few.kendall_tau.value)
     assert math.isnan(few.kendall_tau.low)
     assert math.isnan(few.rbo.high)
-
-
-def test_ties_of_means_are_found_whatever_the_order_of_queries() -> None:
-    rubric = np.array(
-        [[0.1, 0.2, 0.3, 0.7], [0.7, 0.3, 0.2, 0.1], [0.3, 0.1, 0.7, 0.2], [0.9, 0.9, 0.9, 0.9]]
-    )
-    official = np.array([[1.0] * 4, [1.0] * 4, [1.0] * 4, [2.0] * 4])
-    assert correlate(rubric, official).kendall_tau.value == 1
 
 
 def test_undefined_coefficients_are_nan_without_warnings(recwarn: pytest.WarningsRecorder) -> None:

@@ -42,13 +42,6 @@ def test_a_passage_rating_by_a_person_replaces_those_of_its_items() -> None:
     assert [row.doc_id for row in label_qrels([q])] == ["a", "b", "c", "d", "e"]
 
 
-@pytest.mark.parametrize("human", [{"z": 1}, {"a": 6}, {"a": -1}])
-def test_a_rating_by_a_person_outside_the_pool_or_scale_is_rejected(human: dict[str, int]) -> None:
-    q = small()
-    with pytest.raises(ValueError, match="human ratings"):
-        QueryRatings("q", q.doc_ids, 3, q.ratings, human)
-
-
 @pytest.mark.parametrize("min_answers", [1, 2, 3, 9])
 @pytest.mark.parametrize("min_rating", [1, 4, 5])
 def test_labels_equal_a_computation_with_lists(
@@ -69,13 +62,6 @@ def test_labels_equal_a_computation_with_lists(
         assert binary_labels(q, min_rating, min_answers) == reached
 
 
-def test_invalid_arguments_are_rejected() -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        labels(small(), min_answers=0)
-    with pytest.raises(ValueError, match="unknown label rule 'mean'"):
-        labels(small(), "mean")  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("matrix", "reason"),
     [
@@ -88,6 +74,17 @@ def test_invalid_arguments_are_rejected() -> None:
 def test_ratings_are_checked(matrix: np.ndarray, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         QueryRatings("q", ("a",), 2, matrix)
+
+
+def test_invalid_arguments_and_ratings_of_people_are_rejected() -> None:
+    q = small()
+    for human in ({"z": 1}, {"a": 6}, {"a": -1}):
+        with pytest.raises(ValueError, match="human ratings"):
+            QueryRatings("q", q.doc_ids, 3, q.ratings, human)
+    with pytest.raises(ValueError, match="at least 1"):
+        labels(q, min_answers=0)
+    with pytest.raises(ValueError, match="unknown label rule 'mean'"):
+        labels(q, "mean")  # type: ignore[arg-type]
 
 
 def test_label_rows_are_plain_qrels_with_ratings() -> None:

@@ -83,22 +83,6 @@ def test_means_can_be_over_answered_queries(values: Values) -> None:
     assert (over_all["run2"].n_queries, over_all["run2"].n_answered) == (9, 1)
 
 
-def test_leaderboards_without_runs_measures_or_queries_are_empty() -> None:
-    assert leaderboard(values_of({}), ["AP"], QUERIES, {}) == Leaderboard(("AP",), 9, "all", ())
-    assert leaderboard(values_of({"b": {}, "a": {}}), [], [], {}).rows == (
-        Row("a", 0, 0, ()),
-        Row("b", 0, 0, ()),
-    )
-    assert leaderboard(values_of({"a": {}}, ["AP"]), ["AP"], [], {}).rows == (
-        Row("a", 0, 0, (Score(0.0, 0.0),)),
-    )
-    assert score([]) == Score(0.0, 0.0)
-    assert score([0.7]) == Score(0.7, math.nan)
-    assert score([0.1] * 10) == Score(0.1, 0.0)
-    with pytest.raises(ValueError, match="unknown average 'some'"):
-        leaderboard(values_of({}), ["AP"], [], {}, average="some")  # type: ignore[arg-type]
-
-
 def test_an_interval_is_clipped_to_the_range_of_its_measure() -> None:
     wide = score([0.0, 1.0, 1.0])
     low, high = interval(wide, 3)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import ir_measures
 import pytest
 from ir_measures import Measure, nDCG
@@ -105,12 +102,6 @@ def test_invalid_names_are_rejected_with_a_reason(name: str, reason: str) -> Non
 def test_every_diversity_measure_is_known() -> None:
     provider = ir_measures.providers.registry["pyndeval"]
     assert {supported.NAME for supported in provider.SUPPORTED_MEASURES} == DIVERSITY
-
-
-def test_cover_is_registered_first() -> None:
-    script = "from trecexam.scores.measures import measure; print(measure('Cover@7'))"
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    assert done.stdout == "Cover(rel=4)@7\n"
 
 
 @pytest.mark.parametrize(

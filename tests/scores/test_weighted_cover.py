@@ -153,6 +153,14 @@ def test_invalid_parameters_are_rejected(params: dict[str, object]) -> None:
         measure(Cover(**params))
 
 
+def test_weights_of_the_bank_are_of_cover_alone() -> None:
+    assert measure("strict_compliance_score") == Cover(rel=5, weights="item")
+    with pytest.raises(ValueError, match="weights='item' are of Cover alone"):
+        measure("nCover(rel=4,weights=item)@20")
+    with pytest.raises(AssertionError):
+        nCover(weights="item").validate_params()
+
+
 def test_qrels_without_importance_are_rejected_with_the_reason(queries: list[QueryRatings]) -> None:
     columns = ("query_id", "doc_id", "relevance", "iteration", "importance")
     frame = Frame([("q", "a", 5, "1", "vital")], columns)
@@ -217,17 +225,6 @@ def test_for_any_weights_coverage_equals_the_formula_and_is_at_most_one(
     value = evaluated([COMPLIANCE], Judged.from_ratings([q]), {"q": docs})["q"][str(COMPLIANCE)]
     assert value == pytest.approx(naive(q, docs, 5, None, 3), abs=1e-9)
     assert value <= 1 + 1e-12
-
-
-def test_the_strict_score_of_research_rubrics_is_that_without_half_credit() -> None:
-    assert measure("strict_compliance_score") == Cover(rel=5, weights="item")
-
-
-def test_ncover_with_item_weights_is_rejected() -> None:
-    with pytest.raises(ValueError, match="weights='item' are of Cover alone"):
-        measure("nCover(rel=4,weights=item)@20")
-    with pytest.raises(AssertionError):
-        nCover(weights="item").validate_params()
 
 
 def test_without_weights_the_measure_is_rejected_and_not_computed_with_weights_of_one(

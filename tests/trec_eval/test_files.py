@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import random
 from collections import defaultdict
@@ -12,7 +11,8 @@ from typing import Any
 
 import pytest
 from real_trec_eval import Evaluation, TrecEval, damaged_qrels, damaged_run
-from support import HashGrader, make_small_track
+from support import HashGrader, make_small_track, tsv_rows
+from text_files import put
 
 import trecexam
 from converters import ConversionError
@@ -42,15 +42,10 @@ def evaluate(tmp_path: Path, trec_eval: TrecEval) -> Callable[..., Evaluation]:
     run.write_text(RUN)
 
     def with_good(kind: str, content: bytes, *options: str) -> Evaluation:
-        path = put(tmp_path / f"evaluated.{kind}", content)
+        path = put(tmp_path, content, f"evaluated.{kind}")
         return trec_eval.evaluate(*((qrels, path) if kind == "run" else (path, run)), MEASURES, *options)
 
     return with_good
-
-
-def put(path: Path, content: bytes) -> Path:
-    path.write_bytes(content)
-    return path
 
 
 def check_file(kind: Kind, path: Path) -> tuple[Finding, ...]:
@@ -63,7 +58,7 @@ def test_trec_eval_accepts_a_file_if_and_only_if_check_does(
 ) -> None:
     accepted = compared = 0
     for seed in FILES:
-        path = put(tmp_path / f"x.{kind}", damaged(seed))
+        path = put(tmp_path, damaged(seed), f"x.{kind}")
         findings = check_file(kind, path)
         kinds = {finding.kind for finding in findings}
         if kinds & UNDEFINED:
@@ -84,7 +79,7 @@ def test_a_fixed_file_is_accepted_and_scores_as_the_original(
 ) -> None:
     compared = 0
     for seed in MENDED:
-        path = put(tmp_path / f"x.{kind}", damaged(seed))
+        path = put(tmp_path, damaged(seed), f"x.{kind}")
         try:
             content = mended(path, kind, trec_eval.version)
         except ConversionError:
@@ -117,7 +112,7 @@ def test_check_rejects_some_files_that_some_trec_eval_versions_accept(
     tmp_path: Path, trec_eval: TrecEval, evaluate: Any, kind: Kind, content: bytes, accepted: bool
 ) -> None:
     assert evaluate(kind, content, "-c").accepted == accepted
-    assert not takes(check_file(kind, put(tmp_path / f"x.{kind}", content)), trec_eval.version)
+    assert not takes(check_file(kind, put(tmp_path, content, f"x.{kind}")), trec_eval.version)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +129,7 @@ def test_check_rejects_some_files_that_some_trec_eval_versions_accept(
 def test_comments_and_duplicate_docnos_affect_only_their_version_and_topic(
     tmp_path: Path, trec_eval: TrecEval, evaluate: Any, content: bytes, versions: tuple[int, ...]
 ) -> None:
-    findings = check_file("run", put(tmp_path / "x.run", content))
+    findings = check_file("run", put(tmp_path, content, "x.run"))
     assert tuple(version for version in (9, 10) if takes(findings, version)) == versions
     if not any(finding.kind == "empty" for finding in findings):
         assert evaluate("run", content, "-c").accepted == (trec_eval.version in versions)
@@ -148,11 +143,6 @@ NAMES = {
     "nDCG@3": ("ndcg_cut.3", 1), "nDCG": ("ndcg", 1), "P(rel=4)@5": ("P.5", 4), "AP(rel=5)": ("map", 5),
     "RR(rel=5)": ("recip_rank", 5), "R(rel=4)@4": ("recall.4", 4), "Rprec(rel=5)": ("Rprec", 5),
 }  # fmt: skip
-
-
-def table(path: Path) -> list[dict[str, str]]:
-    with path.open() as file:
-        return list(csv.DictReader(file, delimiter="\t"))
 
 
 def draw_track(root: Path, seed: int, version: int) -> Path:
@@ -184,11 +174,11 @@ def test_the_leaderboard_equals_trec_eval_on_the_exported_qrels(
     for seed in range(tracks):
         root = draw_track(tmp_path / str(seed), seed, trec_eval.version)
         ours: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-        for row in table(root / "out" / "per_query.tsv"):
+        for row in tsv_rows(root / "out" / "per_query.tsv"):
             ours[row["run"], row["measure"]][row["query_id"]] = float(row["value"])
         judged = {line.split()[0] for line in (root / "out" / "rubric.qrels").read_text().splitlines()}
         # A query without pooled passages has no line there: trec_eval cannot count it.
-        for row in table(root / "out" / "leaderboard.tsv") if len(judged) == 4 else ():
+        for row in tsv_rows(root / "out" / "leaderboard.tsv") if len(judged) == 4 else ():
             for name in NAMES:
                 ours[row["run"], name]["all"] = float(row[name])
         for (run, name), values in ours.items():
