@@ -167,3 +167,19 @@ def test_another_parser_of_a_prompt_is_used_although_its_file_looks_unchanged(tm
     kept = codes()
     codes_of(root).unlink()
     assert kept == codes() != {3}
+
+
+def test_a_track_is_loaded_once_while_none_of_its_files_changes(root: Path) -> None:
+    with OpenTrack(TrackFolder.open(root), HashGrader()) as loaders:
+        loader = loaders.first
+        first = loader.load()
+        assert loader.load() is first
+        other_text(root)
+        second = loader.load()
+        assert second is not first
+        assert "other words" in second.texts.values()
+        (root / "official_leaderboard.json").symlink_to(root / "nowhere")
+        third = loader.load()
+        assert any(row.file == "official_leaderboard.json" for row in third.rejected)
+        os.utime(root / "qrels.txt", ns=(1, 1))
+        assert loader.load() is not third

@@ -201,3 +201,19 @@ def test_invalid_probabilities_count_as_none(tmp_path: Path, odd: tuple[float, .
     )
     assert {share for row in rows for share in (row.at_least or ())[0]} == {0.0, 1.0}
     assert {share for row in rows for share in (row.at_least or ())[1]} - {0.0, 1.0}
+
+
+def test_a_track_without_expected_measures_reads_no_probabilities(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("probabilities were read")
+
+    root = make_small_track(tmp_path / "track")
+    monkeypatch.setattr("trecexam.grades.stored_grades.StoredGrades.distributions", refuse)
+    with trecexam.open_track(root, grader=UnsureGrader()) as track:
+        track.update()
+        assert track.leaderboard(["nDCG@8", "Cover@8"]).rows
+        with pytest.raises(AssertionError):
+            track.leaderboard(["ECover@8"])
+    assert not (root / "out" / "rubric.gains.tsv").exists()
