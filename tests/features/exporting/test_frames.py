@@ -41,7 +41,7 @@ def test_no_measure_at_all_is_an_error(track: trecexam.Track) -> None:
 def test_a_leaderboard_without_runs_keeps_its_column_types() -> None:
     board = Leaderboard(("nDCG@10",), 0, "all", ())
     assert pyarrow.table(board).schema.types == [pyarrow.string(), pyarrow.float64(), pyarrow.float64()]
-    assert "<tbody></tbody>" in board._repr_html_()
+    assert "<tbody>\n</tbody>" in board._repr_html_()
 
 
 def test_a_leaderboard_can_be_restricted_to_some_runs(track: trecexam.Track) -> None:
