@@ -192,7 +192,7 @@ class Differences(Result):
         """
         if self.baseline is None:
             rows = [(row[0], self.groups.get(str(row[0])), *row[1:]) for row in board.rows]
-            layout = replace(board.layout, keys=("run", "group", "queries"))
+            layout = replace(board.layout, keys=("run", "group", *board.layout.keys[1:]))
             return Table((board.header[0], "group", *board.header[1:]), tuple(rows), layout=layout)
         header, rows = list(board.header), list(board.rows)
         for of in self.measures:
