@@ -36,7 +36,7 @@ from trecexam.feature import Feature
 from trecexam.outputs.outputs import features
 from trecexam.scores.columns.measures import MEASURES as ON_COLUMNS
 from trecexam.scores.columns.measures.cover import NUGGET_SCORES, Cover
-from trecexam.scores.leaderboard import RUN_COLUMNS, SCORE_COLUMNS, RunColumn
+from trecexam.scores.leaderboard import RUN_COLUMNS, SCORE_COLUMNS
 from trecexam.scores.measures import pool_measures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -244,8 +244,8 @@ def leaderboard() -> str:
     """The columns of a leaderboard: of each run, and of each of its measures."""
     rows = []
     for column in RUN_COLUMNS:
-        is_hidden = column.in_table is RunColumn.in_table
-        rows.append((f"`{column.name}`", cell(column.meaning), "JSON" if is_hidden else ""))
+        only = "" if column.in_table and column.in_json else "tables" if column.in_table else "JSON"
+        rows.append((f"`{column.name}`", cell(column.meaning), only))
     rows += [(f"`MEASURE{end}`", meaning, "") for end, meaning in SCORE_COLUMNS.items()]
     return table(("column", "content", "only in"), rows)
 

@@ -40,7 +40,8 @@ def as_html(shown: Sequence[View], notes: Sequence[str] = (), n_more: int = 0) -
 
 def style() -> str:
     """Return the style sheet of a page that is one file."""
-    return "".join(path.read_text(encoding="utf-8") for path in (LOOK / "look.css", TEMPLATES / "report.css"))
+    look = (LOOK / "look.css").read_text(encoding="utf-8")
+    return look + (TEMPLATES / "report.css").read_text(encoding="utf-8")
 
 
 def filters() -> dict[str, Callable[..., Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -23,6 +24,7 @@ _SPREADS = (
     (("stderr",), "± standard error", ("±{}", "± {}")),
     (("low", "high"), "", ("[{}, {}]", "{} to {}")),
 )
+_SPREAD_PARTS = ("stderr", "low", "high")
 #: Letters in a cell of a page, by kind of column.
 _WIDE = {"text": 160, "code": 80, "name": 40, "n": 160}
 #: What columns hold, by their names; the others hold names.
@@ -188,12 +190,14 @@ class Table(Framed):
         leading = layout.keys or tuple(itertools.takewhile(lambda name: types[name] <= {str}, values))
         # The first column stays even without a value: a row without columns would be no row.
         stays = {*leading, *self.header[:1]}
-        picked = {name: [column[row] for row in chosen] for name, column in values.items()}
+        picked = values
+        if rows is not None:
+            picked = {name: [column[row] for row in rows] for name, column in values.items()}
         digits = min(self.digits, 3)
         columns = {}
         for name, column in values.items():
             of = next((each for each in values if name.startswith((f"{each}.", f"{each} "))), name)
-            is_spread = any(name == f"{of}.{what}" for parts, *_ in _SPREADS for what in parts)
+            is_spread = name.removeprefix(f"{of}.") in _SPREAD_PARTS
             is_empty = name not in stays and n_rows > 0 and not any(map(_exists, column))
             if is_spread or ((is_empty or name in layout.without) and not wide):
                 continue
@@ -201,18 +205,13 @@ class Table(Framed):
             shown = _column_texts(picked[name], partial(number, digits=digits), least, thousands=page)
             is_numeric = bool(types[name]) and str not in types[name]
             kind = "n" if is_numeric else _KINDS.get(name, "name")
-            if page:
-                width, empty = _WIDE[kind], NO_VALUE if is_numeric else ""
-                cells = shown if rows is not None else (cut(text, width, middle=True) for text in shown)
-                shown = [text or empty for text in cells]
             heading = printable(name if wide else layout.short.get(name, name))
             more, legend = _spread(name, picked, layout.interval, page=page)
             columns[name] = Column(name, of, heading, kind, tuple(shown), more, legend)
         keys = [columns.pop(name) for name in leading if name in columns]
-        about = next((key.name for key in keys if layout.keys), "")
+        about = keys[0].name if keys and layout.keys else ""
         if layout.ranks:
-            ranks = (layout.ranks[row] for row in chosen)
-            shown = [NO_VALUE if rank is None else str(rank) for rank in ranks]
+            shown = [str(layout.ranks[row] or NO_VALUE) for row in chosen]
             keys.insert(0, Column("", "", "#" if page else "rank", "n", tuple(shown)))
         order = list(dict.fromkeys([*(name for name in layout.first if name in columns), *columns]))
         # Each followed by what belongs to it.
@@ -221,7 +220,8 @@ class Table(Framed):
             key=lambda each: (order.index(each.of if each.of in order else each.name), each.of != each.name),
         )
         if page:
-            keys, rest = (_with_below(part, rest) for part in (keys, rest))
+            whole = rows is not None
+            keys, rest = (_on_page(part, rest, whole=whole) for part in (keys, rest))
             rest = rest[: layout.most]
         caption = printable(self.caption)
         most = None if wide else layout.most
@@ -232,14 +232,20 @@ class Table(Framed):
         return {name: [row[i] for row in rows] for i, name in enumerate(self.header)}
 
 
-def _with_below(columns: Sequence[Column], rest: Sequence[Column]) -> list[Column]:
-    """Return columns with all `NAME.WHAT` of the rest below their values."""
+def _on_page(columns: Sequence[Column], rest: Sequence[Column], *, whole: bool) -> list[Column]:
+    """Return columns with all `NAME.WHAT` of the rest below their values, which are cut unless `whole`."""
     below = [each for each in rest if each.name.startswith(f"{each.of}.")]
-    return [
-        replace(each, more=(*each.more, *(other.values for other in below if other.of == each.name)))
-        for each in columns
-        if each not in below
-    ]
+    shown = []
+    for column in columns:
+        if column not in below:
+            width, empty = (
+                sys.maxsize if whole else _WIDE[column.kind],
+                NO_VALUE if column.kind == "n" else "",
+            )
+            values = tuple(cut(text, width, middle=True) or empty for text in column.values)
+            more = (*column.more, *(each.values for each in below if each.of == column.name))
+            shown.append(replace(column, values=values, more=more))
+    return shown
 
 
 def _spread(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -101,16 +102,16 @@ class RunColumn:
         meaning: for the reference page.
         value: returns a run's value.
         type: of the values.
-        in_table: returns True for a leaderboard whose table has the column.
-        in_json: returns True for a run whose JSON has it.
+        in_table: returns True for a leaderboard whose table has the column; None for no table.
+        in_json: whether JSON has it, for runs with a value.
     """
 
     name: str
     meaning: str
     value: Callable[[Row], Value]
     type: type[str | int | float]
-    in_table: Callable[[Leaderboard], bool] = lambda _: False
-    in_json: Callable[[Row], bool] = lambda _: True
+    in_table: Callable[[Leaderboard], bool] | None = None
+    in_json: bool = True
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ class Leaderboard(Result):
 
     @property
     def _run_columns(self) -> list[RunColumn]:
-        return [column for column in RUN_COLUMNS if column.in_table(self)]
+        return [column for column in RUN_COLUMNS if column.in_table and column.in_table(self)]
 
     def _declare(self) -> dict[str, Table]:
         """Declare a row a run: its `RUN_COLUMNS`, then each measure's `SCORE_COLUMNS`."""
@@ -230,7 +231,11 @@ class Leaderboard(Result):
             "notes": list(self.notes),
             "runs": [
                 {
-                    **{each.name: each.value(row) for each in RUN_COLUMNS if each.in_json(row)},
+                    **{
+                        each.name: value
+                        for each in RUN_COLUMNS
+                        if each.in_json and (value := each.value(row)) is not None
+                    },
                     "scores": {
                         name: {"mean": score.mean, "stderr": score.stderr}
                         for name, score in zip(self.measures, row.scores, strict=True)
@@ -243,30 +248,28 @@ class Leaderboard(Result):
 
 #: The columns before the measures', in their order; the table of several graders hides all but the first.
 RUN_COLUMNS = (
-    RunColumn("run", "The run's name.", lambda row: row.run, str, in_table=lambda _: True),
-    RunColumn("file", "The run's file.", lambda row: row.file, str),
+    RunColumn("run", "The run's name.", attrgetter("run"), str, in_table=lambda _: True),
+    RunColumn("file", "The run's file.", attrgetter("file"), str),
     RunColumn(
         "queries",
         "How many queries the run has results for, where a run has fewer than all.",
-        lambda row: row.n_answered,
+        attrgetter("n_answered"),
         int,
-        in_table=lambda board: board._has_skipped,
-        in_json=lambda _: False,
+        in_table=attrgetter("_has_skipped"),
+        in_json=False,
     ),
-    RunColumn("n_answered", "How many queries the run has results for.", lambda row: row.n_answered, int),
+    RunColumn("n_answered", "How many queries the run has results for.", attrgetter("n_answered"), int),
     RunColumn(
         "graded",
         "How many of the run's cells have a grade, where some have none.",
         lambda row: row.graded and row.graded[0],
         int,
-        in_json=lambda row: row.graded is not None,
     ),
     RunColumn(
         "cells",
         "How many cells the run has, where some have no grade.",
         lambda row: row.graded and row.graded[1],
         int,
-        in_json=lambda row: row.graded is not None,
     ),
 )
 #: The columns of each measure: what is behind its name -> the meaning.
