@@ -10,6 +10,7 @@ import json
 import math
 import os
 from collections.abc import Iterator
+from itertools import pairwise
 
 from converters.errors import ConversionError
 from converters.lines import Head, decode, iter_lines
@@ -34,7 +35,9 @@ def read_leaderboard(path: str | os.PathLike[str]) -> Iterator[RunRank]:
             raise ConversionError(path, None, "no values in it")
         yield from ranks_of(next(iter(means.values())))
         return
-    read_ranks = _json_ranks if first.strip()[:1] == "{" else _own_ranks if _is_own(first) else _tsv_ranks
+    read_ranks = (
+        _json_ranks if first.strip()[:1] == "{" else _own_ranks if _first_measure(first) else _tsv_ranks
+    )
     seen: set[str] = set()
     for number, run, rank in read_ranks(path, lines):
         if run in seen:
@@ -58,7 +61,7 @@ def read_means(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
 
 
 def _is_values(lines: list[tuple[int, str]]) -> bool:
-    return bool(lines) and not _is_own(lines[0][1]) and is_form([text for _, text in lines])
+    return bool(lines) and not _first_measure(lines[0][1]) and is_form([text for _, text in lines])
 
 
 def _json_ranks(
@@ -92,15 +95,15 @@ def _tsv_ranks(
             raise ConversionError(path, number, "not `run<TAB>rank`") from None
 
 
-def _is_own(header: str) -> bool:
-    """Return True where a table begins like `out/leaderboard.tsv`: run, a measure, its standard error.
+def _first_measure(header: str) -> int | None:
+    """Return the column of the first measure of `out/leaderboard.tsv`, which its standard error follows.
 
-    Behind the run may be the number of its queries.
+    None for the header of another table. Between the run and the measure may be other columns.
     """
-    columns = header.split("\t")
-    if columns[1:2] == ["queries"]:
-        del columns[1]
-    return columns[0] == "run" and len(columns) > 2 and columns[2].strip() == f"{columns[1]}.stderr"
+    names = header.rstrip().split("\t")
+    pairs = enumerate(pairwise(names))
+    found = (at for at, (name, after) in pairs if at and after == f"{name}.stderr")
+    return next(found, None) if names[0] == "run" else None
 
 
 def _own_ranks(
@@ -108,14 +111,15 @@ def _own_ranks(
 ) -> Iterator[tuple[int | None, str, float]]:
     """Ranks by value; runs with equal values share the best rank."""
     values: list[tuple[int, str, float]] = []
-    first = lines[0][1].split("\t")[1] == "queries"
+    column = _first_measure(lines[0][1])
+    assert column is not None
     for number, text in lines[1:]:
-        run, *columns = text.split("\t")
-        if len(columns) > first and not columns[first].strip():
+        run, *_ = cells = text.split("\t")
+        if len(cells) > column and not cells[column].strip():
             # It has no scores, as none of it is graded.
             continue
         try:
-            value = float(columns[first])
+            value = float(cells[column])
         except (ValueError, IndexError):
             value = math.nan
         if not math.isfinite(value):
@@ -126,7 +130,7 @@ def _own_ranks(
 
 
 def _sniff(start: Head) -> bool:
-    if looks_like_values(start) or _is_own(start.lines[0].decode(errors="replace")):
+    if looks_like_values(start) or _first_measure(start.lines[0].decode(errors="replace")) is not None:
         return True
     text = b"\n".join(start.lines)
     if not text.lstrip().startswith(b"{"):

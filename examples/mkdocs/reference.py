@@ -36,6 +36,7 @@ from trecexam.feature import Feature
 from trecexam.outputs.outputs import features
 from trecexam.scores.columns.measures import MEASURES as ON_COLUMNS
 from trecexam.scores.columns.measures.cover import NUGGET_SCORES, Cover
+from trecexam.scores.leaderboard import RUN_COLUMNS, SCORE_COLUMNS
 from trecexam.scores.measures import pool_measures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -239,6 +240,16 @@ def outputs() -> str:
     return table(("file", "content"), [(f"`{name}`", what) for name, what in declared.items()])
 
 
+def leaderboard() -> str:
+    """The columns of a leaderboard: of each run, and of each of its measures."""
+    rows = []
+    for column in RUN_COLUMNS:
+        only = "" if column.in_table and column.in_json else "tables" if column.in_table else "JSON"
+        rows.append((f"`{column.name}`", cell(column.meaning), only))
+    rows += [(f"`MEASURE{end}`", meaning, "") for end, meaning in SCORE_COLUMNS.items()]
+    return table(("column", "content", "only in"), rows)
+
+
 def plots() -> str:
     """The plots that features declare."""
     declared = [each.joint_plots | each.plots for each in our_features()]
@@ -322,7 +333,7 @@ def nugget_scores() -> str:
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "examples/formats.md": {"formats": formats, "files": files_of_the_field},
     "examples/reference/commands.md": {"output_options": output_options, "commands": commands},
-    "examples/reference/files.md": {"outputs": outputs, "plots": plots},
+    "examples/reference/files.md": {"outputs": outputs, "leaderboard": leaderboard, "plots": plots},
     "examples/reference/measures.md": {
         "measures": measures,
         "on_columns": on_columns,

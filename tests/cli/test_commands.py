@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from headings import score_columns
 from support import ROOT, err, make_small_track, out, write_run
 
 from trecexam.cli.main import commands, grouped, run
@@ -36,8 +37,8 @@ def test_requested_measures_are_the_columns_and_the_first_one_sorts(
 ) -> None:
     text = out(capsys, "leaderboard", graded, "-m", "Cover(rel=3)@5", "-m", "P@3")
     header, *rows = [line.split("\t") for line in text.splitlines()]
-    assert header == ["run", "Cover(rel=3)@5", "Cover(rel=3)@5.stderr", "P@3", "P@3.stderr"]
-    values = [float(row[1]) for row in rows]
+    assert score_columns(header) == ["Cover(rel=3)@5", "Cover(rel=3)@5.stderr", "P@3", "P@3.stderr"]
+    values = [float(row[header.index("Cover(rel=3)@5")]) for row in rows]
     assert values == sorted(values, reverse=True)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from trecexam.scores.leaderboard import RUN_COLUMNS
 
 
 def column_names(heading: Sequence[str]) -> list[str]:
@@ -21,3 +23,8 @@ def split_heading(lines: Sequence[str], first: str = "rank") -> tuple[list[str],
     """The columns' names, and the lines below the heading, whose last line begins with `first`."""
     end = next(n for n, line in enumerate(lines) if line.startswith(first)) + 1
     return column_names(lines[:end]), [*lines[end:]]
+
+
+def score_columns(header: Iterable[str]) -> list[str]:
+    """The columns of measures in the header of a leaderboard: all but those on each run."""
+    return [name for name in header if name not in {column.name for column in RUN_COLUMNS}]

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from headings import score_columns
 from outside import outside
+from support import tsv_rows
 
 from trecexam.cli.main import run
 
@@ -36,8 +38,8 @@ def make_track(folder: Path, *reports: dict[str, Any], passages: dict[str, str] 
 
 
 def scores(track: Path) -> dict[str, float]:
-    lines = [line.split("\t") for line in (track / "out" / "leaderboard.tsv").read_text().splitlines()]
-    return {name: float(f1) for name, f1, *_ in lines[1:]}
+    rows = tsv_rows(track / "out" / "leaderboard.tsv")
+    return {row["run"]: float(row[score_columns(row)[0]]) for row in rows}
 
 
 RED = "Leaves turn red in autumn because of sugars trapped in them."

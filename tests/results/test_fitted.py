@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import unicodedata
 from dataclasses import replace
 from typing import NamedTuple
@@ -29,7 +30,8 @@ class Shown(NamedTuple):
 
 def shown(table: Table, width: int, *, wide: bool = False) -> Shown:
     """What a terminal of a width shows."""
-    lines = table_lines(table, width, "ALL", wide=wide, heading="H{}".format, last="L{}".format)
+    room = sys.maxsize if wide else width
+    lines = table_lines(table.view(wide=wide), room, "ALL", heading="H{}".format, last="L{}".format)
     found = Shown([], [], [])
     for line in lines:
         (found.heading if line[:1] == "H" else found.last if line[:1] == "L" else found.rows).append(line)

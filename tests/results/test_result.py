@@ -70,7 +70,7 @@ def test_a_result_without_rows_is_truthy() -> None:
     assert empty["weight"] == []
     assert empty.to_tsv() == "name\tweight\theight\tremark\n"
     assert "name" in repr(empty)
-    assert "<tbody></tbody>" in empty._repr_html_()
+    assert "<tbody>\n</tbody>" in empty._repr_html_()
     assert r"\begin{tabular}" in empty.to_latex()
 
 
@@ -102,9 +102,9 @@ def test_notes_are_in_every_human_readable_format(heights: Heights) -> None:
         "- a < b",
     ]
     html = heights._repr_html_()
-    assert "<td style='text-align: left'>ann &amp; co</td>" in html
+    assert "<bdi>ann &amp; co</bdi>" in html
     assert "&lt;b&gt;" in html
-    assert "<small>a &lt; b</small>" in html
+    assert '<p class="note">a &lt; b</p>' in html
     latex = heights.to_latex()
     assert "% bob was not measured" in latex
     assert r"ann \& co & 1.70 & 60.5 & \textless{}b\textgreater{} \\" in latex

@@ -137,10 +137,9 @@ def tables_text(tables: Iterable[Table], *, wide: bool = False) -> str:
         "".join(
             f"{line}\n"
             for line in table_lines(
-                table,
-                width,
+                table.view(wide=wide),
+                sys.maxsize if wide else width,
                 "--wide shows all",
-                wide=wide,
                 heading=partial(_styled, bold=True),
                 last=partial(_styled, dim=True),
             )

@@ -20,7 +20,6 @@ from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Table, Value, to_json
 from trecexam.results.text import plural, sentence
-from trecexam.results.view import excerpt
 from trecexam.scores.leaderboard import Leaderboard
 
 PAGE = "report.html"
@@ -228,6 +227,6 @@ def _provenance(track: GradedTrack, versions: Mapping[str, str | None]) -> dict[
         "facts": tuple(rows.items()),
         "grader": to_json(identity),
         "settings": to_json(settings),
-        "inputs": excerpt(inputs, _INPUTS, "manifest.json"),
+        "inputs": inputs.view(_INPUTS, page=True),
         "versions": tuple((name, version or "not installed") for name, version in versions.items()),
     }

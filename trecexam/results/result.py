@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
+from trecexam.results import html, printers
 from trecexam.results.frames import Framed
-from trecexam.results.printers import as_html, as_latex, as_text
 from trecexam.results.table import Table, Value, to_json, to_tsv
 
 if TYPE_CHECKING:
@@ -116,13 +116,18 @@ class Result(Framed):
 
     def to_latex(self) -> str:
         """Return the tables that people are shown in LaTeX, with booktabs; notes are comments."""
-        return as_latex(self._for_people(wide=True), self.notes)
+        return printers.as_latex([each.view() for each in self._for_people(wide=True)], self.notes)
 
     def __repr__(self) -> str:
-        return as_text(self._for_people(), self.notes)
+        tables = self._for_people()
+        shown = tables[: printers.MOST_TABLES]
+        most = printers.MOST_ROWS // max(1, len(shown))
+        return printers.as_text([each.view(most) for each in shown], self.notes, len(tables) - len(shown))
 
     def _repr_html_(self) -> str:
-        return as_html(self._for_people(), self.notes)
+        tables = self._for_people()
+        shown = [each.view(html.MOST_ROWS, page=True) for each in tables[: html.MOST_TABLES]]
+        return html.as_html(shown, self.notes, len(tables) - len(shown))
 
     def __contains__(self, name: object) -> bool:
         return name in self.table

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -93,6 +94,27 @@ class Row:
 
 
 @dataclass(frozen=True)
+class RunColumn:
+    """A fact about each run of a leaderboard.
+
+    Attributes:
+        name: of the column, and in JSON.
+        meaning: for the reference page.
+        value: returns a run's value.
+        type: of the values.
+        in_table: returns True for a leaderboard whose table has the column; None for no table.
+        in_json: whether JSON has it, for runs with a value.
+    """
+
+    name: str
+    meaning: str
+    value: Callable[[Row], Value]
+    type: type[str | int | float]
+    in_table: Callable[[Leaderboard], bool] | None = None
+    in_json: bool = True
+
+
+@dataclass(frozen=True)
 class Leaderboard(Result):
     """Runs, best first. As a table it has the columns of `out/leaderboard.tsv`.
 
@@ -150,20 +172,24 @@ class Leaderboard(Result):
         skipped = (row.n_answered < n for row, n in zip(self.rows, queries, strict=True))
         return self.has_scores and any(skipped)
 
+    @property
+    def _run_columns(self) -> list[RunColumn]:
+        return [column for column in RUN_COLUMNS if column.in_table and column.in_table(self)]
+
     def _declare(self) -> dict[str, Table]:
-        """`run`, `queries` where a run answers fewer than all, then each measure and `MEASURE.stderr`."""
-        columns = [column for name in self.measures for column in (name, f"{name}.stderr")]
-        answered = ("queries",) if self._has_skipped else ()
+        """Declare a row a run: its `RUN_COLUMNS`, then each measure's `SCORE_COLUMNS`."""
+        facts = self._run_columns
+        names = tuple(column.name for column in facts)
+        columns = [f"{name}{end}" for name in self.measures for end in SCORE_COLUMNS]
         rows: Iterable[tuple[Value, ...]] = (
             (
-                row.run,
-                *(row.n_answered for _ in answered),
+                *(column.value(row) for column in facts),
                 *(value for score in row.scores for value in (score.mean, score.stderr)),
             )
             for row in self.rows
         )
-        layout = Layout(("run", *answered), most=self._n_shown, ranks=self.ranks)
-        return {"leaderboard": Table(("run", *answered, *columns), tuple(rows), layout=layout)}
+        layout = Layout(names, most=self._n_shown, ranks=self.ranks)
+        return {"leaderboard": Table((*names, *columns), tuple(rows), layout=layout)}
 
     def __getitem__(self, name: str) -> Any:
         """A column or a run, see `Table.__getitem__`.
@@ -180,12 +206,11 @@ class Leaderboard(Result):
             raise
 
     def columns(self) -> dict[str, Any]:
-        """`run` (text), `queries` (int64) where a run answers fewer than all, then each measure and its
-        standard error (float64), also where there are no runs.
-        """
-        columns = {"run": texts([row.run for row in self.rows])}
-        if self._has_skipped:
-            columns["queries"] = np.array([row.n_answered for row in self.rows], np.int64)
+        """Return the columns of the table with the types of their values, also where there are no runs."""
+        columns: dict[str, Any] = {}
+        for column in self._run_columns:
+            values: list[Any] = [column.value(row) for row in self.rows]
+            columns[column.name] = texts(values) if column.type is str else np.array(values, column.type)
         for index, name in enumerate(self.measures):
             scores = [row.scores[index] for row in self.rows]
             columns[name] = np.array([score.mean for score in scores], np.float64)
@@ -200,18 +225,17 @@ class Leaderboard(Result):
         return how | {"human_ratings": dict(human)}
 
     def _json_value(self) -> dict[str, Any]:
-        """Facts, notes, and runs with their files and number of answered queries, and of graded cells where
-        some have no grade.
-        """
+        """Return facts, notes, and runs with their `RUN_COLUMNS` and scores."""
         return {
             **self.facts,
             "notes": list(self.notes),
             "runs": [
                 {
-                    "run": row.run,
-                    "file": row.file,
-                    "n_answered": row.n_answered,
-                    **({} if row.graded is None else {"graded": row.graded[0], "cells": row.graded[1]}),
+                    **{
+                        each.name: value
+                        for each in RUN_COLUMNS
+                        if each.in_json and (value := each.value(row)) is not None
+                    },
                     "scores": {
                         name: {"mean": score.mean, "stderr": score.stderr}
                         for name, score in zip(self.measures, row.scores, strict=True)
@@ -220,6 +244,39 @@ class Leaderboard(Result):
                 for row in self.rows
             ],
         }
+
+
+#: The columns before the measures', in their order; the table of several graders hides all but the first.
+RUN_COLUMNS = (
+    RunColumn("run", "The run's name.", attrgetter("run"), str, in_table=lambda _: True),
+    RunColumn("file", "The run's file.", attrgetter("file"), str),
+    RunColumn(
+        "queries",
+        "How many queries the run has results for, where a run has fewer than all.",
+        attrgetter("n_answered"),
+        int,
+        in_table=attrgetter("_has_skipped"),
+        in_json=False,
+    ),
+    RunColumn("n_answered", "How many queries the run has results for.", attrgetter("n_answered"), int),
+    RunColumn(
+        "graded",
+        "How many of the run's cells have a grade, where some have none.",
+        lambda row: row.graded and row.graded[0],
+        int,
+    ),
+    RunColumn(
+        "cells",
+        "How many cells the run has, where some have no grade.",
+        lambda row: row.graded and row.graded[1],
+        int,
+    ),
+)
+#: The columns of each measure: what is behind its name -> the meaning.
+SCORE_COLUMNS = {
+    "": "The measure's mean over queries; of a count the sum.",
+    ".stderr": "The mean's standard error over queries.",
+}
 
 
 def leaderboard(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from erag_track import GOLD, RUNS, SAYS, answer, erag_track
+from headings import score_columns
 from hypothesis import given
 from hypothesis import strategies as st
 from scripted_server import serving
@@ -77,7 +78,8 @@ def test_provenance_uses_the_qrels_of_the_track_and_counts_documents_no_run_foun
     assert erag(track, "--labels", "provenance", "-m", "R@5", "-m", "RR") == 0
     ones = {("q1", "d2"), ("q2", "d3"), ("q2", "d9")}
     assert labels(track) == {pair: str(int(pair in ones)) for pair in sorted({*PAIRS, *ones})}
-    out = {line.split("\t")[0]: line.split("\t")[2::2] for line in capsys.readouterr().out.splitlines()[1:]}
+    header, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    out = {row[0]: [row[header.index(name)] for name in score_columns(header)[::2]] for row in rows}
     # q2 has one of its two found, q1 has one found, q3 has none.
     assert [float(value) for value in out["two"]] == pytest.approx(
         [(1 + 1 / 2 + 0) / 3, (1 + 1 + 0) / 3], abs=1e-6

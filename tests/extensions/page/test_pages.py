@@ -10,9 +10,10 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from headings import score_columns
 from served import client_of, rows_of
 from starlette.testclient import TestClient
-from support import hashed_rating, write_run
+from support import hashed_rating, tsv_rows, write_run
 
 import trecexam
 from trecexam.extensions.page.pages.results import RESULTS
@@ -82,12 +83,12 @@ def test_every_page_can_be_read_aloud_keeps_its_policy_and_has_links_that_work(
 
 
 def test_the_leaderboard_has_the_means_of_the_tsv(reading: TestClient, graded: Path) -> None:
-    rows = [line.split("\t") for line in (graded / "out" / "leaderboard.tsv").read_text().splitlines()]
+    rows = tsv_rows(graded / "out" / "leaderboard.tsv")
     html = reading.get("/").text
-    places = [html.index(f">{row[0]}</bdi>") for row in rows[1:]]
+    places = [html.index(f">{row['run']}</bdi>") for row in rows]
     assert places == sorted(places)
-    for row in rows[1:]:
-        assert f"{float(row[1]):.3f}" in html
+    for row in rows:
+        assert f"{float(row[score_columns(row)[0]]):.3f}" in html
 
 
 def test_the_ranking_of_a_run_is_in_its_order_and_can_be_sorted(reading: TestClient, graded: Path) -> None:

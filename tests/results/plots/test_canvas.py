@@ -15,8 +15,8 @@ from matplotlib.text import Text
 
 from trecexam.features.correlation.paired_scores import PairedScores
 from trecexam.features.correlation.scatter_plot import scatter_plot
-from trecexam.results.plots import canvas
 from trecexam.results.plots.canvas import Drawing, draw
+from trecexam.results.plots.paper import PaperFigure
 from trecexam.results.result import Plot
 
 pytestmark = pytest.mark.plots
@@ -101,9 +101,9 @@ def test_names_of_outliers_cover_no_points_of_other_runs() -> None:
 def test_a_failed_pdf_affects_no_other_picture(
     hostile_plots: dict[str, Plot], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_: Plot) -> bytes:
+    def broken(_: PaperFigure, kind: str) -> bytes:
         raise RuntimeError("no such font")
 
-    monkeypatch.setattr(canvas, "_pdf", broken)
+    monkeypatch.setattr(PaperFigure, "file", broken)
     plot = hostile_plots["scatter"]
     assert draw(plot, pdf=True) == replace(draw(plot), why="RuntimeError: no such font")

@@ -16,7 +16,8 @@ from trecexam.extensions.audit.records import AuditInputs
 from trecexam.extensions.audit.scales import scales
 from trecexam.extensions.audit.sensitivity import sensitivity
 from trecexam.files import atomic
-from trecexam.results.page.page import Page, filters, style
+from trecexam.results.html import filters, style
+from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table
 

@@ -22,7 +22,7 @@ from trecexam.extensions.page.pages import routes
 from trecexam.extensions.page.rendering import NotFoundError, NotReadyError, live_of, render
 from trecexam.extensions.page.sessions import Sessions
 from trecexam.extensions.page.users import Users, user_of
-from trecexam.results.page.page import LOOK
+from trecexam.results.html import LOOK
 
 #: Seconds that the first request waits for the first state: a small track is read by then.
 FIRST_LOOK = 1.5

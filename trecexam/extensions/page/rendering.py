@@ -21,7 +21,7 @@ from trecexam.extensions.page.tabled import Draw, drawn, listed_table
 from trecexam.extensions.page.users import VISITOR, user_of
 from trecexam.folder import TrackFolder
 from trecexam.inputs.track_graders import grader_names, open_folder
-from trecexam.results.page import page as macros
+from trecexam.results import html as macros
 from trecexam.results.terminal import cut
 from trecexam.results.text import plural
 from trecexam.version import __version__
@@ -235,7 +235,7 @@ def _csrf(request: Request) -> Markup:
 def environment() -> jinja2.Environment:
     """Return the template environment, with autoescaping."""
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([Path(__file__).parent / "templates", macros.HERE]),
+        loader=jinja2.FileSystemLoader([Path(__file__).parent / "templates", macros.TEMPLATES]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

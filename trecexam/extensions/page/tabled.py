@@ -14,7 +14,7 @@ from trecexam.extensions.page.drawing import link, text
 from trecexam.extensions.page.listing import Address, ListedRows, in_order
 from trecexam.extensions.page.urls import Urls
 from trecexam.results.table import Table
-from trecexam.results.view import Cell, Excerpt, excerpt
+from trecexam.results.view import Column, View
 from trecexam.scores.columns.measures.cover import NUGGET_SCORES
 
 #: What is drawn in a cell, by the row's place in the table.
@@ -31,7 +31,7 @@ def listed_table(
     urls: Urls,
     sort: str = "",
     draw: Mapping[str, Draw] = MappingProxyType({}),
-) -> tuple[ListedRows[int], Excerpt]:
+) -> tuple[ListedRows[int], View]:
     """Return the rows that contain `q`, in the order of `sort`, both from the address; and their cells.
 
     Args:
@@ -54,7 +54,7 @@ def drawn(
     urls: Urls,
     row_indices: Sequence[int] | None = None,
     draw: Mapping[str, Draw] = MappingProxyType({}),
-) -> Excerpt:
+) -> View:
     """Return the cells of rows of a table, all without `row_indices`. Runs, queries and passages are links.
 
     Args:
@@ -64,21 +64,17 @@ def drawn(
     draws = {**_links(table, urls), **draw}
     short = {name: _heading(name) for name in table.header} | dict(table.layout.short)
     table = replace(table, layout=replace(table.layout, short=short))
-    excerpted = excerpt(table, len(table.rows), whole=True, places=row_indices)
-    columns = [
-        # A narrow screen has no room for it.
-        column._replace(kind="wide text") if column.name == _TEXT else column
-        for column in excerpted.columns
-    ]
-    drawers = [draws.get(column.name) for column in columns]
-    rows = (
-        tuple(
-            cell if draw is None else Cell(draw(row_index), cell.below)
-            for cell, draw in zip(row, drawers, strict=True)
-        )
-        for row_index, row in zip(row_indices, excerpted.rows, strict=True)
-    )
-    return replace(excerpted, columns=tuple(columns), rows=tuple(rows))
+    shown = table.view(page=True, rows=row_indices)
+    keys, rest = ([_drawn(each, row_indices, draws) for each in part] for part in (shown.keys, shown.rest))
+    return shown._replace(keys=tuple(keys), rest=tuple(rest))
+
+
+def _drawn(column: Column, row_indices: Sequence[int], draws: Mapping[str, Draw]) -> Column:
+    # A narrow screen has no room for a column of long texts.
+    kind = "wide text" if column.name == _TEXT else column.kind
+    draw = draws.get(column.name)
+    values = column.values if draw is None else tuple(map(draw, row_indices))
+    return replace(column, kind=kind, values=values)
 
 
 def _links(table: Table, urls: Urls) -> dict[str, Draw]:

@@ -305,26 +305,6 @@ def own_agreement(track: GradedTrack) -> Agreements | None:
         return None
 
 
-def _add_disagreements(page: Page, track: GradedTrack, n_both: int) -> None:
-    """Add the texts and labels of the widest disagreements to a page.
-
-    Args:
-        n_both: passages that have both a label and a judgment.
-    """
-    apart, heading = disagreements(track), "Disagreements"
-    if not apart.rows:
-        why = "The grader and the judgments find the same passages relevant."
-        page.add("official", heading=heading, why=why)
-        return
-    which = f"These {_SHOWN} are furthest apart" if len(apart) > _SHOWN else "Those furthest apart come first"
-    lead = (
-        f"The grader and the judgments disagree on {len(apart):,} of {plural(n_both, 'passage')}: "
-        f"{relevance_thresholds(track).in_words}. {which}."
-    )
-    first = with_texts(track, replace(apart, rows=apart.rows[:_SHOWN]))
-    page.add("official", Tables({"disagreements": first}), heading=heading, lead=lead)
-
-
 def disagreements(track: GradedTrack) -> Table:
     """List the passages that one side alone finds relevant, those furthest apart first.
 
@@ -346,15 +326,26 @@ def disagreements(track: GradedTrack) -> Table:
 
 
 def _page(track: GradedTrack, page: Page) -> None:
-    """Add the end of the section "official"."""
+    """Add the end of the section "official": the agreement, then the texts of the widest disagreements."""
     agreements, heading = own_agreement(track), "Agreement of labels with judgments"
-    if agreements is not None:
-        page.add("official", agreements, heading=heading, files=("agreement.tsv",))
-        _add_disagreements(page, track, agreements.n_both)
+    if agreements is None:
+        judged = track.official is not None
+        why = "No passage has both an automatic label and a judgment." if judged else "No official judgments."
+        page.add("official", heading=heading, why=why)
         return
-    judged = track.official is not None
-    why = "No passage has both an automatic label and a judgment." if judged else "No official judgments."
-    page.add("official", heading=heading, why=why)
+    page.add("official", agreements, heading=heading, files=("agreement.tsv",))
+    apart, heading = disagreements(track), "Disagreements"
+    if not apart.rows:
+        why = "The grader and the judgments find the same passages relevant."
+        page.add("official", heading=heading, why=why)
+        return
+    which = f"These {_SHOWN} are furthest apart" if len(apart) > _SHOWN else "Those furthest apart come first"
+    lead = (
+        f"The grader and the judgments disagree on {len(apart):,} of {plural(agreements.n_both, 'passage')}: "
+        f"{relevance_thresholds(track).in_words}. {which}."
+    )
+    first = with_texts(track, replace(apart, rows=apart.rows[:_SHOWN]))
+    page.add("official", Tables({"disagreements": first}), heading=heading, lead=lead)
 
 
 _COUNTS = "Counts of labels by official judgments, with Cohen's kappa."

@@ -224,7 +224,8 @@ class JointLeaderboard(Leaderboard):
     def _declare(self) -> dict[str, Table]:
         """Declare the table of one grader; people read in a note how many queries a run answers."""
         table = super()._declare()["leaderboard"]
-        layout = replace(table.layout, keys=("run",), without=("queries",))
+        first, *others = table.layout.keys
+        layout = replace(table.layout, keys=(first,), without=tuple(others))
         return {"leaderboard": replace(table, layout=layout)}
 
     @property

@@ -192,7 +192,7 @@ class Differences(Result):
         """
         if self.baseline is None:
             rows = [(row[0], self.groups.get(str(row[0])), *row[1:]) for row in board.rows]
-            layout = replace(board.layout, keys=("run", "group", "queries"))
+            layout = replace(board.layout, keys=("run", "group", *board.layout.keys[1:]))
             return Table((board.header[0], "group", *board.header[1:]), tuple(rows), layout=layout)
         header, rows = list(board.header), list(board.rows)
         for of in self.measures:
@@ -246,9 +246,9 @@ def differences(
     if baseline is not None and baseline not in values.runs:
         run_names = shorten_list(sorted(values.runs), 5, dots=True) or "none"
         raise TrecexamError(f"no run '{baseline}' to compare with; the runs are {run_names}")
-    n_comparisons = _n_comparisons(len(values.runs), baseline)
     drawn = None
     if test == "randomisation":
+        n_comparisons = math.comb(len(values.runs), 2) if baseline is None else len(values.runs) - 1
         drawn = permutations or max(_LEAST_PERMUTATIONS, _PERMUTATIONS * n_comparisons)
     by_measure = tuple(
         compare(measure, values.runs, values.matrix(measure), baseline, drawn, seed, correction, alpha)
@@ -262,10 +262,6 @@ def differences(
         drop = f"drop more into {track.folder.runs}"
         notes.insert(0, Note(f"`compare` needs two runs with scores, and {here}: {drop}", LOST))
     return compared.with_notes(*notes)
-
-
-def _n_comparisons(n_runs: int, baseline: str | None) -> int:
-    return n_runs * (n_runs - 1) // 2 if baseline is None else n_runs - 1
 
 
 @memoized
@@ -304,7 +300,7 @@ def compare(
     order = sorted(range(len(names)), key=lambda run: (keys[run], names[run]))
     runs, values = tuple(names[run] for run in order), matrix[order]
     n_compared = len(runs) if most is None else min(most, len(runs))
-    n_comparisons = _n_comparisons(len(runs), baseline)
+    n_comparisons = math.comb(len(runs), 2) if baseline is None else len(runs) - 1
     if baseline is None:
         first, second = np.triu_indices(n_compared, k=1)
     else:

@@ -79,11 +79,7 @@ def _page(track: GradedTrack, page: Page) -> None:
 
 LEADERBOARD = Feature(
     {
-        "leaderboard.tsv": (
-            "Runs, best first: each measure's mean and its standard error; `queries` where a run answers "
-            "fewer than all.",
-            _board,
-        ),
+        "leaderboard.tsv": ("Runs, best first, with [these columns](#leaderboard).", _board),
         "leaderboard.json": ("The same as JSON.", _board),
         "per_query.tsv": ("Each run's value on each query: `run query_id measure value`.", _per_query),
         "differences.tsv": (

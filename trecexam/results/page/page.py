@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from trecexam.results.html import macros, safe, style, template
 from trecexam.results.notes import ranked
 from trecexam.results.plots.canvas import FOLDER, draw, plot_files
 from trecexam.results.result import Result
-from trecexam.results.terminal import cut, printable
-from trecexam.results.text import heading_parts
-from trecexam.results.view import excerpt
 
 if TYPE_CHECKING:
-    import jinja2
     from markupsafe import Markup
-
-HERE = Path(__file__).parent
-#: Styles of the report, the live page and the docs, in a folder of their own, which the live page serves.
-LOOK = HERE / "look"
 
 
 class Section(NamedTuple):
@@ -87,7 +77,7 @@ class Page:
         for plot, drawing in zip(plots, drawings, strict=True) if self._with_files else ():
             self.files.update(plot_files(plot, drawing))
         tables = () if result is None else result._for_people()
-        content = _macros()["section"](
+        content = macros()["section"](
             title=title,
             lead=lead,
             heading=heading,
@@ -96,7 +86,7 @@ class Page:
             files=files,
             folded=folded,
             notes=() if result is None else ranked(result.notes),
-            tables=[excerpt(table, rows, next(iter(files), "")) for table in tables],
+            tables=[table.view(rows, page=True) for table in tables],
             pictures=[*zip(plots, drawings, strict=True)],
             plots=self._link(FOLDER) if self._with_files else "",
             link=self._link,
@@ -128,9 +118,9 @@ class Page:
         """
         sections = self.sections
         if provenance is not None:
-            html = _template(HERE / "provenance.html").render(provenance, table=_macros()["table"])
-            sections = [*sections, Section("provenance", "Provenance", "Provenance", _safe(html))]
-        text = _template(HERE / "report.html").render(
+            html = template("provenance.html").render(provenance, table=macros()["table"])
+            sections = [*sections, Section("provenance", "Provenance", "Provenance", safe(html))]
+        text = template("report.html").render(
             title=title,
             lead=self.lead,
             numbers=numbers,
@@ -141,54 +131,3 @@ class Page:
         )
         # What slipped through as half a character is written as its escape.
         return text.encode("utf-8", "backslashreplace")
-
-
-def style() -> str:
-    """Return the style sheet of a page that is one file."""
-    return "".join(path.read_text(encoding="utf-8") for path in (LOOK / "look.css", HERE / "report.css"))
-
-
-def filters() -> dict[str, Callable[..., Any]]:
-    """Return the filters that macros.html needs, by name."""
-    return {
-        "cut": cut,
-        "printable": printable,
-        "heading_parts": heading_parts,
-        # The SVG is our own, in which matplotlib escaped all names.
-        "svg": lambda content: _safe(content.decode()),
-        "talk": _talk_line,
-    }
-
-
-def _safe(content: str) -> Markup:
-    """Mark our own HTML, in which all values are escaped."""
-    from markupsafe import Markup
-
-    return Markup(content)
-
-
-def _talk_line(line: str, width: int) -> Markup:
-    """Return a line of talk, cut; what is in backquotes in it is set as code."""
-    from markupsafe import escape
-
-    return _safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(cut(line, width)))))
-
-
-@cache
-def _macros() -> Mapping[str, Callable[..., Markup]]:
-    return vars(_template(HERE / "macros.html").module)
-
-
-@cache
-def _template(path: Path) -> jinja2.Template:
-    import jinja2
-
-    environment = jinja2.Environment(
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= filters()
-    return environment.from_string(path.read_text(encoding="utf-8"))

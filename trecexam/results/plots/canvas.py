@@ -38,7 +38,11 @@ def draw(plot: Plot, *, pdf: bool = False) -> Drawing:
     drawing = Drawing()
     try:
         drawing = _drawn(plot)
-        return replace(drawing, pdf=_pdf(plot)) if pdf else drawing
+        if pdf:
+            from trecexam.results.plots.paper import PaperFigure
+
+            drawing = replace(drawing, pdf=PaperFigure(plot).file("pdf"))
+        return drawing
     except Exception as error:
         # Numbers must get out even where a picture does not, and pictures where a PDF does not.
         return replace(drawing, why=printable(f"{type(error).__name__}: {error}"))
@@ -61,12 +65,6 @@ def plot_files(plot: Plot, drawing: Drawing) -> Iterator[tuple[str, bytes]]:
     for kind, content in zip(KINDS, contents, strict=True):
         if content:
             yield f"{FOLDER}/{plot.name}.{kind}", content
-
-
-def _pdf(plot: Plot) -> bytes:
-    from trecexam.results.plots.paper import PaperFigure
-
-    return PaperFigure(plot).file("pdf")
 
 
 def _drawn(plot: Plot) -> Drawing:

@@ -1,0 +1,92 @@
+"""HTML: templates of pages and sections, their filters, and what a notebook shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trecexam.results.notes import first_notes
+from trecexam.results.terminal import cut, printable
+from trecexam.results.text import heading_parts, plural
+from trecexam.results.view import View
+
+if TYPE_CHECKING:
+    import jinja2
+    from markupsafe import Markup
+
+#: Templates of pages and of their sections.
+TEMPLATES = Path(__file__).parent / "page"
+#: Styles of the report, the live page and the docs, in a folder of their own, which the live page serves.
+LOOK = TEMPLATES / "look"
+#: So many tables are shown in a notebook, and so many rows of each.
+MOST_TABLES, MOST_ROWS = 10, 50
+#: A notebook puts all cells to the right.
+_STYLE = (
+    "<style>.trecexam th, .trecexam td {text-align: left} .trecexam .n {text-align: right} "
+    ".trecexam .ci {display: block; font-size: smaller}</style>"
+)
+
+
+def as_html(shown: Sequence[View], notes: Sequence[str] = (), n_more: int = 0) -> str:
+    """Return what a notebook shows: the first notes, then tables, and how many more there are."""
+    more = f"... {plural(n_more, 'more table')}: .tables has them" if n_more else ""
+    lines = first_notes(notes, ".notes")
+    section = macros()["section"](notes=lines, tables=shown, below=more)
+    return f'{_STYLE}<div class="trecexam">{section}</div>'
+
+
+def style() -> str:
+    """Return the style sheet of a page that is one file."""
+    look = (LOOK / "look.css").read_text(encoding="utf-8")
+    return look + (TEMPLATES / "report.css").read_text(encoding="utf-8")
+
+
+def filters() -> dict[str, Callable[..., Any]]:
+    """Return the filters that macros.html needs, by name."""
+    return {
+        "cut": cut,
+        "printable": printable,
+        "heading_parts": heading_parts,
+        # The SVG is our own, in which matplotlib escaped all names.
+        "svg": lambda content: safe(content.decode()),
+        "talk": _talk_line,
+    }
+
+
+def safe(content: str) -> Markup:
+    """Mark our own HTML, in which all values are escaped."""
+    from markupsafe import Markup
+
+    return Markup(content)
+
+
+def _talk_line(line: str, width: int) -> Markup:
+    """Return a line of talk, cut; what is in backquotes in it is set as code."""
+    from markupsafe import escape
+
+    return safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(cut(line, width)))))
+
+
+@cache
+def macros() -> Mapping[str, Callable[..., Markup]]:
+    """Return the macros of macros.html by name."""
+    return vars(template("macros.html").module)
+
+
+@cache
+def template(name: str) -> jinja2.Template:
+    """Return a template of `TEMPLATES`, with autoescaping."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= filters()
+    return environment.from_string((TEMPLATES / name).read_text(encoding="utf-8"))
