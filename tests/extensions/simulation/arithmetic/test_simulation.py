@@ -15,7 +15,7 @@ from scipy import stats
 
 from trecexam.extensions.simulation.arithmetic.left_out import leave_out, shifts
 from trecexam.extensions.simulation.arithmetic.removal import STEPS, remove
-from trecexam.extensions.simulation.arithmetic.simulation import Simulation, ranks
+from trecexam.extensions.simulation.arithmetic.simulation import Simulation
 from trecexam.features.fill.rules import IDENTITY
 from trecexam.results.table import Table, Value
 
@@ -88,7 +88,7 @@ def test_leave_one_out_equals_a_hand_computation() -> None:
 
 def test_the_summary_has_means_and_extremes_of_the_rows() -> None:
     rows = leave_out(simulation(), depth=2)
-    holes, fill = shifts(rows, ("P@2",), ("holes", "fill")).rows
+    holes, fill = shifts(rows, ("holes", "fill")).rows
     taus = rows["tau.holes"]
     assert holes == (
         *("P@2", "holes", pytest.approx(2 / 3), 1, "a", pytest.approx(1 / 3)),
@@ -101,16 +101,6 @@ def test_a_passage_below_the_depth_does_not_count_as_retrieved() -> None:
     rows = by_run(leave_out(simulation(), depth=1))
     # In the first rank q1's r1 is a's and b's, q2's r1 a's alone, n1 b's alone, r3 and r2 c's alone.
     assert [rows[run]["unique"] for run in "abc"] == [1, 1, 2]
-
-
-@given(st.lists(st.integers(0, 4), max_size=8))
-def test_a_rank_is_one_plus_the_number_of_better_runs(scores: list[int]) -> None:
-    found = ranks(np.array(scores, np.float64) / 3)
-    assert found.tolist() == [1 + sum(other > score for other in scores) for score in scores]
-
-
-def test_rounding_errors_do_not_change_ranks() -> None:
-    assert ranks(np.array([0.1 + 0.2, 0.3])).tolist() == [1, 1]
 
 
 places = [(q, d) for q, by in OFFICIAL.items() for d in by]
