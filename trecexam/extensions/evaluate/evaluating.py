@@ -106,9 +106,9 @@ def evaluate(
 
     Args:
         runs: a dict name -> run, each a file, a data frame, records or a dict of dicts (see
-            `Track.add_run`); a folder of run files, or a list of them; or one data frame with the columns
-            `run`, `query_id`, `doc_id` and `score`.
-        bank: the test bank: a file or several, a dict query_id -> questions, rows, or items; see
+            `Track.add_run`); a folder of run files, or a list of them; or rows of all runs, as one data frame
+            or dicts, with `run`, `query_id`, `doc_id` and `score`.
+        bank: the test bank: a file or several, a dict query_id -> questions, or rows; see
             `trecexam.extensions.evaluate.inputs.bank_files`.
         passages: a file, a dict doc_id -> text, a data frame or records with `doc_id` and `text`.
         queries: a file, a dict query_id -> text, a data frame or records with `query_id` and `text`.

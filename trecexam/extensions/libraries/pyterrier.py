@@ -96,10 +96,9 @@ def runs(track: Track, names: Collection[str] | None = None) -> dict[str, pt.Tra
         (int64, from 0, trec_eval's order), as `pt.Experiment` takes them in place of a list of systems.
 
     Raises:
-        TrecexamError: there is no run of a name, or the track cannot be read.
-        ConversionError: the track cannot be read.
+        TrecexamError, ConversionError: there is no run of a name, or the track cannot be read.
     """
-    transformers, names_there = {}, {"query_id": "qid", "doc_id": "docno"}
+    transformers = {}
     exported = exports.runs(selection(track).graded(), names)
     for name in exported if names is None else names:
         results = pandas.DataFrame(list(exported[name])).rename(

@@ -78,10 +78,8 @@ def simulate(
         table = leave_out(simulation, depth, team, track.config.scores.min_relevant, step)
         first = {row["left_out"]: row for row in table}.values()
         n_steps, n_unfitted = len(first), sum(row["unfitted"] is not None for row in first)
-        tables, about = (
-            {"runs": table, "shifts": shifts(table, simulation.methods)},
-            {"depth": depth, **about},
-        )
+        tables = {"runs": table, "shifts": shifts(table, simulation.methods)}
+        about = {"depth": depth, **about}
         n_unique = sum(row["unique"] != 0 for row in first)
         notes += team_notes
         if first:

@@ -48,15 +48,15 @@ def leave_out(
         members.setdefault((teams or {}).get(run, run), []).append(row)
     unique = _unique(simulation, members, depth)
     rows: list[tuple[Any, ...]] = []
-    for done, (name, of_team) in enumerate(members.items(), 1):
-        outcome = simulation.drop(unique[name])
-        relevant = sum(simulation.official[q][doc_id] >= min_relevant for q, doc_id in unique[name])
-        counts = (len(unique[name]), relevant, outcome.filled)
+    for done, (name, places) in enumerate(unique.items(), 1):
+        outcome = simulation.drop(places)
+        relevant = sum(simulation.official[q][doc_id] >= min_relevant for q, doc_id in places)
+        counts = (len(places), relevant, outcome.filled)
         for index, (measure, full) in enumerate(zip(simulation.measures, simulation.full, strict=True)):
             boards = np.array([full, *(means[index] for means in outcome.boards.values())]).T
             ranks = Ranks.of(boards).above + 1
             taus = tau_b_columns(full[:, None], boards[:, 1:]).tolist()
-            for row in of_team:
+            for row in members[name]:
                 values = (*ranks[row].tolist(), *boards[row].tolist(), *taus)
                 fit = (str(outcome.rule), outcome.unfitted)
                 rows.append((measure, simulation.runs[row], name, *counts, *values, *fit))
@@ -68,12 +68,10 @@ def leave_out(
         *(f"tau.{how}" for how in simulation.methods),
         *("map", "unfitted"),
     )
-    first = ("rank.holes", "rank.fill", "tau.holes", "tau.fill")
     full_rank = header.index("rank.full")
     rows.sort(key=lambda row: (simulation.measures.index(row[0]), row[full_rank], row[1]))
-    return Table(
-        header, tuple(rows), layout=Layout(_KEYS, ("rank.full", *first), without=("map", "unfitted"))
-    )
+    first = ("rank.full", "rank.holes", "rank.fill", "tau.holes", "tau.fill")
+    return Table(header, tuple(rows), layout=Layout(_KEYS, first, without=("map", "unfitted")))
 
 
 def shifts(left_out: Table, methods: Sequence[str]) -> Table:
