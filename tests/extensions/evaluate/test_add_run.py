@@ -17,6 +17,7 @@ import converters
 import trecexam
 from converters.run import Run
 from trecexam import TrecexamError
+from trecexam.cli.main import run
 
 FRAME = pandas.DataFrame({"qid": ["q1", "q1"], "docno": ["q1-d01", "q1-d02"], "score": [1, 2]})
 
@@ -112,43 +113,33 @@ def test_a_written_run_is_read_back_bit_for_bit(empty: Path, scores: dict[str, d
 
 
 def test_judgments_of_which_none_is_in_a_run_are_named(graded: Path) -> None:
-    arguments = {"bank": graded / "bank.questions.jsonl", "passages": graded / "passages.jsonl"}
-    runs = {"run0": graded / "runs" / "run0.run"}
-    lines = (graded / "qrels.txt").read_text().splitlines()
-    for official, expected in (
-        ({"q1": {"other-1": 1}}, True),
-        ({"q1": {lines[0].split()[2]: 1}}, False),
-    ):
+    judged = (graded / "qrels.txt").read_text().split()[2]
+    for doc_id, expected in (("other-1", True), (judged, False)):
         with trecexam.evaluate(
-            runs, **arguments, recorded=graded / "grades.jsonl", official=official
-        ) as done:  # type: ignore[arg-type]
-            notes = done.leaderboard.notes
-        assert (
-            any("no passage that it judges ('other-1') is in the pool" in note for note in notes) == expected
-        )
+            {"run0": graded / "runs" / "run0.run"},
+            graded / "bank.questions.jsonl",
+            graded / "passages.jsonl",
+            recorded=graded / "grades.jsonl",
+            official={"q1": {doc_id: 1}},
+        ) as done:
+            named = [n for n in done.notes if "no passage that it judges ('other-1') is in the pool" in n]
+        assert bool(named) == expected
 
 
 def test_runs_that_32_bits_order_otherwise_are_named_where_people_look(
-    graded: Path, tmp_path: Path, capsys: object
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import pytest
-
-    from trecexam.cli.main import run
-
-    assert isinstance(capsys, pytest.CaptureFixture)
     path = graded / "runs" / "run0.run"
-    rows = [line.split() for line in path.read_text().splitlines()]
     # Highest docno last, a billion to the first.
     by_query: dict[str, list[str]] = {}
-    for query_id, _, doc_id, *_ in rows:
+    for query_id, _, doc_id, *_ in map(str.split, path.read_text().splitlines()):
         by_query.setdefault(query_id, []).append(doc_id)
-    path.write_text(
-        "".join(
-            f"{q} Q0 {d} 1 {999_999_999 - rank} run0\n"
-            for q, docs in by_query.items()
-            for rank, d in enumerate(sorted(docs))
-        )
-    )
+    lines = [
+        f"{query_id} Q0 {doc_id} 1 {999_999_999 - rank} run0\n"
+        for query_id, docs in by_query.items()
+        for rank, doc_id in enumerate(sorted(docs))
+    ]
+    path.write_text("".join(lines))
     note = f"run0: scores that are equal in 32 bits, so trec_eval 9 orders {len(by_query)} rankings otherwise"
     for command in (
         ["watch", str(graded), "--once"],

@@ -79,8 +79,7 @@ def nested(rows: list[tuple[str, str, float]]) -> dict[str, dict[str, float]]:
 
 
 RUN_FORMS = {
-    "path": lambda rows, path: path,
-    "text path": lambda rows, path: str(path),
+    "path": lambda rows, path: str(path),
     "records": lambda rows, path: (ir_measures.ScoredDoc(*row) for row in rows),
     "dicts": lambda rows, path: [
         dict(zip(("query_id", "doc_id", "score"), row, strict=True)) for row in rows
@@ -120,7 +119,6 @@ def one_frame(folder: Path) -> pandas.DataFrame:
 
 ALL_RUNS = {
     "folder": lambda folder: folder / "runs",
-    "folder as text": lambda folder: str(folder / "runs"),
     "files": lambda folder: sorted((folder / "runs").iterdir()),
     "files from a generator": lambda folder: (str(path) for path in (folder / "runs").iterdir()),
     "records": lambda folder: one_frame(folder).to_dict("records"),
@@ -330,7 +328,6 @@ def test_query_ids_keep_their_leading_zeros(tmp_path: Path) -> None:
 
 ERRORS = [
     ({"runs": {}}, "runs: there are none; give a dict .*, a folder, a list of files, or rows of all runs"),
-    ({"runs": []}, "runs: there are none"),
     ({"runs": ["a.run"]}, "a.run: no such file"),
     ({"runs": polars.LazyFrame({"run": ["a"]})}, "not a LazyFrame; collect"),
     (
@@ -341,21 +338,12 @@ ERRORS = [
         {"runs": pandas.DataFrame({"run": ["a"], "qid": ["q1"], "docno": ["d"]})},
         "run 'a': row 1: score: Field required",
     ),
-    (
-        {
-            "runs": polars.DataFrame(
-                {"run": [None, "a"], "qid": ["q", "q"], "docno": ["d", "e"], "score": [1, 2]}
-            )
-        },
-        "runs: row 1 has no 'run'",
-    ),
     ({"runs": {"q1": {"d": 1.0}}}, "run 'q1': a dict must be query_id -> doc_id -> label or score"),
     ({"runs": {"a": "no/such.run"}}, "^no/such.run: no such file$"),
     (
         {"runs": {"a": {"q1": {"d": float("nan")}}}},
         "run 'a': row 1: score: Input should be a number: nan",
     ),
-    ({"runs": {"a": {"q1": ["d"]}}}, "run 'a': a dict must be query_id -> doc_id -> label or score"),
     ({"runs": {"a": {"q 1": {"d": 1}}}}, "query id 'q 1' is empty or has white space"),
     ({"runs": {"../a": {"q1": {"d": 1}}}}, "a run's file cannot be called '../a'"),
     ({"runs": {"a": [("q1", "d", 1.0)]}}, "row 1 is neither a dict nor a record with names"),
