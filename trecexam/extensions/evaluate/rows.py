@@ -46,7 +46,9 @@ def _names(*names: str) -> Any:
     return Field(validation_alias=AliasChoices(*names))
 
 
-_Id = Annotated[str, BeforeValidator(_id)]
+#: Nearly all ids are texts: these are not passed to a function.
+_Text = Annotated[str, Field(strict=True, min_length=1)]
+_Id = Annotated[_Text | Annotated[str, BeforeValidator(_id)], Field(union_mode="left_to_right")]
 _QueryId = Annotated[_Id, _names("query_id", "qid")]
 _DocId = Annotated[_Id, _names("doc_id", "docno", "docid")]
 
@@ -116,9 +118,9 @@ def read_rows(data: Any, row_type: type[Row], what: str) -> list[Row]:
     try:
         return adapter.validate_python(rows)
     except ValidationError as error:
-        first = error.errors()[0]
-        row, field, *_ = first["loc"]
-        reason = f"{first['msg'].removeprefix('Value error, ')}: {first['input']!r:.60}"
+        last = error.errors()[-1]
+        row, field, *_ = last["loc"]
+        reason = f"{last['msg'].removeprefix('Value error, ')}: {last['input']!r:.60}"
         raise TrecexamError(f"{what}: row {int(row) + 1}: {field}: {reason}") from None
 
 
