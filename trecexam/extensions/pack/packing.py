@@ -80,12 +80,13 @@ class PackedGrader(BaseModel):
 class StoredGrader(Grader):
     """A grader of a pack, without its model."""
 
-    def __init__(self, packed: PackedGrader, reads: Mapping[str, Any], make: Callable[[], Grader]) -> None:
+    def __init__(self, packed: PackedGrader, readers: Mapping[str, Any], make: Callable[[], Grader]) -> None:
         self._packed, self._make = packed, make
         self.item_kinds, self.scale = frozenset(packed.item_kinds), Scale(*packed.scale)
         self.free_text, self.model_and_prompt = packed.free_text, packed.model_and_prompt
         self.needs_query_text, self.score_settings = packed.needs_query_text, packed.score_settings
-        self.cosines, self.probabilities, self.read = map(reads.get, _READERS)
+        reads = (readers.get(name) if name in packed.reads else None for name in _READERS)
+        self.cosines, self.probabilities, self.read = reads
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -233,8 +234,7 @@ def stored_grader(folder: TrackFolder, make: Callable[[], Grader]) -> Grader | N
     refuse_code(settings.metric, folder.root, trusted=folder.trust_code)
     factory = available().get(settings.name)
     readers = factory.reading(settings, folder.root) if factory and factory.reading else {}
-    reads = {name: readers[name] for name in packed.reads if name in readers}
-    return StoredGrader(packed, reads, make)
+    return StoredGrader(packed, readers, make)
 
 
 def _settings(folder: TrackFolder) -> str:

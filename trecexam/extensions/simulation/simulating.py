@@ -147,11 +147,11 @@ def _notes(track: GradedTrack, simulation: Simulation, official: Official) -> It
         yield f"no runs yet: drop some into {track.folder.runs}"
     elif len(simulation.runs) == 1:
         yield "no tau: it needs two runs or more"
-    judged = len(simulation.places)
-    if simulation.n_both < judged and not apart:
+    judged, replaceable = len(simulation.places), len(simulation.replaceable)
+    if replaceable < judged and not apart:
         yield (
-            f"{simulation.n_both:,} of {judged:,} judged passages have an automatic label; the others "
-            f"remain holes when their judgment is dropped"
+            f"{replaceable:,} of {judged:,} judged passages have an automatic label; the others remain holes "
+            "when their judgment is dropped"
         )
 
 

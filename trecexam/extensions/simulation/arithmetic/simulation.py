@@ -77,6 +77,8 @@ class Simulation:
         measures: as ir_measures prints them.
         methods: "holes", "fill", and the other ways.
         query_ids: the judged queries, sorted.
+        places: the judged passages, sorted.
+        replaceable: those of them with an automatic label to replace a dropped judgment.
         full: the runs' means with all judgments; shape (measures, runs).
     """
 
@@ -110,18 +112,10 @@ class Simulation:
             for doc_id, label in judged.items()
             if doc_id in automatic.get(query_id, ())
         }
+        self.places = tuple(sorted((q, doc_id) for q, judged in official.items() for doc_id in judged))
+        self.replaceable = {place for place in self._both if self._is_fillable(*place)}
         self._values = self._evaluated(official, self.query_ids)
         self.full = _means(self._values)
-
-    @property
-    def places(self) -> tuple[Place, ...]:
-        """All judged passages, sorted."""
-        return tuple(sorted((q, doc_id) for q, judged in self.official.items() for doc_id in judged))
-
-    @property
-    def n_both(self) -> int:
-        """The number of judged passages with an automatic label to replace a dropped judgment."""
-        return sum(self._is_fillable(*place) for place in self._both)
 
     def rule(self, dropped: Collection[Place] = ()) -> tuple[ScaleMap, str | None]:
         """Return the rule for filling after these are dropped, and the reason if it could not be fitted.
@@ -142,7 +136,7 @@ class Simulation:
         for query_id, doc_id in dropped:
             docs.setdefault(query_id, set()).add(doc_id)
         new = {
-            query_id: {d: rule(self._both[query_id, d][0]) for d in gone if self._can_fill(query_id, d)}
+            query_id: {d: rule(self._both[query_id, d][0]) for d in gone if (query_id, d) in self.replaceable}
             for query_id, gone in docs.items()
         }
         boards = {"holes": self._board(docs, {}), "fill": self._board(docs, new)}
@@ -152,9 +146,6 @@ class Simulation:
 
     def _is_fillable(self, query_id: str, doc_id: str) -> bool:
         return self._fillable is None or doc_id in self._fillable.get(query_id, ())
-
-    def _can_fill(self, query_id: str, doc_id: str) -> bool:
-        return (query_id, doc_id) in self._both and self._is_fillable(query_id, doc_id)
 
     def _board(
         self, dropped: Mapping[str, Collection[str]], labels: Labels, *, condensed: bool = False
