@@ -338,7 +338,8 @@ ERRORS = [
         {"runs": pandas.DataFrame({"run": ["a"], "qid": ["q1"], "docno": ["d"]})},
         "run 'a': row 1: score: Field required",
     ),
-    ({"runs": {"q1": {"d": 1.0}}}, "run 'q1': a dict must be query_id -> doc_id -> label or score"),
+    ({"runs": {"q1": {"d": 1.0}}}, 'this dict is one run, .*; give {"NAME": run}'),
+    ({"runs": {"a": {"q1": ["d"]}}}, "run 'a': a dict must be query_id -> doc_id -> label or score"),
     ({"runs": {"a": "no/such.run"}}, "^no/such.run: no such file$"),
     (
         {"runs": {"a": {"q1": {"d": float("nan")}}}},

@@ -6,6 +6,7 @@ import io
 import os
 from collections.abc import Iterable, Mapping
 from itertools import starmap
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,9 @@ def run_files(runs: Any) -> dict[str, bytes]:
         folder = Path(os.path.commonpath([path.parent for path in paths]))
         return {path.relative_to(folder).as_posix(): _bytes(path) for path in paths}
     by_name = runs if isinstance(runs, Mapping) else _split(runs)
+    first = next(iter(by_name.values()))
+    if isinstance(first, Mapping) and all(isinstance(score, Real) for score in first.values()):
+        raise TrecexamError('runs: this dict is one run, query_id -> doc_id -> score; give {"NAME": run}')
     return dict(starmap(run_file, by_name.items()))
 
 
