@@ -16,7 +16,7 @@ from support import ROOT, make_small_track
 
 from trecexam.cli.main import commands
 from trecexam.errors import TrecexamError
-from trecexam.extension import Extension, extensions
+from trecexam.extension import extensions
 
 PAGE = """
 import sys
@@ -182,8 +182,3 @@ def test_two_extensions_of_one_name_are_reported_with_the_package_to_uninstall(
     finally:
         extensions.cache_clear()
     assert str(error.value).endswith("one:EXTENSION and two:EXTENSION; uninstall one: pip uninstall the_two")
-
-
-def test_an_entry_must_be_a_module_and_a_name() -> None:
-    with pytest.raises(TrecexamError, match='give "module:name"'):
-        Extension("mine", features=("module.function",))

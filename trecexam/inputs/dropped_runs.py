@@ -326,10 +326,15 @@ def name_runs(tags: Mapping[Path, str], folder: Path) -> dict[Path, str]:
     used = set(names.values())
     for path in sorted(tags.keys() - names.keys()):
         full = path.relative_to(folder).as_posix()
-        short = without_ending(full)
-        short = short.rsplit(".", 1)[0] if "." in Path(short).name else short
+        short = file_label(full)
         names[path] = short if short not in used else full
         while names[path] in used:
             names[path] += "'"
         used.add(names[path])
     return names
+
+
+def file_label(name: str) -> str:
+    """Return a file's name, or its path, without the extension and the ending of a compression."""
+    name = without_ending(name)
+    return name.rsplit(".", 1)[0] if "." in Path(name).name else name

@@ -15,11 +15,8 @@ from trecexam.results.result import Plot, Tables
 from trecexam.results.table import Layout, Table
 from trecexam.results.text import sentence
 
-_LAYOUT = Layout(
-    ("query_id", "item_id"),
-    ("text", "mean_rating", "share_reaching", "runs_covering", "unparsed"),
-    most=5,
-)
+_FIRST = ("text", "mean_rating", "share_reaching", "runs_covering", "unparsed")
+_LAYOUT = Layout(("query_id", "item_id"), _FIRST, most=len(_FIRST))
 _GRADES_LEAD = (
     "The grader's own answers for every passage and item of the pool that has a text. People's ratings are "
     "not among them."
@@ -43,35 +40,26 @@ def _why_no_ratings(track: GradedTrack) -> str:
 
 
 def _lists(items: Sequence[ItemRow]) -> Iterator[tuple[str, Table]]:
-    """Lists of items that an organizer should check, by reason."""
+    """Yield lists of items that an organizer should check, by reason."""
     live = [item for item in items if not item.retired]
-    hard = sorted((i for i in live if i.runs_covering == 0), key=lambda i: (_mean(i), i.query_id))
-    easy = sorted((i for i in live if i.share_of_runs == 1), key=lambda i: (-_mean(i), i.query_id))
+    hard = sorted((i for i in live if i.runs_covering == 0), key=lambda i: (i.mean_rating or -1, i.query_id))
+    easy = sorted(
+        (i for i in live if i.share_of_runs == 1), key=lambda i: (-(i.mean_rating or 0), i.query_id)
+    )
     unread = sorted((i for i in live if i.unparsed), key=lambda i: (-(i.unparsed or 0), i.query_id))
-    retired = [i for i in items if i.retired]
-    vital = [i for i in hard if i.importance == "vital"]
+    vital = [item for item in hard if item.importance == "vital"]
+    no_run = "Too hard, about something no run finds, or not to be answered from a passage."
+    unparsed = "Unparsed or refused; `trecexam verify grading` shows them."
     for title, note, listed in (
-        (
-            "Covered by no run",
-            "Too hard, about something no run finds, or not to be answered from a passage.",
-            hard,
-        ),
+        ("Covered by no run", no_run, hard),
         ("Vital, and covered by no run", "What an answer must have, and none has.", vital),
         ("Covered by all runs", "These tell no runs apart.", easy),
-        (
-            "With answers that could not be read",
-            "Unparsed or refused; `trecexam verify grading` shows them.",
-            unread,
-        ),
-        ("Retired", "No longer asked about; their grades are kept.", retired),
+        ("With answers that could not be read", unparsed, unread),
+        ("Retired", "No longer asked about; their grades are kept.", [i for i in items if i.retired]),
     ):
         if listed:
             caption = f"{title}: {len(listed):,}. {note}"
             yield title, Table(ItemRow._fields, tuple(listed), layout=_LAYOUT, caption=caption)
-
-
-def _mean(item: ItemRow) -> float:
-    return -1.0 if item.mean_rating is None else item.mean_rating
 
 
 def _plot(track: GradedTrack) -> Plot:

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trecexam.features.leaderboard.board import own_leaderboard
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.sheets import UNREAD
 from trecexam.results.table import Table
@@ -45,20 +44,16 @@ class ItemRow(NamedTuple):
 
 def item_rows(track: GradedTrack) -> tuple[ItemRow, ...]:
     """Return a row per item, retired items last; () without runs, and where no passage has a rating."""
-    scores = track.config.scores
-    row_of = {run: row for row, run in enumerate(track.runs)}
-    run_rows = [row_of[row.run] for row in own_leaderboard(track).rows]
-    if not run_rows:
-        return ()
+    scores, n_runs = track.config.scores, len(track.runs)
     rows: list[ItemRow] = []
-    for q in track.ratings():
+    for q in track.ratings() if n_runs else ():
         sheet = track.sheets[q.query_id]
         n_items, gradable = len(sheet.items), sheet.gradable
         unread = gradable & np.isin(sheet.flat(), UNREAD)
         passages, unparsed = (
             np.bincount(sheet.where(cells)[1], minlength=n_items) for cells in (gradable, unread)
         )
-        ranks = track.pool[q.query_id].ranks[run_rows, : track.config.track.depth]
+        ranks = track.pool[q.query_id].ranks[:, : track.config.track.depth]
         best = best_ratings(Judged.from_ratings([q]).items, ranks)
         covering = (best >= scores.min_rating).sum(axis=0)
         rated = (q.ratings >= 0).sum(axis=0)
@@ -75,8 +70,8 @@ def item_rows(track: GradedTrack) -> tuple[ItemRow, ...]:
                     mean_rating=int(total[n]) / n_rated if n_rated else None,
                     share_reaching=int(reaching[n]) / n_rated if n_rated else None,
                     runs_covering=n_covering,
-                    n_runs=len(run_rows),
-                    share_of_runs=n_covering / len(run_rows),
+                    n_runs=n_runs,
+                    share_of_runs=n_covering / n_runs,
                     text=item.text,
                 )
             )
@@ -92,18 +87,13 @@ def item_rows(track: GradedTrack) -> tuple[ItemRow, ...]:
 
 def grades_table(track: GradedTrack) -> Table:
     """Return how often the grader gave each rating, and how many cells have none; no rows without cells."""
-    counts, ratings = track.counts, np.zeros(track.grader.scale.max_rating + 1, np.int64)
-    for sheet in track.sheets.values():
-        codes = sheet.flat()
-        ratings += np.bincount(codes[codes >= 0], minlength=len(ratings))
-    without = {
-        "unparsed": counts.unparsed,
-        "refused": counts.refused,
-        "error": counts.error,
-        "no grade yet": counts.missing,
-    }
+    counts = track.counts
+    codes = np.concatenate([np.empty(0, np.int8), *(sheet.flat() for sheet in track.sheets.values())])
+    ratings = np.bincount(codes[codes >= 0].astype(np.int64), minlength=track.grader.scale.max_rating + 1)
     cells = {str(rating): count for rating, count in enumerate(ratings.tolist())}
-    cells |= {name: count for name, count in without.items() if count}
+    without = (counts.unparsed, counts.refused, counts.error, counts.missing)
+    names = ("unparsed", "refused", "error", "no grade yet")
+    cells |= {name: count for name, count in zip(names, without, strict=True) if count}
     total = sum(cells.values())
     rows = ((name, count, count / total) for name, count in cells.items() if total)
     return Table(("grade", "cells", "share"), tuple(rows))

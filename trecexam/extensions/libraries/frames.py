@@ -13,6 +13,9 @@ from trecexam.results.frames import Library, data_frame, texts
 from trecexam.scores.expected import gains
 from trecexam.scores.labels import LabelRule
 
+#: Texts of a grade beside its ids.
+_TEXTS = ("who", "status", "answer", "model", "prompt")
+
 
 def qrels_frame(
     track: GradedTrack,
@@ -24,15 +27,18 @@ def qrels_frame(
     library: Library = "pandas",
 ) -> Any:
     """The Rubric-Qrels as a data frame with a row for each labelled passage and item."""
-    rows = list(qrels(track, label=label, min_rating=min_rating, min_answers=min_answers, binary=binary))
-    items = [track.sheets[row.query_id].items for row in rows]
-    counts = [len(of_query) for of_query in items]
-    labels = np.repeat(np.array([row.relevance for row in rows], np.int64), counts)
+    rows = qrels(track, label=label, min_rating=min_rating, min_answers=min_answers, binary=binary)
+    cells = [
+        (row, item, rating)
+        for row in rows
+        for item, rating in zip(track.sheets[row.query_id].items, row.ratings, strict=True)
+    ]
+    labels = np.array([row.relevance for row, _, _ in cells], np.int64)
     columns: dict[str, Any] = {
-        "query_id": texts([row.query_id for row in rows for _ in row.ratings]),
-        "doc_id": texts([row.doc_id for row in rows for _ in row.ratings]),
-        "item_id": texts([item.item_id for of_query in items for item in of_query]),
-        "rating": np.array([rating for row in rows for rating in row.ratings], np.int64),
+        "query_id": texts([row.query_id for row, _, _ in cells]),
+        "doc_id": texts([row.doc_id for row, _, _ in cells]),
+        "item_id": texts([item.item_id for _, item, _ in cells]),
+        "rating": np.array([rating for _, _, rating in cells], np.int64),
         "label": labels,
         "relevance": labels,
     }
@@ -43,26 +49,22 @@ def qrels_frame(
             for q in probable_ratings(track)
             for doc_id, value in zip(q.doc_ids, gains(q, answers).tolist(), strict=True)
         }
-        columns["gain"] = np.repeat([gain[row.query_id, row.doc_id] for row in rows], counts)
+        columns["gain"] = np.array([gain[row.query_id, row.doc_id] for row, _, _ in cells], np.float64)
     if track.bank.has_importance:
-        columns["importance"] = texts([item.importance for of_query in items for item in of_query])
+        columns["importance"] = texts([item.importance for _, item, _ in cells])
     if track.bank.has_weights:
-        weights = [item.counted_weight for of_query in items for item in of_query]
-        columns["weight"] = np.array(weights, np.float64)
+        columns["weight"] = np.array([item.counted_weight for _, item, _ in cells], np.float64)
     return data_frame(columns, library)
 
 
 def grades_frame(track: GradedTrack, *, library: Library = "pandas") -> Any:
     """Every grade of the pool as a data frame, a row for each graded passage and item."""
     rows = list(track.grade_rows())
-
-    def words(name: str) -> Any:
-        return texts([row.get(name) or "" for row in rows])
-
-    def ratings(name: str) -> Any:
-        return np.array([-1 if row.get(name) is None else row[name] for row in rows], np.int64)
-
-    columns = {name: words(name) for name in ("query_id", "doc_id", "item_id")}
-    columns |= {name: ratings(name) for name in ("rating", "human_rating")}
-    columns |= {name: words(name) for name in ("who", "status", "answer", "model", "prompt")}
+    columns: dict[str, Any] = {}
+    for name in ("query_id", "doc_id", "item_id", "rating", "human_rating", *_TEXTS):
+        values = [row.get(name) for row in rows]
+        if name in ("rating", "human_rating"):
+            columns[name] = np.array([-1 if rating is None else rating for rating in values], np.int64)
+        else:
+            columns[name] = texts([text or "" for text in values])
     return data_frame(columns, library)

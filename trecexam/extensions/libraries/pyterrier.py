@@ -16,9 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-import numpy as np
-
-from converters.run import Run
 from trecexam.errors import TrecexamError
 from trecexam.features.exporting import exports
 from trecexam.packages import install
@@ -62,9 +59,8 @@ def qrels(
         ValueError: an unknown label rule, or min_answers below 1.
     """
     loaded = selection(track).graded()
-    rows = list(
-        exports.qrels(loaded, label=label, min_rating=min_rating, min_answers=min_answers, binary=binary)
-    )
+    labels = track.qrels(label=label, min_rating=min_rating, min_answers=min_answers, binary=binary)
+    rows = list(labels)
     columns = {
         "qid": _text(row.query_id for row in rows),
         "docno": _text(row.doc_id for row in rows),
@@ -85,9 +81,8 @@ def topics(track: Track) -> pandas.DataFrame:
         TrecexamError, ConversionError: the track cannot be read.
     """
     loaded = selection(track).graded()
-    query_ids = loaded.bank.query_ids
-    texts = (loaded.query_texts.get(query_id, "") for query_id in query_ids)
-    return pandas.DataFrame({"qid": _text(query_ids), "query": _text(texts)})
+    texts = {query_id: loaded.query_texts.get(query_id, "") for query_id in loaded.bank.query_ids}
+    return pandas.DataFrame({"qid": _text(texts), "query": _text(texts.values())})
 
 
 def runs(track: Track, names: Collection[str] | None = None) -> dict[str, pt.Transformer]:
@@ -101,24 +96,17 @@ def runs(track: Track, names: Collection[str] | None = None) -> dict[str, pt.Tra
         (int64, from 0, trec_eval's order), as `pt.Experiment` takes them in place of a list of systems.
 
     Raises:
-        TrecexamError: there is no run of a name, or the track cannot be read.
-        ConversionError: the track cannot be read.
+        TrecexamError, ConversionError: there is no run of a name, or the track cannot be read.
     """
-    made = exports.runs(selection(track).graded(), names)
-    return {name: _results(made[name]) for name in (made if names is None else names)}
-
-
-def _results(run: Run) -> pt.Transformer:
-    counts = np.diff(run.offsets)
-    frame = pandas.DataFrame(
-        {
-            "qid": _text(np.repeat(np.array(run.query_ids, object), counts)),
-            "docno": _text(run.doc_ids.to_pylist()),
-            "score": np.array(run.scores, np.float64),
-            "rank": np.arange(len(run), dtype=np.int64) - np.repeat(run.offsets[:-1], counts),
-        }
-    )
-    return pt.Transformer.from_df(frame)
+    transformers = {}
+    exported = exports.runs(selection(track).graded(), names)
+    for name in exported if names is None else names:
+        results = pandas.DataFrame(list(exported[name])).rename(
+            columns={"query_id": "qid", "doc_id": "docno"}
+        )
+        results["rank"] -= 1
+        transformers[name] = pt.Transformer.from_df(results[["qid", "docno", "score", "rank"]])
+    return transformers
 
 
 def _text(values: Iterable[str]) -> pandas.Series:

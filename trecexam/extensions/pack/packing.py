@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, NamedTuple
+from types import SimpleNamespace
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
@@ -38,6 +39,8 @@ TRACK, GRADES = "track/", "grades.jsonl"
 _Rating = Literal[0, 1, 2, 3, 4, 5]
 #: A line of the grades: position of the source, passage, item, rating, status, reply, probabilities, limit.
 _GRADE = tuple[int, bytes, bytes, _Rating | None, str, str, tuple[float, ...] | None, int | None]
+#: What reads the stored answers of a grader.
+_READERS = ("cosines", "probabilities", "read")
 #: The settings that name files of the track.
 _FILES = {"queries", "passages", "qrels", "official_leaderboard", "runs", "recorded", "prompt", "bank"}
 #: Files of a pack; their bytes: at most so many, and so many times the packed ones beyond the first.
@@ -45,7 +48,7 @@ MOST_FILES, LARGEST, MOST_TIMES, FREE = 100_000, 2**31, 200, 2**26
 
 
 class PackedGrader(BaseModel):
-    """What is stored of a grader: its identity, and what it says of itself; `reads` read stored answers."""
+    """A grader as a pack has it; `reads` names what reads its stored answers."""
 
     settings: str
     identity: dict[str, Any]
@@ -70,20 +73,20 @@ class PackedGrader(BaseModel):
             score_settings=dict(grader.score_settings),
             free_text=grader.free_text,
             model_and_prompt=grader.model_and_prompt,
-            reads=[name for name in ("cosines", "probabilities", "read") if getattr(grader, name)],
+            reads=[name for name in _READERS if getattr(grader, name)],
         )
 
 
 class StoredGrader(Grader):
     """A grader of a pack, without its model."""
 
-    def __init__(self, packed: PackedGrader, reads: Mapping[str, Any], make: Callable[[], Grader]) -> None:
+    def __init__(self, packed: PackedGrader, readers: Mapping[str, Any], make: Callable[[], Grader]) -> None:
         self._packed, self._make = packed, make
         self.item_kinds, self.scale = frozenset(packed.item_kinds), Scale(*packed.scale)
         self.free_text, self.model_and_prompt = packed.free_text, packed.model_and_prompt
         self.needs_query_text, self.score_settings = packed.needs_query_text, packed.score_settings
-        self.cosines, self.probabilities = reads.get("cosines"), reads.get("probabilities")
-        self.read = reads.get("read")
+        reads = (readers.get(name) if name in packed.reads else None for name in _READERS)
+        self.cosines, self.probabilities, self.read = reads
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -212,11 +215,7 @@ def _is_safe(name: str) -> bool:
 
 
 def _refuse_outside(settings: bytes) -> None:
-    """Refuse settings that name files outside of the track.
-
-    Raises:
-        TrackError: a setting does.
-    """
+    """Raise TrackError for settings that name files outside of the track."""
     config = tomllib.loads(settings.decode())
     for section in (config.get("track", {}), config.get("grader", {}), *config.get("graders", {}).values()):
         for key in section.keys() & _FILES:
@@ -235,8 +234,7 @@ def stored_grader(folder: TrackFolder, make: Callable[[], Grader]) -> Grader | N
     refuse_code(settings.metric, folder.root, trusted=folder.trust_code)
     factory = available().get(settings.name)
     readers = factory.reading(settings, folder.root) if factory and factory.reading else {}
-    reads = {name: readers[name] for name in packed.reads if name in readers}
-    return StoredGrader(packed, reads, make)
+    return StoredGrader(packed, readers, make)
 
 
 def _settings(folder: TrackFolder) -> str:
@@ -262,22 +260,13 @@ def differences(folder: TrackFolder) -> str:
     )
     if not outputs:
         return f"out/ is the same as in the pack: {plural(len(pack.outputs), 'file')}"
+    now = out.get("versions", {})
     why = [f"other inputs: {shorten_list(inputs, quote='')}"] if inputs else []
-    for name in versions:
-        then, now = pack.versions.get(name), out.get("versions", {}).get(name)
-        why.append(f"{name} {then or 'none'} then, {now or 'none'} now")
+    why += [f"{n} {pack.versions.get(n) or 'none'} then, {now.get(n) or 'none'} now" for n in versions]
     reason = "; ".join(why) or "with the same inputs and versions: a grader stopped, or reads differently"
-    names = shorten_list(outputs, 10, quote="")
-    n_files = plural(len(pack.outputs), "file")
-    return f"{len(outputs):,} of {n_files} of out/ differ from the pack: {names}; {reason}"
+    differing = f"{len(outputs):,} of {plural(len(pack.outputs), 'file')} of out/ differ from the pack"
+    return f"{differing}: {shorten_list(outputs, 10, quote='')}; {reason}"
 
 
-class Packs(NamedTuple):
-    """Calls on tracks that are made of packs."""
-
-    unpack: Callable[[Path, Path], int] = unpack
-    differences: Callable[[TrackFolder], str] = differences
-    stored_grader: Callable[[TrackFolder, Callable[[], Grader]], Grader | None] = stored_grader
-
-
-PACKS = Packs()
+#: The calls on tracks that are made of packs.
+PACKS = SimpleNamespace(unpack=unpack, differences=differences, stored_grader=stored_grader)

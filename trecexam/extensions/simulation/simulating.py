@@ -14,6 +14,7 @@ from trecexam.extension import label_source
 from trecexam.extensions.simulation.arithmetic.left_out import leave_out, shifts
 from trecexam.extensions.simulation.arithmetic.removal import remove
 from trecexam.extensions.simulation.arithmetic.simulation import Filler, Simulation
+from trecexam.features.fill.fill import automatic_labels
 from trecexam.features.fill.records import LEARNED, Encoded, Labels
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress
@@ -25,7 +26,6 @@ from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.result import Tables
 from trecexam.results.table import Table
 from trecexam.results.text import plural
-from trecexam.scores.labels import labels
 
 #: The method that leaves dropped passages out of the runs; and the start of "label:1", label 1 for all.
 CONDENSED, LABEL = "condensed", "label:"
@@ -45,15 +45,11 @@ def simulate(
     """Leave out official judgments, fill them, and compare leaderboards with that on all judgments."""
     official = official_judgments(track)
     show = progress or (lambda now: None)
-    fillers = _fillers(track, official, by, lambda done, of: show(Progress(done, of, what="texts")))
+    fillers = _fillers(track, official, by, lambda done, total: show(Progress(done, total, what="texts")))
 
-    def step(done: int, of: int) -> None:
-        show(Progress(done, of))
+    def step(done: int, total: int) -> None:
+        show(Progress(done, total))
 
-    scores = track.config.scores
-    # People's ratings are no measure of the grader.
-    ratings = track.ratings(human=False)
-    automatic = {q.query_id: labels(q, scores.label, scores.min_rating, scores.min_answers) for q in ratings}
     rankings = {
         name: {query_id: run.ranking(query_id) for query_id in official.judged if query_id in run}
         for name, run in track.runs.items()
@@ -61,6 +57,8 @@ def simulate(
     # As `fill` does: what is pooled since it is judged would not be there without its judgment.
     fillable = track.ranked_passages() if judgments else None
     names = names_of(official_measures) or own_official_measures(track)
+    # People's ratings are no measure of the grader.
+    automatic = automatic_labels(track, human=False)
     try:
         simulation = Simulation(rankings, official.judged, automatic, names, fillable, fillers)
     except ValueError as error:
@@ -68,34 +66,27 @@ def simulate(
     rule, unfitted = simulation.rule()
     words = f"fitted in each step on the judgments that remain; on all of them: {unfitted or rule}"
     notes = [Note(f"labels are mapped: {words}", METHOD), *_notes(track, simulation, official)]
-    closing: list[str] = []
-    about: dict[str, Any]
+    about: dict[str, Any] = {"map": words}
     if judgments:
         table = remove(simulation, repeats, seed, progress=step)
-        of_first = [row for row in table.rows if row[0] == simulation.measures[0]]
-        n_steps, n_unfitted = len(of_first) * repeats, sum(int(row[-1] or 0) for row in of_first)
-        tables, about = {"removal": table}, {"repeats": repeats, "seed": seed}
-        if repeats > 1:
-            closing.append(
-                f"low and high of a tau: a further repeat falls into this range in 95%, judged from "
-                f"{repeats:,} repeats of the same queries and runs"
-            )
+        of_first = [row for row in table if row["official_measure"] == simulation.measures[0]]
+        n_steps, n_unfitted = len(of_first) * repeats, sum(int(row["unfitted"] or 0) for row in of_first)
+        tables, about = {"removal": table}, {"repeats": repeats, "seed": seed, **about}
     else:
         team, team_notes = ({}, ()) if teams is None else _teams(teams, simulation.runs)
         depth = track.config.track.depth
-        table = leave_out(simulation, depth, team, scores.min_relevant, step)
+        table = leave_out(simulation, depth, team, track.config.scores.min_relevant, step)
         first = {row["left_out"]: row for row in table}.values()
         n_steps, n_unfitted = len(first), sum(row["unfitted"] is not None for row in first)
-        moves = shifts(table, simulation.measures, simulation.methods)
-        tables, about = {"runs": table, "shifts": moves}, {"depth": depth}
+        tables = {"runs": table, "shifts": shifts(table, simulation.methods)}
+        about = {"depth": depth, **about}
+        n_unique = sum(row["unique"] != 0 for row in first)
         notes += team_notes
         if first:
-            n_unique = sum(row["unique"] != 0 for row in first)
             notes.append(
                 f"{n_unique:,} of {len(first):,} {'runs' if teams is None else 'teams'} have judged passages "
                 f"that no other has in its first {depth:,} ranks"
             )
-            closing += _moved(moves)
     if n_unfitted:
         notes.append(
             f"in {n_unfitted:,} of {n_steps:,} steps no rule could be fitted on the remaining judgments; "
@@ -107,8 +98,8 @@ def simulate(
             f"in {unlearned:,} of {n_steps:,} steps too few judgments remained to learn from; `learned` "
             "leaves holes there"
         )
-    notes += [Note(line, CHANGES) for line in closing]
-    return Tables(tables, notes=tuple(notes), about={**about, "map": words})
+    notes += _moved(tables["shifts"]) if "shifts" in tables else ()
+    return Tables(tables, notes=tuple(notes), about=about)
 
 
 def _fillers(
@@ -156,11 +147,11 @@ def _notes(track: GradedTrack, simulation: Simulation, official: Official) -> It
         yield f"no runs yet: drop some into {track.folder.runs}"
     elif len(simulation.runs) == 1:
         yield "no tau: it needs two runs or more"
-    judged = len(simulation.places)
-    if simulation.n_both < judged and not apart:
+    judged, replaceable = len(simulation.places), len(simulation.replaceable)
+    if replaceable < judged and not apart:
         yield (
-            f"{simulation.n_both:,} of {judged:,} judged passages have an automatic label; the others "
-            f"remain holes when their judgment is dropped"
+            f"{replaceable:,} of {judged:,} judged passages have an automatic label; the others remain holes "
+            "when their judgment is dropped"
         )
 
 
@@ -188,7 +179,6 @@ def _moved(moves: Table) -> Iterator[str]:
             for row in of_measure
         }
         holes, fill = words.pop("holes"), words.pop("fill")
-        yield (
-            f"{measure}: a run whose own judgments are missing moves by {holes}; filled, by {fill}"
-            + "".join(f"; {how}, by {shift}" for how, shift in words.items())
-        )
+        others = "".join(f"; {how}, by {shift}" for how, shift in words.items())
+        moved = f"a run whose own judgments are missing moves by {holes}; filled, by {fill}{others}"
+        yield Note(f"{measure}: {moved}", CHANGES)

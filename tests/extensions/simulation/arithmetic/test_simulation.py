@@ -15,7 +15,7 @@ from scipy import stats
 
 from trecexam.extensions.simulation.arithmetic.left_out import leave_out, shifts
 from trecexam.extensions.simulation.arithmetic.removal import STEPS, remove
-from trecexam.extensions.simulation.arithmetic.simulation import Simulation, ranks
+from trecexam.extensions.simulation.arithmetic.simulation import Simulation
 from trecexam.features.fill.rules import IDENTITY
 from trecexam.results.table import Table, Value
 
@@ -88,7 +88,7 @@ def test_leave_one_out_equals_a_hand_computation() -> None:
 
 def test_the_summary_has_means_and_extremes_of_the_rows() -> None:
     rows = leave_out(simulation(), depth=2)
-    holes, fill = shifts(rows, ("P@2",), ("holes", "fill")).rows
+    holes, fill = shifts(rows, ("holes", "fill")).rows
     taus = rows["tau.holes"]
     assert holes == (
         *("P@2", "holes", pytest.approx(2 / 3), 1, "a", pytest.approx(1 / 3)),
@@ -103,24 +103,7 @@ def test_a_passage_below_the_depth_does_not_count_as_retrieved() -> None:
     assert [rows[run]["unique"] for run in "abc"] == [1, 1, 2]
 
 
-@given(st.lists(st.integers(0, 4), max_size=8))
-def test_a_rank_is_one_plus_the_number_of_better_runs(scores: list[int]) -> None:
-    found = ranks(np.array(scores, np.float64) / 3)
-    assert found.tolist() == [1 + sum(other > score for other in scores) for score in scores]
-
-
-def test_rounding_errors_do_not_change_ranks() -> None:
-    assert ranks(np.array([0.1 + 0.2, 0.3])).tolist() == [1, 1]
-
-
 places = [(q, d) for q, by in OFFICIAL.items() for d in by]
-
-
-def test_dropping_no_judgments_changes_nothing() -> None:
-    outcome = simulation().drop([])
-    assert outcome.filled == 0
-    assert (outcome.boards["holes"] == simulation().full).all()
-    assert (outcome.boards["fill"] == simulation().full).all()
 
 
 @given(st.lists(st.sampled_from(places), unique=True))
@@ -209,10 +192,6 @@ def test_removal_equals_a_naive_computation(monkeypatch: pytest.MonkeyPatch) -> 
         assert row["difference.fill"] == pytest.approx(np.mean(differences))
 
 
-def test_measures_that_cannot_be_filled_are_rejected() -> None:
-    with pytest.raises(ValueError, match=r"alpha_nDCG@10 needs subtopics, .* labels of whole passages"):
-        simulation(measures=("alpha_nDCG@10",))
+def test_measures_of_items_are_rejected() -> None:
     with pytest.raises(ValueError, match="needs ratings of a test bank's items"):
         simulation(measures=("Cover@10",))
-    with pytest.raises(ValueError, match="did you mean nDCG"):
-        simulation(measures=("nDGC@10",))

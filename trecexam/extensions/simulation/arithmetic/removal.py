@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from trecexam.extensions.simulation.arithmetic.simulation import Floats, Outcome, Simulation
-from trecexam.results.table import Layout, Table
+from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import plural
 from trecexam.scores.rank_correlation import Ranks, tau_ap_columns, tau_b_columns
 
@@ -27,7 +26,7 @@ def remove(
     repeats: int = 10,
     seed: int = 0,
     steps: Sequence[int] = STEPS,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Table:
     """Remove shares of all judgments at random.
 
@@ -50,53 +49,34 @@ def remove(
     """
     passages = simulation.places
     rng = np.random.default_rng(seed)
+    n_removed = {step: round(len(passages) * step / 100) for step in steps}
     outcomes: dict[int, list[Outcome]] = {step: [] for step in steps}
     for repeat in range(repeats):
         order = rng.permutation(len(passages)).tolist()
-        for index, step in enumerate(steps, 1):
-            removed = order[: round(len(passages) * step / 100)]
-            outcomes[step].append(simulation.drop([passages[i] for i in removed]))
-            if progress:
-                progress(repeat * len(steps) + index, repeats * len(steps))
-    rows: list[tuple[Any, ...]] = [
-        (
-            *(
-                measure,
-                step,
-                round(len(passages) * step / 100),
-                sum(outcome.filled for outcome in of_step) / repeats,
-            ),
-            *(
-                value
-                for how in simulation.methods
-                for value in _agreement(
-                    simulation.full[index], np.array([outcome.boards[how][index] for outcome in of_step])
-                )
-            ),
-            sum(outcome.unfitted is not None for outcome in of_step),
-        )
-        for index, measure in enumerate(simulation.measures)
-        for step, of_step in outcomes.items()
-    ]
+        for index, (step, n) in enumerate(n_removed.items(), 1):
+            outcomes[step].append(simulation.drop([passages[i] for i in order[:n]]))
+            progress(repeat * len(steps) + index, repeats * len(steps))
+    rows: list[tuple[Value, ...]] = []
+    for index, (measure, full) in enumerate(zip(simulation.measures, simulation.full, strict=True)):
+        for step, of_step in outcomes.items():
+            filled = sum(outcome.filled for outcome in of_step) / repeats
+            unfitted = sum(outcome.unfitted is not None for outcome in of_step)
+            boards = (np.array([each.boards[how][index] for each in of_step]) for how in simulation.methods)
+            values = (value for of_method in boards for value in _agreement(full, of_method))
+            rows.append((measure, step, n_removed[step], filled, *values, unfitted))
     columns = (column.format(how) for how in simulation.methods for column in _AGREEMENT)
+    interval = f"95% range of a further repeat, from {plural(repeats, 'repeat')}"
     return Table(
         (*_KEYS, "n_removed", "filled", *columns, "unfitted"),
         tuple(rows),
-        layout=Layout(
-            _KEYS,
-            ("tau.holes", "tau.fill"),
-            without=("unfitted",),
-            interval=f"95% range of a further repeat, from {plural(repeats, 'repeat')}",
-        ),
+        layout=Layout(_KEYS, ("tau.holes", "tau.fill"), without=("unfitted",), interval=interval),
     )
 
 
 def _agreement(full: Floats, boards: Floats) -> tuple[float, float, float, float, float]:
     """Return the values of `_AGREEMENT` of leaderboards of shape (repeats, runs)."""
     taus = tau_b_columns(full[:, None], boards.T)
-    of_full = Ranks.of(full[:, None])
-    aps = np.array([tau_ap_columns(of_full, Ranks.of(board[:, None]))[0] for board in boards])
-    aps = aps[~np.isnan(taus)]
+    aps = tau_ap_columns(Ranks.of(full[:, None]), Ranks.of(boards.T))[~np.isnan(taus)]
     taus = taus[~np.isnan(taus)]
     difference = float(np.abs(boards - full).mean()) if boards.size else 0.0
     if not taus.size:

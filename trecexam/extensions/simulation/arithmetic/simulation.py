@@ -77,6 +77,8 @@ class Simulation:
         measures: as ir_measures prints them.
         methods: "holes", "fill", and the other ways.
         query_ids: the judged queries, sorted.
+        places: the judged passages, sorted.
+        replaceable: those of them with an automatic label to replace a dropped judgment.
         full: the runs' means with all judgments; shape (measures, runs).
     """
 
@@ -110,18 +112,10 @@ class Simulation:
             for doc_id, label in judged.items()
             if doc_id in automatic.get(query_id, ())
         }
+        self.places = tuple(sorted((q, doc_id) for q, judged in official.items() for doc_id in judged))
+        self.replaceable = {place for place in self._both if self._is_fillable(*place)}
         self._values = self._evaluated(official, self.query_ids)
         self.full = _means(self._values)
-
-    @property
-    def places(self) -> tuple[Place, ...]:
-        """All judged passages, sorted."""
-        return tuple(sorted((q, doc_id) for q, judged in self.official.items() for doc_id in judged))
-
-    @property
-    def n_both(self) -> int:
-        """The number of judged passages with an automatic label to replace a dropped judgment."""
-        return sum(self._is_fillable(query_id, doc_id) for query_id, doc_id in self._both)
 
     def rule(self, dropped: Collection[Place] = ()) -> tuple[ScaleMap, str | None]:
         """Return the rule for filling after these are dropped, and the reason if it could not be fitted.
@@ -141,52 +135,35 @@ class Simulation:
         docs: dict[str, set[str]] = {}
         for query_id, doc_id in dropped:
             docs.setdefault(query_id, set()).add(doc_id)
-        remain = {
-            query_id: {d: label for d, label in self.official[query_id].items() if d not in gone}
-            for query_id, gone in docs.items()
-        }
         new = {
-            query_id: {d: rule(self._both[query_id, d][0]) for d in gone if (query_id, d) in self._both}
+            query_id: {d: rule(self._both[query_id, d][0]) for d in gone if (query_id, d) in self.replaceable}
             for query_id, gone in docs.items()
         }
-        boards = {"holes": self._changed(remain)}
-        boards["fill"], n_filled = self._filled(remain, docs, new)
+        boards = {"holes": self._board(docs, {}), "fill": self._board(docs, new)}
         for name, filler in self._fillers.items():
-            if filler is None:
-                boards[name] = self._changed(remain, docs)
-            else:
-                boards[name], _ = self._filled(remain, docs, filler(docs))
-        return Outcome(n_filled, rule, unfitted, boards)
+            boards[name] = self._board(docs, filler(docs) if filler else {}, condensed=filler is None)
+        return Outcome(sum(map(len, new.values())), rule, unfitted, boards)
 
     def _is_fillable(self, query_id: str, doc_id: str) -> bool:
         return self._fillable is None or doc_id in self._fillable.get(query_id, ())
 
-    def _filled(
-        self, remain: Labels, dropped: Mapping[str, Collection[str]], labels: Labels
-    ) -> tuple[Floats, int]:
-        """Return the means with labels for what was dropped, and how many labels these are."""
-        filled = {
-            query_id: {
-                doc_id: label
-                for doc_id, label in labels.get(query_id, {}).items()
-                if doc_id in gone and self._is_fillable(query_id, doc_id)
-            }
-            for query_id, gone in dropped.items()
-        }
-        merged = {query_id: {**remain[query_id], **new} for query_id, new in filled.items()}
-        return self._changed(merged), sum(map(len, filled.values()))
-
-    def _changed(self, labels: Labels, without: Mapping[str, Collection[str]] | None = None) -> Floats:
-        """Return the means with changed labels of these queries.
+    def _board(
+        self, dropped: Mapping[str, Collection[str]], labels: Labels, *, condensed: bool = False
+    ) -> Floats:
+        """Return the means without dropped judgments, and with labels in the place of these.
 
         Args:
-            without: query_id -> passages that are left out of all rankings.
+            condensed: rankings are without the passages whose judgment was dropped.
         """
-        values = self._values.copy()
-        query_ids = sorted(labels)
-        values[:, :, [self._column[query_id] for query_id in query_ids]] = self._evaluated(
-            labels, query_ids, without
-        )
+        changed: dict[str, dict[str, int]] = {}
+        for query_id, gone in dropped.items():
+            new = labels.get(query_id, {})
+            remain = {d: label for d, label in self.official[query_id].items() if d not in gone}
+            filled = {d: new[d] for d in gone if d in new and self._is_fillable(query_id, d)}
+            changed[query_id] = remain | filled
+        values, query_ids = self._values.copy(), sorted(changed)
+        columns = [self._column[query_id] for query_id in query_ids]
+        values[:, :, columns] = self._evaluated(changed, query_ids, dropped if condensed else None)
         return _means(values)
 
     def _evaluated(
@@ -205,16 +182,6 @@ class Simulation:
                 }
             values[:, row] = evaluator.values(run_of(rankings)).T
         return values
-
-
-def ranks(means: Floats) -> NDArray[np.int64]:
-    """Each run's rank: 1 plus the number of strictly better runs, so that tied runs share the best rank.
-
-    Args:
-        means: shape (runs,); equal to 12 decimals is a tie.
-    """
-    rounded = np.round(means, TIE_DECIMALS)
-    return np.asarray(1 + (rounded[None, :] > rounded[:, None]).sum(axis=1), np.int64)
 
 
 def _means(values: Floats) -> Floats:
