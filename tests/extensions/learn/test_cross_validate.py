@@ -20,9 +20,9 @@ from trecexam.extensions.learn.arithmetic.check import compare, hidings, labels,
 from trecexam.extensions.learn.arithmetic.learning import Learned, fit, predict
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.learned_pool import gather_data
-from trecexam.extensions.learn.validation import Validation
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import open_folder
+from trecexam.results.result import Tables
 
 ROWS = [
     ("leaderboard", "learned"),
@@ -33,7 +33,7 @@ ROWS = [
 ]
 
 
-def validated(root: Path) -> Validation:
+def validated(root: Path) -> Tables:
     with trecexam.open_track(root) as track:
         learned = track.learn.labels()
         track.learn.write(learned)
@@ -73,7 +73,7 @@ def test_losses_and_kappa_use_only_hidden_judgments(
     queries = queries_of(root)
     ways = {"learned": labels, "none": zeros}
     compared = compare(queries, ways, 2)
-    rows = {row[1]: row for row in validated(root).rows if row[0] == "fill"}
+    rows = {row[1]: row for row in validated(root).table.rows if row[0] == "fill"}
     for name in ways:
         assert rows[name][2] == pytest.approx(compared[name].loss)
     judged, said = [], []
@@ -123,8 +123,8 @@ def test_a_method_better_only_by_chance_does_not_replace_learned_labels(tmp_path
     config = root / "trecexam.toml"
     config.write_text(config.read_text().replace("min_relevant = 2", "min_relevant = 1"))
     found = validated(root)
-    losses = {row[:2]: row[2] for row in found.rows}
-    best = {row[0]: row[1] for row in found.rows if row[-1] == "yes"}
+    losses = {row[:2]: row[2] for row in found.table.rows}
+    best = {row[0]: row[1] for row in found.table.rows if row[-1] == "yes"}
     assert best == {"leaderboard": "learned", "fill": "learned"}
     assert losses["leaderboard", "condensed"] < losses["leaderboard", "learned"]
     assert losses["fill", "learned"] < losses["fill", "none"]
@@ -143,12 +143,12 @@ def test_another_method_that_is_better_beyond_chance_is_named_and_stored(
         monkeypatch.setattr(validation, name, inverted)
     root = with_grades(make_learnable(tmp_path / "track", queries=12), lambda label, doc: 2 * label)
     found = validated(root)
-    assert [row[:2] for row in found.rows] == [*ROWS, ("fill", "grader")]
-    best = {row[0]: row[1] for row in found.rows if row[-1] == "yes"}
-    assert (found.best, stored(root)["best"], best["fill"]) == ("grader", "grader", "grader")
-    losses = {row[1]: row[2] for row in found.rows if row[0] == "fill"}
+    assert [row[:2] for row in found.table.rows] == [*ROWS, ("fill", "grader")]
+    best = {row[0]: row[1] for row in found.table.rows if row[-1] == "yes"}
+    assert (found.facts["best"], stored(root)["best"], best["fill"]) == ("grader", "grader", "grader")
+    losses = {row[1]: row[2] for row in found.table.rows if row[0] == "fill"}
     assert stored(root)["losses"] == pytest.approx(losses)
-    assert found.rows[-1][3] == pytest.approx(1)
+    assert found.table.rows[-1][3] == pytest.approx(1)
     (note,) = (note for note in found.notes if "orders the runs better" in note)
     assert note.startswith(f"`{best['leaderboard']}` orders the runs better than learned labels (loss 0.")
 
@@ -180,7 +180,7 @@ def test_labels_of_a_grader_are_cut_where_they_agree_best_with_the_judgments(tmp
         ]
 
     compared = compare(queries, {"grader": graded}, 2)
-    (row,) = (row for row in validated(root).rows if row[1] == "grader")
+    (row,) = (row for row in validated(root).table.rows if row[1] == "grader")
     assert row[2] == pytest.approx(compared["grader"].loss)
     assert row[3] > 0.6
 
