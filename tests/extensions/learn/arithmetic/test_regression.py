@@ -175,17 +175,3 @@ def test_a_single_query_gives_no_evidence_on_other_queries() -> None:
     assert not adds(np.array([9.0]))
     assert not adds(np.array([3.0, -1.0]))
     assert adds(np.array([3.0, 2.0]))
-
-
-@pytest.mark.parametrize(
-    ("labels", "why"),
-    [
-        ([np.nan] * 40, "no judgments"),
-        ([1.0] * 40, "all 40 judgments are 1"),
-        ([2.0] + [np.nan] * 39, "the only judgment is 2"),
-    ],
-)
-def test_judgments_that_cannot_be_learned_from_are_reported(labels: list[float], why: str) -> None:
-    (query,) = drawn_track(11, 1)
-    with pytest.raises(ValueError, match=why):
-        scale_of([replace(query, judgments=np.array(labels))])
