@@ -21,7 +21,7 @@ from trecexam.files.track_lock import open_lock_file
 from trecexam.inputs import run_columns
 
 #: All files that an update of the track below caches, besides store and locks.
-KEPT = ("codes", "last-update.json", "runs/*.arrow", "vectors.sqlite")
+KEPT = ("codes", "last-update.json", "runs/*.arrow", "vectors-*")
 #: After this many seconds an update counts as hanging.
 PATIENCE = 100
 

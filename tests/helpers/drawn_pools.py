@@ -8,7 +8,7 @@ import numpy as np
 
 from trecexam.extensions.learn.arithmetic.features import fusion, unretrieved
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
-from trecexam.extensions.learn.arithmetic.process import Kernel
+from trecexam.extensions.learn.arithmetic.process import Kernel, cosines
 
 #: The noise of the ranking of each of four runs.
 NOISE = (0.6, 1.0, 1.6, 2.5)
@@ -36,7 +36,9 @@ def drawn_query(
     """
     vectors, signal = unit(rng, passages, 8), rng.normal(size=(passages + 5, 4))
     signal[passages:] -= 1
-    process = np.linalg.cholesky(Kernel(0.1, 0.3, 0.05).judged(vectors)) @ rng.normal(size=passages)
+    process = np.linalg.cholesky(Kernel(0.1, 0.3, 0.05).judged(cosines(vectors, vectors))) @ rng.normal(
+        size=passages
+    )
     latent = signal[:passages] @ [0.8, 0.1, 0.5, 0.0] + 0.8 * process + 0.3 * rng.normal()
     latent += 0.5 * rng.normal(size=passages)
     judgments = np.digitize(latent, [0.6, 1.4, 2.4][: labels - 1]).astype(float)

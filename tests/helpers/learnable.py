@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support import read_jsonl, write_jsonl
+
+import trecexam
+from trecexam.extensions.learn.arithmetic.passages import QueryPassages
+from trecexam.extensions.learn.learned_pool import gather_data
+from trecexam.grades.open_track import OpenTrack
+from trecexam.inputs.track_graders import open_folder
 
 
 class WordEncoder:
@@ -43,6 +49,29 @@ def fit_once(patch: pytest.MonkeyPatch) -> None:
         return model
 
     patch.setattr(LogisticRegression, "fit", remembered)
+
+
+def queries_of(root: Path) -> tuple[QueryPassages, ...]:
+    """What is learned from on a track."""
+    with OpenTrack(open_folder(root)) as opened:
+        return gather_data(opened.first.load(bank_needed=False)).queries
+
+
+def grade_by(
+    root: Path, rating: Callable[[str], int], docs: Iterable[str] | None = None, **more: str
+) -> None:
+    """Records a rating for each passage, or each of `docs`, and grades the track by this recording."""
+    rows = []
+    for doc in docs or [row["docid"] for row in read_jsonl(root / "passages.jsonl")]:
+        query = doc.split("-")[0]
+        cell = {"query_id": query, "doc_id": doc, "item_id": f"{query}/1"}
+        rows.append({**cell, "rating": rating(doc), **more})
+    write_jsonl(root / "grades.jsonl", rows)
+    config = root / "trecexam.toml"
+    grader = '\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
+    config.write_text(config.read_text().replace(grader, "") + grader)
+    with trecexam.open_track(root) as track:
+        track.grading.grade()
 
 
 def vector(word: str) -> np.ndarray:
@@ -106,8 +135,8 @@ def _written(
         }
         for q, (text, question) in asked.items()
     )
-    for name, rows in (("bank.questions.jsonl", bank), ("passages.jsonl", passages)):
-        (root / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_jsonl(root / "bank.questions.jsonl", bank)
+    write_jsonl(root / "passages.jsonl", passages)
     (root / "qrels.txt").write_text("".join(qrels))
     (root / "grades.jsonl").write_text("")
     for run, lines in rankings.items():

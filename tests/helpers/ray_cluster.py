@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from support import HashGrader, until
 
-from trecexam.extensions.cluster.grader import GraderWorker
+from trecexam.extensions.cluster.remote import Grade, answer_cells
 from trecexam.graders import Factory
 
 #: Bytes; the minimum of Ray. The whole of it is in /dev/shm.
@@ -70,7 +71,7 @@ class Doubling:
     """A recipe: workers that double numbers, and record who did which in files of `notes`.
 
     Attributes:
-        ends: a number that ends the worker; `once`: only the first time.
+        ends: a number that ends the worker the first time.
         pause: seconds of each batch.
         raises: a number at which it raises.
         unready: it ends during setup.
@@ -79,24 +80,23 @@ class Doubling:
 
     notes: Path
     ends: int | None = None
-    once: bool = False
     pause: float = 0.0
     raises: int | None = None
     unready: bool = False
     together: int = 1
 
-    def __call__(self) -> Doubling:
+    def __call__(self) -> Callable[[Sequence[int]], list[int]]:
         with (self.notes / "made").open("a") as file:
             file.write(f"{os.getpid()}\n")
         if self.unready:
             os.kill(os.getpid(), signal.SIGKILL)
-        return self
+        return self.double
 
     def double(self, numbers: Sequence[int]) -> list[int]:
         (self.notes / f"at-work-{os.getpid()}").touch()
         time.sleep(self.pause)
         until(lambda: len(list(self.notes.glob("at-work-*"))) >= self.together, 60)
-        if self.ends in numbers and not (self.once and (self.notes / "ended").exists()):
+        if self.ends in numbers and not (self.notes / "ended").exists():
             (self.notes / "ended").touch()
             os.kill(os.getpid(), signal.SIGKILL)
         if self.raises in numbers:
@@ -112,8 +112,8 @@ class Doubling:
 class HashRecipe:
     """A recipe: workers that grade by a hash."""
 
-    def __call__(self) -> GraderWorker:
-        return GraderWorker(HashGrader())
+    def __call__(self) -> Grade:
+        return partial(answer_cells, HashGrader())
 
 
 class PlacedGrader(HashGrader):
@@ -127,8 +127,8 @@ class PlacedGrader(HashGrader):
 class PlacedRecipe:
     """A recipe: workers that return where they are."""
 
-    def __call__(self) -> GraderWorker:
-        return GraderWorker(PlacedGrader())
+    def __call__(self) -> Grade:
+        return partial(answer_cells, PlacedGrader())
 
 
 HASH = Factory("grades by a hash", lambda: "", lambda settings, root: HashGrader())

@@ -34,7 +34,7 @@ def no_worker_left(request: pytest.FixtureRequest) -> Iterator[None]:
     if "cluster" in request.fixturenames:
         from ray_cluster import actors
 
-        until(lambda: not actors(), 5)
+        until(lambda: not actors(), 20)
 
 
 def _servers() -> list[str]:

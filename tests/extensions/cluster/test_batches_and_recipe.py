@@ -17,9 +17,8 @@ from tiny_models import save_t5
 import trecexam
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.extensions.cluster.grader import GraderRecipe, GraderWorker, WorkerAnswers, recipe_of
-from trecexam.extensions.cluster.messages import Batch, Died, Done
-from trecexam.extensions.cluster.pool import FIRST, MOST_ALONE, Batches
+from trecexam.extensions.cluster.pool import FIRST, MOST_ALONE, Batch, Batches, Done
+from trecexam.extensions.cluster.remote import answer_cells, make_grader, recipe_of
 from trecexam.extensions.cluster.settings import RaySection
 from trecexam.graders import create
 from trecexam.graders.base import UngradedError
@@ -47,16 +46,15 @@ def test_items_that_kill_workers_are_given_up_and_all_others_are_done_once(
         batch = sent.pop(data.draw(st.integers(0, len(sent) - 1)))
         if deadly & set(pickle.loads(batch.items)):
             deaths += 1
-            lost = batches.died(Died(batch.number))
-            given_up.update(lost[0] if lost else ())
+            given_up.update(batches.finish(Done(batch.number, None, 0.0))[0])
         else:
-            result = batches.done(Done(batch.number, pickle.dumps("done"), 1.0))
+            result = batches.finish(Done(batch.number, pickle.dumps("done"), 1.0))
             assert result[1] == "done"
             done.update(result[0])
     assert done == Counter(item for item in items if item not in deadly)
     assert given_up == Counter(deadly)
-    # Two for the whole, one for each halving (120 items: 7), plus the deaths that a single item may cause.
-    assert deaths <= len(deadly) * (2 + 7 + MOST_ALONE)
+    # One for each halving (120 items: 7), plus the deaths that a single item may cause.
+    assert deaths <= len(deadly) * (7 + MOST_ALONE)
 
 
 @given(st.lists(st.lists(st.integers(), min_size=1, max_size=50), min_size=1))
@@ -76,7 +74,7 @@ def test_batches_grow_until_they_take_the_requested_seconds() -> None:
         seen.append(len(pickle.loads(batch.items)))
         # The last full one is slow.
         seconds = seen[-1] / (100 if len(seen) < 5 else 10)
-        batches.done(Done(batch.number, pickle.dumps(None), seconds))
+        batches.finish(Done(batch.number, pickle.dumps(None), seconds))
     assert seen == [64, 256, 1000, 1000, 1000, 96]
 
 
@@ -102,11 +100,6 @@ def settings(**more: Any) -> GraderSection:
     return GraderSection.model_validate(words)
 
 
-def sent(recipe: GraderRecipe) -> GraderRecipe:
-    found: GraderRecipe = pickle.loads(pickle.dumps(recipe))
-    return found
-
-
 def test_on_a_cluster_a_grader_keeps_its_identity_and_what_it_says_of_itself(root: Path) -> None:
     here, there = create(settings(), root), create(settings(), root, NOWHERE)
     assert there.identity == here.identity
@@ -120,23 +113,22 @@ def test_a_worker_makes_the_same_grader_without_the_track_folder(
 ) -> None:
     grader = create(settings(), root)
     monkeypatch.chdir(tmp_path)
-    worker = sent(recipe_of(grader, settings(), root))()
+    worker = pickle.loads(pickle.dumps(recipe_of(grader, settings(), root)))()
     cells = [ask(f"passage {n} of yes", "yes or no", n, kind="nugget") for n in range(5)]
     here = {cell: answer for batch in grader.grade(cells) for cell, answer in batch}
     made_on = grader.environment
     assert made_on is not None
-    assert worker.grade(cells) == WorkerAnswers([here[cell] for cell in cells], made_on)
+    assert worker(cells) == ([here[cell] for cell in cells], made_on, "")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_worker_with_other_weights_does_not_grade(root: Path, tmp_path: Path) -> None:
-    recipe = recipe_of(create(settings(), root), settings(), root)
+    identity = create(settings(), root).identity
     other = shutil.copytree(root / "models" / "tiny-t5", tmp_path / "tiny-t5")
     weights = load_file(other / "model.safetensors")
     save_file({name: 2 * weight for name, weight in weights.items()}, other / "model.safetensors")
-    changed = recipe.settings.model_copy(update={"model": str(other)})
     with pytest.raises(GraderError, match=r"differs from this one in weights_sha256: give all machines"):
-        GraderRecipe(changed, recipe.files, recipe.identity)()
+        make_grader(settings(model=str(other)), {"mine.toml": PROMPT.encode()}, identity)
 
 
 def test_cells_that_a_worker_cannot_answer_now_are_left_for_later() -> None:
@@ -146,8 +138,8 @@ def test_cells_that_a_worker_cannot_answer_now_are_left_for_later() -> None:
             raise UngradedError("that is all for now")
 
     cells = [ask("a passage", f"question {n}?", n) for n in range(5)]
-    found = GraderWorker(Half()).grade(cells)
-    assert [answer is not None for answer in found.answers] == [True] * 3 + [False] * 2
+    found = answer_cells(Half(), cells)
+    assert [answer is not None for answer in found[0]] == [True] * 3 + [False] * 2
     assert found[1:] == (None, "that is all for now")
 
 

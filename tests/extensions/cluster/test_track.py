@@ -27,9 +27,9 @@ from trecexam.config import GeneratorSection
 from trecexam.config.track_config import config_class
 from trecexam.daemon import Daemon
 from trecexam.errors import GraderError
-from trecexam.extensions.cluster.pool import Pool
+from trecexam.extensions.cluster import pool
+from trecexam.extensions.cluster.remote import ClusterWriter
 from trecexam.extensions.cluster.settings import RaySection
-from trecexam.extensions.cluster.writer import ClusterWriter
 from trecexam.graders.base import UngradedError
 from trecexam.graders.writing.create import create_writer
 
@@ -106,14 +106,14 @@ def test_the_grades_equal_those_of_a_local_run(
 def hashing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A grader `hash`, here and in workers."""
     monkeypatch.setattr("trecexam.graders._places", lambda: {"hash": "ray_cluster:HASH"})
-    monkeypatch.setattr("trecexam.extensions.cluster.grader.recipe_of", lambda *_: HashRecipe())
+    monkeypatch.setattr("trecexam.extensions.cluster.remote.recipe_of", lambda *_: HashRecipe())
 
 
 def test_the_manifest_describes_the_environment_of_the_workers(
     cluster: Any, track: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trecexam.graders._places", lambda: {"hash": "ray_cluster:PLACED"})
-    monkeypatch.setattr("trecexam.extensions.cluster.grader.recipe_of", lambda *_: PlacedRecipe())
+    monkeypatch.setattr("trecexam.extensions.cluster.remote.recipe_of", lambda *_: PlacedRecipe())
     root = track('name = "hash"', cluster.address)
     cells = len(graded(root))
     environments = json.loads((root / "out" / "manifest.json").read_bytes())["environments"]
@@ -133,7 +133,7 @@ def test_the_daemon_reports_missing_workers_and_resumes_when_one_appears(
     machines = list(cluster.worker_nodes)
     while machines:
         cluster.remove_node(machines.pop())
-    root = track('name = "hash"', cluster.address, wait=3.0)
+    root = track('name = "hash"', cluster.address, wait=6.0)
     lines: list[str] = []
     daemon = Daemon(root, log=lines.append)
     thread = threading.Thread(target=daemon.run)
@@ -141,7 +141,7 @@ def test_the_daemon_reports_missing_workers_and_resumes_when_one_appears(
     try:
         until(lambda: any("ended early" in line for line in lines))
         # More retries give no new information.
-        time.sleep(4)
+        time.sleep(8)
         said = [line for line in lines if "ended early" in line]
         add_machine(cluster)
         until(lambda: any("cells graded" in line for line in lines))
@@ -150,7 +150,7 @@ def test_the_daemon_reports_missing_workers_and_resumes_when_one_appears(
         thread.join(20)
         add_machine(cluster)
     assert len(said) == 1
-    assert f"Ray cluster '{cluster.address}': no worker could be placed within 3 s" in said[0]
+    assert f"Ray cluster '{cluster.address}': no worker could be placed within 6 s" in said[0]
     with trecexam.open_track(root, grader=HashGrader()) as opened:
         counts = opened.grading.counts()
     assert (counts.missing, counts.ok) == (0, counts.cells)
@@ -196,9 +196,8 @@ def test_without_a_cluster_watch_once_is_a_one_line_error(track: Callable[..., P
 def run(cluster: Any, recipe: Doubling, numbers: int, **settings: Any) -> dict[int, Any]:
     """The result of each number; fails if one has two results."""
     section = RaySection(address=cluster.address, **{"wait": 60.0, **settings})
-    pool: Pool[int] = Pool(section, recipe, "double")
     found: dict[int, Any] = {}
-    for batch, results in pool.run([number] for number in range(numbers)):
+    for batch, results in pool.run(section, recipe, ([number] for number in range(numbers))):
         assert found.keys().isdisjoint(batch)
         found |= zip(batch, results or (), strict=True)
     return found
@@ -213,28 +212,20 @@ def test_both_workers_are_used_and_each_item_has_one_result(cluster: Any, tmp_pa
     assert len(list(tmp_path.glob("at-work-*"))) == 2
 
 
-def test_items_of_a_killed_worker_are_done_by_others_exactly_once(cluster: Any, tmp_path: Path) -> None:
-    killed = []
-
-    def kill() -> None:
-        until(lambda: list(tmp_path.glob("at-work-*")))
-        killed.append(int(next(tmp_path.glob("at-work-*")).name.removeprefix("at-work-")))
-        os.kill(killed[0], signal.SIGKILL)
-
-    thread = threading.Thread(target=kill)
-    thread.start()
-    found = run(cluster, Doubling(tmp_path, pause=0.3), 600)
-    thread.join()
-    assert killed
-    assert found == doubled(600)
+def test_items_of_a_killed_worker_are_done_by_others_exactly_once_and_nothing_is_printed(
+    cluster: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(cluster, Doubling(tmp_path, ends=1), 600) == doubled(600)
+    assert (tmp_path / "ended").exists()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_finished_items_are_not_kept_in_memory(cluster: Any, tmp_path: Path) -> None:
     section = RaySection(address=cluster.address, wait=30.0, batch_seconds=0.02)
-    pool: Pool[Word] = Pool(section, Doubling(tmp_path, pause=0.05), "double")
+    words = ([Word(number)] for number in range(600))
     seen: list[weakref.ref[Word]] = []
     held = 0
-    for batch, _ in pool.run([Word(number)] for number in range(600)):
+    for batch, _ in pool.run(section, Doubling(tmp_path, pause=0.05), words):
         seen += map(weakref.ref, batch)
         del batch
         held = sum(ref() is not None for ref in seen)
@@ -258,14 +249,7 @@ def test_an_exception_in_a_worker_is_a_one_line_error_with_the_traceback_attache
         run(cluster, Doubling(tmp_path, raises=5), 20)
     assert not isinstance(caught.value, UngradedError)
     assert "\n" not in str(caught.value)
-    assert "in double" in str(caught.value.__cause__)
-
-
-def test_output_of_ray_does_not_reach_the_terminal(
-    cluster: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    run(cluster, Doubling(tmp_path, ends=1, once=True), 5)
-    assert capfd.readouterr() == ("", "")
+    assert "in double" in caught.value.__notes__[0]
 
 
 def test_a_token_here_but_none_on_the_cluster_is_reported(
@@ -280,8 +264,7 @@ def test_a_token_here_but_none_on_the_cluster_is_reported(
 def test_auto_finds_the_local_cluster(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)
     section = RaySection(address="auto", wait=60.0)
-    pool: Pool[int] = Pool(section, Doubling(tmp_path), "double")
-    assert ([1, 2], [2, 4]) in list(pool.run([[1], [2]]))
+    assert ([1, 2], [2, 4]) in list(pool.run(section, Doubling(tmp_path), [[1], [2]]))
 
 
 # A model on cluster workers generates the same text as locally.

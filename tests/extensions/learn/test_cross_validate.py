@@ -10,19 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from learnable import make_learnable
+from learnable import grade_by, make_learnable, queries_of
 from sklearn.metrics import cohen_kappa_score
+from support import labels_of, printed, read_jsonl
 
 import trecexam
-from trecexam.cli.main import run
 from trecexam.extensions.learn import validation
 from trecexam.extensions.learn.arithmetic.check import compare, hidings, labels, zeros
 from trecexam.extensions.learn.arithmetic.learning import Learned, fit, predict
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
-from trecexam.extensions.learn.learned_pool import gather_data
-from trecexam.extensions.learn.validation import Validation
-from trecexam.grades.open_track import OpenTrack
-from trecexam.inputs.track_graders import open_folder
+from trecexam.results.result import Tables
 
 ROWS = [
     ("leaderboard", "learned"),
@@ -33,17 +30,11 @@ ROWS = [
 ]
 
 
-def validated(root: Path) -> Validation:
+def validated(root: Path) -> Tables:
     with trecexam.open_track(root) as track:
         learned = track.learn.labels()
         track.learn.write(learned)
         return learned.validation
-
-
-def queries_of(root: Path) -> tuple[QueryPassages, ...]:
-    with OpenTrack(open_folder(root)) as loaders:
-        loader = loaders.first
-        return gather_data(loader.load()).queries
 
 
 def stored(root: Path) -> dict[str, Any]:
@@ -52,8 +43,7 @@ def stored(root: Path) -> dict[str, Any]:
 
 def test_learn_shows_every_method_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = make_learnable(tmp_path / "track", queries=6)
-    assert run(["learn", str(root), "--json"]) == 0
-    shown = capsys.readouterr()
+    shown = printed(capsys, "learn", root, "--json")
     value = json.loads(shown.out)
     assert [(row["used_by"], row["way"]) for row in value["ways"]] == ROWS
     assert all(line in shown.err for line in value["notes"])
@@ -73,7 +63,7 @@ def test_losses_and_kappa_use_only_hidden_judgments(
     queries = queries_of(root)
     ways = {"learned": labels, "none": zeros}
     compared = compare(queries, ways, 2)
-    rows = {row[1]: row for row in validated(root).rows if row[0] == "fill"}
+    rows = {row[1]: row for row in validated(root).table.rows if row[0] == "fill"}
     for name in ways:
         assert rows[name][2] == pytest.approx(compared[name].loss)
     judged, said = [], []
@@ -91,8 +81,7 @@ def test_too_few_judgments_to_hide_any_are_reported_and_nothing_is_stored(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (learnable / "qrels.txt").write_text("q0 0 q0-d01 0\nq1 0 q1-d01 2\n")
-    assert run(["learn", str(learnable)]) == 0
-    shown = capsys.readouterr()
+    shown = printed(capsys, "learn", learnable)
     assert "not cross-validated: too few judgments to hide half of them: " in shown.err
     assert len(shown.out.splitlines()) == 1
     assert "cross_validation" not in json.loads((learnable / "out" / "learned.json").read_text())
@@ -101,30 +90,13 @@ def test_too_few_judgments_to_hide_any_are_reported_and_nothing_is_stored(
 # The best method to fill.
 
 
-def with_grades(root: Path, rating: Any) -> Path:
-    """The same with recorded grades: `rating(label)` for each passage."""
-    rows = map(str.split, (root / "qrels.txt").read_text().splitlines())
-    truth = {(query, doc): int(label) for query, _, doc, label in rows}
-    with (root / "grades.jsonl").open("w") as grades:
-        for line in (root / "passages.jsonl").read_text().splitlines():
-            doc = json.loads(line)["docid"]
-            query = doc.split("-")[0]
-            row = {"query_id": query, "doc_id": doc, "item_id": f"{query}/1"}
-            grades.write(json.dumps({**row, "rating": rating(truth.get((query, doc), 0), doc)}) + "\n")
-    with (root / "trecexam.toml").open("a") as config:
-        config.write('\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
-    with trecexam.open_track(root) as track:
-        track.grading.grade()
-    return root
-
-
 def test_a_method_better_only_by_chance_does_not_replace_learned_labels(tmp_path: Path) -> None:
     root = make_learnable(tmp_path / "track", queries=6, docs=8, labels=2)
     config = root / "trecexam.toml"
     config.write_text(config.read_text().replace("min_relevant = 2", "min_relevant = 1"))
     found = validated(root)
-    losses = {row[:2]: row[2] for row in found.rows}
-    best = {row[0]: row[1] for row in found.rows if row[-1] == "yes"}
+    losses = {row[:2]: row[2] for row in found.table.rows}
+    best = {row[0]: row[1] for row in found.table.rows if row[-1] == "yes"}
     assert best == {"leaderboard": "learned", "fill": "learned"}
     assert losses["leaderboard", "condensed"] < losses["leaderboard", "learned"]
     assert losses["fill", "learned"] < losses["fill", "none"]
@@ -141,14 +113,16 @@ def test_another_method_that_is_better_beyond_chance_is_named_and_stored(
 
     for name in ("labels", "expectations"):
         monkeypatch.setattr(validation, name, inverted)
-    root = with_grades(make_learnable(tmp_path / "track", queries=12), lambda label, doc: 2 * label)
+    root = make_learnable(tmp_path / "track", queries=12)
+    truth = {doc: label for (_, doc), label in labels_of(root / "qrels.txt").items()}
+    grade_by(root, lambda doc: 2 * truth.get(doc, 0))
     found = validated(root)
-    assert [row[:2] for row in found.rows] == [*ROWS, ("fill", "grader")]
-    best = {row[0]: row[1] for row in found.rows if row[-1] == "yes"}
-    assert (found.best, stored(root)["best"], best["fill"]) == ("grader", "grader", "grader")
-    losses = {row[1]: row[2] for row in found.rows if row[0] == "fill"}
+    assert [row[:2] for row in found.table.rows] == [*ROWS, ("fill", "grader")]
+    best = {row[0]: row[1] for row in found.table.rows if row[-1] == "yes"}
+    assert (found.facts["best"], stored(root)["best"], best["fill"]) == ("grader", "grader", "grader")
+    losses = {row[1]: row[2] for row in found.table.rows if row[0] == "fill"}
     assert stored(root)["losses"] == pytest.approx(losses)
-    assert found.rows[-1][3] == pytest.approx(1)
+    assert found.table.rows[-1][3] == pytest.approx(1)
     (note,) = (note for note in found.notes if "orders the runs better" in note)
     assert note.startswith(f"`{best['leaderboard']}` orders the runs better than learned labels (loss 0.")
 
@@ -156,18 +130,14 @@ def test_another_method_that_is_better_beyond_chance_is_named_and_stored(
 @pytest.mark.slow
 def test_labels_of_a_grader_are_cut_where_they_agree_best_with_the_judgments(tmp_path: Path) -> None:
     """Ratings are 2 for judgment 1 and 3 for judgment 2; the threshold of the track is 4."""
-    root = with_grades(
-        make_learnable(tmp_path / "track", queries=6),
-        lambda label, doc: 0 if doc.endswith("4") else [0, 2, 3][label],
-    )
+    root = make_learnable(tmp_path / "track", queries=6)
+    truth = {doc: label for (_, doc), label in labels_of(root / "qrels.txt").items()}
+    grade_by(root, lambda doc: 0 if doc.endswith("4") else [0, 2, 3][truth.get(doc, 0)])
     queries = queries_of(root)
-    rated = {
-        (row["query_id"], row["doc_id"]): row["rating"]
-        for row in map(json.loads, (root / "grades.jsonl").read_text().splitlines())
-    }
+    rated = {row["doc_id"]: row["rating"] for row in read_jsonl(root / "grades.jsonl")}
 
     def graded(seen: Sequence[QueryPassages], _: Learned) -> list[np.ndarray]:
-        ratings = [np.array([rated[q.query_id, doc] for doc in q.doc_ids]) for q in seen]
+        ratings = [np.array([rated[doc] for doc in q.doc_ids]) for q in seen]
         known = np.concatenate([of[q.judged] for of, q in zip(ratings, seen, strict=True)])
         people = np.concatenate([q.judgments[q.judged] for q in seen])
         cuts = [
@@ -180,7 +150,7 @@ def test_labels_of_a_grader_are_cut_where_they_agree_best_with_the_judgments(tmp
         ]
 
     compared = compare(queries, {"grader": graded}, 2)
-    (row,) = (row for row in validated(root).rows if row[1] == "grader")
+    (row,) = (row for row in validated(root).table.rows if row[1] == "grader")
     assert row[2] == pytest.approx(compared["grader"].loss)
     assert row[3] > 0.6
 

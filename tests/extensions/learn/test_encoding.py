@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import sqlite3
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -24,16 +22,11 @@ from trecexam.inputs.track_graders import open_folder
 TEXTS = ["heat", "A heat pump moves heat from the cold air outside into a warm house, which costs little."]
 
 
-@pytest.fixture
-def kept(tmp_path: Path) -> Path:
-    return tmp_path / "state" / "vectors.sqlite"
-
-
-def n_encoded(path: Path, texts: list[str], encoder: WordEncoder | None = None) -> int:
+def n_encoded(folder: Path, texts: list[str], encoder: WordEncoder | None = None) -> int:
     """How many of these texts had to be encoded."""
     words = WordEncoder() if encoder is None else encoder
     before = len(words.encoded)
-    assert encode(path, words, texts).shape == (len(texts), 16)
+    assert encode(folder, words, texts).shape == (len(texts), 16)
     return len(words.encoded) - before
 
 
@@ -44,7 +37,7 @@ def test_vectors_equal_those_of_the_embedding_grader_up_to_rounding(learnable: P
     with OpenTrack(open_folder(learnable)) as loaders:
         encoder = track_encoder(loaders.first.load())
     exact = EmbeddingGrader(folder).embed(TEXTS)
-    encoded = encode(learnable / "vectors.sqlite", encoder, TEXTS)
+    encoded = encode(learnable, encoder, TEXTS)
     assert encoded.shape == (2, 384)
     assert (encoded * exact).sum(axis=1).min() > 0.999
     assert np.linalg.norm(encoded, axis=1) == pytest.approx(np.ones(2), abs=1e-5)
@@ -61,82 +54,74 @@ def test_the_flags_of_the_processor_say_what_it_computes_in(
 
 
 def test_kept_vectors_do_not_depend_on_the_order_of_texts(
-    kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = ["who?", *TEXTS, "A pump.", "Winter is cold here."]
-    whole = encode(tmp_path / "whole.sqlite", WordEncoder(), texts)
+    whole = encode(tmp_path / "whole", WordEncoder(), texts)
     assert np.linalg.norm(whole, axis=1) == pytest.approx(np.ones(5), abs=1e-6)
     monkeypatch.setattr(encoding, "BLOCK", 2)
-    assert n_encoded(kept, texts[3:]) == 2
+    assert n_encoded(tmp_path, texts[3:]) == 2
     told: list[tuple[int, int]] = []
-    encode(kept, WordEncoder(), texts[::-1], lambda done, of: told.append((done, of)))
+    encode(tmp_path, WordEncoder(), texts[::-1], lambda done, of: told.append((done, of)))
     assert told == [(0, 3), (2, 3), (3, 3)]
-    assert n_encoded(kept, texts) == 0
-    np.testing.assert_array_equal(encode(kept, WordEncoder(), texts), whole)
-    assert encode(kept, WordEncoder(), []).shape[0] == 0
+    assert n_encoded(tmp_path, texts) == 0
+    np.testing.assert_array_equal(encode(tmp_path, WordEncoder(), texts), whole)
+    assert encode(tmp_path, WordEncoder(), []).shape[0] == 0
 
 
-def test_stopping_keeps_the_vectors_encoded_so_far(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_process_keeps_all_vectors_and_a_killed_one_all_but_the_last_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(encoding, "BLOCK", 2)
+    texts = ["a", "b", "c"]
 
     def stop(done: int, of: int) -> None:
         if done:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        encode(kept, WordEncoder(), ["a", "b", "c"], stop)
-    assert n_encoded(kept, ["a", "b", "c"]) == 1
+        encode(tmp_path, WordEncoder(), texts, stop)
+    assert n_encoded(tmp_path, texts) == 1
+    monkeypatch.setattr(encoding, "LOST", 0.0)
+    # Another process sees what this one has encoded so far, and its vectors stay.
+    left = []
+    encode(
+        tmp_path / "new", WordEncoder(), texts, lambda *_: left.append(n_encoded(tmp_path / "new", texts[:2]))
+    )
+    assert left == [2, 0, 0]
+    encode(tmp_path / "two", WordEncoder(), texts[:1], lambda *_: n_encoded(tmp_path / "two", texts[1:]))
+    assert n_encoded(tmp_path / "two", texts) == 0
 
 
 class OtherEncoder(WordEncoder):
     identity = {"words": 2}  # noqa: RUF012
 
 
-def test_an_encoder_finds_its_own_vectors_alone(kept: Path) -> None:
-    assert n_encoded(kept, ["a", "b"]) == 2
-    assert n_encoded(kept, ["a"], OtherEncoder()) == 1
-    assert n_encoded(kept, ["a", "b", "c"]) == 1
+def test_an_encoder_finds_its_own_vectors_alone(tmp_path: Path) -> None:
+    assert n_encoded(tmp_path, ["a", "b"]) == 2
+    assert n_encoded(tmp_path, ["a"], OtherEncoder()) == 1
+    assert n_encoded(tmp_path, ["a", "b", "c"]) == 1
 
 
-def test_after_any_damage_a_vector_is_unchanged_or_encoded_again(kept: Path) -> None:
+def test_after_any_damage_a_vector_is_unchanged_or_encoded_again(tmp_path: Path) -> None:
     rng = random.Random(0)
     texts = [f"text {number}" for number in range(60)]
-    whole = encode(kept, WordEncoder(), texts)
-    content = kept.read_bytes()
-    for number in range(150):
+    whole = encode(tmp_path, WordEncoder(), texts)
+    (path,) = tmp_path.iterdir()
+    content = path.read_bytes()
+    for number in range(50):
         damaged = bytearray(content)
-        # The first page has the schema.
-        bit = rng.randrange(8 * (len(content) if number % 3 else 4096))
+        bit = rng.randrange(8 * len(content))
         damaged[bit // 8] ^= 1 << bit % 8
-        kept.write_bytes(damaged if number % 4 else damaged[: bit // 8])
-        np.testing.assert_array_equal(encode(kept, WordEncoder(), texts), whole)
+        path.write_bytes(damaged if number % 4 else damaged[: bit // 8])
+        np.testing.assert_array_equal(encode(tmp_path, WordEncoder(), texts), whole)
 
 
 def test_without_a_file_to_write_all_is_encoded(tmp_path: Path) -> None:
+    encode(tmp_path, WordEncoder(), ["a"])
+    (path,) = tmp_path.iterdir()
+    path.unlink()
+    (path / "not ours").mkdir(parents=True)
     (tmp_path / "file").touch()
-    (tmp_path / "folder" / "file").mkdir(parents=True)
-    for path in (tmp_path / "file" / "vectors.sqlite", tmp_path / "folder"):
-        assert [n_encoded(path, ["a"]), n_encoded(path, ["a"])] == [1, 1]
-
-
-def test_a_file_that_another_process_writes_is_waited_for_and_then_left(
-    kept: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert n_encoded(kept, ["a"]) == 1
-    monkeypatch.setattr(encoding, "PATIENCE", 0.05)
-    other = sqlite3.connect(kept, isolation_level=None)
-    other.execute("BEGIN EXCLUSIVE")
-    assert n_encoded(kept, ["a", "b"]) == 2
-    other.execute("ROLLBACK")
-    other.close()
-    assert n_encoded(kept, ["a", "b"]) == 1
-
-
-def test_several_processes_can_keep_vectors_at_once(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # On a busy machine two seconds are over before the others have written; then vectors are left.
-    monkeypatch.setattr(encoding, "PATIENCE", 60.0)
-    assert n_encoded(kept, ["first"]) == 1
-    parts = [[f"{number}" for number in range(start, start + 40)] for start in range(0, 400, 20)]
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda texts: n_encoded(kept, texts), parts))
-    assert n_encoded(kept, [text for part in parts for text in part]) == 0
+    for folder in (tmp_path, tmp_path / "file"):
+        assert [n_encoded(folder, ["a"]), n_encoded(folder, ["a"])] == [1, 1]

@@ -8,31 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from headings import score_columns
-from learnable import WordEncoder, make_learnable
+from learnable import WordEncoder, make_learnable, queries_of
+from support import Printed, contents, printed, read_jsonl, tsv_table
 
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.learning import fit
 from trecexam.extensions.learn.arithmetic.scores import expected_scores
-from trecexam.extensions.learn.learned_pool import gather_data
 from trecexam.extensions.learn.outputs import LEARNING
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import open_folder
 from trecexam.results.page.page import Page, Section
 
 MEASURES = "nDCG@10", "AP(rel=2)@12", "Judged@10"
-
-
-def table(text: str) -> list[dict[str, str]]:
-    header, *rows = (line.split("\t") for line in text.splitlines())
-    return [dict(zip(header, row, strict=True)) for row in rows]
-
-
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> tuple[str, str]:
-    capsys.readouterr()
-    assert run([str(argument) for argument in arguments]) == status
-    return capsys.readouterr()
 
 
 def board_of(root: Path, source: Path | None = None) -> trecexam.Leaderboard:
@@ -42,37 +31,29 @@ def board_of(root: Path, source: Path | None = None) -> trecexam.Leaderboard:
         return track.leaderboard(labels="learned")
 
 
-def shown(root: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[str, str]:
+def shown(root: Path, capsys: pytest.CaptureFixture[str], *options: str) -> Printed:
     """Learn, and print the leaderboard."""
     assert run(["learn", str(root)]) == 0
     return printed(capsys, "leaderboard", root, "--labels", "learned", *options)
-
-
-def contents(root: Path) -> dict[str, bytes]:
-    return {
-        str(path): path.read_bytes()
-        for path in root.rglob("*")
-        if ".trecexam" not in path.parts and path.is_file()
-    }
 
 
 def test_the_stored_leaderboard_is_shown_without_an_encoder_and_nothing_is_written(
     learnable: Path, capsys: pytest.CaptureFixture[str], encoder: WordEncoder
 ) -> None:
     assert run(["learn", str(learnable)]) == 0
-    before = contents(learnable)
+    before = contents(learnable / "out")
     encoder.encoded.clear()
     out, err = printed(capsys, "leaderboard", learnable, "--labels", "learned")
     assert encoder.encoded == []
     assert (learnable / "out" / "learned-leaderboard.tsv").read_text() == out
-    rows = table(out)
+    rows = tsv_table(out)
     columns = [f"{measure}{end}" for measure in MEASURES for end in ("", ".stderr")]
     assert score_columns(rows[0]) == columns
     assert {row["run"] for row in rows} == set("abcd")
     means = [float(row["nDCG@10"]) for row in rows]
     assert means == sorted(means, reverse=True)
     assert "expected over 5 queries, with learned labels for unjudged passages (" in err
-    assert contents(learnable) == before
+    assert contents(learnable / "out") == before
 
 
 def test_json_has_the_certain_digits_of_the_expected_scores(
@@ -80,12 +61,9 @@ def test_json_has_the_certain_digits_of_the_expected_scores(
 ) -> None:
     value = json.loads(shown(learnable, capsys, "--json")[0])
     assert (value["measures"], value["n_queries"]) == ([*MEASURES], 5)
-    with OpenTrack(open_folder(learnable)) as loaders:
-        loader = loaders.first
-        loaded = loader.load()
-        queries = gather_data(loaded).queries
-        scores = expected_scores(fit(queries), queries, 10, 2)
-    of_runs = dict(zip(loaded.runs, scores.transpose(1, 0, 2), strict=True))
+    queries = queries_of(learnable)
+    scores = expected_scores(fit(queries), queries, 10, 2)
+    of_runs = dict(zip("abcd", scores.transpose(1, 0, 2), strict=True))
     for row in value["runs"]:
         for measure, of_queries in zip(MEASURES, of_runs[row["run"]], strict=False):
             score = row["scores"][measure]
@@ -151,7 +129,7 @@ def test_if_all_is_judged_it_equals_the_official_leaderboard_without_uncertainty
     import ir_measures
 
     qrels = list(ir_measures.read_trec_qrels(str(learnable / "qrels.txt")))
-    for row in table(out):
+    for row in tsv_table(out):
         ranked = list(ir_measures.read_trec_run(str(learnable / "runs" / f"{row['run']}.run")))
         for name in MEASURES:
             value = ir_measures.parse_measure(name).calc_aggregate(qrels, ranked)
@@ -165,10 +143,7 @@ def make_of_the_encoder(root: Path) -> Path:
     """Ten runs; `cosine` ranks by the encoder's cosine."""
     make_learnable(root, queries=12, docs=24, runs="abcdefghi")
     encoder, lines = WordEncoder(), []
-    texts = {
-        row["docid"]: row["text"]
-        for row in map(json.loads, (root / "passages.jsonl").read_text().splitlines())
-    }
+    texts = {row["docid"]: row["text"] for row in read_jsonl(root / "passages.jsonl")}
     for line in (root / "queries.tsv").read_text().splitlines():
         query, text = line.split("\t")
         docs = [doc for doc in texts if doc.startswith(f"{query}-")]

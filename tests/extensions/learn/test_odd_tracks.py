@@ -172,9 +172,7 @@ def test_judgments_with_other_ids_are_reported_with_both_ids(
     for words in (["learn"], ["fill", "--dry-run"]):
         capsys.readouterr()
         assert run([words[0], str(bankless), *words[1:]]) == 2, words
-        said = capsys.readouterr().err
-        assert examples in said, words
-        assert words[0] == "fill" or f"there are {len(lines)} judgments, all outside of the pool" in said
+        assert examples in capsys.readouterr().err, words
 
 
 def run_command(

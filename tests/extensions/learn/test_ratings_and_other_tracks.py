@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from learnable import make_learnable
-from support import HashGrader, hashed_rating
+from learnable import grade_by, make_learnable, queries_of
+from support import HashGrader, hashed_rating, labels_of, read_jsonl, write_jsonl
 
 import trecexam
 from trecexam.extensions.learn.arithmetic.learning import fit, predict
@@ -21,7 +20,6 @@ from trecexam.extensions.learn.learned_pool import gather_data
 from trecexam.folder import TrackFolder
 from trecexam.graders import Answer, Cell
 from trecexam.grades.open_track import OpenTrack
-from trecexam.inputs.track_graders import open_folder
 
 RATING = FEATURES.index("rating")
 
@@ -71,8 +69,14 @@ def standardised(values: list[float]) -> np.ndarray:
 
 
 def texts(root: Path) -> dict[str, str]:
-    rows = map(json.loads, (root / "passages.jsonl").read_text().splitlines())
-    return {row["docid"]: row["text"] for row in rows}
+    return {row["docid"]: row["text"] for row in read_jsonl(root / "passages.jsonl")}
+
+
+def without_information(root: Path) -> dict[str, int]:
+    """Makes texts say nothing of relevance; returns the label of each judged passage."""
+    rows = ({"docid": doc, "text": f"alike {doc}"} for doc in texts(root))
+    write_jsonl(root / "passages.jsonl", rows)
+    return {doc: label for (_, doc), label in labels_of(root / "qrels.txt").items()}
 
 
 @pytest.mark.parametrize("grader", [HashGrader(), ProbableGrader()])
@@ -109,26 +113,10 @@ def test_probabilities_read_from_answers_give_expected_ratings_too(
 
 def test_ratings_are_used_if_they_improve_the_fit(learnable: Path) -> None:
     """Random ratings are not used; those near people's labels are."""
-    labels = {
-        line.split()[2]: int(line.split()[3]) for line in (learnable / "qrels.txt").read_text().splitlines()
-    }
-    with (learnable / "trecexam.toml").open("a") as config:
-        config.write('\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
-    # Texts without information.
-    rows = [json.loads(line) for line in (learnable / "passages.jsonl").read_text().splitlines()]
-    (learnable / "passages.jsonl").write_text(
-        "".join(json.dumps({**row, "text": f"alike {row['docid']}"}) + "\n" for row in rows)
-    )
-    features = []
-    for knows in (True, False):
-        with (learnable / "grades.jsonl").open("w") as grades:
-            for row in rows:
-                query, doc = row["docid"].split("-")[0], row["docid"]
-                rating = 2 * labels.get(doc, 0) if knows else hashed_rating(doc, query)
-                grade = {"query_id": query, "doc_id": doc, "item_id": f"{query}/1", "rating": rating}
-                grades.write(json.dumps(grade) + "\n")
+    labels, features = without_information(learnable), []
+    for rating in (lambda doc: 2 * labels.get(doc, 0), lambda doc: hashed_rating(doc, doc[:2])):
+        grade_by(learnable, rating)
         with trecexam.open_track(learnable) as track:
-            track.grading.grade()
             features.append(track.learn.labels().identity["features"])
     assert features[0] == ["fusion", "cosine", "length", "rating"]
     assert features[1] == ["fusion", "cosine", "length"]
@@ -147,12 +135,6 @@ def other(tmp_path: Path) -> Path:
     for run_file in "bcd":
         (root / "runs" / f"{run_file}.run").unlink()
     return root
-
-
-def queries_of(root: Path) -> tuple[QueryPassages, ...]:
-    with OpenTrack(open_folder(root)) as loaders:
-        loader = loaders.first
-        return gather_data(loader.load(bank_needed=False)).queries
 
 
 def test_labels_are_learned_from_both_tracks(learnable: Path, other: Path) -> None:
@@ -179,10 +161,7 @@ def test_a_query_with_the_same_id_in_another_track_is_a_different_query(
     here, there = queries_of(learnable), queries_of(twin)
     apart = fit([*(replace(query, query_id=f"other {query.query_id}") for query in there), *here])
     scores = expected_scores(apart, here, 10, 2)
-    with OpenTrack(open_folder(learnable)) as loaders:
-        loader = loaders.first
-        names = list(loader.load().runs)
-    means = dict(zip(names, scores[0].mean(axis=1).tolist(), strict=True))
+    means = dict(zip("abcd", scores[0].mean(axis=1).tolist(), strict=True))
     assert {row.run: row.scores["nDCG@10"].mean for row in board.rows} == pytest.approx(means, abs=1e-3)
 
 
@@ -191,34 +170,15 @@ def test_ratings_of_another_track_count_if_both_have_the_same_grader(
     learnable: Path, other: Path, same: bool
 ) -> None:
     """Nothing is judged here, and only ratings show what is relevant."""
-    rows = []
-    for root in (learnable, other):
-        labels = {
-            line.split()[2]: int(line.split()[3]) for line in (root / "qrels.txt").read_text().splitlines()
-        }
-        docs = [json.loads(line)["docid"] for line in (root / "passages.jsonl").read_text().splitlines()]
-        (root / "passages.jsonl").write_text(
-            "".join(json.dumps({"docid": doc, "text": f"alike {doc}"}) + "\n" for doc in docs)
-        )
-        for doc in docs:
-            query = doc.split("-")[0]
-            row = {"query_id": query, "doc_id": doc, "item_id": f"{query}/1"}
-            rows.append({**row, "rating": 2 * labels.get(doc, 1)})
+    truth, others = without_information(learnable), without_information(other)
+    # A recording is identified by its content.
+    both = dict.fromkeys([*texts(learnable), *texts(other)])
     for root, model in ((learnable, "one"), (other, "one" if same else "two")):
-        # A recording is identified by its content.
-        recording = "".join(json.dumps({**row, "model": model}) + "\n" for row in rows)
-        (root / "grades.jsonl").write_text(recording)
-        with (root / "trecexam.toml").open("a") as config:
-            config.write('\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
-        with trecexam.open_track(root) as track:
-            track.grading.grade()
-    truth = {
-        line.split()[2]: int(line.split()[3]) for line in (learnable / "qrels.txt").read_text().splitlines()
-    }
+        grade_by(root, lambda doc: 2 * {**truth, **others}.get(doc, 1), docs=both, model=model)
     (learnable / "qrels.txt").unlink()
     with trecexam.open_track(learnable) as track:
         learned = track.learn.labels(source=other)
     assert ("rating" in learned.identity["features"]) == same
     gains = {row[1]: row[2] for row in learned.rows}
-    both = [(gains[doc], label) for doc, label in truth.items() if doc in gains]
-    assert (np.corrcoef(*zip(*both, strict=True))[0, 1] > 0.9) == same
+    pairs = [(gains[doc], label) for doc, label in truth.items() if doc in gains]
+    assert (np.corrcoef(*zip(*pairs, strict=True))[0, 1] > 0.9) == same

@@ -38,7 +38,7 @@ def make_folder(folder: Path) -> list[Path]:
 
 
 def text_of(name: str) -> str:
-    """What is in one of `FILES`."""
+    """Return what is in one of `FILES`."""
     return files(__package__).joinpath("texts", name).read_text(encoding="utf-8")
 
 

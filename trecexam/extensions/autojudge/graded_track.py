@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
 from trecexam.config import CONFIG_NAME, load_config
 from trecexam.errors import ConfigError, TrecexamError
 from trecexam.extensions.autojudge.settings import Endpoint, as_toml, track_settings
-from trecexam.files.atomic import make_folder, replace
+from trecexam.files.atomic import make_folder, replace_all
 from trecexam.folder import TrackFolder
 from trecexam.grades import grading
 from trecexam.grades.diagnostics import grades_notes
@@ -59,7 +58,7 @@ def lay_out(
     settings: Mapping[str, Any],
     endpoint: Endpoint,
 ) -> None:
-    """Writes the track's files that changed, and removes runs that no longer exist.
+    """Write the track's files that changed, and remove runs that no longer exist.
 
     Args:
         responses: run -> its responses; None: those that are there stay.
@@ -76,37 +75,20 @@ def lay_out(
             "rename them in the topics and in the runs"
         )
     make_folder(root / "runs")
-    contents = {
-        root / CONFIG_NAME: _checked(as_toml(track_settings(settings, endpoint))),
-        root / "queries.jsonl": _lines(topics),
-    }
-    if responses is not None:
-        runs = {_file_name(run): _lines(rows) for run, rows in responses.items()}
-        contents |= {root / "runs" / name: lines for name, lines in runs.items()}
-        for path in (root / "runs").iterdir():
-            if path not in contents:
-                path.unlink()
-    for path, content in contents.items():
-        if not path.exists() or path.read_bytes() != content:
-            replace(path, content)
+    toml = as_toml(track_settings(settings, endpoint)).encode()
+    runs = {f"runs/{_file_name(run)}": _lines(rows) for run, rows in (responses or {}).items()}
+    contents = {CONFIG_NAME: toml, "queries.jsonl": _lines(topics), **runs}
+    replace_all(root, contents, () if responses is None else ("runs/*",))
+    try:
+        load_config(root / CONFIG_NAME)
+    except ConfigError as error:
+        raise ConfigError(f"in the settings of the workflow: {error.reason}") from None
 
 
 def _file_name(run: str) -> str:
-    """A name that is short enough for each file system, not hidden, and of this run alone."""
+    """Return a name that is short enough for each file system, not hidden, and of this run alone."""
     digest = hashlib.sha256(run.encode(errors="surrogatepass")).hexdigest()[:8]
     return f"run-{quote(run, safe=' ', errors='replace')[:80]}-{digest}.jsonl"
-
-
-def _checked(toml: str) -> bytes:
-    """Check the settings before they replace the track's."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / CONFIG_NAME
-        path.write_text(toml, encoding="utf-8")
-        try:
-            load_config(path)
-        except ConfigError as error:
-            raise ConfigError(f"in the settings of the workflow: {error.reason}") from None
-    return toml.encode()
 
 
 @contextmanager
@@ -137,7 +119,7 @@ def graded(root: Path, endpoint: Endpoint, say: Callable[[str], None]) -> Iterat
 
 
 def judged(track: LoadedTrack, responses: Mapping[str, Sequence[str]]) -> Judged:
-    """The values of all graders' columns, and of their strict variants, on each topic.
+    """Return the values of all graders' columns, and of their strict variants, on each topic.
 
     Args:
         responses: run -> the topics that it responds to.
@@ -168,7 +150,7 @@ def judged(track: LoadedTrack, responses: Mapping[str, Sequence[str]]) -> Judged
 
 
 def _with_strict(columns: Sequence[str]) -> list[str]:
-    """A grader's columns, each followed by its strict variant."""
+    """Return a grader's columns, each followed by its strict variant."""
     measures: list[str] = []
     for column in columns:
         name, at, cutoff = column.partition("@")

@@ -162,13 +162,13 @@ def _graded(
 
 
 def _rounded(entry: LeaderboardEntry) -> LeaderboardEntry:
-    """Values rounded to `TIE_DECIMALS`, so that runs with equal scores are tied."""
+    """Round values to `TIE_DECIMALS`, so that runs with equal scores are tied."""
     values = {name: round(float(value), TIE_DECIMALS) for name, value in entry.values.items()}
     return replace(entry, values=values)
 
 
 def _row(report: Report) -> dict[str, Any]:
-    """A report as its file had it: `answer` and `responses` are the same in memory."""
+    """Return a report as its file had it: `answer` and `responses` are the same in memory."""
     row: dict[str, Any] = report.model_dump(
         mode="json", exclude_none=True, exclude={"answer", "is_ragtime", "evaldata", "ranking"}
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from autojudge_base import NuggetBanks
@@ -21,7 +21,7 @@ _FILES = {"nugget": rag_graders()["nuggets"]["bank"][0], "question": rag_graders
 
 
 def as_nugget_banks(track: LoadedTrack, titles: Mapping[str, str]) -> NuggetBanks:
-    """The items of all graders, topic by topic; retired ones are left out.
+    """Return the items of all graders, topic by topic, without retired ones.
 
     Args:
         titles: topic -> its title.
@@ -31,12 +31,10 @@ def as_nugget_banks(track: LoadedTrack, titles: Mapping[str, str]) -> NuggetBank
     for each in track.graded_tracks.values():
         for query_id in each.bank.query_ids:
             for item in each.bank.items[query_id]:
-                if item.kind not in _FILES or (query_id, item.item_id) in seen_ids:
-                    continue
-                seen_ids.add((query_id, item.item_id))
-                named = NuggetBank(query_id=query_id, title_query=titles.get(query_id))
-                bank = banks.setdefault(query_id, named)
-                bank.add_nuggets(_nugget(item))
+                if item.kind in _FILES and (query_id, item.item_id) not in seen_ids:
+                    seen_ids.add((query_id, item.item_id))
+                    named = NuggetBank(query_id=query_id, title_query=titles.get(query_id))
+                    banks.setdefault(query_id, named).add_nuggets(_nugget(item))
     return NuggetBanks(banks=banks)
 
 
@@ -54,19 +52,19 @@ def _nugget(item: Item) -> NuggetQuestion | NuggetClaim:
 
 
 def take_nugget_banks(root: Path, banks: NuggetBanks) -> None:
-    """Makes these nuggets the track's bank, if they differ from it."""
+    """Make these nuggets the track's bank, if they differ from it."""
     items = list(_items(banks))
     folder = TrackFolder.open(root)
     for kind, name in _FILES.items():
         path, kind_items = folder.root / name, [item for item in items if item.kind == kind]
-        if kind_items and _asked(kind_items) != (_asked(read_bank(path)) if path.exists() else None):
+        if kind_items and _contents(kind_items) != (_contents(read_bank(path)) if path.exists() else None):
             buffer = io.BytesIO()
             write_bank(kind_items, buffer)
             replace(path, buffer.getvalue())
 
 
-def _asked(items: list[Item] | Iterator[Item]) -> set[tuple[str, ...]]:
-    """The fields of an item that the framework's banks can hold."""
+def _contents(items: Iterable[Item]) -> set[tuple[str, ...]]:
+    """Return the fields of items that the framework's banks can hold."""
     return {
         (item.query_id, item.item_id, item.text, item.importance, *item.gold_answers)
         for item in items

@@ -68,7 +68,7 @@ def track_settings(settings: Mapping[str, Any], endpoint: Endpoint) -> dict[str,
 
 
 def as_toml(sections: Mapping[str, Any]) -> str:
-    """A trecexam.toml with these settings, which are not checked."""
+    """Return a trecexam.toml with these settings, which are not checked."""
     lines = []
     for section, values in sections.items():
         of_graders = section == "graders"
@@ -79,7 +79,7 @@ def as_toml(sections: Mapping[str, Any]) -> str:
 
 
 def _sections(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings, with keys "section.key" and "graders.NAME.key" moved into their sections."""
+    """Return the settings, with keys "section.key" and "graders.NAME.key" moved into their sections."""
     sections: dict[str, Any] = {}
     for key, value in settings.items():
         *path, inner = key.split(".")

@@ -12,6 +12,6 @@ missing_for_cluster = partial(missing_packages, ("ray",), install("ray"))
 
 EXTENSION = Extension(
     "cluster",
-    services={"elsewhere": f"{__name__}.writer:CLUSTER"},
+    services={"elsewhere": f"{__name__}.remote:CLUSTER"},
     settings={"ray": f"{__name__}.settings:RaySection"},
 )

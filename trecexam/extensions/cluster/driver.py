@@ -12,39 +12,45 @@ import socket
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayError, RayTaskError
+from ray.exceptions import RayError, RayTaskError
 
-from trecexam.errors import TrecexamError
-from trecexam.extensions.cluster.messages import Batch, Died, Done, Ended, Start, Window
+from trecexam.errors import GraderError, TrecexamError
+from trecexam.extensions.cluster.pool import BEAT, Batch, Done
+from trecexam.extensions.cluster.settings import RaySection
+from trecexam.graders.base import UngradedError
 from trecexam.version import __version__
 
 #: Batches per worker: one running and one waiting, so that it is never idle.
 AT_ONCE = 2
-#: Seconds between checks of messages, and of the cluster's resources.
-BEAT, LOOK = 0.05, 1.0
-#: Workers that may end in a row before they are ready, and in total, before the driver gives up.
-MOST_UNREADY, MOST_IN_A_ROW = 3, 12
+#: Workers that may end in a row before the driver gives up. One that was loading its model counts as four.
+MOST_IN_A_ROW, LOADING = 12, 4
+#: Words in an error of Ray on a machine that is set up otherwise than this one, and what to do.
+_SET_UP = {
+    "No module named": "a machine of the cluster lacks a package ({}): install trecexam there with the same "
+    "extras as here",
+    # We have a token, but Ray rejects a cluster that does not use tokens.
+    "all references to the actor were removed": "this machine expects a Ray token, and the cluster does not "
+    "use one: set RAY_AUTH_MODE=disabled here, or start the cluster with RAY_AUTH_MODE=token",
+}
 
 
 class Worker:
     """A Ray actor. It starts empty, so that its placement is known at once."""
 
-    def __init__(self) -> None:
-        self._work: Any = None
+    _work: Any = None
 
     def place(self) -> tuple[str, str]:
         """Return the name of its machine, and the version of trecexam there."""
         return socket.gethostname(), __version__
 
-    def load(self, recipe: bytes, method: str) -> None:
-        """Create the object that does the work."""
-        self._work = getattr(pickle.loads(recipe)(), method)
+    def load(self, recipe: bytes) -> None:
+        """Create the function that does the work."""
+        self._work = pickle.loads(recipe)()
 
     def work(self, items: bytes) -> tuple[bytes, float]:
         """Return the results of a batch, pickled, and the seconds that they took."""
@@ -53,225 +59,164 @@ class Worker:
         return pickle.dumps(results), time.perf_counter() - began
 
 
-class _GaveUpError(Exception):
-    """The driver must stop; holds its last message."""
-
-    def __init__(self, reason: str, *, again: bool, details: str = "") -> None:
-        super().__init__(reason)
-        self.ended = Ended(reason, again, details)
-
-
 @dataclass(eq=False)
 class _Hired:
-    """An actor: its machine ("" before it is placed), whether it is ready, and its batches."""
+    """An actor: the call that sets it up (None once it is ready), its machine, and its batches by call."""
 
     actor: Any
     setup: Any
     host: str = ""
-    is_ready: bool = False
     batches: dict[Any, Batch] = field(default_factory=dict)
 
 
 class Driver:
     """Runs batches on the actors of the cluster that this process joined."""
 
-    def __init__(self, link: Connection, start: Start) -> None:
-        self._link, self._start, self._cluster = link, start, start.cluster
+    def __init__(self, link: Connection, cluster: RaySection, recipe: bytes) -> None:
+        self._link, self._cluster, self._recipe = link, cluster, recipe
         self._waiting: deque[Batch] = deque()
         self._hired: list[_Hired] = []
-        self._n_wanted, self._gpus, self._looked = 0, 0.0, 0.0
-        self._alone_since = time.monotonic()
-        self._had_workers = False
-        self._unready = self._in_a_row = 0
+        self._n_wanted, self._gpus = -1, cluster.gpus_per_worker or 0.0
+        self._alone_since, self._in_a_row = time.monotonic(), 0
 
     def run(self) -> None:
         """Run until the connection is closed.
 
         Raises:
-            _GaveUpError: it cannot go on.
+            GraderError: it cannot go on; UngradedError where a later try may succeed.
         """
-        while True:
-            while self._link.poll():
-                self._waiting.append(self._link.recv())
-            self._look()
-            self._hire()
-            self._give()
-            for worker, reference in self._news():
-                self._hear(worker, reference)
-            self._check_alone()
-
-    def _look(self) -> None:
-        """Update how many workers fit on the cluster."""
-        if time.monotonic() < self._looked + LOOK:
-            return
-        has = ray.cluster_resources()
-        gpus, cpus = has.get("GPU", 0.0), has.get("CPU", 0.0)
-        cluster = self._cluster
-        if cluster.gpus_per_worker is not None:
-            self._gpus = cluster.gpus_per_worker
-        elif not self._had_workers:
-            self._gpus = 1.0 if gpus else 0.0
-        rooms = [have / need for have, need in ((gpus, self._gpus), (cpus, cluster.cpus_per_worker)) if need]
-        self._n_wanted = cluster.workers or int(min(rooms, default=1))
-        self._looked = time.monotonic()
-        self._link.send(Window(AT_ONCE * max(1, self._n_wanted) + 1))
+        try:
+            while True:
+                while self._link.poll():
+                    self._waiting.append(self._link.recv())
+                self._hire()
+                self._give()
+                self._hear()
+                self._check_alone()
+        finally:
+            for worker in self._hired:
+                ray.kill(worker.actor)
 
     def _hire(self) -> None:
+        """Start as many workers as fit on the cluster now and have a batch, but at least one."""
+        has, cluster = ray.cluster_resources(), self._cluster
+        if cluster.gpus_per_worker is None and has.get("GPU"):
+            self._gpus = 1.0
+        needs = {"GPU": self._gpus, "CPU": cluster.cpus_per_worker}
+        rooms = [has.get(name, 0.0) / need for name, need in needs.items() if need]
+        n_wanted = cluster.workers or int(min(rooms, default=1))
+        if n_wanted != self._n_wanted:
+            self._n_wanted = n_wanted
+            self._link.send(AT_ONCE * max(1, n_wanted) + 1)
         n_batches = len(self._waiting) + sum(len(worker.batches) for worker in self._hired)
-        while len(self._hired) < min(self._n_wanted, max(1, n_batches)):
-            actor = ray.remote(Worker).options(
-                num_cpus=self._cluster.cpus_per_worker, num_gpus=self._gpus, scheduling_strategy="SPREAD"
-            )
-            made = actor.remote()
-            self._hired.append(_Hired(made, made.place.remote()))
+        while len(self._hired) < min(n_wanted, max(1, n_batches)):
+            share = {"num_cpus": cluster.cpus_per_worker, "num_gpus": self._gpus}
+            actor = ray.remote(Worker).options(**share, scheduling_strategy="SPREAD").remote()
+            self._hired.append(_Hired(actor, actor.place.remote()))
 
     def _give(self) -> None:
         # Each worker gets one batch before any gets a second, so that the last ones run in parallel.
         for n_batches in range(AT_ONCE):
             for worker in self._hired:
-                if worker.is_ready and len(worker.batches) <= n_batches and self._waiting:
+                if worker.setup is None and len(worker.batches) <= n_batches and self._waiting:
                     batch = self._waiting.popleft()
                     worker.batches[worker.actor.work.remote(batch.items)] = batch
 
-    def _news(self) -> Iterator[tuple[_Hired, Any]]:
-        """Yield workers with their results, each worker's in the order of its batches."""
-        waited = {
-            reference: worker
+    def _hear(self) -> None:
+        """Wait for the end of a call, the first of its worker, and pass on the results."""
+        calls = {
+            call: worker
             for worker in self._hired
-            for reference in (worker.batches if worker.is_ready else [worker.setup])
+            for call in (worker.batches if worker.setup is None else [worker.setup])
         }
-        if not waited:
+        if not calls:
             time.sleep(BEAT)
             return
-        ray.wait(list(waited), num_returns=1, timeout=BEAT, fetch_local=False)
-        ready = set(ray.wait(list(waited), num_returns=len(waited), timeout=0, fetch_local=False)[0])
-        for reference, worker in waited.items():
-            # One that ended with the answer before is gone by now.
-            if reference in ready and worker in self._hired:
-                yield worker, reference
-
-    def _hear(self, worker: _Hired, reference: Any) -> None:
-        try:
-            answer = ray.get(reference, timeout=LOOK)
-        except GetTimeoutError:
-            return
-        except RayError as error:
-            self._check_set_up(error)
-            if isinstance(error, RayTaskError):
-                cause = error.cause
-                line = str(cause).strip().split("\n", 1)[0]
-                reason = line if isinstance(cause, TrecexamError) else f"{type(cause).__name__}: {line}"
-                where = f"a worker on {worker.host}: {reason}"
-                raise _GaveUpError(where, again=False, details=str(error)) from None
-            self._mourn(worker, error)
-            return
-        if not worker.host:
-            worker.host, version = answer
-            if version != __version__:
-                raise _GaveUpError(
-                    f"{worker.host} in the cluster has trecexam {version}, here it is {__version__}: "
-                    "install the same on all machines",
-                    again=False,
-                )
-            worker.setup = worker.actor.load.remote(self._start.recipe, self._start.method)
-            self._had_workers = True
-        elif not worker.is_ready:
-            worker.is_ready, self._unready = True, 0
-        else:
-            self._in_a_row = 0
-            self._link.send(Done(worker.batches.pop(reference).number, *answer))
-
-    def _check_set_up(self, error: RayError) -> None:
-        """Say what to do where machines of the cluster are set up otherwise than this one."""
-        reason = str(error)
-        if "No module named" in reason:
-            line = next(line.strip() for line in reversed(reason.splitlines()) if "No module named" in line)
-            raise _GaveUpError(
-                f"a machine of the cluster lacks a package ({line}): install trecexam there with the same "
-                "extras as here",
-                again=False,
-                details=reason,
-            )
-        if "all references to the actor were removed" in reason:
-            # We have a token, but Ray rejects a cluster that does not use tokens.
-            raise _GaveUpError(
-                "this machine expects a Ray token, and the cluster does not use one: set "
-                "RAY_AUTH_MODE=disabled here, or start the cluster with RAY_AUTH_MODE=token",
-                again=False,
-                details=reason,
-            )
+        for call in ray.wait(list(calls), timeout=BEAT)[0]:
+            worker = calls[call]
+            try:
+                answer = ray.get(call)
+            except RayError as error:
+                self._mourn(worker, error)
+                return
+            if not worker.host:
+                worker.host, version = answer
+                if version != __version__:
+                    raise GraderError(
+                        f"{worker.host} in the cluster has trecexam {version}, here it is {__version__}: "
+                        "install the same on all machines"
+                    )
+                worker.setup = worker.actor.load.remote(self._recipe)
+            elif worker.setup is not None:
+                worker.setup = None
+            else:
+                self._in_a_row = 0
+                self._link.send(Done(worker.batches.pop(call).number, *answer))
 
     def _mourn(self, worker: _Hired, error: RayError) -> None:
-        """Give the batches of a worker that ended to others, but for the one that it processed."""
-        reason = str(error)
-        self._dismiss(worker)
+        """Give the batches of a worker that ended to others, but for the one that it processed.
+
+        Raises:
+            GraderError: others would end, too.
+        """
+        reason, host = str(error), worker.host or "?"
+        for words, advice in _SET_UP.items():
+            if words in reason:
+                line = next(line.strip() for line in reversed(reason.splitlines()) if words in line)
+                raise GraderError(advice.format(line))
+        if isinstance(error, RayTaskError):
+            kind = "" if isinstance(error.cause, TrecexamError) else f"{type(error.cause).__name__}: "
+            line = str(error.cause).strip().split("\n", 1)[0]
+            raise GraderError(f"a worker on {host}: {kind}{line}")
+        self._hired.remove(worker)
+        ray.kill(worker.actor)
         batches = list(worker.batches.values())
-        if "node has died" in reason or getattr(error, "preempted", False):
-            self._waiting.extendleft(reversed(batches))
-            return
-        if batches:
-            self._link.send(Died(batches[0].number))
-        self._waiting.extendleft(reversed(batches[1:]))
-        self._in_a_row += 1
-        self._unready += not worker.is_ready
-        if self._unready >= MOST_UNREADY or self._in_a_row >= MOST_IN_A_ROW:
-            when = " while they loaded the model" if self._unready >= MOST_UNREADY else ""
+        is_machine = "node has died" in reason or getattr(error, "preempted", False)
+        if batches and not is_machine:
+            self._link.send(Done(batches.pop(0).number, None, 0.0))
+        self._waiting.extendleft(reversed(batches))
+        self._in_a_row += 0 if is_machine else 1 if worker.setup is None else LOADING
+        if self._in_a_row >= MOST_IN_A_ROW:
+            when = "" if worker.setup is None else " while they loaded the model"
             # The sentence of Ray's report that says how the worker ended.
             detail = reason.partition("Worker exit detail:")[2] or reason.strip().rpartition("\n")[2]
             detail = detail.strip().partition(". ")[0][:200]
-            raise _GaveUpError(
-                f"all workers ended one after the other{when}; the last on {worker.host or '?'}: {detail}",
-                again=True,
-            )
-
-    def _dismiss(self, worker: _Hired) -> None:
-        self._hired.remove(worker)
-        with contextlib.suppress(RayError):
-            ray.kill(worker.actor)
+            raise UngradedError(f"all workers ended one after the other{when}; the last on {host}: {detail}")
 
     def _check_alone(self) -> None:
-        now = time.monotonic()
+        now, wait = time.monotonic(), self._cluster.wait
         if any(worker.host for worker in self._hired):
             self._alone_since = now
-        elif now > self._alone_since + self._cluster.wait:
-            what = (
-                "its last worker ended, and no other started"
-                if self._had_workers
-                else "no worker could be placed"
-            )
+        elif now > self._alone_since + wait:
             need = f"each needs {self._gpus:g} GPU and {self._cluster.cpus_per_worker:g} CPU"
-            raise _GaveUpError(f"{what} within {self._cluster.wait:g} s ({need})", again=True)
-
-    def dismiss_all(self) -> None:
-        for worker in list(self._hired):
-            self._dismiss(worker)
+            raise UngradedError(f"no worker could be placed within {wait:g} s ({need})")
 
 
 def main(descriptor: int) -> None:
     """Serve the process at the other end of this socket until it is closed."""
     link = Connection(descriptor)
-    start: Start = link.recv()
+    cluster, recipe = link.recv()
     try:
-        _join(str(start.cluster.address))
-        driver = Driver(link, start)
-        try:
-            driver.run()
-        finally:
-            driver.dismiss_all()
-            ray.shutdown()
+        _join(cluster.address)
+        Driver(link, cluster, recipe).run()
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass
     except Exception as error:
-        last = Ended(f"{type(error).__name__}: {error}", again=True, details=traceback.format_exc())
+        if not isinstance(error, GraderError):
+            error = UngradedError(f"{type(error).__name__}: {error}")
+        last = type(error)(f"Ray cluster '{cluster.address}': {error.reason}")
+        last.add_note(traceback.format_exc())
         with contextlib.suppress(OSError):
-            link.send(error.ended if isinstance(error, _GaveUpError) else last)
+            link.send(last)
+    finally:
+        ray.shutdown()
 
 
 def _join(address: str) -> None:
     """Connect this process to the cluster as a driver.
 
     Raises:
-        _GaveUpError: there is no cluster, or it is of another kind.
+        UngradedError: there is no cluster.
     """
     if address != "auto":
         # Ray itself would take two minutes to notice.
@@ -279,15 +224,11 @@ def _join(address: str) -> None:
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
         except OSError as error:
-            raise _GaveUpError(f"no answer from it ({error.strerror or error})", again=True) from None
+            raise UngradedError(f"no answer from it ({error.strerror or error})") from None
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        reason = " ".join(str(error).split())[:300]
-        no_cluster = isinstance(error, ConnectionError)
-        if no_cluster and address == "auto":
-            reason = "this machine is not in a cluster: run `ray start --address=HOST:PORT` here"
-        elif no_cluster:
-            reason += "; if the cluster uses a token, set RAY_AUTH_MODE=token here"
-        # Else another version of Ray or Python, or a machine that is not in the cluster.
-        raise _GaveUpError(reason, again=no_cluster, details=str(error)) from error
+    except ConnectionError as error:
+        why = "this machine is not in a cluster: run `ray start --address=HOST:PORT` here"
+        if address != "auto":
+            why = f"{error}; if the cluster uses a token, set RAY_AUTH_MODE=token here"
+        raise UngradedError(why) from error

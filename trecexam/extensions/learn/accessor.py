@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from trecexam.extensions.learn.learn import LearnedLabels, learn
@@ -31,9 +30,7 @@ class LearnAccessor(Group):
         """
         graded = self._track.graded(documents=True, bank_needed=False)
         learned = learn(graded, source=source, progress=progress)
-        grader = self._track.grader_note(graded.name)
-        changed, *notes = learned.notes
-        return learned if grader is None else replace(learned, notes=(changed, grader, *notes))
+        return self._track.with_grader_note(learned, graded.name)
 
     def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
         """Write the result of `labels` to `out`; return the files that changed.
@@ -41,9 +38,4 @@ class LearnAccessor(Group):
         Raises:
             TrecexamError: a file cannot be written.
         """
-        return learned.write(self.out)
-
-    @property
-    def out(self) -> Path:
-        """The folder of the output files of the grader that `labels` uses."""
-        return self._track.loader(documents=True, bank_needed=False).folder.out
+        return learned.write(self._track.loader(documents=True, bank_needed=False).folder.out)

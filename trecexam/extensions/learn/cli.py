@@ -41,8 +41,6 @@ def learn(track: Track, source: Path | None) -> tuple[Result, int]:
     CPU. `encoder` in [learn] of trecexam.toml names another model.
     """
     learned = track.learn.labels(source=source)
-    track.learn.write(learned)
-    written = track.learn.out / "learned.qrels"
-    changed, *notes = learned.notes
-    receipt = Note(f"{changed}; written: {written}, learned.tsv", LOST)
-    return learned.validation.with_notes(receipt, *notes), 0
+    written = track.learn.write(learned)
+    receipts = [Note(f"written: {', '.join(map(str, written))}", LOST)] if written else []
+    return learned.validation.with_notes(*learned.notes, *receipts), 0

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from trecexam.errors import TrecexamError, quoted
 from trecexam.extensions.learn.arithmetic.learning import Learned
@@ -44,8 +42,7 @@ def board_of(track: GradedTrack, data: LearningData, learned: Learned) -> Leader
     without judgments counts by what the others say of it; one without a pooled passage is left out.
     """
     queries, min_relevant, k = data.queries, track.config.scores.min_relevant, min(K, track.depth)
-    with threadpool_limits(1):
-        scores = expected_scores(learned, queries, k, min_relevant)
+    scores = expected_scores(learned, queries, k, min_relevant)
     retrieved = [query.ranks[:, :k] >= 0 for query in queries]
     judged = [np.append(query.judged, False)[query.ranks[:, :k]].sum(axis=1) for query in queries]
     shares = [of / np.maximum(found.sum(axis=1), 1) for of, found in zip(judged, retrieved, strict=True)]
@@ -65,52 +62,42 @@ def board_of(track: GradedTrack, data: LearningData, learned: Learned) -> Leader
         f"({n_judged / n_pooled:.0%} of the pool is judged); standard errors are over queries, and leave out "
         "what is uncertain in the labels"
     )
-    rows = tuple(sorted((_rounded(row, measures) for row in board.rows), key=best_first))
-    return replace(board, rows=rows, notes=(*_of_the_encoder(names, data), *data.notes, summary))
-
-
-def _rounded(row: Row, measures: Sequence[str]) -> Row:
-    digits = CERTAIN_DIGITS
-    scores = (Score(round(score.mean, digits), round(score.stderr, digits)) for score in row.scores)
-    return replace(row, scores=Scores(scores, measures))
-
-
-def _of_the_encoder(names: tuple[str, ...], data: LearningData) -> Iterator[str]:
-    """Yield a note on runs that rank passages like the encoder."""
     cosine = FEATURES.index("cosine")
     agreements = agreements_of_runs(
-        np.append(query.features[:, cosine], math.nan)[query.ranks] for query in data.queries
+        np.append(query.features[:, cosine], math.nan)[query.ranks] for query in queries
     )
     alike = [names[at] for at in runs_like_encoder(agreements)]
-    if alike:
-        line = (
-            f"passages much in the order of the encoder of these labels: {shorten_list(alike, quote='')}; "
-            "their ranks may be far too high or too low: judge their first passages"
+    line = (
+        f"passages much in the order of the encoder of these labels: {shorten_list(alike, quote='')}; their "
+        "ranks may be far too high or too low: judge their first passages"
+    )
+    rows = []
+    for row in board.rows:
+        figures = (
+            Score(round(each.mean, CERTAIN_DIGITS), round(each.stderr, CERTAIN_DIGITS)) for each in row.scores
         )
-        yield line
+        rows.append(replace(row, scores=Scores(figures, measures)))
+    return replace(
+        board,
+        rows=tuple(sorted(rows, key=best_first)),
+        notes=(*([line] if alike else ()), *data.notes, summary),
+    )
 
 
 def stored_board(track: GradedTrack) -> Leaderboard | None:
     """Read the leaderboard that `learn` stored; None if it is missing, or of another state of the track."""
     learned = read_object(track.folder.out / LEARNED_IDENTITY)
-    try:
-        if learned["track"] != track_digest(track):
-            return None
-        stored = learned["leaderboard"]
-        measures, n_queries = tuple(map(str, stored["measures"])), int(stored["n_queries"])
-        rows = tuple(_row(row, measures, n_queries) for row in stored["runs"])
-        return Leaderboard(measures, n_queries, "all", rows, tuple(map(str, stored["notes"])))
-    except (KeyError, TypeError, ValueError):
+    stored = learned.get("leaderboard")
+    if stored is None or learned["track"] != track_digest(track):
         return None
-
-
-def _row(stored: dict[str, Any], measures: tuple[str, ...], n_queries: int) -> Row:
-    """Read a run of the JSON of a leaderboard."""
-    scores = [
-        Score(*(math.nan if value is None else float(value) for value in (of["mean"], of["stderr"])))
-        for of in (stored["scores"][name] for name in measures)
-    ]
-    return Row(str(stored["run"]), n_queries, int(stored["n_answered"]), Scores(scores, measures))
+    measures, n_queries = tuple(stored["measures"]), stored["n_queries"]
+    rows = []
+    for row in stored["runs"]:
+        figures = [(row["scores"][name]["mean"], row["scores"][name]["stderr"]) for name in measures]
+        # Of a single query there is no standard error.
+        scores = (Score(mean, math.nan if error is None else error) for mean, error in figures)
+        rows.append(Row(row["run"], n_queries, row["n_answered"], Scores(scores, measures)))
+    return Leaderboard(measures, n_queries, "all", tuple(rows), tuple(stored["notes"]))
 
 
 def track_digest(track: GradedTrack) -> str:

@@ -1,20 +1,20 @@
-"""Gathers what is learned from, and fits the model on it."""
+"""Gathers what is learned from (pooled passages, features, judgments), and fits the model on it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from trecexam.errors import TrecexamError
+from trecexam.extensions.learn.arithmetic.features import Lexical, query_features
 from trecexam.extensions.learn.arithmetic.learning import Learned, fit
-from trecexam.extensions.learn.arithmetic.passages import FEATURES, QueryPassages
-from trecexam.extensions.learn.gather import gather, odd_judgments, odd_texts
+from trecexam.extensions.learn.arithmetic.passages import FEATURES, Floats, QueryPassages, Vectors
+from trecexam.extensions.learn.encoding import encode
 from trecexam.extensions.learn.settings import LearnSection
 from trecexam.features.fill.records import Encoded
 from trecexam.folder import TrackFolder
@@ -24,10 +24,14 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import track_judgments
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.official import Official, no_overlap
-from trecexam.packages import install
+from trecexam.inputs.pool import Texts, no_passages
+from trecexam.packages import install, missing_packages
 from trecexam.results.notes import CHANGES, Note
 from trecexam.results.text import plural, shorten_list
+from trecexam.scores.ratings import MAX_RATING
 
+#: Passages of other queries that mean what no run retrieves, of each query, at most.
+BACKGROUND = 20
 #: With fewer judgments the highest label may not have been given yet.
 FEW = 50
 #: With fewer judged passages of a query, in the median, the order of runs may be far off.
@@ -43,14 +47,14 @@ class LearningData:
     Attributes:
         queries: of the track.
         others: of the other track, with its judgments.
-        official: the track's judgments; None where there are none.
+        official: the track's judgments; empty where there are none.
         notes: what a reader must know, one per line.
         encoder: its name and identity.
     """
 
     queries: tuple[QueryPassages, ...]
     others: tuple[QueryPassages, ...]
-    official: Official | None
+    official: Official
     notes: tuple[str, ...]
     encoder: dict[str, Any]
 
@@ -65,20 +69,13 @@ def fit_pool(track: GradedTrack, data: LearningData) -> tuple[Learned, LearningD
         TrecexamError: there are no judgments, or all are the same.
     """
     try:
-        with threadpool_limits(1):
-            learned = fit([*data.others, *data.queries])
+        learned = fit([*data.others, *data.queries])
     except ValueError as error:
-        why = [str(error)]
-        if (official := data.official) is not None:
-            n_judged = sum(map(len, official.judged.values()))
-            pooled = {query_id: of.doc_ids for query_id, of in track.pool.items()}
-            if n_judged and (unmet := no_overlap(official, pooled, track.config.track.unit)) is not None:
-                are = "is" if n_judged == 1 else "are"
-                why = [f"there {are} {plural(n_judged, 'judgment')}, all outside of the pool: {unmet}"]
-            why += official.warnings()
+        pooled = {query_id: pool.doc_ids for query_id, pool in track.pool.items()}
+        unmet = no_overlap(data.official, pooled, track.config.track.unit) if data.official.judged else None
+        why = "; ".join([unmet or str(error), *data.official.warnings()])
         raise TrecexamError(
-            f"nothing to learn: {'; '.join(why)}; {MORE}, `trecexam learn --from` learns from another track, "
-            "too",
+            f"nothing to learn: {why}; {MORE}, `trecexam learn --from` learns from another track, too",
             path=track.folder.root,
         ) from None
     return learned, replace(data, notes=(*_few(data.queries, learned), *data.notes))
@@ -123,14 +120,14 @@ def gather_data(
         TrecexamError: there are no judgments; scales do not fit.
         GraderError: the encoder is not installed.
     """
-    if find_spec("sklearn") is None:
-        raise TrecexamError(f"learning needs scikit-learn: {install('learn')}")
+    if missing := missing_packages(["sklearn"], install("learn")):
+        raise TrecexamError(missing)
     if official is None:
         official = _official(track, needed=source is None)
     encoder = track_encoder(track)
-    queries = gather(track, encoder, official, progress)
+    queries = _gather(track, encoder, official, progress)
     others: tuple[QueryPassages, ...] = ()
-    notes = [*([] if official is None else odd_judgments(track, official)), *odd_texts(track)]
+    notes = [*_odd_judgments(track, official), *_odd_texts(track)]
     if source is not None:
         with OpenTrack(TrackFolder.open(source)) as opened:
             other = opened.first.load(bank_needed=False)
@@ -138,26 +135,102 @@ def gather_data(
                 raise TrecexamError(
                     "is this track itself, whose judgments are used already: give another track", path=source
                 )
-            others = gather(other, encoder, _official(other, needed=True), progress)
+            others = _gather(other, encoder, _official(other, needed=True), progress)
         # A query that both ask may have another id there, and another query the same one.
         others = tuple(replace(query, query_id=f"{Path(source).name}/{query.query_id}") for query in others)
         if other.grader.identity != track.grader.identity:
             # Ratings of one grader say nothing about those of another.
-            others = tuple(map(_without_ratings, others))
+            is_rating = np.arange(len(FEATURES)) == FEATURES.index("rating")
+            others = tuple(
+                replace(query, features=np.where(is_rating, 0.0, query.features)) for query in others
+            )
         notes += _other_scale(queries, others, source)
-    return LearningData(
-        queries,
-        others,
-        official,
-        tuple(notes),
-        {"model": encoder.model, **encoder.identity},
-    )
+    return LearningData(queries, others, official, tuple(notes), {"model": encoder.model, **encoder.identity})
 
 
-def _without_ratings(query: QueryPassages) -> QueryPassages:
-    features = query.features.copy()
-    features[:, FEATURES.index("rating")] = 0
-    return replace(query, features=features)
+def _gather(
+    track: GradedTrack, encoder: EmbeddingGrader, official: Official, progress: Encoded | None
+) -> tuple[QueryPassages, ...]:
+    """Gather passages, features and judgments of the queries with pooled passages, in bank order.
+
+    Raises:
+        TrecexamError: there are no queries, no passages, or nothing is pooled.
+    """
+    pooled = {query_id: pool for query_id, pool in track.pool.items() if pool.doc_ids}
+    if not track.bank.query_ids:
+        raise TrecexamError(
+            "no queries: put queries.tsv here, `query_id<TAB>text` lines", path=track.folder.root
+        )
+    if not pooled:
+        raise TrecexamError(
+            "nothing to learn from: the pool is empty; drop runs into the track, or set `pool_judged` in "
+            "[track]",
+            path=track.folder.runs,
+        )
+    query_texts = {query_id: track.query_texts.get(query_id, "").strip() for query_id in pooled}
+    texts = {doc: track.texts.get(doc, "").strip() for pool in pooled.values() for doc in pool.doc_ids}
+    if not all(texts.values()) and not Texts(track.folder).has_source:
+        raise no_passages(track.folder)
+    every = sorted({*texts.values(), *query_texts.values()} - {""})
+    vectors = encode(track.folder.shared_state, encoder, every, progress)
+    vector_of = dict(zip(every, vectors, strict=True))
+    nothing = np.zeros(vectors.shape[1], np.float32)
+    lexical = Lexical({text for text in texts.values() if text})
+    with_text = sorted(doc for doc, text in texts.items() if text)
+    queries = []
+    for query_id, pool in pooled.items():
+        pooled_ids, query_text = set(pool.doc_ids), query_texts[query_id]
+        judged = official.judged.get(query_id, {})
+        docs = [*pool.doc_ids, *_background(query_id, pooled_ids, with_text)]
+        doc_texts = [texts[doc] for doc in docs]
+        rows: Vectors = np.array([vector_of.get(text, nothing) for text in doc_texts])
+        features, background = query_features(
+            pool.ranks,
+            vector_of.get(query_text, nothing),
+            rows,
+            doc_texts,
+            lexical.scores(query_text, doc_texts),
+            _ratings(track, query_id),
+        )
+        queries.append(
+            QueryPassages(
+                query_id,
+                pool.doc_ids,
+                pool.ranks,
+                np.array([judged.get(doc, np.nan) for doc in pool.doc_ids], np.float64),
+                np.array([label for doc, label in judged.items() if doc not in pooled_ids], np.float64),
+                features,
+                background,
+                rows[: len(pooled_ids)],
+            )
+        )
+    return tuple(queries)
+
+
+def _ratings(track: GradedTrack, query_id: str) -> Floats:
+    """Return the grader's mean rating of each pooled passage, without people's; NaN without one.
+
+    Where the grader gave probabilities, a rating is the expected one: the sum of rating times probability.
+    """
+    sheet = track.sheets[query_id]
+    if not sheet.items or sheet.cells is not None:
+        return np.full(len(sheet.doc_ids), np.nan)
+    ratings = sheet.ratings(track.config.scores.unparsed, human=False).ratings.astype(np.float64)
+    if track.grades.has_probabilities:
+        expected = track.grades.distributions(sheet, read=True) @ np.arange(MAX_RATING + 1)
+        ratings = np.where((ratings >= 0) & ~np.isnan(expected), expected, ratings)
+    n = (ratings >= 0).sum(axis=1)
+    return np.where(n, np.maximum(ratings, 0).sum(axis=1) / np.maximum(n, 1), np.nan)
+
+
+def _background(query_id: str, pooled: Collection[str], with_text: Sequence[str]) -> list[str]:
+    """Select passages with a text that are pooled only for other queries, whatever the order of files."""
+    candidates = [doc for doc in with_text if doc not in pooled]
+    if len(candidates) <= BACKGROUND:
+        return candidates
+    digest = hashlib.sha256(query_id.encode(errors="surrogatepass")).digest()
+    drawn = np.random.default_rng(list(digest[:16])).choice(len(candidates), BACKGROUND, replace=False)
+    return [candidates[at] for at in np.sort(drawn).tolist()]
 
 
 def track_encoder(track: GradedTrack) -> EmbeddingGrader:
@@ -174,15 +247,15 @@ def track_encoder(track: GradedTrack) -> EmbeddingGrader:
     return EmbeddingGrader(folder, device=settings.device, model=model or OFFLINE_MODEL, dtype=dtype)
 
 
-def _official(track: GradedTrack, *, needed: bool) -> Official | None:
-    """The track's judgments, see `track_judgments`.
+def _official(track: GradedTrack, *, needed: bool) -> Official:
+    """Return the track's judgments, see `track_judgments`.
 
     Raises:
         TrecexamError: they are needed but missing, or a model wrote them.
     """
     file = track.folder.qrels()
     if track.official is None and not needed and file is None:
-        return None
+        return Official("", ())
     official = track_judgments(track)
     if official.written_by:
         raise TrecexamError(
@@ -213,3 +286,36 @@ def _other_scale(
         yield f"{both}treated as one scale, because this track has few judgments"
     elif highest != other_highest:
         raise TrecexamError(f"{both}the scales differ and cannot be combined")
+
+
+def _odd_judgments(track: GradedTrack, official: Official) -> Iterator[str]:
+    """Yield notes on judgments that are not used."""
+    yield from official.warnings()
+    yield from official.people_notes
+    outside = sum(
+        len(official.judged.get(query_id, {}).keys() - set(pool.doc_ids))
+        for query_id, pool in track.pool.items()
+    )
+    if outside:
+        yield (
+            f"{plural(outside, 'judged passage')} outside of the pool are not learned from; set "
+            f"`pool_judged = true` in [track] to use them"
+        )
+
+
+def _odd_texts(track: GradedTrack) -> Iterator[str]:
+    """Yield notes on passages and queries without a text."""
+    docs = {doc for pool in track.pool.values() for doc in pool.doc_ids}
+    without = sorted(doc for doc in docs if not track.texts.get(doc, "").strip())
+    if without:
+        line = (
+            f"{plural(len(without), 'pooled passage')} ({shorten_list(without, 2, dots=True)}) without a "
+            f"text: labels come from the votes of the runs alone"
+        )
+        yield Note(line, CHANGES)
+    mute = [query_id for query_id in track.pool if not track.query_texts.get(query_id, "").strip()]
+    if mute:
+        yield (
+            f"{plural(len(mute), 'query')} ({shorten_list(mute, 3, dots=True)}) without a text: labels come "
+            f"from votes and length alone"
+        )

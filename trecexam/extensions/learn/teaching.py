@@ -10,11 +10,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from trecexam.errors import quoted
-from trecexam.extensions.learn.arithmetic.learning import Learned, Prediction, fit, predict
+from trecexam.extensions.learn.arithmetic.learning import Learned, fit, predict
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.learned_pool import fit_pool, gather_data
 from trecexam.extensions.learn.settings import LearnSection
-from trecexam.extensions.learn.validation import losses_in_words
 from trecexam.features.fill.records import (
     GRADER,
     LEARNED,
@@ -44,27 +43,29 @@ class JudgmentsTeach:
 
     def advice(self, track: GradedTrack, official: Official) -> Advice:
         stored = read_object(track.folder.out / LEARNED_IDENTITY).get("cross_validation")
-        try:
-            best, losses = stored["best"], stored["losses"]  # type: ignore[index]
-            summary, is_current = losses_in_words(best, losses), stored["basis"] == basis(track, official)  # type: ignore[index]
-        except (TypeError, KeyError, ValueError, AttributeError):
+        stored = stored if isinstance(stored, dict) else {}
+        best, losses = stored.get("best"), stored.get("losses")
+        if not isinstance(losses, dict) or best not in losses or losses.keys() - {LEARNED, GRADER, NOTHING}:
             # None, or damaged.
             return Advice(None)
-        if best not in losses or not {LEARNED, GRADER, NOTHING}.issuperset(losses):
-            return Advice(None)
-        if not is_current:
+        if stored.get("basis") != basis(track, official):
             again = f"run `trecexam learn {quoted(track.folder.root)}` again"
             why = "was made with other judgments, or another grader or encoder"
             return Advice(None, why=f"the stored cross-validation {why}: {again}")
-        return Advice(best, summary)
+        ordered = sorted(losses, key=lambda method: (method != best, losses[method]))
+        return Advice(best, ", ".join(f"{method} {losses[method]:.3f}" for method in ordered))
 
     def labels(self, track: GradedTrack, official: Official, progress: Encoded | None = None) -> TaughtLabels:
-        learned, data = fit_pool(track, gather_data(track, official=official, progress=progress))
+        data = gather_data(track, official=official, progress=progress)
+        labels: dict[str, dict[str, HoleLabel]] = {}
         with threadpool_limits(1):
-            labels = {
-                query.query_id: dict(zip(query.doc_ids, _hole_labels(predict(learned, query)), strict=True))
-                for query in data.queries
-            }
+            learned, data = fit_pool(track, data)
+            for query in data.queries:
+                rows = zip(query.doc_ids, predict(learned, query).rows(), strict=True)
+                labels[query.query_id] = {
+                    doc_id: HoleLabel(label, round(gain, CERTAIN_DIGITS), round(confidence, CERTAIN_DIGITS))
+                    for doc_id, (gain, _, label, confidence) in rows
+                }
         machine = Machine(LEARNED, str(data.encoder["model"]))
         return TaughtLabels(labels, _in_words(learned), machine, data.notes)
 
@@ -111,35 +112,17 @@ class PoolLearner:
                 return {}
             return {
                 query.query_id: dict(
-                    zip(query.doc_ids, map(int, predict(learned, query).labels.tolist()), strict=True)
+                    zip(query.doc_ids, predict(learned, query).labels.astype(int).tolist(), strict=True)
                 )
                 for query in seen
                 if query.query_id in dropped
             }
 
 
-def _hole_labels(prediction: Prediction) -> list[HoleLabel]:
-    """Gains, labels, and the probability that a person gives this label."""
-    return [
-        HoleLabel(int(label), round(gain, CERTAIN_DIGITS), round(confidence, CERTAIN_DIGITS))
-        for label, gain, confidence in zip(
-            prediction.labels.tolist(),
-            prediction.gains.tolist(),
-            prediction.confidences.tolist(),
-            strict=True,
-        )
-    ]
-
-
 def _in_words(learned: Learned) -> str:
     scale, cuts = learned.scale.tolist(), learned.cuts.tolist()
     # A passage gets the highest label whose cut it reaches: those below that share a cut are never given.
     highest = {cut: label for cut, label in zip(cuts, scale[1:], strict=True) if math.isfinite(cut)}
-    steps = [f"from {cut:.2f}: {label:g}" for cut, label in highest.items()]
-    never = [f"{label:g}" for label in scale[1:] if label not in highest.values()]
-    words = f"{', '.join(never[:-1])} and {never[-1]}" if len(never) > 1 else "".join(never)
-    return (
-        f"learned from {learned.n_judgments:,} judgments, by expected label: "
-        f"{', '.join([f'below: {scale[0]:g}', *steps])}"
-        + (f"; {words} {'is' if len(never) == 1 else 'are'} never given" if never else "")
-    )
+    steps = [f"below: {scale[0]:g}", *(f"from {cut:.2f}: {label:g}" for cut, label in highest.items())]
+    steps += [f"never: {label:g}" for label in scale[1:] if label not in highest.values()]
+    return f"learned from {learned.n_judgments:,} judgments, by expected label: {', '.join(steps)}"

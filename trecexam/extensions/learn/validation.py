@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from trecexam.errors import quoted
 from trecexam.extensions.learn.arithmetic.check import (
@@ -31,11 +28,12 @@ from trecexam.features.fill.records import GRADER, LEARNED, NOTHING
 from trecexam.features.fill.rules import fitted, thresholds
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.notes import CHANGES, METHOD, Note
-from trecexam.results.result import Result
-from trecexam.results.table import Layout, Table
+from trecexam.results.result import Tables
+from trecexam.results.table import Layout, Table, Value
 from trecexam.scores.kappa import kappa
 
-#: Column `used_by`.
+#: The columns of a cross-validation, and the values of the first one.
+HEADER = ("used_by", "way", "loss", "kappa", "kappa.low", "kappa.high", "used")
 BOARD, FILL = "leaderboard", "fill"
 #: The ways to order runs beside learned labels.
 ZERO, CONDENSED = "unjudged = 0", "condensed"
@@ -54,50 +52,10 @@ _HIDDEN = {
 #: How `best` chooses.
 RULE = "learned labels, unless another method has a lower loss beyond chance (95%, over queries)"
 
-#: (used by, way, loss, kappa, low, high, "yes" for the best way)
-WayRow = tuple[str, str, float, float, float, float, str]
-
-
-@dataclass(frozen=True)
-class Validation(Result):
-    """Comparison of methods for unjudged passages: order of runs, and quality of labels.
-
-    Attributes:
-        rows: a row for each method; none where too little is judged to hide half of it.
-        judged, hidden: how many judgments there are, and how many were hidden at once.
-        notes: what a reader must know to read the numbers.
-    """
-
-    rows: tuple[WayRow, ...]
-    judged: int
-    hidden: float
-    notes: tuple[str, ...]
-
-    def _declare(self) -> dict[str, Table]:
-        """A row per method: first those of the leaderboard, then those of `fill`."""
-        header = ("used_by", "way", "loss", "kappa", "kappa.low", "kappa.high", "used")
-        layout = Layout(("used_by", "way"), ("loss", "kappa", "used"))
-        return {"ways": Table(header, self.rows, layout=layout)}
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The number of judgments, and the best method to fill."""
-        return {"judged": self.judged, "hidden": self.hidden, "best": self.best}
-
-    @property
-    def best(self) -> str:
-        """The best way to fill: "learned", "grader" or "none"; "" without rows."""
-        return next((way for used_by, way, *_, used in self.rows if used_by == FILL and used), "")
-
-    @property
-    def losses(self) -> dict[str, float]:
-        """The loss of each method of `fill`."""
-        return {way: loss for used_by, way, loss, *_ in self.rows if used_by == FILL}
-
 
 def cross_validate(
-    track: GradedTrack, data: LearningData, fitted: Callable[[int], None] = lambda done: None
-) -> Validation:
+    track: GradedTrack, data: LearningData, fitted: Callable[[int, int], None] = lambda done, of: None
+) -> Tables:
     """Hide half of the track's judgments, and compare their predicted labels with them.
 
     Judged passages alone are looked at. The leaderboard by learned labels is compared with giving 0 to
@@ -107,6 +65,12 @@ def cross_validate(
 
     Args:
         fitted: as of `compare`.
+
+    Returns:
+        The table `ways` with a row for each method, first the methods of the leaderboard, then those of
+        `fill`; without rows where too little is judged to hide half of it. Facts: `judged` and `hidden`, how
+        many judgments there are, and how many were hidden at once; and `best`, the best way to fill
+        ("learned", "grader" or "none").
     """
     queries, least = data.queries, track.config.scores.min_relevant
     judged = sum(int(query.judged.sum()) for query in queries)
@@ -126,18 +90,15 @@ def cross_validate(
         ways[FILL, GRADER] = partial(_by_grader, automatic)
     why, hidden = "" if track.runs else "there are no runs", 0.0
     try:
-        with threadpool_limits(1):
-            compared = compare(queries, ways, least, data.others, fitted)
+        compared = compare(queries, ways, least, data.others, fitted)
         hidden = float(compared[BOARD, LEARNED].counts.sum()) / len(hidings(queries))
         if hidden < 1:
             why = f"judge at least two passages of a query; {MORE}"
     except ValueError as error:
         why = f"too few judgments to hide half of them: {error} then; {MORE}"
-    if why:
-        return Validation((), judged, 0.0, (Note(f"not cross-validated: {why}", CHANGES),))
-    rows: list[WayRow] = []
+    rows: list[tuple[Value, ...]] = []
     chosen: dict[str, str] = {}
-    for used_by in (BOARD, FILL):
+    for used_by in () if why else (BOARD, FILL):
         of_ways = {name: way for (user, name), way in compared.items() if user == used_by}
         chosen[used_by] = best(of_ways, LEARNED)
         for name, way in of_ways.items():
@@ -146,30 +107,23 @@ def cross_validate(
     how = (
         f"{_HIDDEN[most_retrieved(queries)]} (judged passages only: passages without a judgment are left out)"
     )
-    notes: list[str] = [Note(how, METHOD), Note(f"used: {RULE}", METHOD)]
-    if (other := chosen[BOARD]) != LEARNED:
+    notes = [Note(how, METHOD), Note(f"used: {RULE}", METHOD)]
+    if why:
+        notes, hidden = [Note(f"not cross-validated: {why}", CHANGES)], 0.0
+    elif (other := chosen[BOARD]) != LEARNED:
         losses = [compared[BOARD, name].loss for name in (other, LEARNED)]
         line = (
             f"`{other}` orders the runs better than learned labels (loss {losses[0]:.3f} against "
             f"{losses[1]:.3f}): use {_INSTEAD[other].format(root=quoted(track.folder.root))}"
         )
         notes.insert(0, Note(line, CHANGES))
-    relevant = {label >= least for query in queries for label in query.judgments[query.judged].tolist()}
-    if len(relevant) == 1:
-        which = "every" if True in relevant else "no"
-        line = f"{which} judgment reaches `min_relevant = {least}`, so kappa says nothing: set it in [scores]"
-        notes.append(Note(line, CHANGES))
-    return Validation(tuple(rows), judged, hidden, tuple(notes))
-
-
-def losses_in_words(best: str, losses: Mapping[str, float]) -> str:
-    """Name the methods with their losses, best first."""
-    ordered = sorted(losses, key=lambda method: (method != best, losses[method]))
-    return ", ".join(f"{method} {losses[method]:.3f}" for method in ordered)
+    table = Table(HEADER, tuple(rows), layout=Layout(HEADER[:2], ("loss", "kappa", "used")))
+    about = {"judged": judged, "hidden": hidden, "best": chosen.get(FILL, "")}
+    return Tables({"ways": table}, tuple(notes), about=about)
 
 
 def _by_grader(automatic: Sequence[Floats], queries: Sequence[QueryPassages], _: Learned) -> list[Floats]:
-    """The labels of `fill --by grader`: mapped with the rule that agrees best with judgments."""
+    """Return the labels of `fill --by grader`: mapped with the rule that agrees best with judgments."""
     both = [~np.isnan(of) & query.judged for of, query in zip(automatic, queries, strict=True)]
     labels = np.concatenate([of[rows] for of, rows in zip(automatic, both, strict=True)]).astype(int)
     judged = np.concatenate([query.judgments[rows] for query, rows in zip(queries, both, strict=True)])

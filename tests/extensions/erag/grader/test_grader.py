@@ -15,7 +15,7 @@ from tiny_models import save_llama, save_t5
 from converters.records import Item
 from trecexam.bank.model import asked_digest, item_digest
 from trecexam.config import GraderSection
-from trecexam.extensions.cluster.grader import recipe_of
+from trecexam.extensions.cluster.remote import recipe_of
 from trecexam.graders import Cell, create
 from trecexam.graders.base import identity_digest
 
@@ -109,6 +109,6 @@ def test_a_cluster_worker_makes_the_same_grader_without_the_custom_metric(
     grader, settings = made(models, tmp_path, **own), GraderSection.model_validate({**words(models), **own})
     worker = recipe_of(grader, settings, tmp_path)()
     cells = [cell(f"Passage {n}.", f"d{n}") for n in range(3)]
-    there = zip(cells, worker.grade(cells).answers, strict=True)
+    there = zip(cells, worker(cells)[0], strict=True)
     given = {cell.doc_id: (answer.status, answer.raw) for cell, answer in there if answer is not None}
     assert given == answers(grader, *cells)

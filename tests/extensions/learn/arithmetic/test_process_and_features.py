@@ -18,6 +18,7 @@ from trecexam.extensions.learn.arithmetic.process import (
     carried,
     carried_from_others,
     choose_kernel,
+    cosines,
 )
 
 
@@ -66,12 +67,15 @@ def test_the_chosen_kernel_maximises_the_likelihood_over_variances(truth: Kernel
     queries = []
     for _ in range(6):
         vectors = unit(rng, 20)
-        queries.append((vectors, rng.multivariate_normal(np.zeros(20), 2 * truth.judged(vectors))))
+        queries.append(
+            (vectors, rng.multivariate_normal(np.zeros(20), 2 * truth.judged(cosines(vectors, vectors))))
+        )
 
     def likelihood(kernel: Kernel) -> float:
-        fit = sum(r @ np.linalg.inv(kernel.judged(v)) @ r for v, r in queries) / 120
+        judged = [(kernel.judged(cosines(v, v)), r) for v, r in queries]
+        fit = sum(r @ np.linalg.inv(covariance) @ r for covariance, r in judged) / 120
         best, *others = (
-            sum(multivariate_normal.logpdf(r, cov=times * fit * kernel.judged(v)) for v, r in queries)
+            sum(multivariate_normal.logpdf(r, cov=times * fit * covariance) for covariance, r in judged)
             for times in (1, 0.95, 1.05)
         )
         assert best > max(others)
@@ -83,7 +87,9 @@ def test_the_chosen_kernel_maximises_the_likelihood_over_variances(truth: Kernel
 def test_of_a_query_with_many_judgments_64_evenly_spread_ones_are_used() -> None:
     rng = np.random.default_rng(8)
     vectors = unit(rng, 200)
-    residuals = rng.multivariate_normal(np.zeros(200), Kernel(0.1, 0.3, 0.3).judged(vectors))
+    residuals = rng.multivariate_normal(
+        np.zeros(200), Kernel(0.1, 0.3, 0.3).judged(cosines(vectors, vectors))
+    )
     rows = np.linspace(0, 199, 64).astype(int)
     others = np.setdiff1d(np.arange(200), rows)
     noisy = residuals.copy()
@@ -140,16 +146,16 @@ def test_features_equal_their_definitions_over_the_pool() -> None:
     n, others = 12, 4
     question, passages = unit(rng, 1)[0], unit(rng, n + others)
     ranks = np.array([rng.permutation(n) for _ in range(3)], np.int32)
-    lengths, words = rng.integers(1, 500, n + others).tolist(), rng.random(n + others)
-    ratings = np.where(rng.random(n + others) < 0.6, rng.integers(0, 6, n + others), np.nan)
-    has_text = np.ones(n + others, bool)
-    has_text[[3, n]] = False
-    pooled, background = query_features(ranks, question, passages, lengths, words, ratings, has_text, n)
+    lengths, words = rng.integers(1, 500, n + others), rng.random(n + others)
+    lengths[[3, n]] = 0
+    ratings, has_text = np.where(rng.random(n) < 0.6, rng.integers(0, 6, n), np.nan), lengths > 0
+    texts = ["x" * length for length in lengths]
+    pooled, background = query_features(ranks, question, passages, texts, words, ratings)
     raw = {
         "cosine": np.where(has_text, passages @ question, np.nan),
         "length": np.where(has_text, [math.log(1 + length) for length in lengths], np.nan),
         "lexical": np.where(has_text, words, np.nan),
-        "rating": ratings,
+        "rating": np.append(ratings, np.full(others, np.nan)),
     }
     for at, name in enumerate(FEATURES):
         if name == "fusion":

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from trecexam.extensions.learn.arithmetic.learning import Learned, by_regression, fit, predict
 from trecexam.extensions.learn.arithmetic.passages import FEATURES, Bools, Floats, QueryPassages
 from trecexam.extensions.learn.arithmetic.regression import expected
+from trecexam.extensions.learn.arithmetic.scores import drawn_ndcg
 from trecexam.scores.correlation import half_width
 from trecexam.scores.rank_correlation import QueryDraws, tau_b_columns
 
@@ -73,14 +74,14 @@ def most_retrieved(queries: Sequence[QueryPassages]) -> bool:
     They are in most pairs of a judged and an unjudged passage of a query the more retrieved one; ties count
     half.
     """
+    from scipy.stats import rankdata
+
     more, pairs = 0.0, 0
     for query in queries:
-        judged, unjudged = (query.features[rows, _FUSION] for rows in (query.judged, ~query.judged))
-        ordered = np.sort(unjudged)
-        right = np.searchsorted(ordered, judged, side="right")
-        ties = right - np.searchsorted(ordered, judged, side="left")
-        more += float((len(unjudged) - right + ties / 2).sum())
-        pairs += len(judged) * len(unjudged)
+        unjudged, n = ~query.judged, int((~query.judged).sum())
+        # The U statistic of Mann & Whitney.
+        more += float(rankdata(query.features[:, _FUSION])[unjudged].sum()) - n * (n + 1) / 2
+        pairs += n * (len(unjudged) - n)
     return pairs > 0 and more / pairs >= _MOSTLY
 
 
@@ -114,7 +115,7 @@ def compare(
     ways: Mapping[Name, Way],
     min_relevant: float,
     other_queries: Sequence[QueryPassages] = (),
-    fitted: Callable[[int], None] = lambda done: None,
+    fitted: Callable[[int, int], None] = lambda done, of: None,
 ) -> dict[Name, Compared]:
     """Compare all methods with half of the judgments hidden.
 
@@ -130,7 +131,7 @@ def compare(
     Args:
         min_relevant: from this label on a passage is relevant.
         other_queries: of another track, which are learned from, too.
-        fitted: called with how many of the fits, one for each of `hidings`, are done.
+        fitted: called with how many fits are done, and of how many.
 
     Raises:
         ValueError: the rest cannot be learned from.
@@ -147,33 +148,33 @@ def compare(
             for at, (query, of_query, hide) in enumerate(zip(queries, gains, repeat, strict=True)):
                 pair = 2 * (query.judgments[hide] >= min_relevant) + (of_query[hide] >= min_relevant)
                 counts[name][at] += np.bincount(pair.astype(int), minlength=4).reshape(2, 2)
-        fitted(number)
+        fitted(number, len(repeats))
     means = {name: np.mean(of_way, axis=0) for name, of_way in losses.items()}
     return {name: Compared(float(of_way[0]), of_way[1:], counts[name]) for name, of_way in means.items()}
 
 
 def zeros(queries: Sequence[QueryPassages], _: Learned) -> list[Floats]:
-    """Unjudged passages count as not relevant."""
+    """Count unjudged passages as not relevant."""
     return [np.nan_to_num(query.judgments) for query in queries]
 
 
 def condensed(queries: Sequence[QueryPassages], _: Learned) -> list[Floats]:
-    """Unjudged passages are left out of rankings (Sakai, "Alternatives to Bpref", SIGIR 2007)."""
+    """Leave unjudged passages out of rankings (Sakai, "Alternatives to Bpref", SIGIR 2007)."""
     return [query.judgments for query in queries]
 
 
 def expectations(queries: Sequence[QueryPassages], learned: Learned) -> list[Floats]:
-    """The expected labels of the learned leaderboard."""
+    """Return the expected labels of the learned leaderboard."""
     return [expected(by_regression(learned, query), learned.scale) for query in queries]
 
 
 def labels(queries: Sequence[QueryPassages], learned: Learned) -> list[Floats]:
-    """The labels that `fill` writes."""
+    """Return the labels that `fill` writes."""
     return [predict(learned, query).labels for query in queries]
 
 
 def _errors(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: Sequence[Floats]) -> Floats:
-    """The loss where the most retrieved passages are judged: over all queries, then over each subset."""
+    """Return the loss where the most retrieved passages are judged, over all queries and each subset."""
     columns = []
     for query, hide, of_query in zip(queries, hidden, gains, strict=True):
         top = query.ranks[:, :K]
@@ -191,7 +192,7 @@ def _errors(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: Se
 
 
 def _disorder(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: Sequence[Floats]) -> Floats:
-    """The loss where a random sample is judged: over all queries, then over each subset."""
+    """Return the loss where a random sample is judged, over all queries and each subset."""
     board, truth = [], []
     for query, hide, of_query in zip(queries, hidden, gains, strict=True):
         top = query.ranks[:, :K]
@@ -202,32 +203,21 @@ def _disorder(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: 
 
 
 def _over_subsets(columns: Sequence[Floats]) -> Floats:
-    """Means of the runs over all queries, and over each subset if there are several."""
+    """Return the means of the runs over all queries, and over each subset if there are several."""
     figures = np.column_stack(columns)
     every = figures.mean(axis=1)[:, None]
     return np.hstack([every, QueryDraws().subset_means(figures)]) if figures.shape[1] > 1 else every
 
 
 def ndcg(ranks: NDArray[np.int32], gains: Floats, k: int) -> Floats:
-    """nDCG@k of each run for a query as in trec_eval: sum of gain / log2(rank + 1), over the best sum.
+    """Return the nDCG@k of each run for a query, as `drawn_ndcg`; shape (runs,).
 
     Args:
-        ranks: shape (runs, depth): the place among `gains` of the passage at each rank; -1 for none.
-        gains: of the pooled passages; a negative one counts 0, and one that is NaN leaves its passage out of
-            all rankings ("condensed list", Sakai, SIGIR 2007).
-        k: ranks that count.
-
-    Returns:
-        Shape (runs,); 0 where nothing is gained.
+        gains: of the pooled passages; one that is NaN leaves its passage out of all rankings ("condensed
+            list", Sakai, SIGIR 2007).
     """
-    discounts = 1 / np.log2(np.arange(k) + 2)
-    has_gain = ~np.isnan(gains)
-    at_rank = np.append(np.where(has_gain, np.maximum(gains, 0), 0), 0)[ranks]
-    in_list = np.append(has_gain, False)[ranks]
+    left_out = np.append(np.isnan(gains), True)[ranks]
     # Where a rank is left out, those below it move up.
-    position = np.cumsum(in_list, axis=1) - 1
-    counts = in_list & (position < k)
-    sums = (at_rank * np.where(counts, discounts[np.where(counts, position, 0)], 0)).sum(axis=1)
-    best = np.sort(np.maximum(gains[has_gain], 0))[::-1][:k]
-    ideal = float((best * discounts[: len(best)]).sum())
-    return np.asarray(sums / ideal if ideal else np.zeros(len(ranks)))
+    order = np.argsort(left_out, axis=1, kind="stable")
+    in_list = np.take_along_axis(np.where(left_out, -1, ranks), order, axis=1)
+    return np.asarray(drawn_ndcg(in_list, np.nan_to_num(gains)[None], k, np.empty(0))[0])

@@ -22,7 +22,7 @@ _NO_WORDS: Counter[str] = Counter()
 
 
 def fusion(ranks: NDArray[np.int32], n: int) -> Floats:
-    """log(1 + rank) of each passage by reciprocal rank fusion of the runs; ties have their mean rank.
+    """Return log(1 + rank) of each passage by reciprocal rank fusion of the runs; ties have their mean rank.
 
     Each run adds 1 / (60 + rank) (Cormack, Clarke & Buettcher, "Reciprocal Rank Fusion outperforms Condorcet
     and individual Rank Learning Methods", SIGIR 2009).
@@ -31,16 +31,16 @@ def fusion(ranks: NDArray[np.int32], n: int) -> Floats:
         ranks: as of `QueryPassages`.
         n: how many passages there are.
     """
+    from scipy.stats import rankdata
+
     adds = np.broadcast_to(1 / (RRF + 1 + np.arange(ranks.shape[1])), ranks.shape)[ranks >= 0]
     # Rounded, as the order of the runs must not decide between passages.
     votes = np.round(np.bincount(ranks[ranks >= 0], adds, minlength=n), 9)
-    _, inverse, count = np.unique(-votes, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    return np.asarray(np.log1p((last - (count - 1) / 2)[inverse]))
+    return np.asarray(np.log1p(rankdata(-votes)))
 
 
 def unretrieved(n: int) -> float:
-    """The value of `fusion` of a passage that no run retrieved, given n retrieved ones."""
+    """Return the value of `fusion` of a passage that no run retrieved, given n retrieved ones."""
     return math.log(n + 2)
 
 
@@ -59,26 +59,20 @@ class Lexical:
         self._mean_length = sum(self._length.values()) / max(1, len(self._length)) or 1.0
 
     def scores(self, query: str, texts: Sequence[str]) -> Floats:
-        """The BM25 scores of texts; 0 for a text outside of the collection."""
-        n = len(self._words)
+        """Return the BM25 scores of texts; 0 for a text outside of the collection."""
         scores = np.zeros(len(texts))
         for word, times in Counter(words(query)).items():
-            document_frequency = self._found_in.get(word, 0)
-            weight = (
-                times * math.log(1 + (n - document_frequency + 0.5) / (document_frequency + 0.5))
-                if document_frequency
-                else 0.0
-            )
-            for at, text in enumerate(texts) if weight else ():
-                count = self._words.get(text, _NO_WORDS)[word]
-                if count:
+            n, n_with_word = len(self._words), self._found_in[word]
+            weight = times * math.log(1 + (n - n_with_word + 0.5) / (n_with_word + 0.5))
+            for at, text in enumerate(texts):
+                if count := self._words.get(text, _NO_WORDS)[word]:
                     norm = 1 - B + B * self._length[text] / self._mean_length
                     scores[at] += weight * count * (K1 + 1) / (count + K1 * norm)
         return scores
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case."""
+    """Return the words of a text in lower case."""
     return _WORD.findall(text.lower())
 
 
@@ -86,13 +80,11 @@ def query_features(
     ranks: NDArray[np.int32],
     query: Vectors,
     passages: Vectors,
-    lengths: Sequence[float],
+    texts: Sequence[str],
     lexical: Floats,
     ratings: Floats,
-    has_text: NDArray[np.bool_],
-    n_pooled: int,
 ) -> tuple[Floats, Floats]:
-    """The features of a query's pooled passages, and of its background.
+    """Compute the features of a query's pooled passages, and of its background.
 
     All but fusion are less their mean over the pooled passages, divided by their standard deviation; what is
     not known of a passage (no text, no rating) is 0 then.
@@ -101,27 +93,27 @@ def query_features(
         ranks: as of `QueryPassages`.
         query: a unit vector.
         passages: unit vectors of the pooled passages, then of the background; zeros where there is no text.
-        lengths, lexical, ratings, has_text: of the same; characters, BM25, a grader's mean rating (NaN where
-            there is none), and whether there is a text.
-        n_pooled: how many are pooled.
+        texts, lexical: of the same passages; "" where there is no text, and BM25.
+        ratings: a grader's mean rating of each pooled passage; NaN without one.
 
     Returns:
         Shapes (n_pooled, 5) and (the others, 5), a column for each of `FEATURES`.
     """
-    n_others = len(passages) - n_pooled
+    n_pooled, n_others = len(ratings), len(passages) - len(ratings)
+    lengths = np.array([len(text) or np.nan for text in texts])
     columns = [
         np.concatenate([fusion(ranks, n_pooled), np.full(n_others, unretrieved(n_pooled))]),
-        _standardised(np.where(has_text, passages @ query, np.nan), n_pooled),
-        _standardised(np.where(has_text, np.log1p(np.asarray(lengths, np.float64)), np.nan), n_pooled),
-        _standardised(np.where(has_text, lexical, np.nan), n_pooled),
-        _standardised(ratings, n_pooled),
+        _standardised(np.where(lengths > 0, passages @ query, np.nan), n_pooled),
+        _standardised(np.log1p(lengths), n_pooled),
+        _standardised(np.where(lengths > 0, lexical, np.nan), n_pooled),
+        _standardised(np.append(ratings, np.full(n_others, np.nan)), n_pooled),
     ]
     both = np.column_stack(columns).astype(np.float64)
     return both[:n_pooled], both[n_pooled:]
 
 
 def _standardised(values: Floats, n_pooled: int) -> Floats:
-    """Standardised by mean and standard deviation of the first known values; 0 if these are all equal."""
+    """Standardise by mean and standard deviation of the first known values; 0 if these are all equal."""
     finite = values[:n_pooled][~np.isnan(values[:n_pooled])].astype(np.float64)
     spread = float(finite.std()) if finite.size else 0.0
     # Rounding leaves a spread where all values are the same.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from trecexam.extensions.learn.arithmetic.passages import FEATURES, Floats, QueryPassages
+from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages
 from trecexam.extensions.learn.arithmetic.process import Kernel, carried, carried_from_others, choose_kernel
 from trecexam.extensions.learn.arithmetic.regression import (
     LEAST,
@@ -40,13 +40,8 @@ class Learned:
 
     @property
     def scale(self) -> Floats:
-        """The labels, increasing."""
+        """Return the labels, increasing."""
         return self.regression.scale
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The names of the used features."""
-        return tuple(FEATURES[at] for at in self.regression.columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +60,14 @@ class Prediction:
     labels: Floats
     confidences: Floats
 
+    def rows(self) -> Iterator[tuple[float, float, int, float]]:
+        """Yield gain, deviation, label and confidence of each passage."""
+        columns = (self.gains, self.deviations, self.labels.astype(int), self.confidences)
+        return zip(*(column.tolist() for column in columns), strict=True)
+
 
 def fit(queries: Sequence[QueryPassages]) -> Learned:
-    """Fits regressions, kernel and cuts on the judgments of these queries.
+    """Fit regressions, kernel and cuts on the judgments of these queries.
 
     The Gaussian process counts where it adds something: where the squared error of gains, of passages whose
     own judgment it does not see, is less with it than without by more than one standard error over queries.
@@ -103,7 +103,7 @@ def fit(queries: Sequence[QueryPassages]) -> Learned:
 
 
 def predict(learned: Learned, query: QueryPassages) -> Prediction:
-    """Predicts labels of a query's passages from the fitted model and the query's judgments."""
+    """Predict labels of a query's passages from the fitted model and the query's judgments."""
     scale, is_judged = learned.scale, query.judged
     reached = query.judgments >= scale[1:, None]
     p = learned.regression.probabilities(query)
@@ -124,7 +124,7 @@ def predict(learned: Learned, query: QueryPassages) -> Prediction:
 
 
 def by_regression(learned: Learned, query: QueryPassages) -> Floats:
-    """Probabilities of each step for a query's passages without the Gaussian process, for leaderboards.
+    """Return the probabilities of each step, without the Gaussian process, for leaderboards.
 
     Returns:
         Shape (steps, passages); 0 or 1 of judged passages.
@@ -134,7 +134,7 @@ def by_regression(learned: Learned, query: QueryPassages) -> Floats:
 
 
 def fit_cuts(gains: Floats, labels: Floats, scale: Floats) -> Floats:
-    """The lowest gain of each step of the scale; increasing.
+    """Return the lowest gain of each step of the scale, increasing.
 
     Each is the middle between two gains where Cohen's kappa of "gain at least the cut" with "label at least
     the step" is greatest; of several the lowest. Where no cut is better than chance, it is infinite: nothing
@@ -167,5 +167,5 @@ def fit_cuts(gains: Floats, labels: Floats, scale: Floats) -> Floats:
 
 
 def labels_of(gains: Floats, cuts: Floats, scale: Floats) -> Floats:
-    """The label of each gain: the highest whose cut it reaches."""
+    """Return the label of each gain: the highest whose cut it reaches."""
     return np.asarray(scale[(gains[:, None] >= cuts).sum(axis=1)])

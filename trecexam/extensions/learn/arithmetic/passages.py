@@ -44,9 +44,9 @@ class QueryPassages:
 
     @property
     def judged(self) -> Bools:
-        """Which passages are judged."""
+        """Return True for each judged passage."""
         return ~np.isnan(self.judgments)
 
     def hiding(self, hidden: Bools) -> QueryPassages:
-        """A copy without some judgments."""
+        """Return a copy without some judgments."""
         return replace(self, judgments=np.where(hidden, np.nan, self.judgments))

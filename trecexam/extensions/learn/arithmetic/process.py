@@ -33,14 +33,13 @@ class Kernel:
     length: float
     noise: float
 
-    def between(self, some: Vectors, other_vectors: Vectors) -> Floats:
-        """The covariances, without noise; shape (len(some), len(others))."""
-        cosines = some.astype(np.float64) @ other_vectors.astype(np.float64).T
+    def covariances(self, cosines: Floats) -> Floats:
+        """Return the covariances of passages with these cosines, without noise."""
         return np.asarray(self.constant + np.exp((cosines - 1) / self.length))
 
-    def judged(self, vectors: Vectors) -> Floats:
-        """The covariances of judgments: with noise."""
-        return self.between(vectors, vectors) + self.noise * np.eye(len(vectors))
+    def judged(self, cosines: Floats) -> Floats:
+        """Return the covariances of judgments of passages with these cosines, with noise."""
+        return self.covariances(cosines) + self.noise * np.eye(len(cosines))
 
 
 #: What is chosen among.
@@ -50,35 +49,40 @@ KERNELS = tuple(
 )
 
 
+def cosines(some: Vectors, others: Vectors) -> Floats:
+    """Return the cosines of unit vectors, shape (len(some), len(others))."""
+    return np.asarray(some.astype(np.float64) @ others.astype(np.float64).T)
+
+
 def carried(kernel: Kernel, judged: Vectors, passages: Vectors) -> Floats:
-    """The weight of each judged passage's residual for each passage; shape (passages, judged)."""
-    return np.asarray(np.linalg.solve(kernel.judged(judged), kernel.between(judged, passages)).T)
+    """Return the weight of each judged passage's residual for each passage; shape (passages, judged)."""
+    across = kernel.covariances(cosines(judged, passages))
+    return np.asarray(np.linalg.solve(kernel.judged(cosines(judged, judged)), across).T)
 
 
 def carried_from_others(kernel: Kernel, judged: Vectors, residuals: Floats) -> Floats:
-    """Each judged passage's residual, predicted from the others of its query."""
-    inverse = np.linalg.inv(kernel.judged(judged))
+    """Predict each judged passage's residual from the others of its query."""
+    inverse = np.linalg.inv(kernel.judged(cosines(judged, judged)))
     return np.asarray(residuals - inverse @ residuals / np.diag(inverse))
 
 
 def choose_kernel(queries: Sequence[tuple[Vectors, Floats]]) -> Kernel:
-    """The kernel of `KERNELS` under which the residuals are the most likely, with the variance that makes
-    them so.
+    """Choose the kernel of `KERNELS` with the greatest likelihood of the residuals, at its best variance.
 
     Args:
         queries: unit vectors of a query's judged passages, and their residuals by regressions that have
             seen no passage of that query; of each at most 64 are looked at, evenly spread.
     """
-    sampled = [_spread_out(vectors, residuals) for vectors, residuals in queries]
-    cosines = [vectors.astype(np.float64) @ vectors.astype(np.float64).T for vectors, _ in sampled]
+    sampled = []
+    for vectors, residuals in queries:
+        rows = np.unique(np.linspace(0, len(residuals) - 1, min(CHOSEN_BY, len(residuals))).astype(int))
+        sampled.append((cosines(vectors[rows], vectors[rows]), residuals[rows]))
     n = sum(len(residuals) for _, residuals in sampled)
     best, greatest = KERNELS[0], -math.inf
     for kernel in KERNELS:
         fit = determinant = 0.0
-        for of_query, (_, residuals) in zip(cosines, sampled, strict=True):
-            covariance = kernel.constant + np.exp((of_query - 1) / kernel.length)
-            covariance[np.diag_indices_from(covariance)] += kernel.noise
-            lower = np.linalg.cholesky(covariance)
+        for between, residuals in sampled:
+            lower = np.linalg.cholesky(kernel.judged(between))
             fit += float((np.linalg.solve(lower, residuals) ** 2).sum())
             determinant += 2 * float(np.log(np.diag(lower)).sum())
         # The likelihood has its maximum at the variance fit / n; residuals of 0 alone leave it at next to
@@ -87,8 +91,3 @@ def choose_kernel(queries: Sequence[tuple[Vectors, Floats]]) -> Kernel:
         if likelihood > greatest:
             best, greatest = kernel, likelihood
     return best
-
-
-def _spread_out(vectors: Vectors, residuals: Floats) -> tuple[Vectors, Floats]:
-    rows = np.unique(np.linspace(0, len(residuals) - 1, min(CHOSEN_BY, len(residuals))).astype(int))
-    return vectors[rows], residuals[rows]

@@ -7,16 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trecexam.extensions.learn.arithmetic.passages import (
-    ALWAYS,
-    OPTIONAL,
-    Floats,
-    QueryPassages,
-)
+from trecexam.extensions.learn.arithmetic.passages import ALWAYS, OPTIONAL, Floats, QueryPassages
 
 #: Into how many parts queries go where each is to be predicted without its own judgments.
 FOLDS = 5
-#: Nothing that nobody judged is surer than this, or surer not to be.
+#: The least probability of a step, and of its opposite, for a passage without a judgment.
 LEAST = 1e-4
 
 
@@ -46,7 +41,7 @@ class Regression:
     of_queries: Mapping[str, Floats]
 
     def probabilities(self, query: QueryPassages) -> Floats:
-        """Probabilities that a passage is judged at least each step; shape (steps, passages), decreasing."""
+        """Return P(judged at least each step) of each passage; shape (steps, passages), decreasing."""
         features = (query.features[:, self.columns] - self.center) / self.spread
         logits = features @ self.weights.T + self.intercepts + self.of_queries.get(query.query_id, 0.0)
         # Far from all that is judged a logit may be beyond what exp can take.
@@ -54,7 +49,7 @@ class Regression:
 
 
 def expected(probabilities: Floats, scale: Floats) -> Floats:
-    """The expected label of each passage; shape (passages,).
+    """Return the expected label of each passage; shape (passages,).
 
     Args:
         probabilities: as of `Regression.probabilities`.
@@ -63,7 +58,7 @@ def expected(probabilities: Floats, scale: Floats) -> Floats:
 
 
 def scale_of(queries: Sequence[QueryPassages]) -> Floats:
-    """0 and every given label, increasing.
+    """Return 0 and every given label, increasing.
 
     Raises:
         ValueError: there are no judgments, or not two different ones.
@@ -79,11 +74,11 @@ def scale_of(queries: Sequence[QueryPassages]) -> Floats:
 def fit_regression(
     queries: Sequence[QueryPassages],
     columns: Sequence[int],
-    scale: Floats | None = None,
+    scale: Floats,
     *,
     by_query: bool = False,
 ) -> Regression:
-    """The regressions, with the L2 penalty of scikit-learn's default (C = 1).
+    """Fit the regressions, with the L2 penalty of scikit-learn's default (C = 1).
 
     What the judged passages do not show is not extrapolated, where only the most retrieved ones are judged:
 
@@ -93,17 +88,13 @@ def fit_regression(
 
     Args:
         columns: places among `FEATURES`, the first of them that of `fusion`.
-        scale: the labels; None for `scale_of`. A step that no judged passage reaches has probability 0.
+        scale: the labels, as of `scale_of`. A step that no judged passage reaches has probability 0.
         by_query: whether each query has its own intercept, with the same penalty: some queries have
             many relevant passages, others few.
-
-    Raises:
-        ValueError: as `scale_of`.
     """
     from scipy.sparse import csr_matrix, hstack
     from sklearn.linear_model import LogisticRegression
 
-    scale = scale_of(queries) if scale is None else scale
     every = np.vstack([query.features for query in queries])[:, list(columns)]
     center, spread = every.mean(axis=0), every.std(axis=0)
     spread = np.where(spread > 1e-9 * np.maximum(np.abs(every).max(axis=0), 1), spread, 1.0)
@@ -144,7 +135,7 @@ def fit_regression(
 
 
 def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floats) -> tuple[Floats, ...]:
-    """Probabilities for each query's passages from regressions fitted without its judgments.
+    """Return the probabilities for each query's passages from regressions fitted without its judgments.
 
     Of a single query they have seen its judgments: there are no others.
 
@@ -166,7 +157,7 @@ def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floa
 def choose_columns(
     queries: Sequence[QueryPassages], scale: Floats
 ) -> tuple[tuple[int, ...], tuple[Floats, ...]]:
-    """The used features: the first three, and each other one that improves the likelihood.
+    """Choose the features: the first three, and each other one that improves the likelihood.
 
     One does where the judgments of queries that were not seen become more likely with it, by more than one
     standard error of the sum over queries (the "one standard error rule": Breiman, Friedman, Olshen & Stone,
@@ -190,7 +181,7 @@ def choose_columns(
 
 
 def adds(differences: Floats) -> bool:
-    """Whether a sum over queries is above 0 by more than its standard error.
+    """Return True where a sum over queries is above 0 by more than its standard error.
 
     Args:
         differences: of each query.
@@ -200,7 +191,7 @@ def adds(differences: Floats) -> bool:
 
 
 def _likelihoods(queries: Sequence[QueryPassages], probabilities: Sequence[Floats], scale: Floats) -> Floats:
-    """The log-likelihood of each query's judgments."""
+    """Return the log-likelihood of each query's judgments."""
     sums = []
     for query, of_query in zip(queries, probabilities, strict=True):
         reached = query.judgments[query.judged] >= scale[1:, None]

@@ -42,7 +42,7 @@ def expected_scores(
 def drawn_labels(
     probabilities: Floats, scale: Floats, uniform: NDArray[np.float64], query: QueryPassages
 ) -> Floats:
-    """Draws of a query's labels; judged passages always have their judgment.
+    """Draw a query's labels; judged passages always have their judgment.
 
     Args:
         probabilities: of each step of the scale, shape (steps, passages), falling.
@@ -56,7 +56,7 @@ def drawn_labels(
 
 
 def drawn_ndcg(ranks: NDArray[np.int32], labels: Floats, k: int, elsewhere: Floats) -> Floats:
-    """nDCG@k of each run in each draw, as `ndcg`.
+    """Return nDCG@k of each run in each draw, as trec_eval: sum of gain / log2(rank + 1), over the best.
 
     Args:
         ranks: shape (runs, depth): the place in the pool of the passage at each rank; -1 for none.
@@ -77,7 +77,7 @@ def drawn_ndcg(ranks: NDArray[np.int32], labels: Floats, k: int, elsewhere: Floa
 
 
 def drawn_ap(ranks: NDArray[np.int32], labels: Floats, min_relevant: int, elsewhere: Floats) -> Floats:
-    """Average precision down to the depth of `ranks` of each run in each draw: AP(rel=min_relevant)@depth.
+    """Return AP(rel=min_relevant)@depth of each run in each draw, down to the depth of `ranks`.
 
     The precisions at ranks of relevant passages, summed, over how many relevant passages there are
     (Buckley & Voorhees, "Evaluating Evaluation Measure Stability", SIGIR 2000).
@@ -95,5 +95,5 @@ def drawn_ap(ranks: NDArray[np.int32], labels: Floats, min_relevant: int, elsewh
 
 
 def _at_ranks(values: Floats, ranks: NDArray[np.int32]) -> Floats:
-    """Shape (draws, runs, depth); 0 at ranks without a passage."""
+    """Return values at ranks, shape (draws, runs, depth); 0 at ranks without a passage."""
     return np.asarray(np.hstack([values, np.zeros((len(values), 1))])[:, ranks])
