@@ -125,6 +125,10 @@ def write_jsonl(path: Path, rows: Iterable[object]) -> Path:
     return path
 
 
+def read_jsonl(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 class Printed(NamedTuple):
     out: str
     err: str

@@ -14,7 +14,6 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.outputs.outputs import features
 from trecexam.outputs.plotting import inches, track_plots
-from trecexam.results.plots import canvas
 
 Talk = Callable[..., tuple[str, str]]
 
@@ -187,7 +186,10 @@ def test_a_track_without_runs_has_no_plot_and_gives_a_remedy(tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("with_report")
 def test_an_update_writes_pdfs_if_configured(small_track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canvas, "_pdf", lambda plot: b"%PDF of " + plot.name.encode())
+    monkeypatch.setattr(
+        "trecexam.results.plots.paper.PaperFigure.file",
+        lambda figure, kind: b"%PDF of " + figure.plot.name.encode(),
+    )
     plots, settings = small_track / "out" / "plots", (small_track / "trecexam.toml").read_text()
 
     def update(settings: str) -> list[str]:

@@ -168,7 +168,6 @@ class ClusterWriter:
     """A writer that writes on the workers of a cluster."""
 
     environment = meter = None
-    is_here = False
 
     def __init__(self, settings: LocalModelSettings, cluster: RaySection, memory: Path, section: str) -> None:
         writer: Writer = provided("models").writer(settings, memory, section)

@@ -45,7 +45,6 @@ def encode(
     missing = sorted((text for text in key_of if key_of[text] not in vectors), key=lambda t: (len(t), t))
     show, done, written = progress or (lambda done, of: None), 0, time.monotonic()
     try:
-        # The long ones come first, so that the time that is left is not guessed too short.
         for block in reversed([missing[start : start + BLOCK] for start in range(0, len(missing), BLOCK)]):
             show(done, len(missing))
             new = encoder.embed(block).astype(np.float16)
