@@ -125,6 +125,7 @@ def test_a_rating_is_read_where_it_is_stated_once(rating: int | None, replies: l
      ("M: 1 ##final score: <2>", 2), ("##final score: 1\n##final score: 3", 3), ("3", 3), ("Score: 2", 2),
      ("##final score: 4", None), ("##final score: 2.5", None), ("##final score: 10", None), ("", None),
      ("**##final score: 2**", 2), ("final_score = 2", 2), ("##final score: {2}", 2), ("final score: two", 2),
+     ("##final score: 1\nThe final score is 2.", 2), ("##final score: 1\nThe final score is 4.", None),
      ("The final score is 2/3.", 2), ("M: 2\nT: 3\nO: 1", 1), ('{"M": 2, "T": 1, "O": 2}', 2),
      ("##final score: 1 no\n</think>\n##final score: 2", 2), ("##final score: 2\n\nIt matches 3 intents", 2),
      ("##final score: 2-3", None), ("##final score: -1", None), ("M: 2\nT: 3", None)],

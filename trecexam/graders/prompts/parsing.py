@@ -133,7 +133,7 @@ def _rating(text: str, max_rating: int, labels: Mapping[int, str], *, cut: bool)
 def read_final_score(answer: str, max_rating: int = 3, *, cut: bool = False) -> int | None:
     """Read the last "final score: N" (UMBRELA, section 3), the O of its steps, else a lone rating."""
     text = re.sub(r"(?i)\b(final score) of\b", r"\1:", plain_characters(answer))
-    scores = [rating for name, rating in in_prose(text, max_rating) if _FINAL_SCORE.match(name)]
+    scores = [rating for name, rating in in_prose(text, max_rating) if _FINAL_SCORE.search(name)]
     if scores and not cut:
         return None if scores[-1] == NO_RATING else scores[-1]
     return read_rating(text, max_rating, cut=cut)
