@@ -90,13 +90,16 @@ def test_a_rating_above_the_maximum_of_a_smaller_scale_is_unparsed() -> None:
     ("answer", "rating"),
     [("Yes", 1), ("yes.", 1), (" YES ", 1), ("Yes, it does", 1), ("True", 1), ("Relevant", 1), ("No", 0),
      ("no.", 0), ("No, it does not", 0), ("irrelevant", 0), ("Not relevant", 0),
-     ("Unanswerable", 0), ("false", 0)],
+     ("Unanswerable", 0), ("false", 0), ("Answer: Yes", 1), ("**Answer:** no", 0), ('{"relevant": false}', 0),
+     ('{"reason": "yes", "answer": "No"}', 0), ("The answer is no.", 0)],
 )  # fmt: skip
 def test_yes_and_no_are_read_from_the_first_word(answer: str, rating: int) -> None:
     assert read_yes_no(answer) == rating
 
 
-@pytest.mark.parametrize("answer", ["", "maybe", "The passage says yes", "1", "nope", "yesterday"])
+@pytest.mark.parametrize(
+    "answer", ["", "maybe", "The passage says yes", "nope", "yesterday", '{"relevant": 0}']
+)
 def test_neither_yes_nor_no_is_unparsed(answer: str) -> None:
     assert read_yes_no(answer) is None
 

@@ -61,15 +61,12 @@ def unpunctuated(text: str) -> str:
     return " ".join(_PUNCTUATION.sub("", text.lower()).split())
 
 
-@cache
-def _unanswerable() -> frozenset[str]:
-    return frozenset(map(normalised, UNANSWERABLE))
-
-
 def says_unanswerable(answer: str) -> bool:
     """Return True for an answer that says nothing but that the passage does not answer."""
     # Stemming is slow, and most answers are too long to be one of the expressions.
-    return len(unpunctuated(answer).split()) <= _LONGEST and normalised(answer) in _unanswerable()
+    return len(unpunctuated(answer).split()) <= _LONGEST and normalised(answer) in map(
+        normalised, UNANSWERABLE
+    )
 
 
 def is_correct(answer: str, key: Collection[str]) -> bool:

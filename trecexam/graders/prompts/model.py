@@ -129,11 +129,11 @@ class Prompt:
         elif (plain := answer.casefold() if cut else _plain(answer)) in self._plain_ratings:
             return self._plain_ratings[plain]
         if self.parser == "rating":
-            return parsing.read_rating(text, self.max_rating, self.labels, cut=cut)
+            return parsing.read_rating(answer, self.max_rating, self.labels, cut=cut)
         if self.parser == "final_score":
-            return parsing.read_final_score(text, self.max_rating, cut=cut)
+            return parsing.read_final_score(answer, self.max_rating, cut=cut)
         if self.parser == "support":
-            return parsing.read_support(text, cut=cut)
+            return parsing.read_support(answer, cut=cut)
         if self.parser == "assignment":
             return read_assignment(text, self._ratings, cut=cut)
         if self.parser == "answer_key":
@@ -141,7 +141,7 @@ class Prompt:
             return int(is_right) if is_right or not cut else None
         if cut:
             return None
-        return parsing.read_yes_no(text) if self.parser == "yes_no" else parsing.read_answer(answer)
+        return parsing.read_yes_no(answer) if self.parser == "yes_no" else parsing.read_answer(answer)
 
     def read_list(self, reply: str, number: int, *, cut: bool = False) -> list[str] | None:
         """Read the labels of `number` items, see `read_labels`; None where the reply has no such list."""

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Mapping
 from itertools import pairwise
 
 from trecexam.graders.prompts.answer_key import UNANSWERABLE, says_unanswerable, stemmer
 from trecexam.graders.prompts.stated import (
-    LEAD,
+    MEMBER,
     NO_RATING,
-    NUMBER,
     agreed,
     alone,
-    explicit,
     given,
-    in_json,
-    marked,
-    objects,
+    held,
+    in_prose,
     plain_characters,
-    rating_of,
     words,
 )
 from trecexam.graders.replies import fence_removed, json_value
@@ -38,27 +33,16 @@ _REFUSES = re.compile(
 )
 #: What a rating is of, before it on the only line.
 _ABOUT = re.compile(
-    r"\W*+(?:overall|best\s+guess|relevanc[ey]|evaluation|assessment|judg(?:e)?ment|verdict|quality|level|value|result)[\W_]{0,4}?[:=]",
+    r"\W*+(?:overall|best\s+guess|relevanc[ey]|evaluation|assessment|judg(?:e)?ment|verdict|quality|level|value|result)"
+    r"[\W_]{0,4}?[:=](?=\W*+(?:[0-9]|zero|one|two|three|four|five))",
     re.I,
 )
-_FINAL_SCORE = re.compile(
-    r"final[\s_-]{1,4}score[\"'*_`]{0,4}\s{0,20}+(?:(?:is|of)\b|[:=])?[\s:=*_<({\[|\"'`$\\]{0,20}+"
-    r"(?=[-+\u2212<>~]?[0-9]|(?:zero|one|two|three)\b)",
-    re.I,
-)
-#: The scores of UMBRELA's steps: intent match, trustworthiness, and the final one.
-_STEP = re.compile(r"(?<![^\W_])(?P<step>[MTO])[\"'*_`]{0,4}\s{0,4}[:=][\s*_\"'`]{0,8}+(?=[-+0-9])")
-_FINAL_LINE = re.compile(r"[\W_]*+final[\s_-]{1,4}score[\"'*_`]{0,4}\s{0,4}(?:is\b|[:=])[\W_]*+", re.I)
-
-_ANSWER = r"(?:answer|label|response|support|rating|judg(?:e)?ment|verdict|option|choice|classification)"
 # A label of support, and nothing else but what it is called.
 _LABEL = re.compile(
-    rf"{LEAD}(?:(?:(?:the|my|final)\s++)*+(?:{_ANSWER}(?:\s*+\(?[0-9A-C]\)?)?\s*+(?:is\b|[:=.]))?|[0-9A-Ca-c][.:)])?{LEAD}"
-    rf"(?:(?P<kind>full|partial|no)[\s_\-\u2013\u2014]*+support|(?P<adverb>full|partial)(?:y|ly)[\s_-]++supported)"
-    rf"[\s\-\u2013\u2014*_.,;!'\"`\u201c\u201d\u2018\u2019()\[\]{{}}|]*+",
-    re.I,
+    r"(?:(?:the|my|final|answer|label|response|support|rating|judge?ment|verdict|option|choice|classification|is|"
+    r"[0-9abc]) )*+(?:(full|partial|no) ?support|(full|partial)(?:y|ly) supported)"
 )
-_SENTENCE_END = re.compile(r"[.!][*_'\"`]*+\s")
+_FINAL_SCORE = re.compile(r"final[\s_-]+score")
 _DENIALS = frozenset((
     "no", "cannot", "without", "lack", "lacks", "lacking", "neither", "nor", "never", "hardly", "barely",
     "scarcely", "less", "far", "fails", "fail", "failed", "if", "unless", "would", "could", "might",
@@ -74,24 +58,24 @@ _RETRACTED = re.compile(
 #: Lines that begin with 1, 2 ... are a list of reasons: these numbers are no ratings.
 _LIST_ITEM = re.compile(r"\s*(?P<number>[0-9]{1,2})[.)]\s")
 _NAMED = re.compile(
-    r"[\W_]*+(?:(?:the|my|final)\s++)*+(?:answer|verdict|judg(?:e)?ment|decision|label)[\W_]*+(?:is\b|[:=])[\W_]*+",
+    r"\A[\W_]*+(?:(?:the|my|final)\s++)*+(?:answer|verdict|judge?ment|decision|label)[\W_]{0,4}?(?:is\b|[:=])",
     re.I,
 )
-_TEXT_KEYS = frozenset((
-    "answer", "label", "support", "supportlabel", "supportlevel", "rating", "verdict", "judgment",
-    "judgement", "classification", "result", "response", "finalanswer", "relevant",
-))  # fmt: skip
+_YES = frozenset({"yes", "true", "correct", "relevant"})
+_NO = frozenset({"no", "false", "incorrect", "irrelevant"})
 #: The labels of nuggetizer and their ratings, which are those of its assignments (`converters.nuggets`).
 ASSIGNMENTS = (("support", 5), ("partial_support", 3), ("not_support", 0))
 #: Items that one prompt asks about, in nuggetizer.
 GROUP = 10
 _LIST = re.compile(r"\[([^\[\]]*)\]")
 _MARKS = " \t\r\n\"'`*.\u201c\u201d\u2018\u2019"
-_BULLET = re.compile(r"\s*(?:(\d{1,3})[.):]|[-*\u2022])\s+")
 #: What a list is called before it.
 _HEADING = re.compile(r"\A\s*(?:the\s+|my\s+)?(?:labels?|answers?|list|output|assignments?)\s*:\s*", re.I)
-#: A label behind what it is of: "1. Cats eat fish: support".
-_BEHIND = re.compile(r"[^\n]*(?:[:\u2192=|]|-{1,2}>|\s[-\u2013\u2014]\s)\s*([^\n:\u2192=|>]{1,40})")
+#: A label in a list without brackets; behind what it is of: "1. Cats eat fish: support".
+_LISTED = re.compile(
+    r"(?:(?:(?P<number>\d{1,3})[.):]|[-*\u2022])\s+(?P<item>[^\n]*(?:[:\u2192=|]|-{1,2}>|\s[-\u2013\u2014]\s))?)?"
+    r"\s*(?P<label>[^\n:\u2192=|>]{1,40})"
+)
 _LABEL_KEYS = ("label", "assignment", "support", "rating", "answer")
 
 
@@ -109,104 +93,71 @@ def read_rating(
         labels: rating -> what the prompt says of it; an answer may repeat it right after the digit.
         cut: the answer was cut off: it counts where nothing more could make it another rating.
     """
-    text, scale = plain_characters(answer), labels or {}
-    if cut:
-        rating = alone(text, max_rating, scale, cut=True)
-        if rating is None and isinstance(value := json_value(text), dict | list):
-            rating = in_json(value, max_rating, scale)
-        return _stated(rating)
-    lines = [line for line in text.splitlines() if words(line)]
-    if _REFUSES.match(text):
-        return _stated(agreed(alone(line, max_rating, scale, named=True) for line in lines[1:]))
-    by_line = [alone(line, max_rating, scale) for line in lines]
-    ratings = {rating for rating in by_line if rating is not None}
-    named_ratings = [*explicit(text, max_rating, scale)]
-    finals = {rating for rating, is_final in named_ratings if is_final}
-    if not finals and _RETRACTED.search(text):
-        return None
-    if named_ratings:
-        bare = [] if _is_numbered(lines) else [*by_line[:1], *by_line[-1:]]
-        return _stated(agreed(finals or [*(rating for rating, _ in named_ratings), *bare]))
-    if len(ratings) > 1:
-        return None
-    whole = alone(text, max_rating, scale)
-    rating = next((each for each in (whole, *by_line[:1], *by_line[-1:]) if each is not None), None)
-    if rating is None and len(lines) == 1 and (about := _ABOUT.match(text)):
-        rating = alone(text[about.end() :], max_rating, scale)
-    if rating is None:
-        rating = _labelled(text, scale)
-    if rating is None:
-        rating = 0 if says_unanswerable(text) or words(text) == ["none"] else given(text, max_rating)
-    return _stated(rating)
-
-
-def _is_numbered(lines: Sequence[str]) -> bool:
-    """Return True for lines of which some begin with 1, 2 ..., in that order."""
-    numbers = [int(match["number"]) for line in lines if (match := _LIST_ITEM.match(line))]
-    return len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
-
-
-def _stated(rating: int | None) -> int | None:
+    rating = _rating(plain_characters(answer), max_rating, labels or {}, cut=cut)
     return None if rating == NO_RATING else rating
 
 
-def _labelled(text: str, labels: Mapping[int, str]) -> int | None:
-    """Return the rating whose label is the whole text."""
-    if len(text) > _LONGEST_LABEL:
+def _rating(text: str, max_rating: int, labels: Mapping[int, str], *, cut: bool) -> int | None:
+    """Return the rating that a text states, or `NO_RATING`; None where it states none."""
+    values, prose = held(text)
+    named = [(name, alone(value, max_rating, labels)[1]) for name, value in values]
+    if cut:
+        rating = agreed(rating for _, rating in named) if json_value(text) is not None else None
+        return alone(text, max_rating, labels, cut=True)[1] if rating is None else rating
+    lines = [line for line in text.splitlines() if words(line)]
+    numbers = [int(match["number"]) for line in lines if (match := _LIST_ITEM.match(line))]
+    is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
+    if len(lines) == 1:
+        lines = [_ABOUT.sub("", lines[0], count=1)]
+    by_line = [alone(line, max_rating, labels) for line in lines]
+    if _REFUSES.match(text):
+        return agreed(rating for name, rating in by_line[1:] if name)
+    named += [*in_prose(prose, max_rating), *((name, rating) for name, rating in by_line if name)]
+    finals = [rating for name, rating in named if "final" in name and rating is not None]
+    if not finals and _RETRACTED.search(text):
         return None
-    said = words(text)
-    found = [rating for rating, label in labels.items() if said and said == words(label)]
-    return found[0] if len(found) == 1 else None
+    bare = [rating for _, rating in (*by_line[:1], *by_line[-1:])]
+    if any(rating is not None for _, rating in named):
+        return agreed(finals or [*(rating for _, rating in named), *([] if is_list else bare)])
+    if agreed(rating for _, rating in by_line) == NO_RATING:
+        return None
+    said = words(text[:_LONGEST_LABEL])
+    rating = agreed([alone(text, max_rating, labels)[1], *bare])
+    if rating is None:
+        rating = agreed(rating for rating, label in labels.items() if said and said == words(label))
+    if rating is None:
+        rating = 0 if says_unanswerable(text) or said == ["none"] else given(text, max_rating)
+    return rating
 
 
 def read_final_score(answer: str, max_rating: int = 3, *, cut: bool = False) -> int | None:
     """Read the last "final score: N" (UMBRELA, section 3), the O of its steps, else a lone rating."""
-    text = plain_characters(answer)
-    if cut:
-        named = _FINAL_LINE.match(text)
-        return read_rating(text[named.end() :] if named else text, max_rating, cut=True)
-    numbers = [number for m in _FINAL_SCORE.finditer(text) if (number := NUMBER.match(text, m.end()))]
-    if numbers:
-        return _stated(rating_of(numbers[-1], max_rating))
-    steps = {match["step"] for match in _STEP.finditer(text)}
-    if "O" in steps and len(steps) > 1 and "{" not in text:
-        # A comma parts a step from the next one.
-        parts = (
-            re.split(r",|\n", text[match.end() : match.end() + 40], maxsplit=1)[0]
-            for match in _STEP.finditer(text)
-            if match["step"] == "O"
-        )
-        overall = {rating_of(number, max_rating) for part in parts if (number := NUMBER.match(part))}
-        return _stated(agreed(overall))
-    return read_rating(text, max_rating)
+    text = re.sub(r"(?i)\b(final score) of\b", r"\1:", plain_characters(answer))
+    scores = [rating for name, rating in in_prose(text, max_rating) if _FINAL_SCORE.search(name)]
+    if scores and not cut:
+        return None if scores[-1] == NO_RATING else scores[-1]
+    return read_rating(text, max_rating, cut=cut)
+
+
+def _read_text(answer: str, read: Callable[[str], int | None]) -> int | None:
+    """Read what stands in JSON, tags and boxes; where there is nothing to read, the other text."""
+    values, prose = held(plain_characters(answer))
+    texts = [value for _, value in values if re.search(r"[^\W\d_]", value)]
+    rating = agreed(map(read, texts or [fence_removed(prose)]))
+    return None if rating == NO_RATING else rating
 
 
 def read_yes_no(answer: str) -> int | None:
     """Read 1 for yes (true, correct, relevant) in the first word, 0 for no or what means unanswerable."""
-    answer = _said(answer)
-    first = words(answer[:_LONGEST_LABEL])
-    if says_unanswerable(answer):
-        return 0
-    if first and first[0] in {"yes", "true", "correct", "relevant"}:
-        return 1
-    if first and (first[0] in {"no", "false", "incorrect", "irrelevant"} or first[:2] == ["not", "relevant"]):
-        return 0
-    return None
+    return _read_text(answer, _yes_no)
 
 
-def _said(answer: str) -> str:
-    """Return the words of an answer that is named, in JSON, in a tag or in a box; else the answer."""
-    text = plain_characters(answer)
-    for _, _, value in objects(text):
-        members = {re.sub(r"[^a-z]", "", str(key).lower()): each for key, each in value.items()}
-        texts = [each for key, each in members.items() if key in _TEXT_KEYS or len(members) == 1]
-        if len(texts) == 1 and isinstance(texts[0], str | bool):
-            return ("yes" if texts[0] else "no") if isinstance(texts[0], bool) else texts[0]
-        return text
-    inner = {*marked(text)}
-    text = inner.pop() if len(inner) == 1 else fence_removed(text)
-    named = _NAMED.match(text)
-    return text[named.end() :] if named else text
+def _yes_no(text: str) -> int | None:
+    text = _NAMED.sub("", text)
+    first = words(text[:_LONGEST_LABEL])[:2]
+    if says_unanswerable(text) or first == ["not", "relevant"] or not _NO.isdisjoint(first[:1]):
+        return 0
+    return None if _YES.isdisjoint(first[:1]) else 1
 
 
 def read_answer(answer: str) -> int:
@@ -221,42 +172,38 @@ def read_support(answer: str, *, cut: bool = False) -> int | None:
     Else an answer that names several labels, or denies one ("not full support"), is unparsed. An answer that
     was cut off counts where it is a label and nothing else.
     """
-    answer = _said(answer)
-    first = _SENTENCE_END.split(answer.strip(), maxsplit=1)[0]
-    parts = (answer,) if cut else (first, *answer.splitlines())
+    return _read_text(answer, lambda text: _support(text, cut=cut))
+
+
+def _support(text: str, *, cut: bool) -> int | None:
+    first = re.split(r"[.!][*_'\"`]*+\s", text.strip(), maxsplit=1)[0]
+    said = words(text)
+    parts = (text,) if cut else (first, *text.splitlines())
     labels = {
-        (match["kind"] or match["adverb"]).lower() for part in parts if (match := _LABEL.fullmatch(part))
+        match[1] or match[2]
+        for part in parts
+        if "?" not in part and (match := _LABEL.fullmatch(" ".join(words(part))))
     }
-    said = words(answer.replace("_", " "))
-    if not cut and ("?" in first or not _RETRACTIONS.isdisjoint(said)):
+    if "?" in first or not _RETRACTIONS.isdisjoint(said):
         return None
-    if labels or cut:
-        return dict(SUPPORT)[f"{labels.pop()}_support"] if len(labels) == 1 else None
-    named = {
-        f"{kind}_support"
-        for kind, support in pairwise(said)
-        if support == "support" and kind in {"full", "partial", "no"}
-    }
-    denied = "not" in said or "n't" in answer.replace("\u2019", "'")
-    if len(named) != 1 or denied or (named != {"no_support"} and not _DENIALS.isdisjoint(said)):
-        return None
-    return dict(SUPPORT)[named.pop()]
-
-
-@cache
-def _expressions() -> tuple[str, ...]:
-    # The workbench stems the whole text as if it were one word.
-    return tuple(map(stemmer(), UNANSWERABLE))
+    if not labels and not cut:
+        labels = {kind for kind, support in pairwise(said) if support == "support"}
+        labels &= {"full", "partial", "no"}
+        denied = "not" in said or "n't" in text.replace("\u2019", "'")
+        if denied or (labels != {"no"} and not _DENIALS.isdisjoint(said)):
+            return None
+    return dict(SUPPORT)[f"{labels.pop()}_support"] if len(labels) == 1 else None
 
 
 def _answered(answer: str) -> bool:
     from rapidfuzz.fuzz import ratio
 
+    # The workbench stems the whole text as if it were one word.
     stemmed = stemmer()(answer.lower())
     if answer in UNANSWERABLE or not stemmed:
         return False
     # Whole percents: fuzzywuzzy rounds.
-    return not any(round(ratio(stemmed, expression)) > 80 for expression in _expressions())
+    return not any(round(ratio(stemmed, expression)) > 80 for expression in map(stemmer(), UNANSWERABLE))
 
 
 def read_as_workbench(parser: str, answer: str, max_rating: int) -> int:
@@ -293,62 +240,42 @@ def read_labels(answer: str, number: int, labels: Collection[str], *, cut: bool 
         labels: those that there are.
         cut: the answer was cut off: it counts where it is a whole list and nothing else.
     """
-    answer = _HEADING.sub("", plain_characters(answer), count=1)
+    answer = fence_removed(_HEADING.sub("", plain_characters(answer), count=1)).strip()
     known_labels = {as_label(label) for label in labels}
-    if cut and not fence_removed(answer).strip().endswith(("]", "}")):
+    if cut and not answer.endswith(("]", "}")):
         return None
-    found = [_parts(listed) for listed in _LIST.findall(answer)]
+    listed = [each.rstrip().removesuffix(",").split(",") for each in _LIST.findall(answer)]
+    found = [[part.strip(_MARKS) for part in parts] for parts in listed]
     found = [parts for parts in found if any(as_label(part) in known_labels for part in parts)]
     if not found:
-        found = [_of_json(answer)] if "[" in answer or "{" in answer else [_bare(answer, known_labels)]
-    parts = found[0]
-    if any([*map(as_label, other)] != [*map(as_label, parts)] for other in found[1:]):
-        return None
-    read = len(parts) == number and all(as_label(part) in known_labels for part in parts)
-    return parts if read else None
-
-
-def _parts(listed: str) -> list[str]:
-    parts = [part.strip(_MARKS) for part in listed.split(",")]
-    return parts[:-1] if len(parts) > 1 and not parts[-1] else parts
+        found = [_of_json(answer) if "[" in answer or "{" in answer else _bare(answer)]
+    as_labels = {tuple(map(as_label, parts)) for parts in found}
+    is_read = len(as_labels) == 1 and all(map(known_labels.issuperset, as_labels))
+    return found[0] if is_read and len(found[0]) == number else None
 
 
 def _of_json(answer: str) -> list[str]:
     """Return the labels of JSON: a list of objects with a label each, or an object with numbers as keys."""
-    value = json_value(answer)
-    if (
-        isinstance(value, dict)
-        and len(value) == 1
-        and isinstance(member := next(iter(value.values())), list | dict)
-    ):
-        value = member
-    if isinstance(value, dict) and [*value] == [str(number) for number in range(1, len(value) + 1)]:
-        value = [{"label": label} for label in value.values()]
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        return []
-    of_each = [[each[key] for key in _LABEL_KEYS if isinstance(each.get(key), str)] for each in value]
-    return [texts[0] for texts in of_each] if all(len(texts) == 1 for texts in of_each) else []
+    members = [(member["name"], member["inner"].strip(_MARKS)) for member in MEMBER.finditer(answer)]
+    if [key for key, _ in members] == [str(number) for number in range(1, len(members) + 1)]:
+        return [label for _, label in members]
+    members = [(key, label) for key, label in members if key in _LABEL_KEYS]
+    return [label for _, label in members] if len({key for key, _ in members}) == 1 else []
 
 
-def _bare(answer: str, labels: Collection[str]) -> list[str]:
-    """Return the parts of a list without brackets; none where its numbers are not 1, 2, 3 ..."""
-    lines = [line for line in answer.splitlines() if line.strip()]
-    if len(lines) < 2 or any("," in line.rstrip(" ,") for line in lines):
-        bullet = _BULLET.match(answer)
-        return [part.strip(_MARKS) for part in answer[bullet.end() if bullet else 0 :].split(",")]
-    bullets = [_BULLET.match(line) for line in lines]
-    numbers = [int(bullet[1]) for bullet in bullets if bullet and bullet[1]]
-    if numbers and numbers != [*range(1, len(lines) + 1)]:
+def _bare(answer: str) -> list[str]:
+    """Return the labels of a list without brackets; none where its numbers are not 1, 2, 3 ..."""
+    lines = [line.rstrip(" ,") for line in answer.splitlines() if line.strip()]
+    if len(lines) < 2 or any("," in line for line in lines):
+        lines = answer.rstrip(" ,").split(",")
+    parts = [_LISTED.fullmatch(line.strip()) for line in lines]
+    listed = [part for part in parts if part]
+    numbers = [int(part["number"]) for part in listed if part["number"]]
+    # Each comes with its item, or none does.
+    is_uniform = None not in parts and len({part["item"] is None for part in listed}) == 1
+    if not is_uniform or numbers not in ([], [*range(1, len(parts) + 1)]):
         return []
-    parts = [
-        line[bullet.end() if bullet else 0 :].strip(_MARKS + ",")
-        for line, bullet in zip(lines, bullets, strict=True)
-    ]
-    if all(bullets) and not any(as_label(part) in labels for part in parts):
-        # The items come with their labels, in their order.
-        behind = [_BEHIND.fullmatch(part) for part in parts]
-        parts = [match[1].strip(_MARKS) if match else "" for match in behind]
-    return parts
+    return [part["label"].strip(_MARKS) for part in listed]
 
 
 def read_assignment(answer: str, ratings: Mapping[str, int], *, cut: bool = False) -> int | None:
