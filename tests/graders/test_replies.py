@@ -154,7 +154,8 @@ def test_a_final_score_is_read_in_any_form(reply: str, rating: int | None) -> No
      ("The citation provides full support.", 2), ("Full Support?", None), ("Hardly full support", None),
      ("Less than full support", None), ("It fails to give full support.", None),
      ("If it named the year, Full Support", None), ("Full support would require more detail.", None),
-     ("Full Support. Actually, Partial Support.", None), ("Answer: Full Support. But wait", None)],
+     ("Full Support. Actually, Partial Support.", None),
+     ("Fully supported or Partial Support", None), ("Answer: Full Support. But wait", None)],
 )  # fmt: skip
 def test_a_label_of_support_is_read_in_any_form(reply: str, rating: int | None) -> None:
     assert SUPPORT.read(reply, ITEM) == rating

@@ -61,6 +61,7 @@ _NAMED = re.compile(
     r"\A[\W_]*+(?:(?:the|my|final)\s++)*+(?:answer|verdict|judge?ment|decision|label)[\W_]{0,4}?(?:is\b|[:=])",
     re.I,
 )
+_ADVERBS = {"fully": "full", "partially": "partial"}
 _YES = frozenset({"yes", "true", "correct", "relevant"})
 _NO = frozenset({"no", "false", "incorrect", "irrelevant"})
 #: The labels of nuggetizer and their ratings, which are those of its assignments (`converters.nuggets`).
@@ -101,6 +102,13 @@ def _rating(text: str, max_rating: int, labels: Mapping[int, str], *, cut: bool)
     """Return the rating that a text states, or `NO_RATING`; None where it states none."""
     values, prose = held(text)
     named = [(name, alone(value, max_rating, labels)[1]) for name, value in values]
+    # "<answer>3.5 or so</answer>" is no rating, whatever else is said.
+    unclear = [
+        rating is None and value[:1].isdecimal()
+        for (_, value), (_, rating) in zip(values, named, strict=True)
+    ]
+    if any(unclear):
+        return NO_RATING
     if cut:
         rating = agreed(rating for _, rating in named) if json_value(text) is not None else None
         return alone(text, max_rating, labels, cut=True)[1] if rating is None else rating
@@ -189,6 +197,9 @@ def _support(text: str, *, cut: bool) -> int | None:
     if not labels and not cut:
         labels = {kind for kind, support in pairwise(said) if support == "support"}
         labels &= {"full", "partial", "no"}
+        # "Fully supported or partial support" names two.
+        if labels and not labels.issuperset(_ADVERBS[word] for word in said if word in _ADVERBS):
+            return None
         denied = "not" in said or "n't" in text.replace("\u2019", "'")
         if denied or (labels != {"no"} and not _DENIALS.isdisjoint(said)):
             return None
