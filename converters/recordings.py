@@ -20,8 +20,8 @@ def read_recording(path: str | os.PathLike[str]) -> Iterator[RecordedGrade]:
     """Yield the grades of a Rubric graded pool, an export, nuggetizer's, umbrela's judgments, or qrels.
 
     Of qrels the item is the query, and the model the file's name; of several subtopics the best label counts,
-    and a negative label is no grade. umbrela's judgments are of an item of that name where they have ids, and
-    of the texts of query and passage, which then stand for the ids.
+    -1 is no grade, and a lower label is 0. umbrela's judgments are of an item of that name where they have
+    ids, and of the texts of query and passage, which then stand for the ids.
 
     Raises:
         ConversionError: another format, a line that cannot be read, or a label above 5.

@@ -483,16 +483,15 @@ class Track:
 
         Args:
             name: the run's name and tag.
-            run: a file (a TREC run, or a system's responses, which keep the system's name), a data frame
-                or an iterable of records with `query_id`, `doc_id` and `score` (`ir_measures.ScoredDoc`) or
-                PyTerrier's `qid`, `docno` and `score`, a dict query_id -> doc_id -> score, or a
-                `converters.Run`. Its order is trec_eval's, by score and then by doc_id.
+            run: a file (a TREC run, or a system's responses), a data frame or an iterable of records with
+                `query_id`, `doc_id` and `score` (`ir_measures.ScoredDoc`) or PyTerrier's `qid`, `docno`
+                and `score`, a dict query_id -> doc_id -> score, or a `converters.Run`. Its order is
+                trec_eval's, by score and then by doc_id.
             replace: replace another run of this name.
         """
-        from trecexam.extensions.evaluate.runs import add_runs, run_file
+        from trecexam.extensions.evaluate.runs import add_runs
 
-        (path,) = add_runs(self.folder, dict([run_file(name, run)]), replace=replace)
-        return path
+        return add_runs(self.folder, {name: run}, replace=replace)[name]
 
     def compare_graders(
         self,

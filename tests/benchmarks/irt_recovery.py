@@ -189,12 +189,9 @@ def official(track: str) -> None:
     quality = fitted.tables["item_quality"].records()
     shares = [one["share"] for one in quality]
     print(f"\n{len(shares)} items: {shares.count(1)} covered by all runs, {shares.count(0)} by none")
-    print("\n| a | b | covered by | rest correlation | question |\n|---|---|---|---|---|")
+    print("\n| a | b | covered by | question |\n|---|---|---|---|")
     for one in [one for one in quality if one["share"] not in (0, 1)][:10]:
-        print(
-            f"| {one['a']:.2f} | {one['b']:.2f} | {one['share']:.0%} | {one['rest_correlation']:.2f} | "
-            f"{one['text']} ({one['query_id']}) |"
-        )
+        print(f"| {one['a']:.2f} | {one['b']:.2f} | {one['share']:.0%} | {one['text']} ({one['query_id']}) |")
 
 
 def recovery(models: Sequence[str], ways: Sequence[str]) -> None:

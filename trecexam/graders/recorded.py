@@ -34,7 +34,7 @@ class RecordedGrader(Grader):
     """Looks cells up in a recording: by (document, item), else by (equal passage text, item).
 
     Of qrels a label is the grade of the passage for the query itself, on the scale from 0 to the highest
-    label there is: the best of several subtopics; a negative one is no grade, as trec_eval has it. umbrela's
+    label there is: the best of several subtopics; -1 is no grade, and a lower one is 0. umbrela's
     judgments are labels of 0..3, looked up by both texts.
     """
 

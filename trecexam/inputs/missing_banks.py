@@ -24,7 +24,7 @@ from trecexam.results.text import plural
 
 
 class BanksWritten(NamedTuple):
-    """Return lines on what was written, and on queries without items; and why graders still have no bank."""
+    """Lines on what was written, and on queries without items; and why graders still have no bank."""
 
     notes: tuple[str, ...]
     errors: Mapping[str, TrecexamError | ConversionError]

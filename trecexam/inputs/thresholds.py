@@ -1,4 +1,4 @@
-"""Return from which label, and from which judgment on, a passage is relevant."""
+"""Thresholds: from which label, and from which judgment on, a passage is relevant."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 
 from converters.errors import CONTROLS
 from trecexam.results.frames import Framed, texts
+from trecexam.results.html import MOST_ROWS as MOST_ON_PAGE
 from trecexam.results.html import as_html
 from trecexam.results.printers import MOST_ROWS, NO_VALUE, as_text
 from trecexam.results.terminal import cut, printable
@@ -91,7 +92,7 @@ class Table(Framed):
         return as_text([self.view(MOST_ROWS)])
 
     def _repr_html_(self) -> str:
-        return as_html([self.view(MOST_ROWS, page=True)])
+        return as_html([self.view(MOST_ON_PAGE, page=True)])
 
     def __iter__(self) -> Iterator[dict[str, Value]]:
         return (dict(zip(self.header, row, strict=True)) for row in self.rows)
@@ -197,7 +198,7 @@ class Table(Framed):
         columns = {}
         for name, column in values.items():
             of = next((each for each in values if name.startswith((f"{each}.", f"{each} "))), name)
-            is_spread = name.removeprefix(f"{of}.") in _SPREAD_PARTS
+            is_spread = of != name and name.removeprefix(f"{of}.") in _SPREAD_PARTS
             is_empty = name not in stays and n_rows > 0 and not any(map(_exists, column))
             if is_spread or ((is_empty or name in layout.without) and not wide):
                 continue

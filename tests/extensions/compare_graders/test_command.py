@@ -286,7 +286,7 @@ def test_a_single_grader_has_no_agreement_and_missing_grades_are_an_error(
 ) -> None:
     one = write_recording(tmp_path / "one.jsonl", {"only": random_ratings(1)})
     found = json.loads(out(capsys, "compare-graders", track, "--recorded", one, "--json"))
-    assert found.keys() == {"graders", "notes"}
+    assert found.keys() == {"graders", "labels", "notes"}
     with (
         trecexam.open_track(track, grader=HashGrader()) as opened,
         pytest.raises(TrecexamError, match="no grades of embedding yet"),

@@ -15,9 +15,8 @@ from support import HashGrader
 
 import converters
 import trecexam
-from converters.run import Run
 from trecexam import TrecexamError
-from trecexam.cli.main import run
+from trecexam.extensions.evaluate.runs import run_of
 
 FRAME = pandas.DataFrame({"qid": ["q1", "q1"], "docno": ["q1-d01", "q1-d02"], "score": [1, 2]})
 
@@ -53,30 +52,36 @@ def test_a_run_of_the_same_name_with_another_extension_is_not_duplicated(small_t
     )
     with trecexam.open_track(small_track) as track:
         for replace in (False, True):
-            with pytest.raises(
-                TrecexamError, match=r"bm25\.txt\.gz: move it away, or use another name than bm25\.run"
-            ):
+            with pytest.raises(TrecexamError, match=r"bm25\.txt\.gz: move it away, or use another"):
                 track.add_run("bm25", FRAME, replace=replace)
     assert not (small_track / "runs" / "bm25.run").exists()
 
 
-def test_responses_keep_the_name_of_their_system(small_track: Path, tmp_path: Path) -> None:
+def test_responses_are_added_under_the_name_of_their_system(small_track: Path, tmp_path: Path) -> None:
     row = {
         "metadata": {"run_id": "rag", "narrative_id": "q1", "narrative": "query number q1"},
         "references": [],
         "answer": [{"text": "An answer.", "citations": []}],
     }
-    empty = {**row, "metadata": {"run_id": "rag", "narrative_id": "q2"}, "answer": []}
-    (tmp_path / "x.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(empty) + "\n")
+    (tmp_path / "x.jsonl").write_text(json.dumps(row) + "\n")
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
-        assert track.add_run("mine", tmp_path / "x.jsonl") == small_track / "runs" / "mine.jsonl"
+        with pytest.raises(TrecexamError, match=r"responses of rag: add them by that name"):
+            track.add_run("mine", tmp_path / "x.jsonl")
+        empty = {**row, "metadata": {"run_id": "rag", "narrative_id": "q2"}, "answer": []}
+        (tmp_path / "x.jsonl").write_text(json.dumps(empty) + "\n")
+        with pytest.raises(TrecexamError, match=r"x.jsonl:1: the response to query 'q2' has no text"):
+            track.add_run("rag", tmp_path / "x.jsonl")
+        (tmp_path / "x.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(empty) + "\n")
+        track.add_run("rag", tmp_path / "x.jsonl")
         assert "rag" in track.files.runs()
-        assert "runs/mine.jsonl:2: the response to query 'q2' has no text (lost: response)" in map(
+        assert "runs/rag.jsonl:2: the response to query 'q2' has no text (lost: response)" in map(
             str, track.files.rejected()
         )
 
 
-@pytest.mark.parametrize("name", ["", ".hidden", "a/b", "a b", "a\tb", "ä" * 130, "a\u202eb"])
+@pytest.mark.parametrize(
+    "name", ["", ".hidden", "a/b", "a b", "a\tb", "x.part", "x.gz", "ä" * 101, "a\u202eb"]
+)
 def test_an_invalid_run_name_is_rejected(name: str, small_track: Path) -> None:
     with trecexam.open_track(small_track) as track, pytest.raises(TrecexamError):
         track.add_run(name, FRAME)
@@ -104,8 +109,8 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_written_run_is_read_back_bit_for_bit(empty: Path, scores: dict[str, dict[str, float]]) -> None:
     with trecexam.open_track(empty) as track:
         again: Any = converters.read(track.add_run("mine", scores, replace=True), "run")
-    rows = [(query, doc, score) for query, docs in scores.items() for doc, score in docs.items()]
-    assert list(again) == list(Run.from_entries("mine", rows))
+    own = run_of("mine", scores)
+    assert list(again) == list(own)
     assert set(again.query_ids) == set(scores)
 
 
@@ -113,33 +118,43 @@ def test_a_written_run_is_read_back_bit_for_bit(empty: Path, scores: dict[str, d
 
 
 def test_judgments_of_which_none_is_in_a_run_are_named(graded: Path) -> None:
-    judged = (graded / "qrels.txt").read_text().split()[2]
-    for doc_id, expected in (("other-1", True), (judged, False)):
+    arguments = {"bank": graded / "bank.questions.jsonl", "passages": graded / "passages.jsonl"}
+    runs = {"run0": graded / "runs" / "run0.run"}
+    lines = (graded / "qrels.txt").read_text().splitlines()
+    for official, expected in (
+        ({"q1": {"other-1": 1}}, True),
+        ({"q1": {lines[0].split()[2]: 1}}, False),
+    ):
         with trecexam.evaluate(
-            {"run0": graded / "runs" / "run0.run"},
-            graded / "bank.questions.jsonl",
-            graded / "passages.jsonl",
-            recorded=graded / "grades.jsonl",
-            official={"q1": {doc_id: 1}},
-        ) as done:
-            named = [n for n in done.notes if "no passage that it judges ('other-1') is in the pool" in n]
-        assert bool(named) == expected
+            runs, **arguments, recorded=graded / "grades.jsonl", official=official
+        ) as done:  # type: ignore[arg-type]
+            notes = done.leaderboard.notes
+        assert (
+            any("no passage that it judges ('other-1') is in the pool" in note for note in notes) == expected
+        )
 
 
 def test_runs_that_32_bits_order_otherwise_are_named_where_people_look(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    graded: Path, tmp_path: Path, capsys: object
 ) -> None:
+    import pytest
+
+    from trecexam.cli.main import run
+
+    assert isinstance(capsys, pytest.CaptureFixture)
     path = graded / "runs" / "run0.run"
+    rows = [line.split() for line in path.read_text().splitlines()]
     # Highest docno last, a billion to the first.
     by_query: dict[str, list[str]] = {}
-    for query_id, _, doc_id, *_ in map(str.split, path.read_text().splitlines()):
+    for query_id, _, doc_id, *_ in rows:
         by_query.setdefault(query_id, []).append(doc_id)
-    lines = [
-        f"{query_id} Q0 {doc_id} 1 {999_999_999 - rank} run0\n"
-        for query_id, docs in by_query.items()
-        for rank, doc_id in enumerate(sorted(docs))
-    ]
-    path.write_text("".join(lines))
+    path.write_text(
+        "".join(
+            f"{q} Q0 {d} 1 {999_999_999 - rank} run0\n"
+            for q, docs in by_query.items()
+            for rank, d in enumerate(sorted(docs))
+        )
+    )
     note = f"run0: scores that are equal in 32 bits, so trec_eval 9 orders {len(by_query)} rankings otherwise"
     for command in (
         ["watch", str(graded), "--once"],

@@ -181,6 +181,12 @@ class _Reader:
         try:
             run = converters.read(path, "run")
         except converters.ConversionError as error:
+            looks_like = ""
+            with suppress(converters.ConversionError):
+                looks_like = converters.sniff(path)
+            if looks_like == "qrels":
+                reason = f"{error.reason}; the file looks like qrels: is --qrels meant?"
+                error = converters.ConversionError(error.path, error.line, reason)
             self.rejected.append(error)
             return
         if set(query_ids).isdisjoint(run.query_ids):

@@ -32,10 +32,16 @@ GRADER_COLUMNS = (
     *("spearman_rho", "spearman_rho.low", "spearman_rho.high", "tau_ap"),
     *("kappa", "kappa.low", "kappa.high", "n_judged", "cells", "unrated_cells", "min_relevant"),
 )
+#: Kappa of labels with judgments, which no measure changes.
+_OF_LABELS = ("kappa", "kappa.low", "kappa.high", "n_judged", "min_relevant")
 _LAYOUT = Layout(
     ("grader", "measure", "official_measure", "min_rating"),
-    ("kendall_tau", "kappa", "spearman_rho", "n_runs"),
-    without=("model", "prompt"),
+    ("kendall_tau", "spearman_rho", "n_runs"),
+    without=("model", "prompt", *_OF_LABELS),
+)
+_PAIRS = Layout(
+    ("grader", "other_grader", "over", "min_rating", "other_min_rating"),
+    ("kappa", "agreement", "n"),
 )
 PAIR_COLUMNS = (
     *("grader", "other_grader", "over", "min_rating", "other_min_rating"),
@@ -62,6 +68,7 @@ def compare_graders(
     """
     tracks = compared_graders(loader, graders, recorded)
     rows: list[Row] = []
+    labels: list[Row] = []
     notes: list[str] = []
     for name, track in tracks.items():
         n_ok, n_cells = track.counts.ok, track.counts.cells
@@ -82,6 +89,8 @@ def compare_graders(
         model, prompt = track.grades.model_and_prompt([i for of in track.bank.items.values() for i in of])
         for (measure, official, min_rating), c in comparison.pairs:
             *kappa, n_judged, relevant = kappas.get(min_rating, (None,) * 5)
+            if min_rating in kappas:
+                labels.append((name, min_rating, *kappa, n_judged, relevant))
             rows.append(
                 (
                     *(name, model, prompt, measure, official, min_rating, c.n_runs),
@@ -104,8 +113,10 @@ def compare_graders(
             pairs.append((first, second, "ratings", *_agreement(both, each)))
     notes += _left_out(loader, tracks)
     tables = {"graders": Table(GRADER_COLUMNS, tuple(rows), layout=_LAYOUT)} if rows or not pairs else {}
+    if rows:
+        tables["labels"] = Table(("grader", "min_rating", *_OF_LABELS), tuple(dict.fromkeys(labels)))
     if pairs:
-        tables["pairs"] = Table(PAIR_COLUMNS, tuple(pairs))
+        tables["pairs"] = Table(PAIR_COLUMNS, tuple(pairs), layout=_PAIRS)
     return Tables(tables, tuple(dict.fromkeys(notes)))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from numbers import Real
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
@@ -17,18 +18,15 @@ from converters.errors import ConversionError
 from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError, plain_reason
 from trecexam.extensions.evaluate.inputs import bank_files, grades_file, qrels_file, texts_file
-from trecexam.extensions.evaluate.rows import PassageRow, QueryRow
-from trecexam.extensions.evaluate.runs import add_runs, run_files
+from trecexam.extensions.evaluate.runs import add_runs, runs_by_name
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.grades.grading import Progress
 from trecexam.grades.official import why_unjudged
 from trecexam.grades.open_track import OpenTrack
-from trecexam.inputs.track_graders import Measures
-from trecexam.results.frames import Library
+from trecexam.inputs.track_graders import Measures, names_of
+from trecexam.results.frames import Framed, Library
 from trecexam.results.notes import LOST, Note, ranked
-from trecexam.results.result import Result
-from trecexam.results.table import Table
 from trecexam.scaffold import Sources, make_track
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.track import Track, selection
@@ -36,39 +34,31 @@ from trecexam.track import Track, selection
 if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import LeaderboardComparison
 
-#: The start of an error of a track -> what to do about it in a call of `evaluate`.
-_REMEDIES = {
-    "no test bank": "give `bank`, a file, rows, or a dict query_id -> list of questions",
-    "nothing to compare": "give `official`, a file, rows, or a dict query_id -> doc_id -> label",
-}
 
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Evaluation(Result, AbstractContextManager["Evaluation"]):
-    """Evaluated runs: the leaderboard, as a result, and the track beneath.
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Framed):
+    """Evaluated runs. As a data frame and in a notebook it is the leaderboard.
 
     Attributes:
         leaderboard: of the runs that were given, by the measures that were given.
-        notes: the leaderboard's: which inputs were rejected, and how to read the numbers.
-        track: with all its calls. A temporary one is removed with it, or by `close`.
-        close: closes the track, and removes a temporary one; also called at the end of a `with` block.
-        is_temporary: the track is in a temporary folder.
+        track: the track beneath, with all its calls. A temporary one is removed with it, or by `close`.
     """
 
     leaderboard: Leaderboard
-    notes: tuple[str, ...]
     track: Track
-    close: Callable[[], object]
-    is_temporary: bool
+    _remove: Callable[[], object] | None = dataclasses.field(default=None, repr=False)
 
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+    def __repr__(self) -> str:
+        return repr(self.leaderboard)
 
-    def _declare(self) -> Mapping[str, Table]:
-        return self.leaderboard.tables
+    def columns(self) -> Mapping[str, Any]:
+        """Return the columns of the leaderboard."""
+        return self.leaderboard.columns()
 
-    def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        return self.leaderboard._for_people(wide=wide)
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The leaderboard's notes: which inputs were rejected, and how to read the numbers."""
+        return self.leaderboard.notes
 
     def correlate(
         self,
@@ -77,13 +67,27 @@ class Evaluation(Result, AbstractContextManager["Evaluation"]):
         **options: Any,
     ) -> LeaderboardComparison:
         """Correlate measures (None: the leaderboard's) with the official side, see `Track.correlate`."""
-        with _in_words_of_the_call(self.track.folder.root if self.is_temporary else None):
-            return self.track.correlate(measures or self.leaderboard.measures, official_measures, **options)
+        return self.track.correlate(measures or self.leaderboard.measures, official_measures, **options)
 
     def per_query(self, *, library: Library = "pandas") -> Any:
-        """Return the values that the leaderboard averages: `Track.per_query` of its measures and runs."""
+        """The values that the leaderboard averages: `Track.per_query` of its measures and runs."""
         board = self.leaderboard
         return self.track.per_query(board.measures, runs=[row.run for row in board.rows], library=library)
+
+    def close(self) -> None:
+        """Closes the track, and removes a temporary one."""
+        self.track.close()
+        if self._remove is not None:
+            self._remove()
+
+    def __enter__(self) -> Evaluation:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _repr_html_(self) -> str:
+        return self.leaderboard._repr_html_()
 
 
 def evaluate(
@@ -106,9 +110,9 @@ def evaluate(
 
     Args:
         runs: a dict name -> run, each a file, a data frame, records or a dict of dicts (see
-            `Track.add_run`); a folder of run files, or a list of them; or rows of all runs, as one data frame
-            or dicts, with `run`, `query_id`, `doc_id` and `score`.
-        bank: the test bank: a file or several, a dict query_id -> questions, or rows; see
+            `Track.add_run`); a folder of run files, or a list of them; or one data frame with the columns
+            `run`, `query_id`, `doc_id` and `score`.
+        bank: the test bank: a file or several, a dict query_id -> questions, rows, or items; see
             `trecexam.extensions.evaluate.inputs.bank_files`.
         passages: a file, a dict doc_id -> text, a data frame or records with `doc_id` and `text`.
         queries: a file, a dict query_id -> text, a data frame or records with `query_id` and `text`.
@@ -128,6 +132,10 @@ def evaluate(
     Raises:
         TrecexamError: with the reason in one line; with `folder`, what was graded is stored.
     """
+    first = next(iter(runs.values()), None) if isinstance(runs, Mapping) else None
+    if isinstance(first, Mapping) and all(isinstance(score, Real) for score in first.values()):
+        # Query ids instead of names: the dict is one run.
+        raise TrecexamError('runs: this dict is one run, query_id -> doc_id -> score; give {"NAME": run}')
     given: object = grader
     if not isinstance(given, str | Grader | None):
         what = "class" if isinstance(given, type) else type(given).__name__
@@ -138,74 +146,75 @@ def evaluate(
         wrong = error.errors()[0]
         raise TrecexamError(f"settings: {'.'.join(map(str, wrong['loc']))}: {plain_reason(wrong)}") from None
     scratch = Path(mkdtemp(prefix="trecexam-"))
-    temporary = scratch / "track" if folder is None else None
-    root = temporary or Path(folder or "")
-    with ExitStack() as undo, _in_words_of_the_call(temporary):
+    root = scratch / "track" if folder is None else Path(folder)
+    with ExitStack() as undo:
         undo.callback(shutil.rmtree, scratch, ignore_errors=True)
-        sources = Sources(
-            queries=None if queries is None else texts_file(queries, QueryRow, "queries", scratch),
-            bank=() if bank is None else bank_files(bank, scratch),
-            passages=None if passages is None else texts_file(passages, PassageRow, "passages", scratch),
-            qrels=None if official is None else qrels_file(official, scratch),
-            recorded=None if recorded is None else grades_file(recorded, scratch),
-            dataset=dataset,
-            grader=grader if isinstance(grader, str) else None,
-            link=folder is None,
-            settings={section: dict(values) for section, values in (settings or {}).items()},
-        )
-        if sources != Sources(link=sources.link) or not (root / CONFIG_NAME).exists():
-            make_track(root, sources)
-        # Code that the caller's own settings name is the caller's.
-        opened = TrackFolder.open(root, trust_code=folder is None or settings is not None)
-        paths = add_runs(opened, run_files(runs), replace=replace)
-        loaders = OpenTrack(opened, None if isinstance(grader, str) else grader)
-        undo.callback(loaders.close)
-        track = Track(loaders)
-        board = _graded(track, paths, measures, progress, outputs=folder is not None)
+        try:
+            qrels = None if official is None else qrels_file(official, scratch)
+            sources = Sources(
+                queries=None if queries is None else texts_file(queries, "queries", scratch),
+                bank=() if bank is None else bank_files(bank, scratch),
+                passages=None if passages is None else texts_file(passages, "passages", scratch),
+                qrels=qrels,
+                recorded=None if recorded is None else grades_file(recorded, scratch),
+                dataset=dataset,
+                grader=grader if isinstance(grader, str) else None,
+                link=folder is None,
+                settings={section: dict(values) for section, values in (settings or {}).items()},
+            )
+            if sources != Sources(link=sources.link) or not (root / CONFIG_NAME).exists():
+                make_track(root, sources)
+            # Code that the caller's own settings name is the caller's.
+            opened = TrackFolder.open(root, trust_code=folder is None or settings is not None)
+            paths = add_runs(opened, runs_by_name(runs), replace=replace)
+            loaders = OpenTrack(opened, None if isinstance(grader, str) else grader)
+            undo.callback(loaders.close)
+            track = Track(loaders)
+            board = _graded(track, paths, measures, progress, outputs=folder is not None)
+        except (ConversionError, TrecexamError) as error:
+            if folder is not None and isinstance(error, TrecexamError):
+                raise
+            if error.reason.startswith("no test bank"):
+                reason = "no test bank: give `bank`, a file, rows, or a dict query_id -> list of questions"
+                raise TrecexamError(reason) from None
+            # The path of the temporary folder is useless to the caller.
+            path = f"{error.path or ''}/".removeprefix(f"{root}/").removesuffix("/")
+            raise TrecexamError(error.reason, path=path or None, line=error.line) from None
         kept = undo.pop_all()
     if folder is not None:
         shutil.rmtree(scratch, ignore_errors=True)
-        return Evaluation(board, board.notes, track, track.close, is_temporary=False)
+        return Evaluation(board, track)
     # The folder is removed when nothing refers to the track any more.
-    return Evaluation(board, board.notes, track, weakref.finalize(track, kept.close), is_temporary=True)
-
-
-@contextmanager
-def _in_words_of_the_call(temporary: Path | None) -> Iterator[None]:
-    """Raise errors on files as TrecexamErrors; those on a temporary track without the path of its folder."""
-    try:
-        yield
-    except (ConversionError, TrecexamError) as error:
-        if temporary is None and isinstance(error, TrecexamError):
-            raise
-        for start, remedy in _REMEDIES.items() if temporary else ():
-            if error.reason.startswith(start):
-                raise TrecexamError(f"{start}: {remedy}") from None
-        path = f"{error.path or ''}/".removeprefix(f"{temporary}/").removesuffix("/")
-        raise TrecexamError(error.reason, path=path or None, line=error.line) from None
+    return Evaluation(board, track, weakref.finalize(track, kept.close))
 
 
 def _graded(
     track: Track,
-    paths: Sequence[Path],
+    paths: Mapping[str, Path],
     measures: Measures | None,
     progress: Callable[[Progress], None] | None,
     *,
     outputs: bool,
 ) -> Leaderboard:
-    """Grade all cells, and return the leaderboard of the runs in these files."""
-    names = {path: name for name, path in track.files.runs().items()}
-    if others := {track.folder.shown(path): path for path in paths if path not in names}:
-        for row in track.files.rejected():
-            if row.file in others:
-                raise TrecexamError(row.reason, path=others[row.file], line=row.line)
-    runs = [names[path] for path in paths]
-    # A measure that cannot be computed shows before hours of grading go by.
-    track.leaderboard(measures, runs=runs)
+    """Grade all cells, and return the leaderboard of these runs."""
+    files = track.files.runs()
+    for name, path in paths.items():
+        if files.get(name) != path:
+            reasons = (row.reason for row in track.files.rejected() if row.file == track.folder.shown(path))
+            reason = next(reasons, f"gets another name in the track, because another file has run '{name}'")
+            raise TrecexamError(f"run '{name}': {reason}", path=path)
+    try:
+        names = names_of(measures)
+        # A measure that cannot be computed shows before hours of grading go by.
+        track.leaderboard(names, runs=paths)
+    except ConversionError:
+        raise
+    except ValueError as error:
+        raise TrecexamError(str(error)) from None
     done = (track.update if outputs else track.grading.grade)(progress=progress)
     if not done.complete:
         raise TrecexamError(done.why or "grading was stopped", path=track.folder.root)
-    board = track.leaderboard(measures, runs=runs)
+    board = track.leaderboard(names, runs=paths)
     loaded = selection(track).loaders.first.load()
     unjudged = None if loaded.official is None else why_unjudged(loaded)
     notes = (
