@@ -161,8 +161,8 @@ def official(track: Track, output: Path | None) -> None:
     # Imports numpy.
     from trecexam.grades.graded_track import has_bank
 
-    one = answering(track, has_bank, documents=True, bank_needed=False)
-    _write_qrels(one.export.official_qrels(), output)
+    grader_track = answering(track, has_bank, documents=True, bank_needed=False)
+    _write_qrels(grader_track.export.official_qrels(), output)
 
 
 @export.command(

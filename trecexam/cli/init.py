@@ -113,8 +113,8 @@ def init(track: Path, folder: Path | None, **options: Any) -> None:
         _say(f"next: trecexam watch {quoted(track)} --once")
         return
     pool_judged = options.pop("pool_judged")
-    own = {name: value for name in OWN if (value := options.pop(name)) is not None}
-    settings = {"track": {"pool_judged": True} if pool_judged else {}, "grader": own}
+    grader_options = {name: value for name in OWN if (value := options.pop(name)) is not None}
+    settings = {"track": {"pool_judged": True} if pool_judged else {}, "grader": grader_options}
     sources = Sources(folder=folder, settings=settings, **options)
     files = sources.look(track)
     recorded = next((each.format for each in files if each.role == "recorded"), None)
@@ -131,7 +131,7 @@ def init(track: Path, folder: Path | None, **options: Any) -> None:
             "recording in the section of trecexam.toml whose grades it has",
             param_hint="--recorded",
         )
-    made = make_track(track, _with_grader(sources, own, recorded=recorded is not None), files)
+    made = make_track(track, _with_grader(sources, grader_options, recorded=recorded is not None), files)
     if made:
         _say(f"created {track} ({plural(len(made), 'file')}, settings in {track / 'trecexam.toml'})")
     else:

@@ -76,8 +76,8 @@ def override(
         if query_id or doc_id or item or rating is not None or withdraw or why:
             raise click.UsageError("--list rates nothing: leave out the other options")
         return track.override.ratings()
-    given = {"--query": query_id, "--doc": doc_id, "--who": who, "--why": why}
-    missing = [option for option, value in given.items() if not value]
+    rating_options = {"--query": query_id, "--doc": doc_id, "--who": who, "--why": why}
+    missing = [option for option, value in rating_options.items() if not value]
     if (rating is None) != withdraw:
         missing.append("either --rating or --withdraw")
     if missing:

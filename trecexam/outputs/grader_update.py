@@ -224,7 +224,7 @@ def _along_the_way(
 
 
 def warm_up(loader: GraderView, stop: Callable[[], bool] | None = None, hold: Collection[Path] = ()) -> None:
-    """Reads and evaluates the track unchanged, so that the next update has to look at new inputs only.
+    """Read and evaluates the track unchanged, so that the next update has to look at new inputs only.
 
     Args:
         stop: asked while large files are read; True ends it.

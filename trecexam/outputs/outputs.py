@@ -145,8 +145,8 @@ class Outputs:
         declared = [name for feature in features() for name in feature.files]
         plots = [name for feature in features() for name in (*feature.plots, *feature.joint_plots)]
         all_names = (*declared, PAGE, *(f"{PLOTS}/{plot}.{kind}" for plot in plots for kind in KINDS))
-        gone = (self.folder.output(name) for name in all_names if name not in self.hashes)
-        remove_outputs(self.folder.shared_out, gone)
+        stale = (self.folder.output(name) for name in all_names if name not in self.hashes)
+        remove_outputs(self.folder.shared_out, stale)
         order = [name for name in dict.fromkeys((*declared, *self.hashes)) if name in self.hashes]
         manifest = {
             "complete": complete,
@@ -191,8 +191,8 @@ class Outputs:
                 name for name in below_out(earlier.get("graders")) if name not in manifest.get("graders", ())
             )
             names = (*below_out(earlier.get("outputs")), *below_out(f"{name}/{MANIFEST}" for name in graders))
-            gone = (self.folder.output(name) for name in names if name not in manifest["outputs"])
-            remove_outputs(self.folder.shared_out, gone)
+            stale = (self.folder.output(name) for name in names if name not in manifest["outputs"])
+            remove_outputs(self.folder.shared_out, stale)
 
     # The last complete update: where its inputs and outputs are as they were, there is nothing to do.
 
@@ -219,10 +219,10 @@ class Outputs:
         """Return the stamps of the files that there are, by their names in out/."""
         paths = {name: self.folder.output(name) for name in OF_ALL}
         if self.folder.grader is not None or len(self.folder.whole.graders) < 2:
-            found = [path for folder in self._folders() for path in sorted(folder.glob("[!.]*"))]
-            path_of = {path.relative_to(self.folder.out).as_posix(): path for path in found if path.is_file()}
+            present = [path for folder in self._folders() for path in sorted(folder.glob("[!.]*"))]
+            names = {path.relative_to(self.folder.out).as_posix(): path for path in present if path.is_file()}
             # What is of all graders is no output of the first.
-            paths = path_of | paths
+            paths = names | paths
         stamps = {name: stamp(path) for name, path in paths.items()}
         return {name: list(value) for name, value in stamps.items() if value is not None}
 

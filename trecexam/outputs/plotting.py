@@ -129,8 +129,8 @@ def plot(
 
     if isinstance(track, LoadedTrack) and not track.is_single:
         notes_by_grader = {grader: grades_notes(each) for grader, each in track.graded_tracks.items()}
-        own: tuple[str, ...] = (*each_once(notes_by_grader, of_grader), *map(str, track.unable_notes))
+        track_notes: tuple[str, ...] = (*each_once(notes_by_grader, of_grader), *map(str, track.unable_notes))
     else:
-        own = tuple(grades_notes(track.first if isinstance(track, LoadedTrack) else track))
+        track_notes = tuple(grades_notes(track.first if isinstance(track, LoadedTrack) else track))
     made = make(track, **chosen)
-    return PaperFigure(made, width=across, height=up, letters=font_size, notes=(*own, *notes))
+    return PaperFigure(made, width=across, height=up, letters=font_size, notes=(*track_notes, *notes))

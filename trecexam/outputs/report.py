@@ -108,7 +108,7 @@ def joint_report(track: LoadedTrack, board: Leaderboard, rejected: Table, stale:
     _add_rejected(page, rejected, each_once({name: each.notes for name, each in every.items()}, of_grader))
     complete = {name: read_object(each.folder.manifest_path).get("complete") for name, each in every.items()}
     cautions = {name: list(_cautions(each, complete=bool(complete[name]))) for name, each in every.items()}
-    own = {name: folder.output(PAGE) for name, folder in usable_folders(track.folder).items()}
+    grader_pages = {name: folder.output(PAGE) for name, folder in usable_folders(track.folder).items()}
     return page.to_html(
         track.folder.config.report.title,
         {
@@ -123,7 +123,7 @@ def joint_report(track: LoadedTrack, board: Leaderboard, rejected: Table, stale:
         ],
         pages={
             name: path.relative_to(track.folder.shared_out).as_posix()
-            for name, path in own.items()
+            for name, path in grader_pages.items()
             if path.exists()
         },
     )

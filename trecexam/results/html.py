@@ -30,11 +30,11 @@ _STYLE = (
 )
 
 
-def as_html(shown: Sequence[View], notes: Sequence[str] = (), n_more: int = 0) -> str:
+def as_html(views: Sequence[View], notes: Sequence[str] = (), n_more: int = 0) -> str:
     """Return what a notebook shows: the first notes, then tables, and how many more there are."""
     more = f"... {plural(n_more, 'more table')}: .tables has them" if n_more else ""
     lines = first_notes(notes, ".notes")
-    section = macros()["section"](notes=lines, tables=shown, below=more)
+    section = macros()["section"](notes=lines, tables=views, below=more)
     return f'{_STYLE}<div class="trecexam">{section}</div>'
 
 

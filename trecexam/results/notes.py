@@ -41,9 +41,9 @@ def ranked(notes: Iterable[str]) -> list[str]:
 def first_notes(notes: Sequence[str], where: str) -> list[str]:
     """Return the first notes by their ranks, and a line that `where`, such as "--json", has all."""
     lost = [note for note in notes if note.startswith(REJECTED) or _rank(note) == LOST]
-    others = [note for note in ranked(notes) if note not in lost]
-    more = [f"{plural(len(others) - MOST, 'more note')}: {where} has all"] if len(others) > MOST else []
-    return [*lost, *others[:MOST], *more]
+    rest = [note for note in ranked(notes) if note not in lost]
+    more = [f"{plural(len(rest) - MOST, 'more note')}: {where} has all"] if len(rest) > MOST else []
+    return [*lost, *rest[:MOST], *more]
 
 
 def rejected_notes(rows: Sequence[object], most: int = 20) -> Iterator[str]:

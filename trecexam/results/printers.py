@@ -32,7 +32,7 @@ _SPECIAL = {
 
 
 def table_lines(
-    shown: View,
+    view: View,
     width: int,
     has_all: str,
     *,
@@ -48,7 +48,7 @@ def table_lines(
         has_all: what has all of the table, for the last line.
         heading, last: style a line of the heading, and of the last line.
     """
-    fields = _fitting(shown, width)
+    fields = _fitting(view, width)
     widths = _widths(fields, width)
     heads = [_broken(each.heading, to) for each, to in zip(fields, widths, strict=True)]
     n_heads = max(map(len, heads), default=0)
@@ -58,31 +58,31 @@ def table_lines(
         texts = (*[""] * (n_heads - len(head)), *head, *texts)
         cells.append([padded(text, to, right=each.kind == "n") for text in texts])
     lines = [(" " * _GAP).join(line).rstrip() for line in zip(*cells, strict=True)]
-    yield from wrapped(shown.caption, width)
+    yield from wrapped(view.caption, width)
     yield from map(heading, lines[:n_heads])
     yield from lines[n_heads:]
-    more = shown.total - shown.n_rows
+    more = view.total - view.n_rows
     yield from [f"... {plural(more, 'more row')}"] if more else []
-    missing = _left_out(shown, fields)
+    missing = _left_out(view, fields)
     left_out = [f"left out: {shorten_list(missing, 4, quote='')}"] if missing else []
     is_cut = any(each.widest > to for each, to in zip(fields, widths, strict=True))
     left_out += ["long names are cut"] if is_cut else []
-    legend = shown._replace(keys=(), rest=tuple(fields)).legend
+    legend = view._replace(keys=(), rest=tuple(fields)).legend
     parts = [*legend, *left_out, *([has_all] if left_out or more else [])]
     yield from map(last, wrapped("; ".join(parts), width))
 
 
-def _fitting(shown: View, width: int) -> list[Column]:
+def _fitting(view: View, width: int) -> list[Column]:
     """Return the columns that there is room for; without what stands behind values where then all fit."""
-    first = list(dict.fromkeys(column.of for column in shown.rest))[: shown.most]
-    rest = [column for column in shown.rest if column.of in first]
-    chosen = _with_room(shown.keys, rest, width)
+    first = list(dict.fromkeys(column.of for column in view.rest))[: view.most]
+    rest = [column for column in view.rest if column.of in first]
+    chosen = _with_room(view.keys, rest, width)
     if len(chosen) < len(rest):
         bare = [replace(column, more=(), legend="") for column in rest]
-        fitting = _with_room(shown.keys, bare, width)
+        fitting = _with_room(view.keys, bare, width)
         if not chosen or len(fitting) == len(rest):
             chosen = fitting or bare[:1]
-    return [*shown.keys, *chosen]
+    return [*view.keys, *chosen]
 
 
 def _with_room(keys: Sequence[Column], rest: Sequence[Column], width: int) -> list[Column]:
@@ -100,16 +100,16 @@ def _with_room(keys: Sequence[Column], rest: Sequence[Column], width: int) -> li
     return chosen
 
 
-def _left_out(shown: View, fields: Sequence[Column]) -> list[str]:
+def _left_out(view: View, fields: Sequence[Column]) -> list[str]:
     """Return the headings of columns that are not shown, and what is not shown behind values."""
     chosen = {column.name: column for column in fields}
-    unseen = {column.name: column for column in shown.rest if column.name not in chosen}
+    unseen = {column.name: column for column in view.rest if column.name not in chosen}
     missing = [
         each.heading if each.of == each.name else printable(each.name)
         for each in unseen.values()
         if each.of == each.name or each.of not in unseen
     ]
-    for each in shown.rest:
+    for each in view.rest:
         if each.name in chosen and each.more and not chosen[each.name].more:
             missing.append("standard errors" if each.legend.startswith("±") else "intervals")
     return list(dict.fromkeys(missing))
@@ -137,33 +137,33 @@ def _broken(heading: str, width: int) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def as_text(shown: Sequence[View], notes: Sequence[str] = (), n_more: int = 0) -> str:
+def as_text(views: Sequence[View], notes: Sequence[str] = (), n_more: int = 0) -> str:
     """Return a `repr`: tables as a terminal shows them, how many more there are, then the first notes."""
     width = max(40, shutil.get_terminal_size((100, 24)).columns)
-    lines = [line for each in shown for line in table_lines(each, width, ".to_pandas() has all")]
+    lines = [line for each in views for line in table_lines(each, width, ".to_pandas() has all")]
     lines += [f"... {plural(n_more, 'more table')}: .tables has them"] if n_more else []
     for note in first_notes(notes, ".notes"):
-        first, *others = wrapped(f"- {note}", width - 2)
-        lines += [first, *(f"  {line}" for line in others)]
+        first, *continuation = wrapped(f"- {note}", width - 2)
+        lines += [first, *(f"  {line}" for line in continuation)]
     return "\n".join(lines)
 
 
-def as_latex(shown: Iterable[View], notes: Iterable[str] = ()) -> str:
+def as_latex(views: Iterable[View], notes: Iterable[str] = ()) -> str:
     """Return a `table` with booktabs for each table; notes are comments."""
     lines = [r"% \usepackage{booktabs}", *(f"% {' '.join(note.split())}" for note in notes)]
-    return "\n".join([*lines, *(line for each in shown for line in _latex_lines(each))]) + "\n"
+    return "\n".join([*lines, *(line for each in views for line in _latex_lines(each))]) + "\n"
 
 
-def _latex_lines(shown: View) -> Iterator[str]:
-    caption = _latex("; ".join(filter(None, [shown.caption, *shown.legend])))
+def _latex_lines(view: View) -> Iterator[str]:
+    caption = _latex("; ".join(filter(None, [view.caption, *view.legend])))
     cells = (
         # A hyphen before a number is a minus.
         [_latex(text).replace("-", "$-$") if column.kind == "n" else _latex(text) for text in column.texts]
-        for column in shown.columns
+        for column in view.columns
     )
-    rows = [[_latex(column.heading) for column in shown.columns], *zip(*cells, strict=True)]
+    rows = [[_latex(column.heading) for column in view.columns], *zip(*cells, strict=True)]
     head, *body = (rf"{' & '.join(row)} \\" for row in rows)
-    sides = "".join("r" if column.kind == "n" else "l" for column in shown.columns)
+    sides = "".join("r" if column.kind == "n" else "l" for column in view.columns)
     yield from (r"\begin{table}", r"\centering", *([rf"\caption{{{caption}}}"] if caption else []))
     yield from (rf"\begin{{tabular}}{{{sides}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule")
     yield from (r"\end{tabular}", r"\end{table}")

@@ -120,14 +120,14 @@ class Result(Framed):
 
     def __repr__(self) -> str:
         tables = self._for_people()
-        shown = tables[: printers.MOST_TABLES]
-        most = printers.MOST_ROWS // max(1, len(shown))
-        return printers.as_text([each.view(most) for each in shown], self.notes, len(tables) - len(shown))
+        first = tables[: printers.MOST_TABLES]
+        most = printers.MOST_ROWS // max(1, len(first))
+        return printers.as_text([each.view(most) for each in first], self.notes, len(tables) - len(first))
 
     def _repr_html_(self) -> str:
         tables = self._for_people()
-        shown = [each.view(html.MOST_ROWS, page=True) for each in tables[: html.MOST_TABLES]]
-        return html.as_html(shown, self.notes, len(tables) - len(shown))
+        views = [each.view(html.MOST_ROWS, page=True) for each in tables[: html.MOST_TABLES]]
+        return html.as_html(views, self.notes, len(tables) - len(views))
 
     def __contains__(self, name: object) -> bool:
         return name in self.table

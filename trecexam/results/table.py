@@ -202,17 +202,17 @@ class Table(Framed):
             if is_spread or ((is_empty or name in layout.without) and not wide):
                 continue
             least = 0.5 * 10**-digits if name in self.small else 0.0
-            shown = _column_texts(picked[name], partial(number, digits=digits), least, thousands=page)
+            texts = _column_texts(picked[name], partial(number, digits=digits), least, thousands=page)
             is_numeric = bool(types[name]) and str not in types[name]
             kind = "n" if is_numeric else _KINDS.get(name, "name")
             heading = printable(name if wide else layout.short.get(name, name))
             more, legend = _spread(name, picked, layout.interval, page=page)
-            columns[name] = Column(name, of, heading, kind, tuple(shown), more, legend)
+            columns[name] = Column(name, of, heading, kind, tuple(texts), more, legend)
         keys = [columns.pop(name) for name in leading if name in columns]
         about = keys[0].name if keys and layout.keys else ""
         if layout.ranks:
-            shown = [str(layout.ranks[row] or NO_VALUE) for row in chosen]
-            keys.insert(0, Column("", "", "#" if page else "rank", "n", tuple(shown)))
+            texts = [str(layout.ranks[row] or NO_VALUE) for row in chosen]
+            keys.insert(0, Column("", "", "#" if page else "rank", "n", tuple(texts)))
         order = list(dict.fromkeys([*(name for name in layout.first if name in columns), *columns]))
         # Each followed by what belongs to it.
         rest = sorted(
@@ -235,7 +235,7 @@ class Table(Framed):
 def _on_page(columns: Sequence[Column], rest: Sequence[Column], *, whole: bool) -> list[Column]:
     """Return columns with all `NAME.WHAT` of the rest below their values, which are cut unless `whole`."""
     below = [each for each in rest if each.name.startswith(f"{each.of}.")]
-    shown = []
+    drawn = []
     for column in columns:
         if column not in below:
             width, empty = (
@@ -244,8 +244,8 @@ def _on_page(columns: Sequence[Column], rest: Sequence[Column], *, whole: bool) 
             )
             values = tuple(cut(text, width, middle=True) or empty for text in column.values)
             more = (*column.more, *(each.values for each in below if each.of == column.name))
-            shown.append(replace(column, values=values, more=more))
-    return shown
+            drawn.append(replace(column, values=values, more=more))
+    return drawn
 
 
 def _spread(

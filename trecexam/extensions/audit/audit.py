@@ -93,7 +93,7 @@ def audit(inputs: AuditInputs) -> Audit:
     about: dict[str, Any] = {"n_runs": len(inputs.runs), "n_queries": len(inputs.query_ids)}
     about |= {"judgments": [side.name for side in inputs.sides], "cutoff": inputs.cutoff}
     made = {name: make(inputs) for name, (_, _, make) in SECTIONS.items()}
-    findings = sorted((each for found, _ in made.values() for each in found), key=lambda each: -each.weight)
+    findings = sorted((each for part, _ in made.values() for each in part), key=lambda each: -each.weight)
     sections = {name: tables for name, (_, tables) in made.items()}
     header = ("weight", "section", "kind", "about", "finding", "number", "why", "do")
     rows = tuple(

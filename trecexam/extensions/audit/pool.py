@@ -46,8 +46,8 @@ def pool(inputs: AuditInputs) -> Section:
     tables: dict[str, Table] = {}
     for side in inputs.sides:
         of_side = f" ({side.name})" * (len(inputs.sides) > 1)
-        found, tables[f"pool{of_side}"] = _of_side(inputs, side, of_side)
-        findings += found
+        side_findings, tables[f"pool{of_side}"] = _of_side(inputs, side, of_side)
+        findings += side_findings
     return findings, tables
 
 
@@ -110,16 +110,16 @@ def dealt_p(rows: Rows, unjudged: Bools, teams: NDArray[np.intp]) -> Floats:
     mates = teams[:, None] == np.arange(teams.max() + 1)
     for query in np.flatnonzero(unjudged.any(axis=(0, 2))).tolist():
         of_query, open_ones = rows[:, query], unjudged[:, query]
-        ids, place = np.unique(of_query, return_inverse=True)
-        own = np.zeros((len(rows), len(ids)), bool)
-        np.put_along_axis(own, place.reshape(of_query.shape), True, axis=1)
-        own[:, ids < 0] = False
-        of_teams = (mates.T.astype(np.float32) @ own) > 0
-        urn = own | (of_teams.sum(axis=0) > of_teams[teams])
+        ids, id_index = np.unique(of_query, return_inverse=True)
+        retrieved = np.zeros((len(rows), len(ids)), bool)
+        np.put_along_axis(retrieved, id_index.reshape(of_query.shape), True, axis=1)
+        retrieved[:, ids < 0] = False
+        of_teams = (mates.T.astype(np.float32) @ retrieved) > 0
+        urn = retrieved | (of_teams.sum(axis=0) > of_teams[teams])
         size, holes = urn.sum(axis=1), urn[:, np.isin(ids, of_query[open_ones])].sum(axis=1)
         counts = np.arange(rows.shape[2] + 1)
-        law = hypergeom.pmf(counts, size[:, None], holes[:, None], own.sum(axis=1)[:, None])
-        laws = [np.convolve(known, new) for known, new in zip(laws, law, strict=True)]
+        law = hypergeom.pmf(counts, size[:, None], holes[:, None], retrieved.sum(axis=1)[:, None])
+        laws = [np.convolve(so_far, new) for so_far, new in zip(laws, law, strict=True)]
     total = unjudged.sum(axis=(1, 2)).tolist()
     return np.array([min(1.0, float(law[n:].sum())) for law, n in zip(laws, total, strict=True)])
 
@@ -135,11 +135,11 @@ def _of_side(inputs: AuditInputs, side: Side, of_side: str) -> tuple[list[Findin
     columns |= {f"{name} rank": getattr(ranks, name) for name in ("best", "worst")}
     caption = f"Judged passages, and bounds of ranks by {main.name} for all labels of unjudged ones{of_side}"
     share = 1 - float(shares[main.k].mean())
-    found = [finding("holes", share, side.name, k=main.k)] if 1 - share < _COMPLETE else []
+    findings = [finding("holes", share, side.name, k=main.k)] if 1 - share < _COMPLETE else []
     for r in np.flatnonzero(p < ALPHA).tolist():
         words = {"side": side.name, "k": main.k, "p": p[r]} | {f: getattr(ranks, f)[r] for f in Open._fields}
-        found.append(finding("not pooled", 1 - shares[main.k][r], inputs.runs[r], **words))
-    return found, table(caption, 1, columns)
+        findings.append(finding("not pooled", 1 - shares[main.k][r], inputs.runs[r], **words))
+    return findings, table(caption, 1, columns)
 
 
 def _unjudged(side: Side, rows: Rows) -> Bools:

@@ -31,7 +31,7 @@ class Endpoint(NamedTuple):
 
     @property
     def is_off(self) -> bool:
-        """Whether no model may be called."""
+        """True if no model may be called."""
         return (self.base_url or "") in _OFF
 
 

@@ -32,7 +32,7 @@ class BankAccessor(BankEditing):
         progress: ShowProgress | None = None,
         stop: Stop | None = None,
     ) -> Generated:
-        """Writes items for each query without items with a language model, like `bank generate`.
+        """Write items for each query without items with a language model, like `bank generate`.
 
         An estimate for "nuggetizer" is an upper bound: lists are supposed to be as long as they may be.
 
@@ -87,7 +87,7 @@ class BankAccessor(BankEditing):
         return [*usable_folders(folder).values()] or [folder] if self._track.is_joint else [folder]
 
     def check(self) -> Checked:
-        """Checks a track's bank for empty, long or duplicate items, copies of the query and more (`bank
+        """Check a track's bank for empty, long or duplicate items, copies of the query and more (`bank
         check`).
 
         Also queries without items, and items of queries without a text. Queries that lack items are named

@@ -97,14 +97,14 @@ class _Bank:
             TrecexamError: there is none.
         """
         lines = ((index, item) for index, line in enumerate(self.lines) for item in line.items)
-        found = next((each for each in lines if each[1].item_id == item_id), None)
-        if found is None:
+        match = next((each for each in lines if each[1].item_id == item_id), None)
+        if match is None:
             root = self.folder.root
             if seen is not None:
                 raise ItemConflictError(f"item '{item_id[:80]}' is no longer in the bank", None, path=root)
             hint = did_you_mean(item_id, [item.item_id for item in self.items], before="; ")
             raise TrecexamError(f"no item '{item_id[:80]}' in the bank{hint}", path=root)
-        index, item = found
+        index, item = match
         if seen is not None and seen != digest_of(item):
             reason = f"was changed meanwhile, and nothing was written; its text is now: {item.text}"
             raise ItemConflictError(f"item '{item_id[:80]}' {reason}", item, path=self.lines[index].path)
@@ -155,15 +155,15 @@ class _Bank:
 
     def _write(self, path: Path, lines: list[_Line], new: Item) -> Edited:
         """Write a file, if it then has the new item, and all others as they were."""
-        content, found = self.contents[path], list[Item]()
+        content, reread = self.contents[path], list[Item]()
         if packed_as(content):
             raise TrecexamError("is compressed, and could not be edited: unpack it", path=path)
         rows = [line.row for line in lines if line.path == path]
         with suppress(ConversionError):
-            found = _items(path, [_scanned(path, number, row) for number, row in enumerate(rows, 1)])
+            reread = _items(path, [_scanned(path, number, row) for number, row in enumerate(rows, 1)])
         before = [item for line in self.lines if line.path == path for item in line.items]
-        others = [[item for item in each if item.item_id != new.item_id] for each in (before, found)]
-        if new not in found or others[0] != others[1]:
+        unchanged = [[item for item in each if item.item_id != new.item_id] for each in (before, reread)]
+        if new not in reread or unchanged[0] != unchanged[1]:
             reason = f"item '{new.item_id}' cannot be changed by itself: edit the file by hand "
             raise ConversionError(path, None, reason + '(`"retired": true` takes its line out)')
         if b"".join(row_line(line.row) for line in self.lines if line.path == path) != content:
@@ -191,7 +191,7 @@ class BankEditing(Group):
         importance: str = "",
         why: str = "",
     ) -> Edited:
-        """Adds an item to the end of a query's items; `update` then grades only this item.
+        """Add an item to the end of a query's items; `update` then grades only this item.
 
         Args:
             kind: "question" or "nugget".
@@ -212,15 +212,15 @@ class BankEditing(Group):
             refuse_controls("an id", query_id)
             bank.check_query(query_id)
             bank.refuse_twice(Item(query_id, "", text, kind))
-            taken = {item.item_id for item in bank.items}
+            used_ids = {item.item_id for item in bank.items}
             ids = (made_id(query_id, text) + f"-{number}" * (number > 1) for number in count(1))
-            item_id = next(each for each in ids if each not in taken)
+            item_id = next(each for each in ids if each not in used_ids)
             return bank.add(Item(query_id, item_id, text, kind, importance=importance), note)
 
     def edit_item(
         self, item_id: str, text: str, *, who: str, seen: str | None = None, why: str = ""
     ) -> Edited:
-        """Changes an item's text and keeps its id and answer key; `update` then grades only this item.
+        """Change an item's text and keeps its id and answer key; `update` then grades only this item.
 
         Args:
             seen: `trecexam.inputs.overrides.digest_of` the item that the person saw; None to change it
@@ -243,7 +243,7 @@ class BankEditing(Group):
     def retire_item(
         self, item_id: str, *, who: str, retired: bool = True, seen: str | None = None, why: str = ""
     ) -> Edited:
-        """Retires an item, or takes it back with `retired=False`; its grades are kept.
+        """Retire an item, or takes it back with `retired=False`; its grades are kept.
 
         Args:
             seen: as in `edit_item`.

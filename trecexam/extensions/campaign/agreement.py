@@ -61,38 +61,38 @@ def assessor_agreement(track: GradedTrack) -> Tables:
                     by_topic.setdefault(key.query_id, []).append(of_group)
             if by_topic:
                 rows.append(_row(level, group, [*by_topic.values()]))
-    found = disagreements(track)
+    differences = disagreements(track)
     header = (
         *("level", "assessors", "topics", "cells", "same"),
         *("alpha", "alpha.low", "alpha.high", "kappa", "kappa.low", "kappa.high", "weighted_kappa"),
     )
     differing: list[tuple[Value, ...]] = []
-    for row in found:
+    for row in differences:
         in_words = ", ".join(f"{name} {rating}" for name, rating in row.ratings.items())
         decided = "yes" if row.adjudicated else "no"
         differing.append((*row[:4], in_words, row.spread, row.counts, decided))
-    told = "no passage is judged by two people; see --overlap of `trecexam judge plan`"
+    note = "no passage is judged by two people; see --overlap of `trecexam judge plan`"
     if rows:
-        told = f"people differ on {plural(len(found), 'judgment')}; {INTERVALS}"
+        note = f"people differ on {plural(len(differences), 'judgment')}; {INTERVALS}"
     tables = {
         "agreement": Table(header, tuple(rows), layout=Layout(("level", "assessors"))),
         "disagreements": Table(Disagreement._fields, tuple(differing)),
     }
-    return Tables(tables, (told,), about={"rule": track.config.judging.rule, "intervals": INTERVALS})
+    return Tables(tables, (note,), about={"rule": track.config.judging.rule, "intervals": INTERVALS})
 
 
 def disagreements(track: GradedTrack) -> list[Disagreement]:
     """Return the cells with different ratings, the widest apart first."""
     of_cell = counting(track)
-    found = []
+    differences = []
     for level, cells in _shared(track).items():
         for key, ratings in cells.items():
             if len(set(ratings.values())) > 1:
                 now = of_cell.get(key)
                 decided = now is not None and now.kind == ADJUDICATED
                 spread = max(ratings.values()) - min(ratings.values())
-                found.append(Disagreement(level, *key, ratings, spread, now and now.rating, decided))
-    return sorted(found, key=lambda row: (-row.spread, row[:4]))
+                differences.append(Disagreement(level, *key, ratings, spread, now and now.rating, decided))
+    return sorted(differences, key=lambda row: (-row.spread, row[:4]))
 
 
 def _shared(track: GradedTrack) -> dict[str, dict[CellKey, dict[str, int]]]:

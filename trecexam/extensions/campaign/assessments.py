@@ -27,7 +27,7 @@ class CellKey(NamedTuple):
     item_id: str
 
 
-def asked_items(track: GradedTrack, query_id: str) -> tuple[str, ...]:
+def items_to_judge(track: GradedTrack, query_id: str) -> tuple[str, ...]:
     """Return the item_ids to judge on each passage of a query; "" is the whole passage.
 
     With a scale of judgments the passage as a whole is judged, and with `whole_passage = false` its items;

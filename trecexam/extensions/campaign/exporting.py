@@ -122,28 +122,28 @@ def import_judgments(track: GradedTrack, path: Path | str) -> Tables:
             targets[own_scale].append((line, row))
         except (ValueError, TrecexamError) as error:
             errors.append(ConversionError(path, line, str(error)))
-    known = {decision.row for people in (track.overrides, track.judgments) for decision in people.decisions}
+    present = {decision.row for people in (track.overrides, track.judgments) for decision in people.decisions}
     refused = [Rejected(str(path), error.line, error.reason, error.lost) for error in errors]
     outside: list[Decision] = []
     n_new = n_known = 0
     for own_scale, rows in targets.items():
         resolved = _resolved(track, str(path), rows, own_scale=own_scale)
         wrong = {each.line: each for each in resolved.rejected}
-        refused += [wrong[line] for line, row in rows if line in wrong and row not in known]
+        refused += [wrong[line] for line, row in rows if line in wrong and row not in present]
         outside += [
             decision
             for decision in resolved.decisions
-            if decision.state in (NOT_POOLED, NOT_CITED) and decision.row not in known
+            if decision.state in (NOT_POOLED, NOT_CITED) and decision.row not in present
         ]
-        taken = [row for line, row in rows if line not in wrong or row in known]
+        accepted = [row for line, row in rows if line not in wrong or row in present]
         target = track.folder.judgments() if own_scale else track.folder.overrides()
-        n_added = add_rows(track.folder, target, taken) if taken else 0
-        n_new, n_known = n_new + n_added, n_known + len(taken) - n_added
+        n_added = add_rows(track.folder, target, accepted) if accepted else 0
+        n_new, n_known = n_new + n_added, n_known + len(accepted) - n_added
     refused.sort(key=lambda row: row.line or 0)
-    told = f"{plural(n_new, 'new judgment')}, {n_known:,} already in the track"
+    note = f"{plural(n_new, 'new judgment')}, {n_known:,} already in the track"
     notes = [
         *rejected_notes(refused),
-        told + (f", {plural(len(refused), 'line')} rejected" if refused else ""),
+        note + (f", {plural(len(refused), 'line')} rejected" if refused else ""),
     ]
     if outside:
         line, row, _ = min(outside)
@@ -173,7 +173,7 @@ def _check(row: HumanRating) -> None:
 
 
 def _is_on_scale(track: GradedTrack) -> bool:
-    """Whether labels are people's judgments of whole passages, not made of their ratings of items."""
+    """Return True if labels are people's judgments of whole passages, not made of their ratings of items."""
     return track.config.judging.scale is not None or bool(track.judgments.decisions)
 
 
@@ -223,7 +223,7 @@ def _labels_by_person(track: GradedTrack, judged: Overrides) -> dict[tuple[str, 
 
 
 def _six_columns(row: Qrel, people: Mapping[str, int]) -> str:
-    """A line of qrels-6.txt."""
+    """Return a line of qrels-6.txt."""
     names = "+".join("_".join(name.split()) for name in sorted(people))
     share = sum(label == row.relevance for label in people.values()) / len(people)
     ids = f"{column(row.query_id, 'query id')} Q0 {column(row.doc_id, 'document id')}"

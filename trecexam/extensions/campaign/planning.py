@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from trecexam.errors import TrecexamError, quoted
-from trecexam.extensions.campaign.assessments import asked_items, counting, is_done, opinions_of
+from trecexam.extensions.campaign.assessments import counting, is_done, items_to_judge, opinions_of
 from trecexam.extensions.campaign.judge_next.next_judgments import suggestions
 from trecexam.extensions.campaign.plan import PlannedTask, by_assessor, read_plan, write_plan
 from trecexam.extensions.campaign.tables import read_columns
@@ -46,7 +46,7 @@ def done_tasks(track: GradedTrack) -> list[PlannedTask]:
         task
         for tasks in (read_plan(track.folder) or {}).values()
         for task in tasks
-        if is_done(opinions.get(task.assessor, {}), *task[1:3], asked_items(track, task.query_id))
+        if is_done(opinions.get(task.assessor, {}), *task[1:3], items_to_judge(track, task.query_id))
     ]
 
 
@@ -61,7 +61,7 @@ def judging_progress(track: GradedTrack) -> Tables:
     rows = []
     for name, tasks in (read_plan(track.folder) or {}).items():
         cells = {
-            (*task[1:3], item_id) for task in tasks for item_id in (*asked_items(track, task.query_id), "")
+            (*task[1:3], item_id) for task in tasks for item_id in (*items_to_judge(track, task.query_id), "")
         }
         judgments = [row for cell, row in opinions.get(name, {}).items() if cell in cells]
         seconds = [row.seconds for row in judgments if row.seconds is not None]
@@ -93,7 +93,7 @@ def passages_to_judge(
     own_done = {task[1:3] for task in done if not task.overlap}
     topics: dict[str, list[str]] = {}
     for query_id, doc_ids in by_query.items():
-        sheet, items = track.sheets[query_id], asked_items(track, query_id)
+        sheet, items = track.sheets[query_id], items_to_judge(track, query_id)
         skipped = track.inputs.judged.get(query_id, {}) if "" in items else {}
         # Of passages with one text, the first; all without a text where the track has no passages.
         of_text: dict[str, str] = {}
@@ -121,7 +121,7 @@ def write_campaign(
     if not rows:
         if not track.runs:
             raise TrecexamError(NO_RUNS, path=track.folder.runs)
-        of_whole = any("" in asked_items(track, query_id) for query_id in track.inputs.judged)
+        of_whole = any("" in items_to_judge(track, query_id) for query_id in track.inputs.judged)
         why = " (passages with official judgments are not planned)" if of_whole else ""
         notes.append(f"no passage is left to judge{why}")
     elif not _has_texts(track):
@@ -223,7 +223,7 @@ def divided(
 
 
 def _draw(*ids: str) -> bytes:
-    """A random number that depends only on the ids."""
+    """Return a random number that depends only on the ids."""
     return hashlib.sha256("\t".join(("0", *ids)).encode("utf-8", "surrogatepass")).digest()
 
 
@@ -234,7 +234,7 @@ def _give(
     assessors: Sequence[str],
     most: int,
 ) -> None:
-    """Assigns free topics, largest first, each to the assessor with the least work."""
+    """Assign free topics, largest first, each to the assessor with the least work."""
     has = Counter(owners.values())
     work = Counter({name: sum(sizes[q] for q in owners if owners[q] == name) for name in assessors})
     for query_id in sorted(free, key=lambda query_id: (-sizes[query_id], _draw(query_id))):
@@ -245,7 +245,7 @@ def _give(
 
 
 def _filled(sizes: Mapping[str, int], least: Mapping[str, int], total: int) -> dict[str, int]:
-    """Counts per topic: at least the given ones, then one more for the smallest up to the total."""
+    """Count per topic: at least the given ones, then one more for the smallest up to the total."""
     counts = {name: least.get(name, 0) for name in sizes}
     left = total - sum(counts.values())
     for level in range(1, max(sizes.values(), default=0) + 1):
@@ -262,7 +262,7 @@ def _overlap(
     n_wanted: int,
     done: Sequence[PlannedTask],
 ) -> list[PlannedTask]:
-    """The passages to judge twice, by their second assessor: those that are done, and others drawn."""
+    """Return the passages to judge twice, by their second assessor: those that are done, and others drawn."""
     twice = [*done]
     drawn = {row[1:3] for row in twice}
     work = Counter(row.assessor for row in (*first_tasks, *twice))
@@ -281,13 +281,13 @@ def _ordered(rows: Sequence[PlannedTask], assessors: Sequence[str]) -> list[Plan
     ordered: list[PlannedTask] = []
     for name in dict.fromkeys((*assessors, *(row.assessor for row in rows))):
         mine = [row for row in rows if row.assessor == name]
-        own, again = (
+        once, again = (
             list(dict.fromkeys(row.query_id for row in mine if row.overlap == kind)) for kind in (False, True)
         )
-        place = {(query_id, False): (at, -1) for at, query_id in enumerate(own, 1)}
+        position = {(query_id, False): (at, -1) for at, query_id in enumerate(once, 1)}
         # The overlap's topics come after the same share of her own.
-        place |= {
-            (query_id, True): (-(-at * len(own) // len(again)), at) for at, query_id in enumerate(again, 1)
+        position |= {
+            (query_id, True): (-(-at * len(once) // len(again)), at) for at, query_id in enumerate(again, 1)
         }
-        ordered += sorted(mine, key=lambda row: place[row.query_id, row.overlap])
+        ordered += sorted(mine, key=lambda row: position[row.query_id, row.overlap])
     return ordered

@@ -88,7 +88,7 @@ def read_columns(path: Path, columns: Sequence[str]) -> list[tuple[int, tuple[st
 
 
 def _lines(
-    path: str | os.PathLike[str], needed: Sequence[str], known: Iterable[str]
+    path: str | os.PathLike[str], needed: Sequence[str], known_columns: Iterable[str]
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the lines under the header line, as column -> value, with numbers; blank lines are skipped.
 
@@ -108,7 +108,7 @@ def _lines(
         twice = [name for name in header if name and header.count(name) > 1]
         if missing or twice:
             wrong = f"lacks {', '.join(missing)}" if missing else f"names '{twice[0]}' twice"
-            columns = f"columns, separated by tabs: {' '.join(known)}"
+            columns = f"columns, separated by tabs: {' '.join(known_columns)}"
             raise ConversionError(path, number, f"the header line {wrong}; {columns}")
     if not header:
         raise ConversionError(path, None, f"is empty: its first line names the columns, {' '.join(needed)}")

@@ -70,13 +70,13 @@ def check(file: Path, kind: Kind | None, version: str | None, fix: Path | None, 
 
     versions = VERSIONS if version is None else (int(version),)
     kind = kind or kind_of(file)
-    known = None
+    known_ids = None
     if track is not None:
         # Imports pydantic, which --help and checks of single files must not load.
         from trecexam.extensions.check.track_ids import track_ids
 
-        known = track_ids(track)
-    findings = [each for each in check_file(file, kind, known) if set(each.versions) & set(versions)]
+        known_ids = track_ids(track)
+    findings = [each for each in check_file(file, kind, known_ids) if set(each.versions) & set(versions)]
     accepting = {number: takes(findings, number) for number in versions}
     notes = [
         f"{file}: trec_eval {number} {'accepts' if good else 'rejects'} this {kind} file"
@@ -113,7 +113,7 @@ class _Findings(Tables):
     """Findings whose reasons are broken into lines on a terminal."""
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """The findings, their reasons over several lines and never cut; `wide` in one line each."""
+        """Return the findings, their reasons over several lines and never cut; `wide` in one line each."""
         if wide:
             return (self.table,)
         rows: list[tuple[Value, ...]] = []

@@ -78,26 +78,26 @@ def kind_of(path: Path) -> Kind:
     Raises:
         ConversionError: neither.
     """
-    found = look_at(path.absolute()).format
+    file_format = look_at(path.absolute()).format
     name = without_ending(path.name)
-    if found == "run" or (found != "qrels" and name.endswith(".run")):
+    if file_format == "run" or (file_format != "qrels" and name.endswith(".run")):
         return "run"
-    if found == "qrels" or name.endswith(".qrels"):
+    if file_format == "qrels" or name.endswith(".qrels"):
         return "qrels"
     raise ConversionError(path, None, "is neither a run nor qrels: add --as run or --as qrels")
 
 
-def check_file(path: Path, kind: Kind, known: KnownIds | None = None) -> tuple[Finding, ...]:
+def check_file(path: Path, kind: Kind, ids: KnownIds | None = None) -> tuple[Finding, ...]:
     """Return findings on how trec_eval reads a run or qrels.
 
     Raises:
         ConversionError: there is no such file, or it cannot be opened.
     """
     findings, by_topic, _ = read_lines(path, kind)
-    known = known or KnownIds()
+    ids = ids or KnownIds()
     if not by_topic and (versions := tuple(each for each in VERSIONS if each not in findings.stopped())):
         findings.add("empty", None, "fatal", "the file has no lines to evaluate", versions)
-    judged = None if known.judged is None or kind == "qrels" else {each.encode() for each in known.judged}
+    judged = None if ids.judged is None or kind == "qrels" else {each.encode() for each in ids.judged}
     for topic_id, topic in by_topic.items():
         if kind == "run":
             _look_at_ranking(findings, topic_id, topic)
@@ -108,7 +108,7 @@ def check_file(path: Path, kind: Kind, known: KnownIds | None = None) -> tuple[F
             )
             findings.add("only negative labels", topic.lines[0], "fatal", reason)
         _look_at_duplicates(findings, topic_id, topic, evaluated=judged is None or topic_id in judged)
-    _look_for_unknown(findings, by_topic, known)
+    _look_for_unknown(findings, by_topic, ids)
     if judged is not None and by_topic:
         _look_for_judged(findings, by_topic, judged)
     return findings.all()
@@ -302,14 +302,14 @@ def _look_at_duplicates(findings: Findings, topic_id: bytes, topic: Topic, *, ev
         findings.add("duplicate", topic.lines[index], "fatal" if evaluated else "warning", reason)
 
 
-def _look_for_unknown(findings: Findings, by_topic: Mapping[bytes, Topic], known: KnownIds) -> None:
-    if known.topics is not None:
-        topics = {topic.encode() for topic in known.topics}
+def _look_for_unknown(findings: Findings, by_topic: Mapping[bytes, Topic], known_ids: KnownIds) -> None:
+    if known_ids.topics is not None:
+        topics = {topic.encode() for topic in known_ids.topics}
         for topic_id in by_topic.keys() - topics:
             reason = f"topic {shown(topic_id)} is not in the track"
             findings.add("unknown topic", by_topic[topic_id].lines[0], "warning", reason)
-    if known.docs is not None:
-        docs = {doc.encode() for doc in known.docs}
+    if known_ids.docs is not None:
+        docs = {doc.encode() for doc in known_ids.docs}
         for topic in by_topic.values():
             for doc, line in zip(topic.doc_ids(), topic.lines, strict=True):
                 if doc not in docs:

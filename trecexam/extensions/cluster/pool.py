@@ -70,7 +70,7 @@ class Batches:
         self._sent: dict[int, tuple[list[Any], int]] = {}
 
     def __len__(self) -> int:
-        """The number of batches that are sent and not finished."""
+        """Return the number of batches that are sent and not finished."""
         return len(self._sent)
 
     def _packed(self, groups: Iterable[Sequence[Any]]) -> Iterator[tuple[list[Any], int]]:

@@ -50,9 +50,9 @@ def _check_folder(model: Path) -> None:
         )
 
 
-def _check_identity(what: str, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+def _check_identity(what: str, actual: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
     """Refuse a worker that would answer otherwise than the grader or writer of the daemon."""
-    different = sorted(key for key in found.keys() | expected if found.get(key) != expected.get(key))
+    different = sorted(key for key in actual.keys() | expected if actual.get(key) != expected.get(key))
     if different:
         raise GraderError(
             f"the {what} on that machine differs from this one in {', '.join(different)}: give all machines "

@@ -134,8 +134,8 @@ def _ratings(first: GradedTrack, second: GradedTrack) -> RatedTwice | None:
     items_of = first.bank.items
     common: dict[str, list[tuple[int, int]]] = {}
     for query_id, items in second.bank.items.items():
-        place_of = {item.item_id: place for place, item in enumerate(items_of.get(query_id, ()))}
-        both = [(place_of[i.item_id], place) for place, i in enumerate(items) if i.item_id in place_of]
+        place_of = {item.item_id: index for index, item in enumerate(items_of.get(query_id, ()))}
+        both = [(place_of[i.item_id], index) for index, i in enumerate(items) if i.item_id in place_of]
         if both:
             common[query_id] = both
     a, b = ({q.query_id: q for q in each.ratings()} for each in (first, second))
@@ -154,11 +154,11 @@ def _thresholds(first: GradedTrack, second: GradedTrack) -> list[tuple[int, int]
 
 def _agreement(rated: RatedTwice, thresholds: tuple[int, int] | None) -> Row:
     """Return the columns on two graders' labels or ratings, which are binary where there are thresholds."""
-    found = rater_agreement(rated, graded=thresholds is None)
+    agreement = rater_agreement(rated, graded=thresholds is None)
     return (
         *(thresholds or (None, None)),
-        *(found.n, found.first_only, found.second_only, found.agreement),
-        *(*found.kappa, found.linear, found.quadratic),
+        *(agreement.n, agreement.first_only, agreement.second_only, agreement.agreement),
+        *(*agreement.kappa, agreement.linear, agreement.quadratic),
     )
 
 
@@ -175,9 +175,9 @@ def _labels(track: GradedTrack, min_rating: int | None) -> Labels:
 
 def _left_out(loader: GraderView, names: Collection[str]) -> Iterator[str]:
     """Yield notes on graders that are not compared, and on people's ratings, which are left out."""
-    own = loader.folder.whole.graders
-    rest = ", ".join(name for name in own if name not in names)
-    if rest and own.keys() & names:
+    track_graders = loader.folder.whole.graders
+    rest = ", ".join(name for name in track_graders if name not in names)
+    if rest and track_graders.keys() & names:
         line = f"not compared, because they grade other items or texts, or cannot run: {rest}"
         yield Note(line, CHANGES)
     if loader.folder.overrides().exists():

@@ -94,8 +94,8 @@ class EragAccessor(Group):
             inputs = read_inputs(folder, Needs(frozenset((KIND,))), bank_files=files)
             lists = lists_of(folder, inputs, inputs.rejected)
             if outputs is not None:
-                shown = folder.shown(outputs)
-                texts = read_outputs(outputs, shown, lists.golds, lists.pairs, lists.rejected)
+                display_path = folder.shown(outputs)
+                texts = read_outputs(outputs, display_path, lists.golds, lists.pairs, lists.rejected)
             elif labels != PROVENANCE:
                 texts = texts_of_documents(folder, inputs, lists)
         if labels == PROVENANCE:
@@ -127,7 +127,7 @@ class EragAccessor(Group):
         return evaluation
 
     def estimate(self, gold: Path | str | None = None) -> Estimate:
-        """Estimates the documents ("cells"), tokens and cost of `score`; calls no model."""
+        """Estimate the documents ("cells"), tokens and cost of `score`; calls no model."""
         return estimate(self._track.folder, _path(gold))
 
 

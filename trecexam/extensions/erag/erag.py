@@ -138,9 +138,9 @@ def texts_of_documents(folder: TrackFolder, inputs: TrackInputs, lists: Lists) -
     """Return the texts of the ranked documents."""
     own_texts = inputs.dropped.own_texts
     needed = {doc_id for _, doc_id in lists.pairs} - own_texts.keys()
-    found, unread = Texts(folder).of(needed) if needed else ({}, ())
+    by_id, unread = Texts(folder).of(needed) if needed else ({}, ())
     lists.rejected.extend(unread)
-    texts = {**found, **own_texts}
+    texts = {**by_id, **own_texts}
     return {pair: texts.get(pair[1], Unlabelled(*pair, *NO_TEXT)) for pair in lists.pairs}
 
 
@@ -182,8 +182,8 @@ def lists_of(
         files = {folder.shown(path) for path in folder.run_files()}
         why = next((f" (rejected: {row})" for row in inputs.rejected if row.file in files), "")
         raise TrecexamError(f"no run to evaluate in {folder.shown(folder.runs)}{why}", path=folder.root)
-    known = set(inputs.own_queries).union(*(run.query_ids for run in runs.values()))
-    query_ids = [query_id for query_id in inputs.bank.query_ids if query_id in known]
+    track_queries = set(inputs.own_queries).union(*(run.query_ids for run in runs.values()))
+    query_ids = [query_id for query_id in inputs.bank.query_ids if query_id in track_queries]
     ranked = {name: {q: run.ranking(q, depth) for q in query_ids} for name, run in sorted(runs.items())}
     lists = Lists(
         {q: items[q][0].gold_answers or (items[q][0].text,) for q in query_ids},
@@ -191,7 +191,7 @@ def lists_of(
         {q: sorted({doc_id for of in ranked.values() for doc_id in of[q]}) for q in query_ids},
         [*rejected],
     )
-    if unknown := [query_id for query_id in inputs.bank.query_ids if query_id not in known]:
+    if unknown := [query_id for query_id in inputs.bank.query_ids if query_id not in track_queries]:
         file = folder.shown(inputs.bank_files[0]) if len(inputs.bank_files) == 1 else "the bank"
         some = f"{len(unknown):,} of its {plural(len(items), 'query')} not in the track, left out"
         lists.rejected.append(Rejected(file, None, f"{some}: {shorten_list(unknown, dots=True)}", "line"))

@@ -72,11 +72,11 @@ class EragGrader(WritingGrader):
         self._prompt = prompt
 
     def prompt(self, cell: Cell) -> Fitted:
-        own, query = self._prompt, self.writer.plain(cell.query_text)
+        erag_prompt, query = self._prompt, self.writer.plain(cell.query_text)
 
         def render(document: str) -> str:
             slots = {"query": query, "document": document}
-            return filled(own.template, slots, jinja=own.jinja, name=own.name)
+            return filled(erag_prompt.template, slots, jinja=erag_prompt.jinja, name=erag_prompt.name)
 
         return self.writer.fitted(render, cell.text)
 
@@ -84,8 +84,8 @@ class EragGrader(WritingGrader):
         return _read(self.metric, item, text, cut)
 
     def asked(self) -> Mapping[str, Any]:
-        own, version = self._prompt, str(self._prompt.file.version)
-        return {"prompts": [{"name": own.name, "version": version, "template": own.template, "asks": KIND}]}
+        text, version = self._prompt, str(self._prompt.file.version)
+        return {"prompts": [{"name": text.name, "version": version, "template": text.template, "asks": KIND}]}
 
 
 def _read(metric: Metric, item: Item, text: str, cut: bool = False) -> int | None:

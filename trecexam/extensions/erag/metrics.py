@@ -54,7 +54,7 @@ def accuracy(output: str, gold: Sequence[str]) -> float:
 
 
 def token_f1(output: str, gold: Sequence[str]) -> float:
-    """The harmonic mean of precision and recall of the output's words, both normalised.
+    """Return the harmonic mean of precision and recall of the output's words, both normalised.
 
     0 where no word is shared, even if neither has one ("AN." and "the"): so have it SQuAD 1 and KILT,
     while SQuAD 2 gives 1 for that.
@@ -102,7 +102,7 @@ METRICS: dict[str, Metric] = {
 
 
 def metric_of(name: str, root: Path) -> Metric:
-    """The metric of this name, or the callable that `module:function` names.
+    """Return the metric of this name, or the callable that `module:function` names.
 
     A module is looked for in the track's folder, then in the working directory, then where Python finds
     modules. A file of the track is read anew each time, so that an edit counts.

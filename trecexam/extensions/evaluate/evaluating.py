@@ -128,9 +128,9 @@ def evaluate(
     Raises:
         TrecexamError: with the reason in one line; with `folder`, what was graded is stored.
     """
-    given: object = grader
-    if not isinstance(given, str | Grader | None):
-        what = "class" if isinstance(given, type) else type(given).__name__
+    grader_object: object = grader
+    if not isinstance(grader_object, str | Grader | None):
+        what = "class" if isinstance(grader_object, type) else type(grader_object).__name__
         raise TrecexamError(f"grader: give a grader or its name, not a {what}")
     try:
         TrackConfig.model_validate(settings or {})
@@ -162,12 +162,12 @@ def evaluate(
         undo.callback(loaders.close)
         track = Track(loaders)
         board = _graded(track, paths, measures, progress, outputs=folder is not None)
-        kept = undo.pop_all()
+        cleanup = undo.pop_all()
     if folder is not None:
         shutil.rmtree(scratch, ignore_errors=True)
         return Evaluation(board, board.notes, track, track.close, is_temporary=False)
     # The folder is removed when nothing refers to the track any more.
-    return Evaluation(board, board.notes, track, weakref.finalize(track, kept.close), is_temporary=True)
+    return Evaluation(board, board.notes, track, weakref.finalize(track, cleanup.close), is_temporary=True)
 
 
 @contextmanager
@@ -195,10 +195,10 @@ def _graded(
 ) -> Leaderboard:
     """Grade all cells, and return the leaderboard of the runs in these files."""
     names = {path: name for name, path in track.files.runs().items()}
-    if others := {track.folder.shown(path): path for path in paths if path not in names}:
+    if other_runs := {track.folder.shown(path): path for path in paths if path not in names}:
         for row in track.files.rejected():
-            if row.file in others:
-                raise TrecexamError(row.reason, path=others[row.file], line=row.line)
+            if row.file in other_runs:
+                raise TrecexamError(row.reason, path=other_runs[row.file], line=row.line)
     runs = [names[path] for path in paths]
     # A measure that cannot be computed shows before hours of grading go by.
     track.leaderboard(measures, runs=runs)

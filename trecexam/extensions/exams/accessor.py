@@ -22,7 +22,7 @@ class ExamAccessor(Group):
     def fit(
         self, settings: Settings | None = None, *, components: Path | None = None, groups: Path | None = None
     ) -> ExamFit:
-        """Fits an item response model: abilities of runs, difficulty and discrimination of items.
+        """Fit an item response model: abilities of runs, difficulty and discrimination of items.
 
         A run has an item right where one of its first passages is rated min_rating or better on it.
 
@@ -46,7 +46,7 @@ class ExamAccessor(Group):
         drop: float = 0.1,
         progress: Callable[[int, int], None] | None = None,
     ) -> ImprovedExam:
-        """Drops the least discriminating items and fits again, step by step.
+        """Drop the least discriminating items and fits again, step by step.
 
         Args:
             settings, components: as in `fit`.
@@ -68,7 +68,7 @@ class ExamAccessor(Group):
         progress: ShowProgress | None = None,
         stop: Stop | None = None,
     ) -> GeneratedExam:
-        """Writes a question about each passage with a language model, like `exam generate`.
+        """Write a question about each passage with a language model, like `exam generate`.
 
         Args:
             task_domain: what the passages are of, as "the manuals of heat pumps".

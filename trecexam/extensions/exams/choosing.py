@@ -44,8 +44,8 @@ class ChoosingWriter(LocalWriter):
             **({} if settings.dtype == "auto" else {"dtype": settings.dtype}),
         }
 
-    def asked(self, render: Callable[[str], str], context: str, continuations: Sequence[str]) -> Fitted:
-        """The prompt, with the context cut so that the longest continuation fits.
+    def fit_prompt(self, render: Callable[[str], str], context: str, continuations: Sequence[str]) -> Fitted:
+        """Return the prompt, with the context cut so that the longest continuation fits.
 
         Args:
             render: the context, plain already -> the prompt.
@@ -81,7 +81,7 @@ class ChoosingWriter(LocalWriter):
 
 
 def tokens_of(backend: CausalBackend, texts: Sequence[str]) -> list[list[int]]:
-    """The tokens of continuations, after a blank unless a chat template ends the prompt."""
+    """Return the tokens of continuations, after a blank unless a chat template ends the prompt."""
     continuations = []
     for text in texts:
         spelled = text if backend.tokens.chat else f" {text}"

@@ -56,7 +56,7 @@ class FilteredExam(Result):
         }
 
     def groups(self) -> Table:
-        """The kept questions by level, type and topic, in the format of `exam fit --groups`."""
+        """Return the kept questions by level, type and topic, in the format of `exam fit --groups`."""
         topics = any(question.topic for question in self.kept)
         rows = tuple(
             (
@@ -85,7 +85,7 @@ def filter_exam(path: Path | str) -> FilteredExam:
 
 
 def write_filtered(exam: FilteredExam, folder: Path) -> None:
-    """Writes kept.jsonl, dropped.jsonl, groups.tsv and queries.tsv, all of them or none."""
+    """Write kept.jsonl, dropped.jsonl, groups.tsv and queries.tsv, all of them or none."""
     dropped = ({**exam.questions[n].row(), "reason": reason} for n, reason in exam.reasons.items())
     # Kept stems are queries, to make runs for `exam score`.
     queries = "".join(f"{each.question_id}\t{' '.join(each.question.split())}\n" for each in exam.kept)
@@ -99,7 +99,7 @@ def write_filtered(exam: FilteredExam, folder: Path) -> None:
 
 
 def read_patterns(path: Path) -> list[re.Pattern[str]]:
-    """Reads regular expressions from a file, one per line; lines that begin with # are comments."""
+    """Read regular expressions from a file, one per line; lines that begin with # are comments."""
     lines = path.read_text(encoding="utf-8").splitlines()
     patterns = (line.strip() for line in lines if line.strip() and not line.startswith("#"))
     return [re.compile(pattern, re.IGNORECASE) for pattern in patterns]

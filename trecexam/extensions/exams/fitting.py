@@ -36,7 +36,7 @@ def fit_exam(
     components: Path | None = None,
     groups: Path | None = None,
 ) -> ExamFit:
-    """Fits an item response model to a response matrix.
+    """Fit an item response model to a response matrix.
 
     Args:
         source: a TSV or JSON Lines file, or a folder of them.
@@ -59,7 +59,7 @@ def improve_exam(
     drop: float = 0.1,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImprovedExam:
-    """Drops the least discriminating questions and fits again, step by step.
+    """Drop the least discriminating questions and fits again, step by step.
 
     Args:
         source, settings, components: as in `fit_exam`.
@@ -118,13 +118,13 @@ def improved(
 
 
 def refuse_out(out: Path, inputs: Iterable[Path | None], *, improvement: bool = False) -> None:
-    """Refuses a folder for the files of a fit or an improvement, see `refuse_folder`."""
+    """Refuse a folder for the files of a fit or an improvement, see `refuse_folder`."""
     names, always = (_OF_IMPROVEMENT, _ALWAYS_OF_IMPROVEMENT) if improvement else (_OF_FIT, _ALWAYS_OF_FIT)
     refuse_folder(out, inputs, names, always=always)
 
 
 def write_fit(exam: ExamFit, out: Path) -> list[str]:
-    """Writes a fit's files into a folder, and removes files of an earlier fit that do not apply.
+    """Write a fit's files into a folder, and removes files of an earlier fit that do not apply.
 
     Returns:
         Why a plot could not be drawn, one per line.
@@ -135,7 +135,7 @@ def write_fit(exam: ExamFit, out: Path) -> list[str]:
 
 
 def write_improvement(improved_exam: ImprovedExam, out: Path) -> list[str]:
-    """Writes a folder per step, steps.tsv and the curves; removes those of an earlier improvement.
+    """Write a folder per step, steps.tsv and the curves; removes those of an earlier improvement.
 
     Returns, Raises:
         As `write_fit`.

@@ -55,7 +55,7 @@ class GeneratedExam(AskingResult[str]):
 def exam_job(
     folder: TrackFolder, task_domain: str, *, output: Path | str | None = None
 ) -> Job[GeneratedExam]:
-    """Writes a question about each passage with a language model, like `exam generate`.
+    """Write a question about each passage with a language model, like `exam generate`.
 
     Without one readable answer the exam is not written: a file that is there stays.
     """
@@ -75,7 +75,7 @@ def exam_job(
     )
 
     def write(result: AskingResult[str]) -> GeneratedExam:
-        replies = [*read_replies([prompts], lambda _, kept: read_question(kept.text, cut=kept.cut))]
+        replies = [*read_replies([prompts], lambda _, reply: read_question(reply.text, cut=reply.cut))]
         questions = tuple(
             _question(sources[each.key], each, each.record)
             for each in replies
@@ -119,7 +119,7 @@ def exam_job(
 
 
 def _prompt(source: Source, task_domain: str, plain: Callable[[str], str]) -> str:
-    """The prompt for one passage, without control tokens. A title is a line before the passage."""
+    """Return the prompt for one passage, without control tokens. A title is a line before the passage."""
     documentation = f"{source.title}\n{source.text}" if source.title else source.text
     values = {"task_domain": plain(task_domain), "documentation": plain(documentation)}
     return filled(_published(), values, jinja=False, name=PROMPT)
@@ -127,7 +127,7 @@ def _prompt(source: Source, task_domain: str, plain: Callable[[str], str]) -> st
 
 @cache
 def _published() -> str:
-    """The published text, including its literal braces."""
+    """Return the published text, including its literal braces."""
     path = Path(__file__).parent / "questions" / "texts" / f"{PROMPT}.txt"
     return path.read_text(encoding="utf-8").removesuffix("\n")
 
@@ -138,7 +138,7 @@ def _beside(exam: Path, ending: str) -> Path:
 
 
 def _check_ours(exam: Path) -> None:
-    """Raises an error for an edited exam."""
+    """Raise an error for an edited exam."""
     if sha256(exam.read_bytes()) != read_object(_beside(exam, _GENERATION)).get("exam_sha256"):
         raise TrecexamError(
             "was edited, or not written by `exam generate`, and was not changed: give another name with -o",

@@ -57,13 +57,13 @@ def _write(examinee: Examinee, questions: Sequence[ExamQuestion], folder: Path) 
 
 
 def _accuracy(responses: Sequence[int | None]) -> tuple[int, float | None]:
-    """The number of responses and the share of right ones."""
+    """Return the number of responses and the share of right ones."""
     answered = [value for value in responses if value is not None]
     return len(answered), sum(answered) / len(answered) if answered else None
 
 
 def _old(folder: Path, ids: Sequence[str]) -> dict[str, tuple[tuple[str, ...], list[int | None]]]:
-    """The components and responses of the examinees in a folder."""
+    """Return the components and responses of the examinees in a folder."""
     path = folder / "matrix.tsv"
     if not path.exists():
         return {}

@@ -88,7 +88,7 @@ def _draw_curves(figure: Figure, plot: Plot) -> None:
 
 
 def information_plot(fitted: ExamFit) -> Plot:
-    """The exam's information by ability, and its 2PL form if that differs."""
+    """Return the exam's information by ability, and its 2PL form if that differs."""
     f = fitted.fit
     guessed = bool(f.c.any())
     exact = exam_information(GRID, f.a, f.b, f.c)
@@ -112,7 +112,7 @@ def information_plot(fitted: ExamFit) -> Plot:
 
 
 def steps_plot(improvement: Improvement) -> Plot:
-    """The mean item's information at every step of an improvement."""
+    """Return the mean item's information at every step of an improvement."""
     curves = {}
     for number, step in enumerate(improvement.steps):
         f = step.fit
@@ -187,7 +187,7 @@ def _draw_information(figure: Figure, plot: Plot) -> None:
 
 
 def abilities_plot(fitted: ExamFit) -> Plot:
-    """The examinees' abilities with their intervals, best on top."""
+    """Return the examinees' abilities with their intervals, best on top."""
     rows = tuple(row[1:5] for row in fitted.tables["examinees"].rows)
     bare = sum(row[2] != row[2] for row in rows)
     without = f" {bare} at a bound have no interval." if bare else ""

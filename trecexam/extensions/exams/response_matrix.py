@@ -51,7 +51,7 @@ class ResponseMatrix:
 
 
 def read_matrix(path: str | os.PathLike[str]) -> ResponseMatrix:
-    """The matrix in a TSV or JSON Lines file, or in a folder of JSON Lines files."""
+    """Return the matrix in a TSV or JSON Lines file, or in a folder of JSON Lines files."""
     path = Path(path)
     if path.is_dir():
         return _folder(path)
@@ -61,12 +61,12 @@ def read_matrix(path: str | os.PathLike[str]) -> ResponseMatrix:
 
 
 def read_components(path: str | os.PathLike[str]) -> LabelTable:
-    """Reads `examinee`, then a column per component: each examinee's levels."""
+    """Read `examinee`, then a column per component: each examinee's levels."""
     return read_labels(path, EXAMINEE, empty="name each component's level, such as 'none'")
 
 
 def read_groups(path: str | os.PathLike[str]) -> LabelTable:
-    """Reads `item`, then a column per grouping: each item's groups, separated by `|`."""
+    """Read `item`, then a column per grouping: each item's groups, separated by `|`."""
     table = read_labels(path, "item", empty=None)
     for name in table.names:
         if ":" in name:

@@ -58,7 +58,7 @@ class Exam:
 
 
 def from_file(path: Path, components: Path | None = None, groups: Path | None = None) -> Exam:
-    """Reads an exam from a matrix file or a folder of response files."""
+    """Read an exam from a matrix file or a folder of response files."""
     return usable_responses(str(path), read_matrix(path), components, groups)
 
 
@@ -69,7 +69,7 @@ def from_track(
     *,
     min_rating: int | None = None,
 ) -> Exam:
-    """A loaded track's runs as examinees, and its items as questions.
+    """Return a loaded track's runs as examinees, and its items as questions.
 
     A run has an item right where one of its first passages is rated min_rating or better on it, as Cover has
     it; a query that it skips is wrong. Where nothing is known, as none of those passages has a rating on the
@@ -106,7 +106,7 @@ def from_track(
 
 
 def _unanswered(runs: Sequence[str], n_unanswered: NDArray[np.int64]) -> Iterator[str]:
-    """A line on the runs that have nothing to grade for some queries."""
+    """Yield a line on the runs that have nothing to grade for some queries."""
     some = [
         f"{run} ({plural(number, 'query')})"
         for run, number in zip(runs, n_unanswered.tolist(), strict=True)
@@ -149,7 +149,7 @@ def usable_responses(
     groups: Path | None,
     queries: Mapping[str, str] | None = None,
 ) -> Exam:
-    """The part of a matrix that can be fitted, with its tables."""
+    """Return the part of a matrix that can be fitted, with its tables."""
     notes = []
     responded = ~np.isnan(matrix.values)
     rows: NDArray[np.bool_] = np.asarray(responded.any(axis=1), np.bool_)

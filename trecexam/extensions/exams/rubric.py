@@ -43,7 +43,7 @@ def fit_track(
     components: Path | None = None,
     groups: Path | None = None,
 ) -> ExamFit:
-    """Fits an item response model: abilities of runs, difficulty and discrimination of items."""
+    """Fit an item response model: abilities of runs, difficulty and discrimination of items."""
     exam_fit = fitted(from_track(track, components, groups), settings or default_settings())
     exam_fit = ExamFit.of(exam_fit.exam, exam_fit.fit, tuple(_against_official(track, exam_fit)))
     return replace(exam_fit, notes=(*exam_fit.notes, *_never_judged(track, exam_fit)))
@@ -89,13 +89,13 @@ def _against_official(track: GradedTrack, exam_fit: ExamFit) -> Iterator[tuple[s
         sides = {pair.official_measure: pair for pair in paired_scores(track)}
     except NothingToCompareError:
         return
-    places = {run: place for place, run in enumerate(exam_fit.exam.examinees)}
+    row_of = {run: position for position, run in enumerate(exam_fit.exam.examinees)}
     for theirs, pair in sides.items():
-        rows = [row for row, run in enumerate(pair.runs) if run in places]
+        rows = [row for row, run in enumerate(pair.runs) if run in row_of]
         if len(rows) < 2:
             continue
         official = pair.official.reshape(len(pair.runs), -1).mean(axis=1)[rows]
-        at = [places[pair.runs[row]] for row in rows]
+        at = [row_of[pair.runs[row]] for row in rows]
         fit = exam_fit.fit
         for name, mine in (("theta", fit.theta.round(CERTAIN_DIGITS)), ("accuracy", fit.accuracy)):
             values = mine[at][:, None]

@@ -46,7 +46,7 @@ class Retriever:
         return "oracle" if self.run is None else "retrieved"
 
     def context(self, question: ExamQuestion, texts: Mapping[str, str]) -> str:
-        """The context that the examinee reads; "" if it reads nothing."""
+        """Return the context that the examinee reads; "" if it reads nothing."""
         if self.run is not None:
             ranking = self.run.ranking(question.question_id, _DOCUMENTS)
             return "\n".join(texts[doc_id] for doc_id in ranking if doc_id in texts)
@@ -140,7 +140,7 @@ def _tag(tag: str, tags: Sequence[str], path: Path) -> str:
 def texts_of(
     passages: Path | None, retrievers: Sequence[Retriever], questions: Sequence[ExamQuestion]
 ) -> dict[str, str]:
-    """The texts that retrievers show: the corpus, else the exam's passages.
+    """Return the texts that retrievers show: the corpus, else the exam's passages.
 
     Returns:
         doc_id -> text.
@@ -169,7 +169,7 @@ def texts_of(
 
 
 def exam_prompts(source: KeepingWriter, setup: ExamSetup) -> PromptSet[str]:
-    """The prompts by question_id: a local model chooses a continuation, a server writes a letter."""
+    """Return the prompts by question_id: a local model chooses a continuation, a server writes a letter."""
     writer = source.writer
     kind, examples = setup.retriever.kind, examples_for(setup.questions, setup.examples, _SEED)
 
@@ -184,7 +184,7 @@ def exam_prompts(source: KeepingWriter, setup: ExamSetup) -> PromptSet[str]:
             continue
         among = candidates(question, writer.plain)
         try:
-            prompt_texts[question.question_id] = writer.asked(partial(render, question), context, among)
+            prompt_texts[question.question_id] = writer.fit_prompt(partial(render, question), context, among)
         except NoRoomError as lengths:
             raise TrecexamError(
                 f"question '{question.question_id}' with its {setup.examples:,} examples has {lengths}: use "

@@ -131,7 +131,7 @@ def learn(
     if validation.table.rows and source is None:
         identity["cross_validation"] = {
             "best": validation.facts["best"],
-            "losses": {way: loss for used_by, way, loss, *_ in validation.table.rows if used_by == FILL},
+            "losses": {name: loss for used_by, name, loss, *_ in validation.table.rows if used_by == FILL},
             "basis": basis(track, data.official),
         }
     labels = [label for *_, label, judged in rows if judged == "no"]

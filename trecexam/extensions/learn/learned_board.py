@@ -45,12 +45,12 @@ def board_of(track: GradedTrack, data: LearningData, learned: Learned) -> Leader
     scores = expected_scores(learned, queries, k, min_relevant)
     retrieved = [query.ranks[:, :k] >= 0 for query in queries]
     judged = [np.append(query.judged, False)[query.ranks[:, :k]].sum(axis=1) for query in queries]
-    shares = [of / np.maximum(found.sum(axis=1), 1) for of, found in zip(judged, retrieved, strict=True)]
+    shares = [of / np.maximum(ranked.sum(axis=1), 1) for of, ranked in zip(judged, retrieved, strict=True)]
     array = np.stack([*scores, np.column_stack(shares)], axis=-1)
     measures = (f"nDCG@{k}", f"AP(rel={min_relevant})@{track.depth}", f"Judged@{k}")
     names, query_ids = tuple(track.runs), tuple(query.query_id for query in queries)
     answered = {
-        run: [query_id for query_id, found in zip(query_ids, retrieved, strict=True) if found[at].any()]
+        run: [query_id for query_id, ranked in zip(query_ids, retrieved, strict=True) if ranked[at].any()]
         for at, run in enumerate(names)
     }
     values = MeasureValues(names, query_ids, measures, array)

@@ -46,14 +46,14 @@ class LearningData:
 
     Attributes:
         queries: of the track.
-        others: of the other track, with its judgments.
+        other_queries: queries of the other track, with its judgments.
         official: the track's judgments; empty where there are none.
         notes: what a reader must know, one per line.
         encoder: its name and identity.
     """
 
     queries: tuple[QueryPassages, ...]
-    others: tuple[QueryPassages, ...]
+    other_queries: tuple[QueryPassages, ...]
     official: Official
     notes: tuple[str, ...]
     encoder: dict[str, Any]
@@ -69,7 +69,7 @@ def fit_pool(track: GradedTrack, data: LearningData) -> tuple[Learned, LearningD
         TrecexamError: there are no judgments, or all are the same.
     """
     try:
-        learned = fit([*data.others, *data.queries])
+        learned = fit([*data.other_queries, *data.queries])
     except ValueError as error:
         pooled = {query_id: pool.doc_ids for query_id, pool in track.pool.items()}
         unmet = no_overlap(data.official, pooled, track.config.track.unit) if data.official.judged else None
@@ -126,7 +126,7 @@ def gather_data(
         official = _official(track, needed=source is None)
     encoder = track_encoder(track)
     queries = _gather(track, encoder, official, progress)
-    others: tuple[QueryPassages, ...] = ()
+    extra: tuple[QueryPassages, ...] = ()
     notes = [*_odd_judgments(track, official), *_odd_texts(track)]
     if source is not None:
         with OpenTrack(TrackFolder.open(source)) as opened:
@@ -135,17 +135,17 @@ def gather_data(
                 raise TrecexamError(
                     "is this track itself, whose judgments are used already: give another track", path=source
                 )
-            others = _gather(other, encoder, _official(other, needed=True), progress)
+            extra = _gather(other, encoder, _official(other, needed=True), progress)
         # A query that both ask may have another id there, and another query the same one.
-        others = tuple(replace(query, query_id=f"{Path(source).name}/{query.query_id}") for query in others)
+        extra = tuple(replace(query, query_id=f"{Path(source).name}/{query.query_id}") for query in extra)
         if other.grader.identity != track.grader.identity:
             # Ratings of one grader say nothing about those of another.
             is_rating = np.arange(len(FEATURES)) == FEATURES.index("rating")
-            others = tuple(
-                replace(query, features=np.where(is_rating, 0.0, query.features)) for query in others
+            extra = tuple(
+                replace(query, features=np.where(is_rating, 0.0, query.features)) for query in extra
             )
-        notes += _other_scale(queries, others, source)
-    return LearningData(queries, others, official, tuple(notes), {"model": encoder.model, **encoder.identity})
+        notes += _other_scale(queries, extra, source)
+    return LearningData(queries, extra, official, tuple(notes), {"model": encoder.model, **encoder.identity})
 
 
 def _gather(

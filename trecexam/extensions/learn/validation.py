@@ -90,7 +90,7 @@ def cross_validate(
         ways[FILL, GRADER] = partial(_by_grader, automatic)
     why, hidden = "" if track.runs else "there are no runs", 0.0
     try:
-        compared = compare(queries, ways, least, data.others, fitted)
+        compared = compare(queries, ways, least, data.other_queries, fitted)
         hidden = float(compared[BOARD, LEARNED].counts.sum()) / len(hidings(queries))
         if hidden < 1:
             why = f"judge at least two passages of a query; {MORE}"
@@ -99,11 +99,11 @@ def cross_validate(
     rows: list[tuple[Value, ...]] = []
     chosen: dict[str, str] = {}
     for used_by in () if why else (BOARD, FILL):
-        of_ways = {name: way for (user, name), way in compared.items() if user == used_by}
+        of_ways = {name: result for (user, name), result in compared.items() if user == used_by}
         chosen[used_by] = best(of_ways, LEARNED)
-        for name, way in of_ways.items():
-            agreed = kappa(way.counts) if used_by == FILL and name != NOTHING else (math.nan,) * 3
-            rows.append((used_by, name, way.loss, *agreed, "yes" if name == chosen[used_by] else ""))
+        for name, result in of_ways.items():
+            agreed = kappa(result.counts) if used_by == FILL and name != NOTHING else (math.nan,) * 3
+            rows.append((used_by, name, result.loss, *agreed, "yes" if name == chosen[used_by] else ""))
     how = (
         f"{_HIDDEN[most_retrieved(queries)]} (judged passages only: passages without a judgment are left out)"
     )

@@ -40,7 +40,7 @@ def qrels(
     min_answers: int | None = None,
     binary: bool = False,
 ) -> pandas.DataFrame:
-    """The Rubric-Qrels in PyTerrier's format, with the ratings that Cover and nCover need.
+    """Return the Rubric-Qrels in PyTerrier's format, with the ratings that Cover and nCover need.
 
     With it, `pt.Experiment` and `pt.Evaluate` give the values of the track's own leaderboard. A query of the
     bank without any rated passage has no row: PyTerrier leaves it out of its means, the leaderboard counts 0.
@@ -75,7 +75,7 @@ def qrels(
 
 
 def topics(track: Track) -> pandas.DataFrame:
-    """The queries of the bank: `qid` and `query`, both text, in the bank's order; "" without a text.
+    """Return the queries of the bank: `qid` and `query`, both text, in the bank's order; "" without a text.
 
     Raises:
         TrecexamError, ConversionError: the track cannot be read.
@@ -86,7 +86,7 @@ def topics(track: Track) -> pandas.DataFrame:
 
 
 def runs(track: Track, names: Collection[str] | None = None) -> dict[str, pt.Transformer]:
-    """The track's runs as transformers that return a topic's stored results.
+    """Return the track's runs as transformers that return a topic's stored results.
 
     Args:
         names: those runs, in this order; None for all.

@@ -58,7 +58,7 @@ class CausalBackend(LocalModel):
             return super().plan(jobs, budget)
         alone = [index for index, job in enumerate(jobs) if not job.prefix]
         parts = plan([jobs[index].length for index in alone], budget.tokens)
-        batches = [[alone[place] for place in part] for part in parts]
+        batches = [[alone[position] for position in part] for part in parts]
         shared = [index for index, job in enumerate(jobs) if job.prefix]
         size, group = budget.tokens, None
         for index in sorted(shared, key=lambda index: (-jobs[index].prefix, jobs[index].group, index)):

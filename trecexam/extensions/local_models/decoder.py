@@ -70,10 +70,10 @@ class Decoder:
         }
         # The tree's masks have transformers' sliding windows, no others.
         settings = self._config.to_dict()
-        others = [settings.get(name) for name in OTHER_WINDOWS]
-        self._longest_tree = min([LONGEST_TREE, *(size for size in others if isinstance(size, int))])
+        windows = [settings.get(name) for name in OTHER_WINDOWS]
+        self._longest_tree = min([LONGEST_TREE, *(size for size in windows if isinstance(size, int))])
 
-    def way(self, length: int) -> Way:
+    def method_for(self, length: int) -> Way:
         """Return the way for prompts of up to `length` tokens, answers included."""
         if length <= self._longest_tree and self.works("tree"):
             return "tree"
@@ -81,18 +81,18 @@ class Decoder:
 
     @property
     def shares(self) -> bool:
-        """Whether a common beginning of prompts is read once."""
-        return self.cuts_caches and self.way(0) != "rows"
+        """True if a common beginning of prompts is read once."""
+        return self.cuts_caches and self.method_for(0) != "rows"
 
-    def works(self, way: Way) -> bool:
+    def works(self, name: Way) -> bool:
         """Return True if the way gives what plain forward passes give; compared once."""
-        if way not in self._works:
+        if name not in self._works:
             with loading.out_of_memory():
-                self._works[way] = self._cache_name is not None and self.difference(way) <= self._tolerance
-        return self._works[way]
+                self._works[name] = self._cache_name is not None and self.difference(name) <= self._tolerance
+        return self._works[name]
 
     @torch.inference_mode()
-    def difference(self, way: Way) -> float:
+    def difference(self, method: Way) -> float:
         """Return the difference in nats from plain forward passes; infinite if the model fails.
 
         It is the largest of six, in half precision their mean: logits there are up to an eighth apart.
@@ -105,20 +105,20 @@ class Decoder:
             first = int(self._forward(self._tensor([jobs[0].tokens]), 1)[0, -1].argmax())
             tree = ChoiceTree([[first], [first - 1 if first else 1, first]], self.ends, self.device)
             expected = self._scored("rows", jobs, tree, 1)
-            found = self._scored(way, jobs, tree, 10**6)
+            scores = self._scored(method, jobs, tree, 10**6)
         except Exception as error:
             # A model that does not take such a mask, cache or length can fail in any way.
             if loading.is_out_of_memory(error):
                 raise
             return float("inf")
-        differences = (found - expected).abs().nan_to_num(nan=float("inf"))
+        differences = (scores - expected).abs().nan_to_num(nan=float("inf"))
         return float(differences.max() if self.model.dtype in EXACT else differences.mean())
 
     @torch.inference_mode()
     def scores(self, jobs: Sequence[Job[Any]], tree: ChoiceTree, max_tokens: int) -> Tensor:
         """Return log P(answer, end | prompt), shape (prompts, answers)."""
-        way = self.way(max(job.length for job in jobs) + tree.longest)
-        return self._scored(way, jobs, tree, max_tokens)
+        method = self.method_for(max(job.length for job in jobs) + tree.longest)
+        return self._scored(method, jobs, tree, max_tokens)
 
     def continued(self, prompt: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
         """Return log P(continuation | prompt), whatever comes after."""
@@ -126,8 +126,8 @@ class Decoder:
         scores: list[float] = self.scores([Job(None, prompt)], tree, 1)[0].tolist()
         return scores
 
-    def _scored(self, way: Way, jobs: Sequence[Job[Any]], tree: ChoiceTree, max_tokens: int) -> Tensor:
-        if way == "rows" or not self.cuts_caches:
+    def _scored(self, method: Way, jobs: Sequence[Job[Any]], tree: ChoiceTree, max_tokens: int) -> Tensor:
+        if method == "rows" or not self.cuts_caches:
             jobs = [job._replace(prefix=0) for job in jobs]
         prefixes = self._read_prefixes(jobs)
         after = [job.length - job.prefix for job in jobs]
@@ -136,10 +136,10 @@ class Decoder:
         scores = []
         for part in parts:
             batch = [jobs[index] for index in part]
-            if way == "rows":
+            if method == "rows":
                 logits = _at_nodes(tree, partial(self._in_rows, batch))
             else:
-                logits = self._read(way, batch, prefixes, tree)
+                logits = self._read(method, batch, prefixes, tree)
             scores.append(tree.scores(logits))
         order = [index for part in parts for index in part]
         return torch.cat(scores)[self._tensor(np.argsort(order).tolist())]
@@ -153,7 +153,7 @@ class Decoder:
         return cache, {group: index for index, group in enumerate(rows)}
 
     def _read(
-        self, way: Literal["tree", "cache"], jobs: Sequence[Job[Any]], prefixes: _Prefixes, tree: ChoiceTree
+        self, name: Literal["tree", "cache"], jobs: Sequence[Job[Any]], prefixes: _Prefixes, tree: ChoiceTree
     ) -> Tensor:
         """Read prompts behind their cached beginnings; return the logits at each node."""
         longest = max(job.length for job in jobs)
@@ -166,7 +166,7 @@ class Decoder:
         if before:
             index = self._tensor([prefixes[1].get(job.group, 0) for job in jobs])
             cache = self._cut(prefixes[0], index, positions[:, :before])
-        if way == "tree":
+        if name == "tree":
             inputs = torch.cat([inputs, tree.tokens.expand(len(jobs), -1)], dim=1)
             positions = torch.cat([positions, lengths + tree.depths[1:] - 1], dim=1)
             masks = self._tree_masks(positions, before, tree)
@@ -176,15 +176,15 @@ class Decoder:
         logits = self._forward(inputs, 1, cache, mask, positions[:, before:].clamp(min=0))
 
         def go_on(answer: Sequence[int]) -> Tensor:
-            own, seen, found = copy.deepcopy(cache), mask, [logits]
+            copied, seen, parts = copy.deepcopy(cache), mask, [logits]
             # Recurrent layers go on with a state by one token only.
             step = len(answer) if self.cuts_caches else 1
             for start in range(0, len(answer), step):
                 tokens = self._tensor([answer[start : start + step]]).expand(len(jobs), -1)
                 seen = torch.nn.functional.pad(seen, (0, step), value=1)
-                places = lengths + torch.arange(start, start + step, device=self.device)
-                found.append(self._forward(tokens, step, own, seen if self._attends else None, places))
-            return torch.cat(found, dim=1)
+                positions = lengths + torch.arange(start, start + step, device=self.device)
+                parts.append(self._forward(tokens, step, copied, seen if self._attends else None, positions))
+            return torch.cat(parts, dim=1)
 
         return _at_nodes(tree, go_on)
 

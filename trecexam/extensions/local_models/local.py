@@ -204,11 +204,11 @@ class LocalModel(ABC):
         texts = self.tokens.texts(rows)
         return [(text, ends.isdisjoint(row)) for text, row in zip(texts, rows, strict=True)]
 
-    def budget(self, wanted: int | None, new_tokens: int = 0, beams: int = 1) -> Budget:
+    def budget(self, max_tokens: int | None, new_tokens: int = 0, beams: int = 1) -> Budget:
         """Return the budget of batches; the lowered one if memory ran out in such batches before.
 
         Args:
-            wanted: tokens; None for what suits the device.
+            max_tokens: tokens; None for what suits the device.
         """
         import torch
 
@@ -217,7 +217,7 @@ class LocalModel(ABC):
         if new_tokens and self.device.startswith("cuda"):
             # The size is for a card of 32 GiB: caches of answers take most of it.
             suitable *= max(1, torch.cuda.get_device_properties(self.device).total_memory // 2**35)
-        budget = Budget(wanted or suitable, new_tokens, beams)
+        budget = Budget(max_tokens or suitable, new_tokens, beams)
         return self._budgets.setdefault((budget.tokens, new_tokens, beams), budget)
 
     @property

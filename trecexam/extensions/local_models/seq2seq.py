@@ -66,8 +66,8 @@ class Seq2SeqBackend(LocalModel):
 
     def length_limit(self, new_tokens: int) -> int:
         limits = loading.written_limit(self.folder), loading.written_config(self.folder).get("n_positions")
-        known = [limit for limit in limits if isinstance(limit, int) and limit < loading.NO_LIMIT]
-        return max(known, default=T5_LENGTH)
+        written_limits = [limit for limit in limits if isinstance(limit, int) and limit < loading.NO_LIMIT]
+        return max(written_limits, default=T5_LENGTH)
 
     def log_probabilities(self, jobs: Sequence[Job[Any]], tree: ChoiceTree, max_tokens: int) -> Tensor:
         tokens, mask = self.padded([job.tokens for job in jobs])

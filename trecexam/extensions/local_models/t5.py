@@ -129,8 +129,8 @@ class T5Scorer:
         scores = scores.masked_fill(blocked, torch.finfo(scores.dtype).min)
         weights = functional.softmax(scores, dim=-1).to(hidden.dtype)
         attended = torch.bmm(weights, hidden).view(prompts, self.heads, nodes, width)
-        found = torch.einsum("bhnd,hkd->bnhk", attended, value).reshape(prompts, nodes, -1)
-        output: Tensor = attention.o(found)
+        mixed = torch.einsum("bhnd,hkd->bnhk", attended, value).reshape(prompts, nodes, -1)
+        output: Tensor = attention.o(mixed)
         return state + output
 
     def _feed_forward(self, hidden: Tensor, layer: Any) -> Tensor:
@@ -159,10 +159,10 @@ def difference(model: Any) -> float:
     mask = torch.ones(2, CHECKED_LENGTH, dtype=torch.bool)
     mask[1, CHECKED_LENGTH // 3 :] = False
     answers, end = [[5], [5, 6]], 1
-    found = T5Scorer(small).log_probabilities(prompt.expand(2, -1), mask, ChoiceTree(answers, [end], "cpu"))
-    expected = torch.empty_like(found)
+    scores = T5Scorer(small).log_probabilities(prompt.expand(2, -1), mask, ChoiceTree(answers, [end], "cpu"))
+    expected = torch.empty_like(scores)
     for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
         output = torch.tensor([[config.decoder_start_token_id, *answers[column], end]])
         logits = small(input_ids=prompt[:, mask[row]], decoder_input_ids=output[:, :-1]).logits
         expected[row, column] = logits.log_softmax(-1).gather(2, output[:, 1:, None]).sum()
-    return float((found - expected).abs().max())
+    return float((scores - expected).abs().max())

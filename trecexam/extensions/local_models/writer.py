@@ -94,8 +94,8 @@ class LocalWriter:
 
     def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[Pair]]:
         # Random texts one at a time, so that no text depends on other prompts.
-        wanted = 1 if self.settings.temperature > 0 else self.settings.max_batch_tokens
-        budget = self.backend.budget(wanted, self.settings.new_tokens)
+        max_tokens = 1 if self.settings.temperature > 0 else self.settings.max_batch_tokens
+        budget = self.backend.budget(max_tokens, self.settings.new_tokens)
         batcher = Batcher(self._prepare, self._launch, budget, self.backend.plan)
         return batcher.run(prompts, *self.backend.windows)
 

@@ -38,7 +38,7 @@ def answers_on(view: View, state: QueryView, row_index: int) -> tuple[dict[str, 
     key, answers = state.keys[row_index], {}
     if key is None:
         return {}, ""
-    cells = [item for _, item in state.asked(row_index)]
+    cells = [item for _, item in state.items_of(row_index)]
     try:
         with GradeStore(Path(view.store), write=False, patience=PATIENCE) as store:
             grader, (passage,) = (

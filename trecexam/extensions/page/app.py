@@ -37,7 +37,7 @@ def create_app(
     front: Front | None = None,
     users: Users | None = None,
 ) -> Starlette:
-    """The page of a track.
+    """Return the page of a track.
 
     Args:
         live: running already, and stopped by who started it; so is the next one.

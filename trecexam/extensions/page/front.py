@@ -34,7 +34,7 @@ class Front:
 
     @classmethod
     def of(cls, public_url: str = "") -> Front:
-        """A front from the option of `trecexam serve`.
+        """Return a front from the option of `trecexam serve`.
 
         Raises:
             TrecexamError: the address cannot be.
@@ -55,7 +55,7 @@ class Front:
 
     @property
     def is_secure(self) -> bool:
-        """Whether people reach the page by https."""
+        """True if people reach the page by https."""
         return self.origin.startswith("https:")
 
     @property
@@ -64,12 +64,12 @@ class Front:
         return urlsplit(self.origin).hostname or ""
 
     def path(self, scope: Scope) -> str:
-        """The requested path without the prefix, whether or not the proxy removed it."""
+        """Return the requested path without the prefix, whether or not the proxy removed it."""
         path: str = scope["path"]
         return path[len(self.prefix) :] or "/" if self._has_prefix(path) else path
 
     def inside(self, scope: Scope) -> Scope:
-        """The request with the prefix and the public scheme and host."""
+        """Return the request with the prefix and the public scheme and host."""
         if not self.origin:
             return scope
         raw = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1")
@@ -91,7 +91,7 @@ class Front:
 
 
 def _origin(public_url: str) -> tuple[str, str]:
-    """The origin as browsers send it, and the path without a slash at its end."""
+    """Return the origin as browsers send it, and the path without a slash at its end."""
     try:
         parts = urlsplit(public_url)
         name, port = (parts.hostname or "").encode("idna").decode(), parts.port
@@ -113,7 +113,7 @@ def _origin(public_url: str) -> tuple[str, str]:
 
 
 def address_of(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Parses an IP address, with IPv4-mapped IPv6 as IPv4; None if invalid."""
+    """Parse an IP address, with IPv4-mapped IPv6 as IPv4; None if invalid."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

@@ -88,7 +88,7 @@ class Guard:
             self._hosts |= {socket.gethostname().lower(), socket.getfqdn().lower()}
 
     def _csrf(self, key: str) -> str:
-        """The CSRF token of a user's forms."""
+        """Return the CSRF token of a user's forms."""
         return hmac.new(self._secret, f"csrf {key}".encode(), hashlib.sha256).hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -137,7 +137,7 @@ class Guard:
         await (refused or self.app)(inside, receive, guarded)
 
     def _refused(self, scope: Scope) -> Response | None:
-        """The response to an invalid request."""
+        """Return the response to an invalid request."""
         headers = Headers(scope=scope)
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_URL:
             return plain_page(self._urls, 414, "This address is too long.")
@@ -208,7 +208,7 @@ def plain_page(
 
 
 def _says_nothing(path: str) -> bool:
-    """Whether the response is free of the track's data."""
+    """Return True if the response is free of the track's data."""
     return path.startswith("/static/") or path == "/healthz"
 
 
@@ -222,7 +222,7 @@ def _closed(urls: Urls) -> Response:
 
 
 def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
-    """The response to a user without permission."""
+    """Return the response to a user without permission."""
     roles, urls = roles_for(scope["method"], path), scope["urls"]
     if visitor.user.role in roles:
         return None
@@ -251,7 +251,7 @@ def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
 
 
 def _from_here(headers: Headers, host: str, public: str) -> bool:
-    """Whether the request comes from one of our pages, according to its headers."""
+    """Return True if the request comes from one of our pages, according to its headers."""
     if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return False
     origin = headers.get("origin")
@@ -259,7 +259,7 @@ def _from_here(headers: Headers, host: str, public: str) -> bool:
 
 
 async def _form(scope: Scope, receive: Receive) -> dict[str, str] | Response:
-    """The fields of the request's form, or the reason for rejecting it. Reads at most `MAX_BODY`."""
+    """Return the fields of the request's form, or the reason for rejecting it. Reads at most `MAX_BODY`."""
     headers, urls = Headers(scope=scope), scope["urls"]
     if (
         headers.get("content-type", "").partition(";")[0].strip().lower()

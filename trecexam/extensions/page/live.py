@@ -84,7 +84,7 @@ class LiveTrack:
 
     def query(self, view: View, query_id: str) -> QueryView | None:
         """Return a query of a view."""
-        state: QueryView | None = self._query(view.version, view.own, query_id)
+        state: QueryView | None = self._query(view.version, view.grader_name, query_id)
         return state
 
     def call(self, grader: str, function: Callable[..., T], *args: Any) -> T:
@@ -158,10 +158,10 @@ class LiveTrack:
     def _take(self, message: Loaded | Trouble | Work) -> None:
         if isinstance(message, Loaded):
             self.version += 1
-            shown = [
+            views = [
                 replace(view, version=self.version, ask=self.query) for view in pickle.loads(message.views)
             ]
-            self.view = replace(shown[0], others={view.own: view for view in shown[1:]})
+            self.view = replace(views[0], other_views={view.grader_name: view for view in views[1:]})
         elif isinstance(message, Trouble):
             self.trouble = message.reason
         else:

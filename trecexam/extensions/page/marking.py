@@ -37,5 +37,5 @@ def marked(passage: str, answer: str) -> list[tuple[str, bool]]:
 def _spans(passage: str, texts: list[str]) -> list[tuple[int, int]]:
     """Return where each text that is in the passage stands there first, as whole words."""
     patterns = (r"\W+".join(map(re.escape, re.findall(r"\w+", text))) for text in texts)
-    found = (re.search(rf"\b{pattern}\b", passage, re.I) for pattern in patterns if pattern)
-    return [match.span() for match in found if match]
+    matches = (re.search(rf"\b{pattern}\b", passage, re.I) for pattern in patterns if pattern)
+    return [match.span() for match in matches if match]

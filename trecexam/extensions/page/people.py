@@ -49,18 +49,18 @@ def choices(view: View, item: Item | None) -> tuple[Choice, ...]:
 
 
 def text_of(rating: int, choices: Iterable[Choice]) -> str:
-    """A rating in words."""
+    """Return a rating in words."""
     return next((choice.text for choice in choices if choice.value == rating), "") or str(rating)
 
 
 def standing(view: View, state: QueryView) -> overriding.QueryToRate:
-    """A query with its current ratings."""
+    """Return a query with its current ratings."""
     cells = None
     if view.is_cited:
         cells = frozenset(
             (state.query_id, doc_id, item.item_id)
             for row_index, doc_id in enumerate(state.doc_ids)
-            for _, item in state.asked(row_index)
+            for _, item in state.items_of(row_index)
         )
     return overriding.QueryToRate(
         state.query_id,

@@ -110,12 +110,12 @@ class Reader:
         self._stored = 0
 
     def close(self) -> None:
-        """Closes the store."""
+        """Close the store."""
         if self._loaders is not None:
             self._loaders.close()
 
     def look(self, *, now: bool = False) -> None:
-        """Reports changes since the last read.
+        """Report changes since the last read.
 
         Args:
             now: somebody knows that something was written: the files are taken as they are; runs, which
@@ -133,7 +133,7 @@ class Reader:
             self._fail(f"this should not happen, please report it: {type(error).__name__}: {error}")
 
     def call(self, request: Call) -> None:
-        """Calls a function with the last read track."""
+        """Call a function with the last read track."""
         try:
             if self._track is None:
                 raise TrecexamError(self._trouble or "the track is not read yet")
@@ -183,7 +183,7 @@ class Reader:
         self._tell_trouble("")
 
     def _loaded(self, loaders: OpenTrack, waiting: Collection[Path]) -> LoadedTrack:
-        """The current track, without those of its graders that cannot be loaded.
+        """Return the current track, without those of its graders that cannot be loaded.
 
         Raises:
             TrecexamError, ConversionError: none can.
@@ -193,9 +193,9 @@ class Reader:
                 loaders[name].forget_missing()
         track = loaders.load(tuple(waiting))
         if not track.graded_tracks:
-            error, *others = track.unable.values()
+            error, *other_errors = track.unable.values()
             had_bank = self._track is not None and len(self._track.first.bank) > 0
-            if others or had_bank:
+            if other_errors or had_bank:
                 raise error
             # Whole passages can be judged without a bank.
             first = loaders.first
@@ -204,7 +204,7 @@ class Reader:
         return replace(track, graded_tracks=fresh)
 
     def _opened(self) -> OpenTrack:
-        """The loaders with the current settings.
+        """Return the loaders with the current settings.
 
         Raises:
             TrecexamError: they are wrong, or there is no track.
@@ -222,7 +222,7 @@ class Reader:
         return self._loaders
 
     def _store_changes(self, loader: GraderView) -> object:
-        """A value that changes with every write to the store."""
+        """Return a value that changes with every write to the store."""
         path = loader.folder.store_path
         current: Stamp | None = stamp(path)
         if (current and current.inode) != self._store:
@@ -259,15 +259,15 @@ def _views(track: LoadedTrack) -> list[View]:
     """Return a view for each grader; the first has what is of all."""
     graders = () if track.is_single else (*track.graded_tracks, *track.unable)
     names = sorted(track.graded_tracks, key=lambda name: name != track.first.name)
-    first, *others = (replace(view_of_track(track[name]), graders=graders) for name in names)
+    first, *other_views = (replace(view_of_track(track[name]), graders=graders) for name in names)
     if track.is_single:
         return [first]
     unable = {name: str(error) for name, error in track.unable.items()}
-    return [replace(first, joint=track_leaderboard(track), unable=unable), *others]
+    return [replace(first, joint=track_leaderboard(track), unable=unable), *other_views]
 
 
 def _stamps(loaders: OpenTrack) -> dict[Path, Stamp]:
-    """The stamps of existing input files of all graders, even without a bank."""
+    """Return the stamps of existing input files of all graders, even without a bank."""
     stamps: dict[Path, Stamp] = {}
     for name in loaders:
         with suppress(TrecexamError, ConversionError):
@@ -283,7 +283,7 @@ def work(root: Path, receive: Callable[[], Any], say: Callable[[Any], None]) -> 
         receive: waits for a request.
         say: receives changes and answers.
     """
-    wanted, lock = queue.SimpleQueue[int | None](), threading.Lock()
+    requests, lock = queue.SimpleQueue[int | None](), threading.Lock()
 
     def tell(message: Any) -> None:
         with lock, suppress(BrokenPipeError, ConnectionResetError):
@@ -300,10 +300,10 @@ def work(root: Path, receive: Callable[[], Any], say: Callable[[Any], None]) -> 
                 tell(Returned(number, b"", False))
             numbers = []
             with suppress(queue.Empty):
-                numbers.append(wanted.get(timeout=EVERY))
+                numbers.append(requests.get(timeout=EVERY))
                 # Whoever asked meanwhile shares a look.
                 while True:
-                    numbers.append(wanted.get_nowait())
+                    numbers.append(requests.get_nowait())
         reader.close()
 
     reading = threading.Thread(target=follow, name="reads the track")
@@ -314,10 +314,10 @@ def work(root: Path, receive: Callable[[], Any], say: Callable[[Any], None]) -> 
             if isinstance(request, Call):
                 reader.call(request)
             else:
-                wanted.put(request.number)
+                requests.put(request.number)
     except EOFError:
         # Who asked is gone.
         pass
     finally:
-        wanted.put(None)
+        requests.put(None)
         reading.join()

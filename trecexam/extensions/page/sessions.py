@@ -60,7 +60,7 @@ class Sessions:
         self._logins: OrderedDict[bytes, _Login] = OrderedDict()
 
     def begin(self, entry: User) -> str:
-        """A fresh cookie for a new login, to prevent session fixation."""
+        """Return a fresh cookie for a new login, to prevent session fixation."""
         cookie = secrets.token_urlsafe(32)
         now = time.monotonic()
         self._logins[_digest(cookie)] = _Login(entry, now, now)
@@ -69,12 +69,12 @@ class Sessions:
         return cookie
 
     def end(self, scope: Scope) -> None:
-        """Ends the login of the user."""
+        """End the login of the user."""
         for cookie in cookies.sent(scope, self.cookie):
             self._logins.pop(_digest(cookie), None)
 
     def visitor(self, scope: Scope) -> Visitor:
-        """The user of a request, from the current users file."""
+        """Return the user of a request, from the current users file."""
         sent = cookies.sent(scope, self.cookie)
         for cookie in sent:
             user = self._logged_in(cookie, is_click=not _has(scope, b"x-refresh"))

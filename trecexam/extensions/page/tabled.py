@@ -64,9 +64,9 @@ def drawn(
     draws = {**_links(table, urls), **draw}
     short = {name: _heading(name) for name in table.header} | dict(table.layout.short)
     table = replace(table, layout=replace(table.layout, short=short))
-    shown = table.view(page=True, rows=row_indices)
-    keys, rest = ([_drawn(each, row_indices, draws) for each in part] for part in (shown.keys, shown.rest))
-    return shown._replace(keys=tuple(keys), rest=tuple(rest))
+    view = table.view(page=True, rows=row_indices)
+    keys, rest = ([_drawn(each, row_indices, draws) for each in part] for part in (view.keys, view.rest))
+    return view._replace(keys=tuple(keys), rest=tuple(rest))
 
 
 def _drawn(column: Column, row_indices: Sequence[int], draws: Mapping[str, Draw]) -> Column:

@@ -61,15 +61,15 @@ class QueryView:
 
     @property
     def has_bank(self) -> bool:
-        """Whether its items come from a bank, not from the query or from responses."""
+        """True if its items come from a bank, not from the query or from responses."""
         return all(item.kind not in {QUERY, STATEMENT} for item in self.items)
 
     def place(self, doc_id: str) -> int | None:
-        """The passage's row; None if it is not in the pool."""
+        """Return the passage's row; None if it is not in the pool."""
         return self.doc_ids.index(doc_id) if doc_id in self.doc_ids else None
 
-    def asked(self, row_index: int) -> tuple[tuple[int, Item], ...]:
-        """A passage's items with their columns."""
+    def items_of(self, row_index: int) -> tuple[tuple[int, Item], ...]:
+        """Return a passage's items with their columns."""
         codes = self.codes[row_index].tolist()
         return tuple((n, item) for n, item in enumerate(self.items) if codes[n] != NOT_ASKED)
 
@@ -131,16 +131,16 @@ class View:
     words: tuple[str, ...] = ()
     scale: JudgingScale | None = None
     is_cited: bool = False
-    own: str = ""
+    grader_name: str = ""
     graders: tuple[str, ...] = ()
     joint: Leaderboard | None = None
-    others: Mapping[str, View] = field(default_factory=dict, repr=False)
+    other_views: Mapping[str, View] = field(default_factory=dict, repr=False)
     unable: Mapping[str, str] = field(default_factory=dict)
     ask: Callable[[View, str], QueryView | None] | None = field(default=None, repr=False)
 
     def of(self, grader: str | None) -> View | None:
         """Return the view of a grader (None: this one); None if there is no such grader."""
-        return self if grader in (None, self.own) else self.others.get(grader)
+        return self if grader in (None, self.grader_name) else self.other_views.get(grader)
 
     def query(self, query_id: str) -> QueryView | None:
         """Return a query with its passages; None if the bank lacks it."""

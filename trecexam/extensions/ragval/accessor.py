@@ -26,7 +26,7 @@ class RagvalAccessor(Group):
         progress: ShowProgress | None = None,
         stop: Stop | None = None,
     ) -> Questions:
-        """Writes questions about knowledge blocks with a language model, like `ragval questions`.
+        """Write questions about knowledge blocks with a language model, like `ragval questions`.
 
         Args:
             blocks: JSON Lines; None for blocks.jsonl of the track.
@@ -40,7 +40,7 @@ class RagvalAccessor(Group):
             )
 
     def estimate_questions(self, blocks: Path | str | None = None, *, per_block: int = 1) -> Estimate:
-        """Estimates the prompts ("cells"), tokens and cost of `write_questions`, by its arguments; calls no
+        """Estimate the prompts ("cells"), tokens and cost of `write_questions`, by its arguments; calls no
         model.
 
         Args:
@@ -48,7 +48,7 @@ class RagvalAccessor(Group):
         return questions_job(self._track.folder, blocks, per_block=per_block).estimate()
 
     def answer(self, *, progress: ShowProgress | None = None, stop: Stop | None = None) -> Answers:
-        """Answers the bank's questions with a language model, as bounds, like `ragval answers`.
+        """Answer the bank's questions with a language model, as bounds, like `ragval answers`.
 
         Args:
             progress: called with how many of how many prompts are answered.
@@ -66,7 +66,7 @@ class RagvalAccessor(Group):
         return answers_job(self._track.folder).estimate()
 
     def report(self) -> RagvalReport:
-        """The report on systems by their judged answers; calls no model.
+        """Return the report on systems by their judged answers; calls no model.
 
         Raises:
             TrecexamError, ConversionError: no answer is judged, or the track cannot be read.

@@ -37,7 +37,7 @@ class Answers(AskingResult[tuple[Bound, str]]):
 
 
 def answers_job(folder: TrackFolder) -> Job[Answers]:
-    """Answers the bank's questions with a language model, as bounds, like `ragval answers`.
+    """Answer the bank's questions with a language model, as bounds, like `ragval answers`.
 
     Writes runs/closed-book.jsonl and runs/oracle.jsonl: all questions of the bank except retired ones.
     """
@@ -74,7 +74,7 @@ def answers_job(folder: TrackFolder) -> Job[Answers]:
     def write(result: AskingResult[tuple[Bound, str]]) -> Answers:
         """Write all files; thoughts without an end are no answer."""
         lines: dict[Bound, list[bytes]] = {bound: [] for bound in BOUNDS}
-        for reply in read_replies([prompts], lambda _, kept: read_reply(kept.text).text):
+        for reply in read_replies([prompts], lambda _, stored: read_reply(stored.text).text):
             bound, question_id = reply.key
             row = {
                 "question_id": question_id,

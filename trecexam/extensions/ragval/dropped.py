@@ -58,7 +58,7 @@ class _Answers:
         return Dropped(run, texts, by_prompt, tuple(first_answers.values()), tuple(refused))
 
     def not_judged(self, file: str, answers: Sequence[Any], bank: Bank) -> Iterator[Rejected]:
-        """Answers to questions outside of the bank, and empty answers."""
+        """Answer to questions outside of the bank, and empty answers."""
         for row in answers:
             if row.question_id in bank.items:
                 if not row.answer.strip():
@@ -71,7 +71,7 @@ class _Answers:
 
 
 def _answer_id(row: AnswerRow) -> str:
-    """The document id of a whole answer."""
+    """Return the document id of a whole answer."""
     return response_id(row.run_id, row.question_id)
 
 

@@ -68,7 +68,7 @@ def judged(track: GradedTrack) -> RagvalReport | None:
 
 
 def _scores(stored: list[dict[str, Any]]) -> tuple[Scores | None, str, bool]:
-    """The scores of an answer, its status, and whether a person gave one."""
+    """Return the scores of an answer, its status, and whether a person gave one."""
     status = next((grade["status"] for grade in stored if grade["status"] != "ok"), "ok")
     read = read_scores(stored[0]["answer"]) if status == "ok" else None
     values: Mapping[str, float] = {} if read is None else read._asdict()

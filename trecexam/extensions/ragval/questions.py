@@ -47,7 +47,7 @@ class Questions(AskingResult[str]):
 
     Attributes:
         output: bank.questions.jsonl of the track; `unread_file` has answers that are no questions.
-        questions: new ones in the file; `there` is how many more were asked for, which the file had.
+        questions: new ones in the file; `n_existing` counts requested ones that the file had already.
         duplicates: blocks that are dropped, since they stand in the file of blocks before.
         rejected: lines of it that are no blocks.
         cut: blocks that were asked about without their end.
@@ -58,7 +58,7 @@ class Questions(AskingResult[str]):
     output: Path
     unread_file: Path
     questions: int
-    there: int
+    n_existing: int
     duplicates: int
     rejected: tuple[ConversionError, ...]
     cut: int
@@ -68,7 +68,7 @@ class Questions(AskingResult[str]):
 def questions_job(
     folder: TrackFolder, blocks: Path | str | None = None, *, per_block: int = 1
 ) -> Job[Questions]:
-    """Writes questions about knowledge blocks with a language model, like `ragval questions`.
+    """Write questions about knowledge blocks with a language model, like `ragval questions`.
 
     Each block and seed gets a question that the file lacks; answers that are none go to another file.
     """
@@ -103,8 +103,8 @@ def questions_job(
         for source, keys in zip(keeping_writers(folder, *writers), lacking, strict=True)
     ]
 
-    def read(block_id: str, kept: Kept) -> str | Unread:
-        question = read_question(kept.text, cut=kept.cut)
+    def read(block_id: str, reply: Kept) -> str | Unread:
+        question = read_question(reply.text, cut=reply.cut)
         if isinstance(question, Unread):
             return question
         key = block_id, question.casefold()
@@ -137,7 +137,7 @@ def questions_job(
             output=target,
             unread_file=unread_file,
             questions=len(lines),
-            there=len(once) * per_block - sum(len(each.prompts) for each in prompts),
+            n_existing=len(once) * per_block - sum(len(each.prompts) for each in prompts),
             duplicates=len(blocks_read) - len(once),
             rejected=tuple(rejected),
             cut=len(frozenset().union(*(each.cut for each in prompts))),

@@ -179,6 +179,6 @@ def _moved(moves: Table) -> Iterator[str]:
             for row in of_measure
         }
         holes, fill = words.pop("holes"), words.pop("fill")
-        others = "".join(f"; {how}, by {shift}" for how, shift in words.items())
-        moved = f"a run whose own judgments are missing moves by {holes}; filled, by {fill}{others}"
+        more_shifts = "".join(f"; {how}, by {shift}" for how, shift in words.items())
+        moved = f"a run whose own judgments are missing moves by {holes}; filled, by {fill}{more_shifts}"
         yield Note(f"{measure}: {moved}", CHANGES)

@@ -73,7 +73,7 @@ class Agreements(Result):
         }
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """The tables of labels by judgments."""
+        """Return the tables of labels by judgments."""
         return tuple(self.tables.values())[2:]
 
     @property

@@ -73,7 +73,7 @@ class Agreement:
 
 
 def agreement(pairs: RatedTwice, thresholds: Thresholds, judgments: Collection[int]) -> Agreement:
-    """The tables of these passages.
+    """Return the tables of these passages.
 
     Binary: labels that reach the threshold (min_rating; for "count" min_answers) or not, against
     judgments from min_relevant on or below.
@@ -177,8 +177,8 @@ def _crosstab(
     rows, columns = np.arange(counts.shape[1]), np.arange(counts.shape[2])
     kappas = []
     for row, column in enumerate(paired):
-        one = None if column is None else _collapse(counts, rows != row, columns != column, 2)
-        kappas.append(Kappa() if one is None else kappa(one))
+        binary = None if column is None else _collapse(counts, rows != row, columns != column, 2)
+        kappas.append(Kappa() if binary is None else kappa(binary))
     whole, linear, quadratic = Kappa(), math.nan, math.nan
     if square is not None:
         table = square.sum(axis=0)

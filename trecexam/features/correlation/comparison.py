@@ -72,8 +72,8 @@ def correlation_table(pairs: Iterable[tuple[tuple[Value, ...], Correlation]], ke
 def _value(correlation: Correlation, column: str) -> float:
     """Return the value of a column: a number of the correlation, or of one of its coefficients."""
     name, _, end = column.replace("@", "_at_").partition(".")
-    found = getattr(correlation, name)
-    return float(getattr(found, end or "value")) if isinstance(found, Coefficient) else found
+    value = getattr(correlation, name)
+    return float(getattr(value, end or "value")) if isinstance(value, Coefficient) else value
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ _LEAD = (
 
 @memoized
 def own_comparison(track: GradedTrack) -> LeaderboardComparison | None:
-    """The comparison by the track's own measures; None where there is nothing to compare."""
+    """Return the comparison by the track's own measures; None where there is nothing to compare."""
     try:
         # Measures that cannot be computed are in rejected.tsv, with the reason.
         return compare(track) if not_computable(track) is None else None

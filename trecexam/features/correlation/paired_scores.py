@@ -249,23 +249,23 @@ def comparison_notes(
         line = f"no correlation where all runs are tied: on {shorten_list(list(tied), 6, quote='')}"
         lines.append(Note(line, CHANGES))
     # At a given min_rating, no measure counts from another label on than the track.
-    own = {scores.measure for scores in pairs if scores.min_rating is None}
-    lines += rating_cautions(track.config, [name for name in rubric_names if str(measure(name)) in own])
+    default = {scores.measure for scores in pairs if scores.min_rating is None}
+    lines += rating_cautions(track.config, [name for name in rubric_names if str(measure(name)) in default])
     lines += judgment_cautions(track, [name for name in on_judgments if name not in not_compared])
     return tuple(lines)
 
 
-def without_interval(pairs: Sequence[PairedScores], found: Iterable[Correlation]) -> tuple[str, ...]:
+def without_interval(pairs: Sequence[PairedScores], correlations: Iterable[Correlation]) -> tuple[str, ...]:
     """Return why correlations have no intervals; nothing if all have intervals.
 
     Args:
-        found: the correlations of the pairs.
+        correlations: the correlations of the pairs.
     """
     if any(0 < len(scores.query_ids) < MIN_QUERIES for scores in pairs):
         return (f"no intervals: they need at least {MIN_QUERIES} queries",)
     if any(len(scores.runs) > MOST_RUNS for scores in pairs):
         return (f"no intervals: they are computed for at most {MOST_RUNS} runs",)
-    coefficients = (each for correlation in found for each in correlation.coefficients)
+    coefficients = (each for correlation in correlations for each in correlation.coefficients)
     if not any(math.isnan(each.low) and not math.isnan(each.value) for each in coefficients):
         return ()
     runs = "the runs (of kendall@k: the best k)"

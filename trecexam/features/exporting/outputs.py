@@ -22,7 +22,7 @@ LABELS, GAINS, SUBTOPICS = "rubric.qrels", "rubric.gains.tsv", "rubric.subtopics
 
 
 def label_lines(track: GradedTrack) -> bytes:
-    """The labels of all rated passages as a qrels file, sorted by query and document."""
+    """Return the labels of all rated passages as a qrels file, sorted by query and document."""
     scores = track.config.scores
     parts = []
     for q in track.ratings():
@@ -37,7 +37,7 @@ def label_lines(track: GradedTrack) -> bytes:
 
 
 def gain_table(track: GradedTrack) -> Table:
-    """The expected gain of each labelled passage beside its label, sorted by query and document."""
+    """Return the expected gain of each labelled passage beside its label, sorted by query and document."""
     scores = track.config.scores
     rows = []
     for q in probable_ratings(track):

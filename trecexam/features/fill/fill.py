@@ -60,11 +60,11 @@ def find_holes(
     if by not in (None, GRADER, LEARNED):
         raise TrecexamError(f"--by {by} is unknown: give grader or learned")
     _refuse_merged(qrels or loader.folder.qrels())
-    given = None if qrels is None else read_official(qrels)
+    given_official = None if qrels is None else read_official(qrels)
     track = loader.load(bank_needed=False)
-    official = track_judgments(track) if given is None else with_people(track, given)
+    official = track_judgments(track) if given_official is None else with_people(track, given_official)
     given_rule = _given_rule(track, rule, cuts)
-    way, way_notes = _choose_way(track, official, by, mapped=rule is not None)
+    method, way_notes = _choose_way(track, official, by, mapped=rule is not None)
     pooled = track.ranked_passages()
     notes = [*official.warnings(), *official.people_notes]
     apart = no_overlap(official, pooled, track.config.track.unit)
@@ -74,10 +74,10 @@ def find_holes(
                 f"{apart} To fill the whole pool all the same, choose --map identity or --map thresholds"
             )
         notes.append(Note(apart, CHANGES))
-    if way == GRADER and (lacking := _bank_lacking(loader)):
+    if method == GRADER and (lacking := _bank_lacking(loader)):
         if not official.people or by or rule or as_unjudged:
             raise lacking
-        way = NOTHING
+        method = NOTHING
         notes.append(f"only people's judgments are added; {lacking.reason}")
     holes: dict[str, tuple[str, ...]] = {}
     for query_id, doc_ids in pooled.items():
@@ -100,8 +100,8 @@ def find_holes(
     rated = {(query_id, doc_id): row.who for (query_id, doc_id, item_id), row in whole.items() if not item_id}
     other_scale = Counter(rated[q, doc] for q, docs in holes.items() for doc in docs if (q, doc) in rated)
     if other_scale:
-        others = {q: tuple(doc for doc in docs if (q, doc) not in rated) for q, docs in holes.items()}
-        holes = {query_id: docs for query_id, docs in others.items() if docs}
+        excluded = {q: tuple(doc for doc in docs if (q, doc) not in rated) for q, docs in holes.items()}
+        holes = {query_id: docs for query_id, docs in excluded.items() if docs}
         names = ", ".join(f"{who} {n:,}" for who, n in sorted(other_scale.items()))
         line = (
             f"not filled: {plural(other_scale.total(), 'hole')} that people rated as a whole on the "
@@ -120,9 +120,9 @@ def find_holes(
         notes.append(Note(f"no runs: drop some into {track.folder.runs}", CHANGES))
     chosen: ScaleMap | str = "people's judgments alone"
     rule_notes: tuple[str, ...] = ()
-    if way == LEARNED:
+    if method == LEARNED:
         chosen = "learned from the official judgments"
-    elif way == GRADER:
+    elif method == GRADER:
         try:
             chosen, rule_notes = choose_rule(track, official, given_rule, needed=bool(holes))
         except TrecexamError as error:
@@ -130,7 +130,7 @@ def find_holes(
     aside = {loader.folder.official_leaderboard(), None if qrels is None else loader.folder.qrels()}
     names_aside = {loader.folder.shown(path) for path in aside if path is not None}
     rejected = tuple(row for row in track.rejected if row.file not in names_aside)
-    missing = count_missing(track, holes) if way == GRADER else 0
+    missing = count_missing(track, holes) if method == GRADER else 0
     n_holes = sum(map(len, holes.values()))
     people = f" and {len(official.people):,} by people of this track" if official.people else ""
     summary = (
@@ -151,7 +151,7 @@ def find_holes(
         qrels,
         as_unjudged,
         remarks,
-        way,
+        method,
         other_scale.total(),
         (*remarks, *rule_notes, Note(f"labels, as of now: {chosen}", METHOD)),
         rejected,
@@ -313,10 +313,10 @@ def fill(
                 raise GraderError(outcome.why)
             graded = outcome.cells
     else:
-        track = loader.load(bank_needed=to_fill.way == GRADER)
-    if to_fill.way == GRADER:
+        track = loader.load(bank_needed=to_fill.method == GRADER)
+    if to_fill.method == GRADER:
         filled = _filled_by_grader(track, to_fill, graded)
-    elif to_fill.way == LEARNED:
+    elif to_fill.method == LEARNED:
         filled = _filled_by_learning(track, to_fill, progress)
     else:
         rows = _merged(to_fill.official, ())
@@ -431,7 +431,7 @@ def _merged(official: Official, new: Iterable[MergedLine]) -> tuple[MergedLine, 
     )
     added = sorted([*people, *new], key=lambda line: (line.query_id, line.doc_id))
     replaced = {(line.query_id, line.doc_id) for line in added}
-    kept = (
+    official_rows = (
         MergedLine(
             *(qrel.query_id, qrel.iteration, qrel.doc_id, qrel.relevance),
             UNJUDGED if judgment(qrel.relevance) is None else "human",
@@ -439,13 +439,13 @@ def _merged(official: Official, new: Iterable[MergedLine]) -> tuple[MergedLine, 
         for qrel in official.rows
         if (qrel.query_id, qrel.doc_id) not in replaced
     )
-    return (*kept, *added)
+    return (*official_rows, *added)
 
 
 def _notes(filled: Filled, output: Path | None) -> Iterator[str]:
     """Yield all that people should know of merged judgments."""
-    found = filled.found
-    yield from found.remarks
+    to_fill = filled.found
+    yield from to_fill.remarks
     if filled.graded:
         yield Note(f"graded {plural(filled.graded, 'cell')}", METHOD)
     yield from filled.notes
@@ -460,7 +460,7 @@ def _notes(filled: Filled, output: Path | None) -> Iterator[str]:
     if filled.no_grade:
         yield Note(f"not filled: {plural(filled.no_grade, 'hole')} that no grader rated", LOST)
     if output is not None:
-        by_people = len(found.official.people)
+        by_people = len(to_fill.official.people)
         people = f", {plural(by_people, 'judgment')} by people of this track" if by_people else ""
         n_human = sum(row.source == "human" for row in filled.rows) - by_people
         written = (
@@ -491,11 +491,11 @@ def _overridden(
 
 def _machines(track: GradedTrack, queries: Iterable[str]) -> Iterator[tuple[str, Machine]]:
     """Yield the grader of each query: items may be of kinds with different prompts."""
-    identity, known = track.grader.identity, None
+    identity, model_and_prompt = track.grader.identity, None
     for query_id in queries:
         # Of a recording the model is known only once it is read, so it is not where there is nothing to say.
-        known = known or track.grader.model_and_prompt or (identity.get("model"), None)
-        model, prompt = known
+        model_and_prompt = model_and_prompt or track.grader.model_and_prompt or (identity.get("model"), None)
+        model, prompt = model_and_prompt
         prompts = (prompt,) if prompt else track.grades.prompts(track.sheets[query_id].items)
         yield query_id, Machine(str(identity["grader"]), str(model or ""), "; ".join(prompts))
 

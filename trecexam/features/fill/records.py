@@ -122,7 +122,7 @@ class HolesToFill(Result):
         qrels: the file of the official judgments, if it is not the track's.
         as_unjudged: new lines are written with the label -1.
         remarks: the notes that hold however the holes are filled.
-        way: by what they are filled: "grader" or "learned"; "none" where people's judgments alone are added.
+        method: how they are filled: "grader" or "learned"; "none" where people's judgments alone are added.
         n_other_scale: holes that are left, since people rated the passage as a whole on the grader's scale.
         notes: the remarks, and notes on the rule, as of now.
         rejected: runs, or lines of them, that were rejected: their passages are not in the pool.
@@ -139,7 +139,7 @@ class HolesToFill(Result):
     qrels: Path | None
     as_unjudged: bool
     remarks: tuple[str, ...]
-    way: str
+    method: str
     n_other_scale: int
     notes: tuple[str, ...]
     rejected: tuple[Rejected, ...] = ()
@@ -150,7 +150,7 @@ class HolesToFill(Result):
         return sum(map(len, self.holes.values()))
 
     def _declare(self) -> dict[str, Table]:
-        """A row for each query with holes; and one for each hole."""
+        """Return a row for each query with holes; and one for each hole."""
         counts = tuple((query_id, len(docs)) for query_id, docs in self.holes.items())
         holes = tuple((query_id, doc) for query_id, docs in self.holes.items() for doc in docs)
         return {
@@ -169,7 +169,7 @@ class HolesToFill(Result):
             "judged": self.judged,
             "n_holes": self.n_holes,
             "missing": self.missing,
-            "by": self.way,
+            "by": self.method,
             "rule": str(self.rule),
         }
 
@@ -199,7 +199,7 @@ class Filled(Result):
     notes: tuple[str, ...] = ()
 
     def _declare(self) -> dict[str, Table]:
-        """A row for each source and label, as written."""
+        """Return a row for each source and label, as written."""
         written = zip(self.rows, self.qrels, strict=True)
         counts = sorted(Counter((row.source, qrel.relevance) for row, qrel in written).items())
         return {"lines": Table(("source", "label", "lines"), tuple((*key, n) for key, n in counts))}

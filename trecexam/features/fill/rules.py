@@ -43,13 +43,13 @@ class ScaleMap:
     kappa: float = float("nan")
 
     def __call__(self, label: int) -> int:
-        """The official label for an automatic one."""
+        """Return the official label for an automatic one."""
         if self.rule == "identity":
             return label
         return max((to for least, to in self.cuts if label >= least), default=self.lowest)
 
     def __str__(self) -> str:
-        """The rule in words, for a report or a sidecar."""
+        """Return the rule in words, for a report or a sidecar."""
         if self.rule == "identity":
             return "identity: the automatic label, unchanged"
         parts = [f"below {self.cuts[0][0]}: {self.lowest}"] if self.cuts else [f"always {self.lowest}"]
@@ -186,6 +186,6 @@ def label_confidences(
     chances = (at_least[:, :-1] - at_least[:, 1:]).clip(0, 1)
     return {
         doc_id: float(of_doc[label_of[doc_id]])
-        for doc_id, of_doc, known in zip(q.doc_ids, chances, has_probabilities.tolist(), strict=True)
-        if known and doc_id in label_of and doc_id not in q.human
+        for doc_id, of_doc, is_complete in zip(q.doc_ids, chances, has_probabilities.tolist(), strict=True)
+        if is_complete and doc_id in label_of and doc_id not in q.human
     }

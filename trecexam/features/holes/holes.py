@@ -88,7 +88,7 @@ class HolesReport(Result):
     by: By | None = None
 
     def sums(self) -> tuple[HolesRow, ...]:
-        """The `all` rows."""
+        """Return the `all` rows."""
         return tuple(row for row in self.rows if row.query_id == ALL)
 
     def _declare(self) -> dict[str, Table]:
@@ -108,7 +108,7 @@ class HolesReport(Result):
         return dict(reversed(tables.items())) if self.by == "run" else tables
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """The table that people see."""
+        """Return the table that people see."""
         return (self.tables["holes" if self.by == "query" else "runs"],)
 
     @property
@@ -196,10 +196,10 @@ def _count_holes(
             unjudged = (in_runs > 0) & (True if judged is None else ~judged[:-1])
             kinds = in_runs > 0, unjudged, unjudged & (in_runs == 1), (in_runs > 0) & ~rated[:-1]
             pools[depth] += np.count_nonzero(kinds, axis=1)
-    found = [PoolHoles(depth, *of_pool.tolist()) for depth, of_pool in pools.items()]
+    pool_holes = [PoolHoles(depth, *of_pool.tolist()) for depth, of_pool in pools.items()]
     if judgments is None:
-        found = [pool._replace(unjudged=None, unjudged_alone=None) for pool in found]
-    return counts, tuple(found)
+        pool_holes = [pool._replace(unjudged=None, unjudged_alone=None) for pool in pool_holes]
+    return counts, tuple(pool_holes)
 
 
 def _judgments(track: GradedTrack, qrels: Path | None) -> tuple[Official | None, tuple[str, ...]]:
@@ -243,7 +243,7 @@ _ROWS = 15
 
 @memoized
 def own_holes(track: GradedTrack) -> HolesReport:
-    """The holes in the track's depth."""
+    """Return the holes in the track's depth."""
     return holes_report(track)
 
 

@@ -191,11 +191,11 @@ def telling_cautions(track: GradedTrack, board: Leaderboard, *, official: bool =
 def _of_settings(track: GradedTrack) -> Iterator[str]:
     """Yield notes on the track's own measures, where they say little of its runs or ignore weights."""
     of_items = {str(each) for each in weighted(track.measures) if each["weights"] == ITEM}
-    others = [name for name in track.measures if str(measure(name)) not in of_items]
-    if others and track.bank.n_against:
+    plain = [name for name in track.measures if str(measure(name)) not in of_items]
+    if plain and track.bank.n_against:
         yield (
             f"{track.bank.n_against:,} of {len(track.bank):,} items have a negative weight, and count "
-            f"against in measures with weights={ITEM!r} alone: for labels and for {', '.join(others)} they "
+            f"against in measures with weights={ITEM!r} alone: for labels and for {', '.join(plain)} they "
             "are like others"
         )
     generated, first = track.inputs.dropped.generated.intersection(track.runs), measure(track.measures[0])
@@ -224,8 +224,8 @@ class JointLeaderboard(Leaderboard):
     def _declare(self) -> dict[str, Table]:
         """Declare the table of one grader; people read in a note how many queries a run answers."""
         table = super()._declare()["leaderboard"]
-        first, *others = table.layout.keys
-        layout = replace(table.layout, keys=(first,), without=tuple(others))
+        first, *other_keys = table.layout.keys
+        layout = replace(table.layout, keys=(first,), without=tuple(other_keys))
         return {"leaderboard": replace(table, layout=layout)}
 
     @property
@@ -248,8 +248,8 @@ def track_leaderboard(
     terminal shows, then the others.
     """
     if track.is_single:
-        own = measures is None and runs is None
-        board = own_leaderboard(track.first) if own else leaderboard(track.first, measures, runs=runs)
+        is_default = measures is None and runs is None
+        board = own_leaderboard(track.first) if is_default else leaderboard(track.first, measures, runs=runs)
         return board.with_notes(*grades_notes(track.first))
     for error in () if track.graded_tracks else track.unable.values():
         raise error
@@ -257,9 +257,9 @@ def track_leaderboard(
     if runs is not None and (isinstance(runs, str) or not known_runs.issuperset(runs)):
         check_runs(track.first, runs)
     boards = boards_of(track, measures)
-    shown = {name: _printed(track[name], board) for name, board in boards.items() if measures is None}
+    printed_names = {name: _printed(track[name], board) for name, board in boards.items() if measures is None}
     if measures is None:
-        by_name = [*shown.items(), *((name, board.measures) for name, board in boards.items())]
+        by_name = [*printed_names.items(), *((name, board.measures) for name, board in boards.items())]
         columns = [(name, column) for name, of_grader in by_name for column in of_grader]
     else:
         named = map(track.named, names_of(measures) or ())
@@ -273,14 +273,14 @@ def track_leaderboard(
     for run in all_runs if runs is None else [run for run in all_runs if run in set(runs)]:
         of_run = {name: of_grader[run] for name, of_grader in rows_by_grader.items() if run in of_grader}
         scores = [of_run[name].scores[measure] if name in of_run else NO_SCORE for name, measure in columns]  # type: ignore[call-overload]
-        one = next(iter(of_run.values()))
-        rows.append(replace(one, scores=Scores(scores, names)))
+        any_board = next(iter(of_run.values()))
+        rows.append(replace(any_board, scores=Scores(scores, names)))
     rows.sort(key=best_first)
     first = boards[columns[0][0]]
-    n_shown = sum(map(len, shown.values())) if measures is None else None
+    n_shown = sum(map(len, printed_names.values())) if measures is None else None
     over = ", ".join(f"{name} {board.n_queries:,}" for name, board in boards.items())
     lines_by_grader = {name: [*grades_notes(track[name]), *board.notes] for name, board in boards.items()}
-    for name, (column, *_) in shown.items():
+    for name, (column, *_) in printed_names.items():
         if column in boards[name].measures[1:]:
             lines_by_grader[name] += telling_cautions(track[name], _only(boards[name], column))
     return JointLeaderboard(

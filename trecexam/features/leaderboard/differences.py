@@ -129,7 +129,7 @@ class Differences(Result):
         return f"two-sided paired {name} over queries, {tail}, at {self.alpha:g}{part}"
 
     def _declare(self) -> dict[str, Table]:
-        """The leaderboard with its groups or differences, the comparisons, and the groups."""
+        """Return the leaderboard with its groups or differences, the comparisons, and the groups."""
         tables = {"differences": self._differences()}
         if self.board is not None:
             board = {"leaderboard": self.joined_to(self.board.table)}
@@ -154,19 +154,19 @@ class Differences(Result):
         # Each stands beside its measure.
         short = {f"{of.measure} {name}": name for of in self.measures for name in _SHOWN}
         layout = replace(table.layout, short=short)
-        shown = []
+        tables = []
         for block in blocks:
             header = tuple(name for name in (*keys, *block) if name in table.header)
             rows = zip(*(table[name] for name in header), strict=True)
-            shown.append(replace(table, header=header, rows=tuple(rows), layout=layout))
-        return tuple(shown)
+            tables.append(replace(table, header=header, rows=tuple(rows), layout=layout))
+        return tuple(tables)
 
     @property
     def facts(self) -> dict[str, Any]:
         """Return how means were computed and differences tested."""
         names = ("baseline", "test", "permutations", "correction", "alpha")
-        own = {name: getattr(self, name) for name in names}
-        return own if self.board is None else {**self.board.facts, **own}
+        facts = {name: getattr(self, name) for name in names}
+        return facts if self.board is None else {**self.board.facts, **facts}
 
     def _differences(self) -> Table:
         """`run_a run_b measure difference effect_size t p p_corrected reject`, a row a comparison.
@@ -258,9 +258,9 @@ def differences(
     compared = Differences(baseline, test, correction, alpha, drawn, by_measure, board, pairs)
     notes = [Note(compared.words, METHOD), *board.notes]
     if len(values.runs) < 2:
-        here = f"{values.runs[0]} is the only one" if values.runs else "there is none"
+        runs_present = f"{values.runs[0]} is the only one" if values.runs else "there is none"
         drop = f"drop more into {track.folder.runs}"
-        notes.insert(0, Note(f"`compare` needs two runs with scores, and {here}: {drop}", LOST))
+        notes.insert(0, Note(f"`compare` needs two runs with scores, and {runs_present}: {drop}", LOST))
     return compared.with_notes(*notes)
 
 

@@ -85,7 +85,7 @@ class QueryToRate:
         depth: of the pool.
         max_rating: the best rating on the grader's scale.
         scale: of judgments of whole passages; None: people rate these on the grader's scale.
-        others: other queries of the bank, to guess which one was meant.
+        query_ids: all queries of the bank, to suggest one with a similar id.
         cells: (query_id, doc_id, item_id) of all cells, where items belong to some passages; None where
             every passage has every item.
     """
@@ -96,7 +96,7 @@ class QueryToRate:
     texts: Mapping[str, str | None]
     depth: int
     max_rating: int
-    others: tuple[str, ...] = ()
+    query_ids: tuple[str, ...] = ()
     cells: frozenset[tuple[str, str, str]] | None = None
     scale: JudgingScale | None = None
 
@@ -140,7 +140,7 @@ def override(
     why: str,
     seen: str | None = None,
 ) -> Overridden:
-    """Takes a person's rating of a cell, or of a passage as a whole, in place of the grader's."""
+    """Take a person's rating of a cell, or of a passage as a whole, in place of the grader's."""
     item = str(item)
     if isinstance(rating, str):
         rating = rating_of(rating, track, whole=not item)
@@ -149,12 +149,12 @@ def override(
     else:
         query = _cited_to_rate(track, query_id, item, doc_id)
         item = query.items[0].item_id
-    taken = take(track.folder, query, doc_id, item, rating, who, why, seen)
+    overridden = take(track.folder, query, doc_id, item, rating, who, why, seen)
     official = None
-    if taken.row.scale and track.official is not None:
+    if overridden.row.scale and track.official is not None:
         official = official_judgments(track).judged.get(query_id, {}).get(doc_id)
-    machine = _machine(track, {query_id}).get(taken.row[:3])
-    return replace(taken, machine=machine, words=track.kind.words, official=official)
+    machine = _machine(track, {query_id}).get(overridden.row[:3])
+    return replace(overridden, machine=machine, words=track.kind.words, official=official)
 
 
 def _cited_to_rate(track: GradedTrack, query_id: str, name: str, doc_id: str) -> QueryToRate:
@@ -258,11 +258,11 @@ def take(
                 raise TrecexamError("there is no rating to withdraw", path=path)
             theirs = before is not None and before.who != who and folder.config.judging.rule == "latest"
             if mine is not None and not adjudicates and (own_only or not theirs):
-                others = (each.row for each in overrides.decisions if each.row.who != who)
+                other_rows = (each.row for each in overrides.decisions if each.row.who != who)
                 earlier = earlier_opinion(spoken)
                 if earlier is not None:
                     row = earlier._replace(when=row.when, seconds=None, kind=UNDONE)
-                elif own_only or any(other.item_id == item_id for other in others):
+                elif own_only or any(other.item_id == item_id for other in other_rows):
                     # Without the kind it would take back what others said, too.
                     row = row._replace(kind=UNDONE)
         elif (
@@ -367,7 +367,7 @@ def _checked(
     """Return the item that is rated; None for a passage as a whole."""
     root, query_id, items = folder.root, query.query_id, query.items
     if not items:
-        reason = f"no query '{query_id}' in the bank{did_you_mean(query_id, query.others, before='; ')}"
+        reason = f"no query '{query_id}' in the bank{did_you_mean(query_id, query.query_ids, before='; ')}"
         if query.retired:
             reason = f"all items of query '{query_id}' are retired"
         raise TrecexamError(reason, path=root)

@@ -50,7 +50,7 @@ class View(Tables):
     people: tuple[Table, ...] = ()
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """The tables that people see."""
+        """Return the tables that people see."""
         return self.people or (self.table,)
 
 
@@ -150,19 +150,19 @@ def grid(
             )
         )
         items = _items(track, q, item_ids) if in_grid else []
-        shown = [column for column, _ in items]
+        columns_asked = [column for column, _ in items]
         for doc_id, judgment, doc_label, ratings in in_grid[:top]:
-            reached = sum(ratings[column] >= threshold for column in shown)
+            reached = sum(ratings[column] >= threshold for column in columns_asked)
             human = _by_people(track, q.query_id, doc_id)
-            rows.append((shown, (q.query_id, doc_id, judgment, doc_label, reached, human), ratings))
+            rows.append((columns_asked, (q.query_id, doc_id, judgment, doc_label, reached, human), ratings))
         for column, item in items:
             reached = sum(ratings[column] >= threshold for *_, ratings in in_grid)
             of_items.append((*_item(track, column, item), reached))
-    columns = sorted({column for shown, *_ in rows for column in shown})
+    columns = sorted({column for columns_asked, *_ in rows for column in columns_asked})
     names = "query_id", "doc_id", "judgment", "label", "reached", "human"
     cells = (
-        (*row, *(None if p not in shown or ratings[p] == MISSING else ratings[p] for p in columns))
-        for shown, row, ratings in rows
+        (*row, *(None if p not in columns_asked or ratings[p] == MISSING else ratings[p] for p in columns))
+        for columns_asked, row, ratings in rows
     )
     table = Table((*names, *(f"item.{column + 1}" for column in columns)), tuple(cells))
     items_table = Table((*_ITEM, "reached"), tuple(of_items))

@@ -47,7 +47,7 @@ class Generated(AskingResult[ItemRequest]):
 
     @property
     def complete(self) -> bool:
-        """Whether all queries have all their items."""
+        """True if all queries have all their items."""
         return not self.failures and not self.why
 
 
@@ -154,10 +154,10 @@ def items_job(
 
     def stored(ask: Ask) -> Kept | Unread | None:
         seen[ask.prompt] = ask
-        kept = ask.source.get(ask.prompt)
-        if kept is None:
+        reply = ask.source.get(ask.prompt)
+        if reply is None:
             return Unread(failed[ask.prompt]) if ask.prompt in failed else None
-        return Unread(f"the model {kept.refusal}") if kept.refused else kept
+        return Unread(f"the model {reply.refusal}") if reply.refused else reply
 
     def play(get: GetAnswer) -> tuple[dict[ItemRequest, Listed | Unread], list[PromptSet[str]]]:
         """Return the results of the requests that are through, and the prompts of the other ones' steps."""
@@ -178,8 +178,8 @@ def items_job(
         for ask in [*seen.values()]
         if again
         and not ask.retry
-        and isinstance(kept := stored(ask), Kept)
-        and isinstance(ask.read(kept), Unread)
+        and isinstance(stored_reply := stored(ask), Kept)
+        and isinstance(ask.read(stored_reply), Unread)
     ]
     if unread:
         for ask in unread:
@@ -223,8 +223,8 @@ def items_job(
 
         def get(ask: Ask) -> Kept:
             every.append(ask)
-            kept = ask.source.get(ask.prompt)
-            return Kept(ask.longest, time="") if kept is None or kept.refused else kept
+            reply = ask.source.get(ask.prompt)
+            return Kept(ask.longest, time="") if reply is None or reply.refused else reply
 
         play(get)
         return prompt_sets(every)
@@ -237,7 +237,7 @@ def _new_items(
     plan: BankPlan, prompt: ItemPrompt, writer: Writer, done: Mapping[ItemRequest, Listed | Unread]
 ) -> tuple[dict[ItemRequest, list[Item]], list[tuple[ItemRequest, str]], Counter[str]]:
     """Return the items of each request, why requests lack items, and why texts were left out."""
-    known = {query_id: {*texts} for query_id, texts in plan.known.items()}
+    existing_texts = {query_id: {*texts} for query_id, texts in plan.existing_texts.items()}
     new: dict[ItemRequest, list[Item]] = {}
     failures: list[tuple[ItemRequest, str]] = []
     dropped: Counter[str] = Counter()
@@ -245,7 +245,7 @@ def _new_items(
         if isinstance(listed, Unread):
             failures.append((request, listed.reason))
             continue
-        texts = known.setdefault(request.query_id, set())
+        texts = existing_texts.setdefault(request.query_id, set())
         items, left_out = new.setdefault(request, []), Counter[str]()
         for raw, importance in listed.items:
             text = tidy(raw)

@@ -113,17 +113,17 @@ def _ask(
     return Ask(source, prompt, partial(_read, n_labels), json.dumps(longest), cut, retry)
 
 
-def _read(n_labels: int, kept: Kept) -> ReadItems | Unread:
+def _read(n_labels: int, reply: Kept) -> ReadItems | Unread:
     """Return the nuggets in an answer, the first `MOST_CREATED`, or so many labels; or why there are none."""
     # An incomplete list would lose earlier nuggets.
-    text = whole_text(kept.text, cut=kept.cut)
+    text = whole_text(reply.text, cut=reply.cut)
     if isinstance(text, Unread):
         return Unread(f"its answer {text.reason}" if text is ENDED_EARLY else "its answer is empty")
     begins = f"its answer begins '{' '.join(text.split())[:60]}'"
     if n_labels:
         labels = read_labels(text, n_labels, ("vital", "okay"))
-        wanted = f"{begins}, and not {n_labels} times vital or okay"
-        return Unread(wanted) if labels is None else ReadItems(tuple(map(as_label, labels)))
+        expectation = f"{begins}, and not {n_labels} times vital or okay"
+        return Unread(expectation) if labels is None else ReadItems(tuple(map(as_label, labels)))
     nuggets = [nugget for each in read_items(text, "nugget").texts if (nugget := tidy(each))]
     is_empty = python_list(fence_removed(text)) is not None
     return ReadItems(tuple(nuggets[:MOST_CREATED])) if nuggets or is_empty else Unread(begins)

@@ -32,8 +32,8 @@ class BankPlan:
     Attributes:
         requests: in the order of the queries.
         output: the file that items go to; `content` is what it holds now.
-        known: query_id -> folded texts of the items that stay, of all files of the bank, former texts too: an
-            edited item is not to come again.
+        existing_texts: query_id -> folded texts of items that stay, in all files of the bank; with texts that
+            people edited since, so that these do not come again.
         replaced_lines: (query_id, facet_id) -> indices of lines of `output` that a model wrote and nobody
             edited; they give way to new ones, if there are.
     """
@@ -41,7 +41,7 @@ class BankPlan:
     requests: tuple[ItemRequest, ...]
     output: Path
     content: bytes
-    known: Mapping[str, set[tuple[str, ...]]]
+    existing_texts: Mapping[str, set[tuple[str, ...]]]
     replaced_lines: Mapping[Facet, Sequence[int]]
 
 
@@ -57,7 +57,7 @@ def plan_bank(
     content = read_target(folder, target)
     requests = [*_requests(folder, prompt, _queries(folder, query_ids))]
     to_replace = {(request.query_id, request.facet_id) for request in requests} if again else set()
-    known: dict[str, set[tuple[str, ...]]] = {}
+    stored: dict[str, set[tuple[str, ...]]] = {}
     filled: set[Facet] = set()
     replaced: dict[Facet, list[int]] = {}
     for path in {*folder.bank(optional=True), target}:
@@ -70,11 +70,11 @@ def plan_bank(
                 continue
             for item in line.items:
                 texts = (item.text, item.origin.text if item.origin else "")
-                known.setdefault(item.query_id, set()).update(folded(text) for text in texts if text.strip())
+                stored.setdefault(item.query_id, set()).update(folded(text) for text in texts if text.strip())
                 if item.kind == prompt.kind:
                     filled |= {(item.query_id, None), (item.query_id, item.facet_id)}
     lacking = (each for each in requests if again or (each.query_id, each.facet_id) not in filled)
-    return BankPlan(tuple(lacking), target, content, known, replaced)
+    return BankPlan(tuple(lacking), target, content, stored, replaced)
 
 
 def _lines(path: Path) -> Iterator[BankLine]:

@@ -56,11 +56,11 @@ class ItemPrompt:
 
     @property
     def by_subtopic(self) -> bool:
-        """Whether it asks about each sub-topic of a query."""
+        """True if it asks about each sub-topic of a query."""
         return "query_subtopic" in slots(self.template, jinja=self.jinja)
 
     def text(self, request: ItemRequest, plain: Callable[[str], str] = str) -> str:
-        """The prompt for one query. A slot's name inside a query stays unchanged.
+        """Return the prompt for one query. A slot's name inside a query stays unchanged.
 
         Args:
             plain: applied to what is filled in, such as the removal of control tokens.
@@ -81,7 +81,7 @@ class ItemPromptFile(TemplateFile):
 
 @cache
 def published() -> Mapping[str, ItemPrompt]:
-    """The prompts of the Rubric workbench, and the AutoNuggetizer's, by name.
+    """Return the prompts of the Rubric workbench, and the AutoNuggetizer's, by name.
 
     Source: Dietz, "A Workbench for Autograding Retrieve/Generate Systems" (SIGIR 2024), and its released
     code (TREMA-UNH/rubric-grading-workbench, exam_pp/question_generation.py), with the code's sentences on
@@ -100,7 +100,7 @@ def published() -> Mapping[str, ItemPrompt]:
 
 
 def prompt_text(name: str) -> str:
-    """The published text of that name, without the line break that ends its file."""
+    """Return the published text of that name, without the line break that ends its file."""
     path = Path(__file__).parent / "texts" / f"{name}.txt"
     return path.read_bytes().decode("utf-8").removesuffix("\n")
 
@@ -116,7 +116,7 @@ def named(name: str, root: Path) -> ItemPrompt:
 
 
 def load_prompt(path: Path) -> ItemPrompt:
-    """A prompt from a `.toml` file or a Jinja template."""
+    """Return a prompt from a `.toml` file or a Jinja template."""
     prompt_source = read_own_prompt(path, ItemPromptFile, SLOTS, {"query": SLOTS[:3]})
     nuggets = re.search(r"[\"']nuggets[\"']", prompt_source.template)
     kind: Kind = prompt_source.file.writes or ("nugget" if nuggets else "question")

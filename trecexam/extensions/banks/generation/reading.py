@@ -107,12 +107,12 @@ def _json(text: str, kind: Kind) -> ReadItems:
     while True:
         whole, cut = _bounded(text)
         value = _value(whole)
-        found = list(_texts(value, kind))
+        items = list(_texts(value, kind))
         if cut and texts:
             return ReadItems(tuple(texts), cut)
-        texts += found
+        texts += items
         further = re.match(r"[\s,]*(?=\{)", text[len(whole) :])
-        if cut or not further or not isinstance(value, dict) or len(found) != 1:
+        if cut or not further or not isinstance(value, dict) or len(items) != 1:
             return ReadItems(tuple(texts), cut)
         text = text[len(whole) + further.end() :]
 
@@ -167,7 +167,7 @@ def _mended(text: str) -> Any:
 
 
 def _texts(value: Any, kind: Kind, depth: int = 0) -> Iterator[str]:
-    """The texts of items in a JSON value."""
+    """Yield the texts of items in a JSON value."""
     if depth > 4:
         return
     if isinstance(value, list | tuple):
@@ -197,7 +197,7 @@ def _texts(value: Any, kind: Kind, depth: int = 0) -> Iterator[str]:
 
 
 def _text_of(entry: Any) -> str | None:
-    """The text of an item that is an object; None for anything else."""
+    """Return the text of an item that is an object; None for anything else."""
     if not isinstance(entry, dict):
         return None
     return next((entry[key] for key in _TEXTS if isinstance(entry.get(key), str)), None)
@@ -227,7 +227,7 @@ def _asks(line: str) -> bool:
 
 
 def tidy(text: str) -> str:
-    """An item's text on one line, without the number, quotes or stars that a model put around it."""
+    """Return an item's text on one line, without the number, quotes or stars that a model put around it."""
     text = _CONTROL.sub(" ", text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).strip()
     text = _NUMBER.sub("", text, count=1) if _NUMBER.match(text) else text
     for left, right in (("**", "**"), ('"', '"'), ("'", "'"), ("\u201c", "\u201d"), ("`", "`")):

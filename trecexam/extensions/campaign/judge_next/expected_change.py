@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 def expected_change(
     q: QueryRatings,
     alike: Ints,
-    wanted: NDArray[np.bool_],
+    selected: NDArray[np.bool_],
     rankings: Sequence[Sequence[str]],
     weights: Floats,
     measure: Measure,
@@ -49,14 +49,14 @@ def expected_change(
 
     Args:
         alike: a number for each passage; a judgment counts for all passages with an equal number (text).
-        wanted: the passages that a person may judge; the change of others is 0.
+        selected: the passages that a person may judge; the change of others is 0.
         rankings: each run's doc_ids for the query, best first.
         weights: the share of the query in each run's mean.
     """
 
     def labels(ratings: QueryRatings) -> Ints:
-        found = label_of(ratings)
-        return np.array([found.get(doc_id, MISSING) for doc_id in q.doc_ids], np.int64)
+        label = label_of(ratings)
+        return np.array([label.get(doc_id, MISSING) for doc_id in q.doc_ids], np.int64)
 
     counts = (q.ratings[..., None] == np.arange(RATINGS)).sum(axis=1)
     chances = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -64,7 +64,7 @@ def expected_change(
     after = np.stack(
         [labels(replace(q, human=dict.fromkeys(q.doc_ids, rating))) for rating in range(RATINGS)], axis=1
     )
-    docs, ratings = np.nonzero((after != now[:, None]) & (chances > 0) & wanted[:, None])
+    docs, ratings = np.nonzero((after != now[:, None]) & (chances > 0) & selected[:, None])
     # Several ratings can lead to one label, which is evaluated once.
     outcomes, of_try = np.unique(np.stack([docs, after[docs, ratings]]), axis=1, return_inverse=True)
     labellings = [(np.flatnonzero(alike == alike[doc]).tolist(), label) for doc, label in outcomes.T.tolist()]

@@ -90,12 +90,12 @@ def suggestions(
         {} if metric is None else {row.run: row.n_queries for row in leaderboard(track, [str(metric)]).rows}
     )
     judged = {} if with_judged else _judged(track)
-    found: list[Suggestion] = []
+    listed: list[Suggestion] = []
     for done, query_id in enumerate(chosen, 1):
-        found += _of_query(track, query_id, judged.get(query_id, ()), metric, n_queries)
+        listed += _of_query(track, query_id, judged.get(query_id, ()), metric, n_queries)
         if progress:
             progress(done, len(chosen))
-    return sorted(found, key=lambda row: row.order), metric, why
+    return sorted(listed, key=lambda row: row.order), metric, why
 
 
 def _of_query(
@@ -117,10 +117,10 @@ def _of_query(
     # Passages without a text are never equal to others.
     texts = (text or f"\0{doc_id}" for doc_id, text in zip(q.doc_ids, sheet.texts, strict=True))
     alike = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
-    wanted = np.zeros(len(alike), np.bool_)
-    wanted[np.unique(alike, return_index=True)[1]] = True
+    selected = np.zeros(len(alike), np.bool_)
+    selected[np.unique(alike, return_index=True)[1]] = True
     is_judged = np.array([doc_id in judged for doc_id in q.doc_ids], np.bool_)
-    wanted &= ~np.isin(alike, alike[is_judged])
+    selected &= ~np.isin(alike, alike[is_judged])
     now, change = np.full(len(alike), -1), np.zeros(len(alike))
     if metric is not None:
         scores = track.config.scores
@@ -128,7 +128,7 @@ def _of_query(
         now, change = expected_change(
             q,
             alike,
-            wanted,
+            selected,
             [run.ranking(query_id) for run in track.runs.values()],
             np.array(
                 [(average_all or query_id in run) / n_queries[name] for name, run in track.runs.items()]
@@ -139,7 +139,7 @@ def _of_query(
     ranks = np.where(pooled.ranks >= 0, alike[pooled.ranks], -1)
     weights, number = retrieved_weights(ranks, len(alike))[alike], list(track.pool).index(query_id)
     order = np.argsort(-weights, kind="stable")
-    for turn, doc in enumerate(order[wanted[order]].tolist()):
+    for turn, doc in enumerate(order[selected[order]].tolist()):
         yield Suggestion(
             (-round(float(change[doc]), TIE_DECIMALS), turn, number),
             query_id,
@@ -200,8 +200,8 @@ def next_judgments(
         columns = ("query_id", "doc_id", "label", "expected_change", "runs")
         could_change = sum(row.order[0] < 0 for row in ranked)
         facts |= {"measure": str(metric), "could_change": could_change}
-        others = len(ranked) - could_change
-        follow = f"; the other {others:,} follow in the order of retrieval" if others else ""
+        n_remaining = len(ranked) - could_change
+        follow = f"; the other {n_remaining:,} follow in the order of retrieval" if n_remaining else ""
         notes = [f"{could_change:,} of {candidates} could change the ranking by {metric}{follow}"]
         if ungraded := sum(row.label is None for row in ranked[:top]):
             notes.append(f"{plural(ungraded, 'listed passage')} without a grade; `trecexam watch` grades")
@@ -214,9 +214,9 @@ def next_judgments(
     else:
         notes = ["no passage is left to judge"]
     rows = []
-    for place, row in enumerate(ranked[:top], 1):
+    for position, row in enumerate(ranked[:top], 1):
         values = (getattr(row, name) for name in columns)
-        rows.append((place, *values, cut(track.texts.get(row.doc_id, ""), _TEXT)))
+        rows.append((position, *values, cut(track.texts.get(row.doc_id, ""), _TEXT)))
     layout = Layout(("place", "query_id", "doc_id"), ("label", "text", "expected_change"))
     table = Table(("place", *columns, "text"), tuple(rows), small=("expected_change",), layout=layout)
     return Tables({"judgments": table}, tuple(notes), about=facts)

@@ -59,7 +59,7 @@ class Components:
         return tuple(name for name, levels in zip(self.names, self.levels, strict=True) if len(levels) < 2)
 
     def without(self, names: Sequence[str]) -> Components:
-        """The other components."""
+        """Return the other components."""
         column_indices = [column_index for column_index, name in enumerate(self.names) if name not in names]
         return Components(
             tuple(self.names[column_index] for column_index in column_indices),
@@ -68,7 +68,7 @@ class Components:
         )
 
     def design(self) -> Floats:
-        """The design matrix: 1 at each examinee's levels; shape (n_examinees, n_levels)."""
+        """Return the design matrix: 1 at each examinee's levels; shape (n_examinees, n_levels)."""
         design = np.zeros((len(self.codes), self.n_levels))
         start = 0
         for column_index, levels in enumerate(self.levels):
@@ -88,7 +88,7 @@ class Components:
         return blocks
 
     def told_apart(self) -> NDArray[np.bool_]:
-        """Whether each centred level's ability is identified; shape (n_levels,)."""
+        """Return True if each centred level's ability is identified; shape (n_levels,)."""
         null = _null_space(self.design())
         return np.asarray(np.abs(self.centring()[:-1] @ null).max(axis=1, initial=0) < 1e-8, np.bool_)
 

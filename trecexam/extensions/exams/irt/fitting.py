@@ -73,7 +73,7 @@ class Fit:
 
 
 def fit(responses: ArrayLike, settings: Settings | None = None, components: Components | None = None) -> Fit:
-    """Fits a model to a response matrix by L-BFGS-B with the analytic gradient.
+    """Fit a model to a response matrix by L-BFGS-B with the analytic gradient.
 
     Joint maximum likelihood: items and examinees are estimated together. With priors, the joint posterior
     mode.
@@ -150,7 +150,7 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
 
 
 def check(responses: ArrayLike) -> Floats:
-    """The matrix as floats, if a model can be fitted to it.
+    """Return the matrix as floats, if a model can be fitted to it.
 
     Raises:
         ValueError: another shape or value, fewer than two examinees or items, a row or column without a
@@ -179,13 +179,13 @@ def check(responses: ArrayLike) -> Floats:
 
 
 def constant(values: Floats) -> NDArray[np.bool_]:
-    """The items that all or none of the examinees who responded got right; shape (n_items,)."""
+    """Return the items that all or none of the examinees who responded got right; shape (n_items,)."""
     right, n_responses = np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0)
     return np.asarray((right == 0) | (right == n_responses), np.bool_)
 
 
 def _varying(components: Components, n_examinees: int) -> tuple[Components, list[str]]:
-    """The components that vary between examinees, and a note for each other one."""
+    """Return the components that vary between examinees, and a note for each other one."""
     if len(components.codes) != n_examinees:
         raise ValueError(f"components of {len(components.codes)} examinees for {n_examinees} in the matrix")
     constant_ = components.constant
@@ -206,7 +206,7 @@ def _levels(
     posterior: AbilityPosterior | None,
     notes: list[str],
 ) -> tuple[tuple[LevelAbilities, ...], float, float]:
-    """The centred abilities of the components' levels, and the general mean."""
+    """Return the centred abilities of the components' levels, and the general mean."""
     centring = components.centring()
     values = centring @ components.smallest(point.ability)
     fixed = np.isnan(np.diag(se.ability))

@@ -54,7 +54,7 @@ def improve(
     drop: float = 0.1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Improvement:
-    """Drops the least discriminating share of the items and fits again on the rest, again and again.
+    """Drop the least discriminating share of the items and fits again on the rest, again and again.
 
     Each fit starts afresh, so that it is the one that `fit` gives on the same items. `least_discriminating`
     says which are dropped.
@@ -92,7 +92,7 @@ def improve(
 def _split_off_worst(
     values: NDArray[np.float64], last: ImprovementStep, drop: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | str:
-    """The items that the next step keeps and drops, or the reason why there is no next step."""
+    """Return the items that the next step keeps and drops, or the reason why there is no next step."""
     count = n_dropped(len(last.items), drop)
     if len(last.items) - count < LEAST_ITEMS:
         return f"fewer than {LEAST_ITEMS} items would remain"
@@ -102,12 +102,12 @@ def _split_off_worst(
 
 
 def n_dropped(n_items: int, drop: float) -> int:
-    """The number of items that a step drops: the share, rounded (halves up), at least one."""
+    """Return the number of items that a step drops: the share, rounded (halves up), at least one."""
     return max(1, math.floor(n_items * drop + 0.5 + 1e-9))
 
 
 def least_discriminating(fitted: Fit, constant_items: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The indices of the items, least discriminating first.
+    """Return the indices of the items, least discriminating first.
 
     First the items that all or none got right: whatever their a is, it is not known. Then by a; many share
     its lower bound, so then by the mean information at the examinees' abilities, and then the last first.
@@ -136,7 +136,7 @@ def _step(
 
 
 def _unfit(values: NDArray[np.float64]) -> str:
-    """The reason why no model can be fitted to the rest; "" if one can."""
+    """Return the reason why no model can be fitted to the rest; "" if one can."""
     try:
         check(values)
     except ValueError as error:

@@ -36,7 +36,7 @@ class Cells(NamedTuple):
 
 
 def probability(theta: ArrayLike, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0.0) -> Floats:
-    """The probability of a right response, of shape (n_examinees, n_items); 0..1, at any argument.
+    """Return the probability of a right response, of shape (n_examinees, n_items); 0..1, at any argument.
 
     Args:
         theta: abilities, shape (n_examinees,) or a number.
@@ -72,7 +72,7 @@ def cells(theta: Floats, a: Floats, b: Floats, c: Floats) -> Cells:
 def item_information(
     theta: ArrayLike, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0.0, *, compat: bool = False
 ) -> Floats:
-    """Each item's information at each ability, shape (n_thetas, n_items).
+    """Return each item's information at each ability, shape (n_thetas, n_items).
 
         I(theta) = a^2 (q / p) ((p - c) / (1 - c))^2,    q = 1 - p
 
@@ -98,7 +98,7 @@ def item_information(
 def exam_information(
     theta: ArrayLike, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0.0, *, compat: bool = False
 ) -> Floats:
-    """The information of all items together at each ability, shape (n_thetas,).
+    """Return the information of all items together at each ability, shape (n_thetas,).
 
     1 over its root is the standard error of an ability at known items.
     """

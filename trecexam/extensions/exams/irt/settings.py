@@ -56,7 +56,7 @@ class Settings:
 
     @classmethod
     def of(cls, model: ModelName = "3pl", *, priors: bool = False) -> Settings:
-        """The model's settings, with weak priors, or as published without them."""
+        """Return the model's settings, with weak priors, or as published without them."""
         if model not in MODELS:
             raise ValueError(f"unknown model {model!r}; there are {', '.join(MODELS)}")
         fitted = (*FREE[model], "theta")

@@ -78,7 +78,7 @@ class Read(NamedTuple):
 
 
 def read_question(answer: str, *, cut: bool = False) -> Read | Unread:
-    """The first question in an answer.
+    """Return the first question in an answer.
 
     Args:
         cut: the model was stopped before its end.
@@ -128,7 +128,7 @@ def read_choice(answer: str, choices: Sequence[str], *, cut: bool = False) -> in
 
 
 def shuffled(read: Read, seed: int, key: str) -> tuple[Read, tuple[int, ...]]:
-    """The question with its candidates shuffled; depends only on seed and key.
+    """Return the question with its candidates shuffled; depends only on seed and key.
 
     Args:
         key: of the question: its order must not depend on what else is in the exam.
@@ -144,7 +144,7 @@ def shuffled(read: Read, seed: int, key: str) -> tuple[Read, tuple[int, ...]]:
 
 
 def _plain(answer: str) -> str:
-    """The answer without bold marks and headings."""
+    """Return the answer without bold marks and headings."""
     text = answer.replace("\r\n", "\n").replace("\r", "\n")
     # One blank is tried in one way only.
     text = re.sub(r"[ \t\f\v\u00a0]+", " ", text)
@@ -153,7 +153,7 @@ def _plain(answer: str) -> str:
 
 
 def _marks(text: str) -> list[re.Match[str]] | None:
-    """The marks of the first four consecutive candidates; five if a fifth follows."""
+    """Return the marks of the first four consecutive candidates; five if a fifth follows."""
     patterns = [(_at_lines(family), family) for family in _FAMILIES]
     patterns += [(_anywhere(family), family) for family in _FAMILIES]
     marks_by_pattern = (_in_order(list(pattern.finditer(text)), family) for pattern, family in patterns)
@@ -201,7 +201,7 @@ def _stem(before: str) -> str:
 
 
 def _candidates(text: str, marks: Sequence[re.Match[str]]) -> tuple[list[str], str]:
-    """The candidates' texts, and what follows the last one."""
+    """Return the candidates' texts, and what follows the last one."""
     candidates: list[str] = []
     end = len(text)
     for mark, after in zip(marks, [*marks[1:], None], strict=True):
@@ -220,7 +220,7 @@ def _candidates(text: str, marks: Sequence[re.Match[str]]) -> tuple[list[str], s
 
 
 def _answers(tail: str, choices: Sequence[str]) -> Iterator[int]:
-    """The indices of the candidates stated as right; -1 if a statement names several."""
+    """Yield the indices of the candidates stated as right; -1 if a statement names several."""
     for answer in _ANSWER.finditer(tail):
         choice_index = _place(answer["said"].strip(), choices)
         if choice_index is not None:
@@ -228,13 +228,13 @@ def _answers(tail: str, choices: Sequence[str]) -> Iterator[int]:
 
 
 def _claims(tail: str) -> Iterator[int]:
-    """The same for statements such as "B is correct"."""
+    """Yield the same for statements such as "B is correct"."""
     for claim in _CLAIM.finditer(tail):
         yield LETTERS.index(claim[1])
 
 
 def _place(answer: str, choices: Sequence[str]) -> int | None:
-    """The index of the candidate that an answer names."""
+    """Return the index of the candidate that an answer names."""
     texts = [folded(choice) for choice in choices]
     whole = folded(answer)
     if texts.count(whole) == 1:
@@ -258,7 +258,7 @@ def _place(answer: str, choices: Sequence[str]) -> int | None:
 
 
 def _tidy(text: str) -> str:
-    """A text on one line, without quotes around it."""
+    """Return a text on one line, without quotes around it."""
     text = " ".join(text.split())
     if len(text) > 2 and text[0] == text[-1] == '"' and '"' not in text[1:-1]:
         text = text[1:-1].strip()

@@ -32,12 +32,12 @@ def _types() -> Mapping[str, Any]:
 
 
 def question_types() -> tuple[str, ...]:
-    """The types there are, "other" last."""
+    """Return the types there are, "other" last."""
     return (*_types()["types"], "other")
 
 
 def bloom_levels(question: str) -> tuple[str, ...]:
-    """The levels whose lemmas the question contains, from the lowest; often none.
+    """Return the levels whose lemmas the question contains, from the lowest; often none.
 
     Source: Krathwohl, "A Revision of Bloom's Taxonomy" (2002), with the exam paper's words. Words count
     whatever part of speech they are: "the state of the valve" is of level Remembering, too.
@@ -47,7 +47,7 @@ def bloom_levels(question: str) -> tuple[str, ...]:
 
 
 def question_type(question: str) -> str:
-    """The first question word of the last sentence; "other" without one.
+    """Return the first question word of the last sentence; "other" without one.
 
     A "when" or "where" that only joins clauses ("When a valve leaks, what ...?") counts where there is no
     other one.

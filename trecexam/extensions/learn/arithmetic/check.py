@@ -64,7 +64,7 @@ class Compared:
 
 def best(compared: Mapping[Name, Compared], first: Name) -> Name:
     """Return the first way, or the one with the lowest loss among those that are better beyond chance."""
-    better = [name for name, way in compared.items() if way.better_than(compared[first])]
+    better = [name for name, result in compared.items() if result.better_than(compared[first])]
     return min(better, key=lambda name: compared[name].loss, default=first)
 
 

@@ -49,9 +49,9 @@ KERNELS = tuple(
 )
 
 
-def cosines(some: Vectors, others: Vectors) -> Floats:
+def cosines(some: Vectors, other_vectors: Vectors) -> Floats:
     """Return the cosines of unit vectors, shape (len(some), len(others))."""
-    return np.asarray(some.astype(np.float64) @ others.astype(np.float64).T)
+    return np.asarray(some.astype(np.float64) @ other_vectors.astype(np.float64).T)
 
 
 def carried(kernel: Kernel, judged: Vectors, passages: Vectors) -> Floats:

@@ -129,8 +129,8 @@ def fit_regression(
             # Of the logarithm of a rank, so that a greater one means fewer votes.
             if weights[at, 0] <= 0:
                 break
-    own = zip(judged, query_intercepts.T, strict=True) if by_query else ()
-    of_queries = {query.query_id: of_query for query, of_query in own}
+    intercepts_by_query = zip(judged, query_intercepts.T, strict=True) if by_query else ()
+    of_queries = {query.query_id: of_query for query, of_query in intercepts_by_query}
     return Regression(scale, tuple(columns), center, spread, weights, intercepts, of_queries)
 
 

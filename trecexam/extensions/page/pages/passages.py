@@ -69,7 +69,7 @@ def passage(request: Request) -> Response:
 
 def _cells(state: QueryView, row_index: int, answers: Mapping[str, GraderAnswer]) -> Iterator[dict[str, Any]]:
     """Yield the passage's cells: `rating` as it counts, `machine` the grader's own; None if missing."""
-    for column, item in state.asked(row_index):
+    for column, item in state.items_of(row_index):
         code, counts = int(state.codes[row_index, column]), int(state.ratings[row_index, column])
         yield {
             "number": column + 1,

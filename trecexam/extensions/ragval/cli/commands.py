@@ -57,7 +57,7 @@ def asking(track: Track, blocks: Path | None, per_block: int, estimate: bool, as
         return 0
     _say(made)
     whole = made.complete and not made.rejected
-    return exit_status(caught, 0 if whole and (made.questions or made.there) else 1)
+    return exit_status(caught, 0 if whole and (made.questions or made.n_existing) else 1)
 
 
 def _say(made: Questions) -> None:
@@ -72,7 +72,7 @@ def _say(made: Questions) -> None:
         click.echo(f"dropped {dropped}: the same as an earlier line", err=True)
     if made.cut:
         click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
-    existing = f", {made.there:,} existed already" if made.there else ""
+    existing = f", {made.n_existing:,} existed already" if made.n_existing else ""
     click.echo(f"{plural(made.questions, 'new question')}{existing}: {made.output}", err=True)
 
 

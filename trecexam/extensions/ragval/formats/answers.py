@@ -103,8 +103,8 @@ def judged_lines(rows: Iterable[AnswerRow]) -> bytes:
     """Return a line for each answer, for `read_judged`."""
     import orjson
 
-    kept = ({key: value for key, value in asdict(row).items() if key not in _NOT_WRITTEN} for row in rows)
-    return b"".join(orjson.dumps(row) + b"\n" for row in kept)
+    written = ({key: value for key, value in asdict(row).items() if key not in _NOT_WRITTEN} for row in rows)
+    return b"".join(orjson.dumps(row) + b"\n" for row in written)
 
 
 def _read(
@@ -128,9 +128,9 @@ def _read(
                     question = _optional_text(path, number, row, "question")
                     question_id = question if by_text else an_id(path, number, row, ("question_id",))
                     values = own_fields(path, number, row)
-                    place = f"{path}:{number}"
-                    first = place if by_text else first_places.setdefault((run_id, question_id), place)
-                    if first != place:
+                    location = f"{path}:{number}"
+                    first = location if by_text else first_places.setdefault((run_id, question_id), location)
+                    if first != location:
                         raise ConversionError(
                             path,
                             number,

@@ -45,7 +45,7 @@ class Block(NamedTuple):
 
 
 def read_blocks(path: Path, on_error: Callable[[ConversionError], None] | None = None) -> Iterator[Block]:
-    """Reads the blocks of a file, in order, including duplicates.
+    """Read the blocks of a file, in order, including duplicates.
 
     Args:
         on_error: takes the error of a line that is left out; None raises it.
@@ -76,17 +76,17 @@ def _block(path: Path, number: int, row: Mapping[str, Any]) -> Block:
 
 
 def line_of(row: Mapping[str, Any]) -> bytes:
-    """A line of a file of blocks or questions."""
+    """Return a line of a file of blocks or questions."""
     return json.dumps(row, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
 def has_question(row: Mapping[str, Any]) -> bool:
-    """Whether a line is a question with its block."""
+    """Return True if a line is a question with its block."""
     return "question" in row and "content" in row and not any(key in row for key in _OTHERS)
 
 
 def question_of(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, str]:
-    """The id of a question, and its text."""
+    """Return the id of a question, and its text."""
     text = a_text(path, number, row, ("question",), "the question", blank=True)
     content = a_text(path, number, row, ("content",), "the block of the question")
     if row.get("question_id") is None:
@@ -100,7 +100,7 @@ def question_of(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, s
 
 
 def question_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
-    """The two items of a question."""
+    """Yield the two items of a question."""
     question_id, text = question_of(path, number, row)
     for kind in KINDS:
         yield Item(
@@ -115,7 +115,7 @@ def question_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[
 
 
 def block_id_of(path: Path, number: int, row: Mapping[str, Any]) -> str:
-    """The id of the block on a line, its white space percent-encoded, or one made of its content."""
+    """Return the id of the block on a line, its white space percent-encoded, or one made of its content."""
     if all(row.get(key) is None for key in ID_KEYS):
         return made_id("block", a_text(path, number, row, CONTENT_KEYS, "the block"))
     return _SPACE.sub(_escaped, an_id(path, number, row, ID_KEYS))

@@ -35,7 +35,7 @@ SCHEMA: Mapping[str, Any] = {
 
 @cache
 def text_of(name: str) -> str:
-    """The system's or the user's part of the prompt."""
+    """Return the system's or the user's part of the prompt."""
     path = Path(__file__).parent / "texts" / f"{name}.txt"
     return path.read_text(encoding="utf-8").removesuffix("\n")
 

@@ -33,7 +33,7 @@ class Scores(NamedTuple):
 
 
 def read_scores(answer: str, *, cut: bool = False) -> Scores | None:
-    """The two scores of a JSON object, or of "relevance: 4, truthfulness: 5" and its kin; else None.
+    """Return the two scores of a JSON object, or of "relevance: 4, truthfulness: 5" and its kin; else None.
 
     Unread are: a score that is missing, or outside 1..5, or neither whole nor a half ("4.2", "4-5", "4/10"),
     and scores that contradict each other.
@@ -54,7 +54,7 @@ def read_scores(answer: str, *, cut: bool = False) -> Scores | None:
 
 
 def _json_pairs(text: str) -> list[tuple[str, float | None]]:
-    """The scores at the top level of a JSON object; empty for other texts."""
+    """Return the scores at the top level of a JSON object; empty for other texts."""
     try:
         # As pairs: a name that occurs twice must not be lost.
         pairs = json.loads(fence_removed(text), object_pairs_hook=_Pairs, strict=False)
@@ -94,6 +94,6 @@ def _permitted(number: str) -> float | None:
 
 
 def _agreed(values: Iterable[float | None]) -> float | None:
-    """The common value of all."""
+    """Return the common value of all."""
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else None

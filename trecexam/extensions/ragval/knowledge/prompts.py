@@ -48,6 +48,6 @@ def _text(name: Name, **values: str) -> str:
 
 @cache
 def _template(name: Name) -> str:
-    """The text that comes with the package, with slots in braces."""
+    """Return the text that comes with the package, with slots in braces."""
     path = Path(__file__).parent / "texts" / f"{name}.txt"
     return path.read_text(encoding="utf-8").removesuffix("\n")

@@ -16,7 +16,7 @@ _QUOTES = {'"': '"', "\u201c": "\u201d", "\u00ab": "\u00bb", "\u201e": "\u201c",
 
 
 def read_question(answer: str, *, cut: bool = False) -> str | Unread:
-    """The question in an answer, without introduction, label and quotation marks.
+    """Return the question in an answer, without introduction, label and quotation marks.
 
     Args:
         cut: the model was stopped before its end.

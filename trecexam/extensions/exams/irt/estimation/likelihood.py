@@ -58,18 +58,18 @@ class Responses:
         self.given: NDArray[np.bool_] = ~np.isnan(values)
 
     def kept(self, values: Floats) -> Floats:
-        """The values, with 0 where there is no response; in place."""
+        """Return the values, with 0 where there is no response; in place."""
         values *= self.given
         return values
 
 
 def log_likelihood(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats) -> float:
-    """The log-likelihood of all responses; finite and at most 0."""
+    """Return the log-likelihood of all responses; finite and at most 0."""
     return float(by_item(responses, theta, a, b, c).sum())
 
 
 def by_item(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats) -> Floats:
-    """The log-likelihood of the responses to each item, shape (n_items,)."""
+    """Return the log-likelihood of the responses to each item, shape (n_items,)."""
     logs: Floats = _logs(responses, cells(theta, a, b, c), theta, a, b, c).sum(axis=0)
     return logs
 
@@ -77,7 +77,7 @@ def by_item(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats
 def with_gradient(
     responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats
 ) -> tuple[float, Gradient]:
-    """The log-likelihood and its gradient."""
+    """Return the log-likelihood and its gradient."""
     cell = cells(theta, a, b, c)
     total = float(_logs(responses, cell, theta, a, b, c).sum())
     by_z, by_c = _first(responses, cell, c)
@@ -88,7 +88,7 @@ def with_gradient(
 def curvature(
     responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats, *, cross: bool = True
 ) -> Curvature:
-    """The observed information of every parameter; with `cross`, also of pairs."""
+    """Return the observed information of every parameter; with `cross`, also of pairs."""
     cell = cells(theta, a, b, c)
     by_z, by_c = _first(responses, cell, c)
     slope = cell.s * cell.not_s
@@ -112,7 +112,7 @@ def curvature(
 
 
 def _logs(responses: Responses, cell: Cells, theta: Floats, a: Floats, b: Floats, c: Floats) -> Floats:
-    """The log-likelihood of each response."""
+    """Return the log-likelihood of each response."""
     chosen = np.where(responses.right, cell.p, cell.q)
     far = chosen < _TINY if chosen.min(initial=1) < _TINY else None
     with np.errstate(divide="ignore"):

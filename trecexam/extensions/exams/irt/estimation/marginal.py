@@ -111,7 +111,7 @@ class _Marginal:
         return -value - float(prior.value.sum()), -self.design.T @ (slope + prior.first)
 
     def information(self, ability: Floats) -> Floats:
-        """The curvature by the abilities.
+        """Return the curvature by the abilities.
 
         Items get from it what they do not tell themselves: the covariance of the examinees' slopes under
         each item's posterior, as far as the slopes are linear in a, b and c.
@@ -140,7 +140,7 @@ class _Marginal:
 
 
 def ability_posterior(objective: Objective, point: ParameterPoint) -> AbilityPosterior | None:
-    """The abilities' marginal posterior on the estimate's scale; None if it would take too long.
+    """Return the abilities' marginal posterior on the estimate's scale; None if it would take too long.
 
     Parameters without a prior in the settings have that of `PRIORS`, weak as they are: a bare likelihood
     says of a dozen examinees that some item may tell everything.
@@ -198,7 +198,7 @@ def _nodes(settings: Settings, n_examinees: int) -> _Nodes | None:
 
 
 def _anchored(posterior: AbilityPosterior, objective: Objective) -> AbilityPosterior:
-    """The posterior on the scale of an estimate with mean 0 and standard deviation 1."""
+    """Return the posterior on the scale of an estimate with mean 0 and standard deviation 1."""
     anchor, design = objective.settings.anchor, objective.design
     if anchor in ("bounds", "prior"):
         return posterior

@@ -40,17 +40,17 @@ class Objective:
         self.weight = int(responses.given.sum()) / 10
 
     def start(self) -> Floats:
-        """The start vector."""
+        """Return the start vector."""
         parts = [np.full(self.n_items, self.settings.start[name]) for name in self.free]
         return np.concatenate([*parts, np.full(self.n_abilities, self.settings.start["theta"])])
 
     def bounds(self) -> Floats:
-        """The bounds of each parameter; shape (n_free, 2)."""
+        """Return the bounds of each parameter; shape (n_free, 2)."""
         parts = [np.tile(self.settings.bounds[name], (self.n_items, 1)) for name in self.free]
         return np.concatenate([*parts, np.tile(self.settings.bounds["theta"], (self.n_abilities, 1))])
 
     def point(self, vector: Floats) -> ParameterPoint:
-        """The parameters in the vector."""
+        """Return the parameters in the vector."""
         n = self.n_items
         items = {name: np.full(n, self.settings.start[name]) for name in "abc"}
         for parameter_index, name in enumerate(self.free):
@@ -58,12 +58,12 @@ class Objective:
         return ParameterPoint(items["a"], items["b"], items["c"], vector[len(self.free) * n :])
 
     def theta(self, point: ParameterPoint) -> Floats:
-        """The examinees' abilities."""
+        """Return the examinees' abilities."""
         theta: Floats = self.design @ point.ability
         return theta
 
     def __call__(self, vector: Floats) -> tuple[float, Floats]:
-        """The value and its gradient."""
+        """Return the value and its gradient."""
         point = self.point(vector)
         theta = self.theta(point)
         value, slope = with_gradient(self.responses, theta, point.a, point.b, point.c)
@@ -88,7 +88,7 @@ class Objective:
 
 
 def anchoring(anchor: Anchor, theta: Floats) -> tuple[float, Floats]:
-    """The penalty for abilities off the anchored scale (0 on it), and its derivatives.
+    """Return the penalty for abilities off the anchored scale (0 on it), and its derivatives.
 
     The likelihood does not change along what this holds, so where no bound is in the way it is 0 at the end.
     """

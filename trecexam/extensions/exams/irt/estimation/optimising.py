@@ -37,7 +37,7 @@ class Optimum(NamedTuple):
 
 
 def optimum(objective: Objective) -> Optimum:
-    """The highest maximum found of the likelihood or posterior.
+    """Return the highest maximum found of the likelihood or posterior.
 
     The likelihood can have several maxima where items differ in a, and at given abilities that of an item
     with guessing can, too: a harder item that is guessed less, or an easier one that is guessed more. So with
@@ -56,7 +56,7 @@ def optimum(objective: Objective) -> Optimum:
 
 
 def _climbed(objective: Objective, start: Floats, scale: Floats) -> tuple[Optimum, float]:
-    """Minimises from one start; returns the point and the value."""
+    """Minimise from one start; returns the point and the value."""
     bounds, most = objective.bounds(), objective.settings.max_iterations
     vector, done = _minimised(objective, start, bounds, scale, most)
     iterations = int(done.nit)
@@ -97,7 +97,7 @@ def _minimised(
 
 
 def _scale(objective: Objective) -> Floats:
-    """The square root of the likelihood's curvature at the start, for each parameter.
+    """Return the square root of the likelihood's curvature at the start, for each parameter.
 
     The mean over its kind: one item's own may be next to nothing there and much elsewhere. For a, which is
     flat where ability is difficulty, b is in.
@@ -116,7 +116,7 @@ def _scale(objective: Objective) -> Floats:
 
 
 def _from_corners(objective: Objective, vector: Floats, bounds: Floats, scale: Floats) -> Floats:
-    """The vector with improved parameters of items at the same abilities."""
+    """Return the vector with improved parameters of items at the same abilities."""
     n = objective.n_items
     n_items_part = len(objective.free) * n
     held = bounds.copy()

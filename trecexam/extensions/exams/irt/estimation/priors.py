@@ -19,7 +19,7 @@ class LogPrior(NamedTuple):
 
 
 def log_prior(name: str, pair: Pair, at: Floats) -> LogPrior:
-    """The prior of a parameter at some values.
+    """Return the prior of a parameter at some values.
 
     Args:
         name: "a" is log-normal, "c" a beta distribution, "b" and "theta" are normal.

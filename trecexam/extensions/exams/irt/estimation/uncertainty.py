@@ -89,7 +89,7 @@ def at_bound(objective: Objective, point: ParameterPoint) -> dict[str, NDArray[n
 
 
 def _abilities(objective: Objective, by_theta: Floats, theta: Floats, design: Floats) -> Floats:
-    """The block of the abilities: diagonal, except for the anchor and shared components."""
+    """Return the block of the abilities: diagonal, except for the anchor and shared components."""
     held = anchor_directions(objective.settings.anchor, theta)
     steepest = _HELD * max(float(np.abs(by_theta).max()), 1.0)
     block: Floats = design.T @ (by_theta[:, None] * design)
@@ -98,20 +98,20 @@ def _abilities(objective: Objective, by_theta: Floats, theta: Floats, design: Fl
 
 
 def _undetermined(items: Floats, is_fixed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The items whose block is singular: the responses do not identify all their parameters."""
+    """Return the items whose block is singular: the responses do not identify all their parameters."""
     least = np.linalg.eigvalsh(_without(items, is_fixed))
     return np.asarray(least[:, 0] <= 1e-10 * np.maximum(least[:, -1], 1.0), np.bool_)
 
 
 def _without(items: Floats, is_fixed: NDArray[np.bool_]) -> Floats:
-    """The blocks with 1 on the diagonal and 0 beside it for fixed parameters."""
+    """Return the blocks with 1 on the diagonal and 0 beside it for fixed parameters."""
     either = is_fixed[:, :, None] | is_fixed[:, None, :]
     blocks: Floats = np.where(either, np.eye(3), items)
     return blocks
 
 
 def inverse_information(matrix: Floats, is_fixed: NDArray[np.bool_]) -> Floats | None:
-    """The inverse over free parameters; 0 for fixed ones and for directions without information.
+    """Return the inverse over free parameters; 0 for fixed ones and for directions without information.
 
     None where the matrix has a negative direction: this is no maximum.
     """
