@@ -95,7 +95,7 @@ def override(
 
 
 def _lines(track: Track, done: Overridden) -> Iterator[str]:
-    """Yield what counts now, and what comes next."""
+    """Yield the rating that counts now, and the next step."""
     row, before, after = done.row, done.before, done.after
     what = f"{row.query_id} {row.doc_id} {row.item_id}".rstrip()
     if not done.written:

@@ -1,4 +1,4 @@
-"""Tables with their notes as people read them: in a terminal, and in a paper."""
+"""Tables with their notes as text for a terminal and as LaTeX for a paper."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from trecexam.results.view import Column, View
 
 #: Blanks between columns.
 _GAP = 2
-#: A text column is cut to this share of the width before a column of numbers is left out.
+#: Share of the width to which a text column is cut before a number column is left out.
 _TEXT = 0.3
-#: So many tables are shown in a `repr`, and so many rows of them together.
+#: Maximum number of tables in a `repr`, and of rows in total.
 MOST_TABLES, MOST_ROWS = 4, 24
-#: What people see in place of a number that there is not.
+#: Placeholder for a missing number.
 NO_VALUE = "–"  # noqa: RUF001
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -39,14 +39,14 @@ def table_lines(
     heading: Callable[[str], str] = str,
     last: Callable[[str], str] = str,
 ) -> Iterator[str]:
-    """Yield a table's caption, heading and rows, and a line on what is not shown.
+    """Yield a table's caption, heading and rows, and a line on hidden columns and rows.
 
-    The keys and the first other column are always there; then come those that there is room for.
+    The keys and the first other column always appear; further columns follow while they fit.
 
     Args:
-        width: of a line, at least 40.
-        has_all: what has all of the table, for the last line.
-        heading, last: style a line of the heading, and of the last line.
+        width: width of a line, at least 40.
+        has_all: the option or method that gives the whole table, for the last line.
+        heading, last: functions that style a heading line and the last line.
     """
     fields = _fitting(view, width)
     widths = _widths(fields, width)
@@ -73,7 +73,7 @@ def table_lines(
 
 
 def _fitting(view: View, width: int) -> list[Column]:
-    """Return the columns that there is room for; without what stands behind values where then all fit."""
+    """Return the columns that fit; drop standard errors and intervals if then all columns fit."""
     first = list(dict.fromkeys(column.of for column in view.rest))[: view.most]
     rest = [column for column in view.rest if column.of in first]
     chosen = _with_room(view.keys, rest, width)
@@ -86,7 +86,7 @@ def _fitting(view: View, width: int) -> list[Column]:
 
 
 def _with_room(keys: Sequence[Column], rest: Sequence[Column], width: int) -> list[Column]:
-    """Return the columns that there is room for; none where the first has none."""
+    """Return the columns that fit; none if the first column does not fit."""
     text = int(_TEXT * width)
     left = width - sum(column.width(text, 0) + _GAP for column in keys) + _GAP
     chosen: list[Column] = []
@@ -101,7 +101,7 @@ def _with_room(keys: Sequence[Column], rest: Sequence[Column], width: int) -> li
 
 
 def _left_out(view: View, fields: Sequence[Column]) -> list[str]:
-    """Return the headings of columns that are not shown, and what is not shown behind values."""
+    """Return the headings of hidden columns, and the names of hidden standard errors and intervals."""
     chosen = {column.name: column for column in fields}
     unseen = {column.name: column for column in view.rest if column.name not in chosen}
     missing = [
@@ -116,7 +116,7 @@ def _left_out(view: View, fields: Sequence[Column]) -> list[str]:
 
 
 def _widths(fields: Sequence[Column], width: int) -> list[int]:
-    """Return widths that together fit: first headings are broken, then texts are cut to one width."""
+    """Return column widths that fit together: break headings first, then cut texts to one width."""
     room = width - _GAP * (len(fields) - 1)
     levels = range(room, -1, -1)
     widths: list[int] = []
@@ -128,7 +128,7 @@ def _widths(fields: Sequence[Column], width: int) -> list[int]:
 
 
 def _broken(heading: str, width: int) -> list[str]:
-    """Return a heading in lines of at most so many columns."""
+    """Return a heading as lines of limited width."""
     lines = [""]
     for part in heading_parts(heading):
         if lines[-1] and columns(lines[-1] + part.rstrip()) > width:
@@ -138,7 +138,7 @@ def _broken(heading: str, width: int) -> list[str]:
 
 
 def as_text(views: Sequence[View], notes: Sequence[str] = (), n_more: int = 0) -> str:
-    """Return a `repr`: tables as a terminal shows them, how many more there are, then the first notes."""
+    """Return a `repr`: tables as in a terminal, the number of further tables, then the first notes."""
     width = max(40, shutil.get_terminal_size((100, 24)).columns)
     lines = [line for each in views for line in table_lines(each, width, ".to_pandas() has all")]
     lines += [f"... {plural(n_more, 'more table')}: .tables has them"] if n_more else []
@@ -157,7 +157,7 @@ def as_latex(views: Iterable[View], notes: Iterable[str] = ()) -> str:
 def _latex_lines(view: View) -> Iterator[str]:
     caption = _latex("; ".join(filter(None, [view.caption, *view.legend])))
     cells = (
-        # A hyphen before a number is a minus.
+        # A hyphen before a number becomes a minus sign.
         [_latex(text).replace("-", "$-$") if column.kind == "n" else _latex(text) for text in column.texts]
         for column in view.columns
     )

@@ -29,10 +29,9 @@ Ranks = NDArray[np.intp]
 
 
 class Open(NamedTuple):
-    """Each run's rank: unchanged, best case and worst case.
+    """Ranks of runs: unchanged, best case and worst case.
 
-    Whatever labels unjudged passages get, the rank is between best and worst; not each of these has a label
-    for every passage that gives it.
+    For all labels of unjudged passages, the rank is between best and worst; the bounds need not be attained.
     """
 
     rank: Ranks
@@ -54,13 +53,13 @@ def pool(inputs: AuditInputs) -> Section:
 def open_ranks(inputs: AuditInputs, side: Side) -> Open:
     """Return the ranks by nDCG@k, for all labels of the passages at the first k ranks of some run.
 
-    Passages that are deeper in every run stay without a label. Best rank: only runs that it can never reach
-    are above it. Worst rank: all are that can exceed it.
+    Passages that are deeper in every run stay without a label. In the best rank, only runs with a certain
+    lead are above; in the worst rank, all runs with a possible lead.
     """
     leads = np.round(_greatest_leads(inputs, side), TIE_DECIMALS)
     np.fill_diagonal(leads, 0)
     rank = ranks_of(main_values(inputs, side).mean(axis=1))
-    # Without labels to come, leads differ from values by rounding alone.
+    # Without open labels, leads differ from values only by rounding.
     best = np.minimum(1 + (leads < 0).sum(axis=1), rank)
     worst = np.maximum(1 + (leads > 0).sum(axis=0), rank)
     return Open(rank, best, worst)
@@ -72,8 +71,8 @@ def _greatest_leads(inputs: AuditInputs, side: Side) -> Floats:
     Both runs' DCGs are divided by the same ideal I, over the same labels. With x of run a, y of run b, and
     I >= max(low, x): where x > y, (x - y) / I <= (x - y) / max(low, x), which rises with x and falls with
     y; else (x - y) / I <= (x - y) / high. So a's passages have the highest label and b's none, even where
-    both have the same one: no labels can do more, and often none does as much. The highest label is the
-    highest that this side gave, at least 1.
+    both have the same one: the bound need not be attained. The highest label is that of this side, at least
+    1.
     """
     main = main_choice(inputs)
     rows = inputs.rows[:, :, : main.k]
@@ -93,7 +92,7 @@ def _greatest_leads(inputs: AuditInputs, side: Side) -> Floats:
 
 
 def dealt_p(rows: Rows, unjudged: Bools, teams: NDArray[np.intp]) -> Floats:
-    """Return the p value of each run's number of unjudged passages, if these were dealt at random.
+    """Return the p value of each run's number of unjudged passages, under random assignment.
 
     The urn of a query are the passages at the first ranks of the run and of other teams' runs, and the run
     draws as many as it has: the number of unjudged ones is hypergeometric, and the sum over queries has the
@@ -102,7 +101,7 @@ def dealt_p(rows: Rows, unjudged: Bools, teams: NDArray[np.intp]) -> Floats:
     Args:
         rows: the passages, -1 for none; shape (runs, queries, k).
         unjudged: which of them have no label.
-        teams: of each run the number of its team.
+        teams: index of each run's team.
     """
     from scipy.stats import hypergeom
 

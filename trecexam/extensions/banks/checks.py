@@ -1,7 +1,7 @@
 """Checks of a bank's items: duplicates, copies of the query, remains of JSON ...
 
 No check compares meanings. Items that differ in a word or two are left alone: in the nuggets of TREC RAG 2025
-nearly all that are alike by their letters say different things ("linked to cancer", "linked to asthma").
+nearly all items with similar letters say different things ("linked to cancer", "linked to asthma").
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from trecexam.results.text import plural
 
 #: Maximum words of an item. The longest of dl19's 210 questions has 21, of TREC RAG 2025's nuggets 19.
 MAX_WORDS = {"question": 30, "nugget": 20}
-#: Patterns of remains of an answer, with their descriptions; the first that is found counts. In the CAR Y3
-#: bank: `['1. How`, `[2] What`, `- Why`.
+#: Description and pattern of remains of an answer; the first match counts. Examples of the CAR Y3 bank: `['1.
+#: How`, `[2] What`, `- Why`.
 _REMAINS = tuple(
     (what, re.compile(pattern, re.IGNORECASE))
     for what, pattern in (
@@ -62,14 +62,13 @@ _REMAINS = tuple(
 )
 
 
-#: An item with its file and line.
+#: File, line number, item.
 _Found = tuple[str, int | None, Item]
 
 
 class BankFinding(NamedTuple):
-    """A problem in a bank.
-
-    `line` is None where no line is meant; `query_id`, `item_id` and `text`, the item's, are "" where none is.
+    """A problem in a bank. `line` is None for the whole file; `query_id`, `item_id` and `text` of the item
+    are "" if none applies.
     """
 
     file: str
@@ -86,7 +85,7 @@ class Checked(Result):
 
     Attributes:
         problems: in the order of the files and lines; then those of queries.
-        queries, items, retired: how many there are, the retired items not among the items.
+        queries, items, retired: counts; retired items are not in `items`.
     """
 
     problems: tuple[BankFinding, ...]
@@ -97,7 +96,7 @@ class Checked(Result):
 
     @property
     def rejected(self) -> tuple[BankFinding, ...]:  # type: ignore[override]
-        """The problems: they make the exit status 1."""
+        """The problems; any problem makes the exit status 1."""
         return self.problems
 
     def _declare(self) -> dict[str, Table]:

@@ -1,4 +1,4 @@
-"""`trecexam judge`, a plan for assessors, their agreement, and judgments as files; and `judge-next`."""
+"""`trecexam judge` (plan, agreement and judgment files of assessors) and `trecexam judge-next`."""
 
 from __future__ import annotations
 

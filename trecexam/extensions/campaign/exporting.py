@@ -44,7 +44,7 @@ QRELS, SIX_COLUMNS, TABLE = "qrels.txt", "qrels-6.txt", "judgments.tsv"
 
 
 def export_judgments(track: GradedTrack, folder: Path | str) -> Tables:
-    """Write what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv."""
+    """Write people's judgments into a folder: qrels.txt, qrels-6.txt and judgments.tsv."""
     folder = Path(folder)
     refuse_folder(folder, (track.folder.root,), (QRELS, SIX_COLUMNS, TABLE))
     sources = (track.folder.overrides(), track.folder.judgments())
@@ -102,7 +102,7 @@ def export_judgments(track: GradedTrack, folder: Path | str) -> Tables:
 
 
 def import_judgments(track: GradedTrack, path: Path | str) -> Tables:
-    """Add the judgments of a table, as `export_judgments` writes it; existing ones are skipped."""
+    """Add the judgments of a table in the form of `export_judgments`; skip existing judgments."""
     errors: list[ConversionError] = []
     targets: dict[bool, list[tuple[int, HumanRating]]] = {False: [], True: []}
     scale = track.judging_scale
@@ -156,7 +156,7 @@ def import_judgments(track: GradedTrack, path: Path | str) -> Tables:
 def _resolved(
     track: GradedTrack, file: str, rows: Sequence[tuple[int, HumanRating]], *, own_scale: bool
 ) -> Overrides:
-    """Return which of these lines would count, were they all that the track has."""
+    """Return the ratings that would count if these lines were the track's only ones."""
     pool = {query_id: pooled.doc_ids for query_id, pooled in track.pool.items()}
     best, scale = track.grader.scale.max_rating, track.judging_scale if own_scale else None
     cited = None if own_scale else track.asked.cited_by({row.query_id for _, row in rows})
@@ -178,7 +178,7 @@ def _is_on_scale(track: GradedTrack) -> bool:
 
 
 def _undecided(track: GradedTrack, people: Overrides) -> Counter[str]:
-    """Return query_id -> the number of pooled passages on which people differ and nobody decided."""
+    """Return query_id -> number of pooled passages with undecided differences between people."""
     waiting: set[tuple[str, str]] = set()
     for decision in people.decisions:
         row = decision.row
@@ -190,10 +190,10 @@ def _undecided(track: GradedTrack, people: Overrides) -> Counter[str]:
 
 
 def _labels(track: GradedTrack, query_id: str, rated: QueryOverrides) -> dict[str, int]:
-    """Return doc_id -> label, from these ratings only."""
+    """Return doc_id -> label from these ratings only."""
     if _is_on_scale(track):
         return rated.passages
-    # On another scale, ratings of passages on the grader's say nothing.
+    # Judgments have another scale than ratings of whole passages here.
     passages = rated.passages if track.judging_scale is None else {}
     scores, items = track.config.scores, track.bank.items.get(query_id, ())
     column_of = {item.item_id: column for column, item in enumerate(items)}

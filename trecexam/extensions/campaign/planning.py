@@ -1,4 +1,4 @@
-"""Make the plan of a campaign: passages to judge, their order, and their assessors."""
+"""Making of a campaign's plan: passages to judge, their order, and their assessors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_plan(names: Sequence[str], topics_each: int | None, overlap: float, bu
 
 
 def done_tasks(track: GradedTrack) -> list[PlannedTask]:
-    """Return the tasks of the present plan that are finished."""
+    """Return the finished tasks of the current plan."""
     opinions = opinions_of(track)
     return [
         task
@@ -53,8 +53,8 @@ def done_tasks(track: GradedTrack) -> list[PlannedTask]:
 def judging_progress(track: GradedTrack) -> Tables:
     """Return each assessor's work on the track's plan; empty without a plan.
 
-    `judgments` of cells, of a passage there may be several; `cannot` of them say that it cannot be judged;
-    `median_seconds` of active work on those that were timed.
+    `judgments` counts cells, of which a passage may have several; `cannot` counts those marked "cannot
+    judge"; `median_seconds` is the active time per timed judgment.
     """
     opinions = opinions_of(track)
     n_done = Counter(task.assessor for task in done_tasks(track))
@@ -78,7 +78,7 @@ def passages_to_judge(
     passages: Path | str | None,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Return query_id -> the passages to judge, the first first, and a note on their order."""
+    """Return query_id -> passages to judge, in order, and notes on the order."""
     notes: list[str] = []
     if passages is None:
         suggested, _, why = suggestions(track, progress=progress, with_judged=True)
@@ -95,7 +95,7 @@ def passages_to_judge(
     for query_id, doc_ids in by_query.items():
         sheet, items = track.sheets[query_id], items_to_judge(track, query_id)
         skipped = track.inputs.judged.get(query_id, {}) if "" in items else {}
-        # Of passages with one text, the first; all without a text where the track has no passages.
+        # The first passage of each text; every passage if the track has no texts.
         of_text: dict[str, str] = {}
         for doc_id in doc_ids:
             of_text.setdefault(sheet.text_of(doc_id) or ("" if has_texts else doc_id), doc_id)
@@ -117,7 +117,7 @@ def write_campaign(
     n_done: int,
     notes: list[str],
 ) -> Tables:
-    """Write a plan; return a row for each assessor, with `shared` of the tasks another one has, too."""
+    """Write a plan; return a row per assessor, where `shared` counts tasks of a second assessor, too."""
     if not rows:
         if not track.runs:
             raise TrecexamError(NO_RUNS, path=track.folder.runs)
@@ -157,12 +157,12 @@ def write_campaign(
 
 
 def _has_texts(track: GradedTrack) -> bool:
-    """Return False for a track that needs no texts, and has no passages."""
+    """Return False for a track that needs no texts and has no passages."""
     return bool(len(track.bank) or track.folder.passages() or track.config.track.dataset)
 
 
 def _listed(track: GradedTrack, path: Path) -> Sequence[tuple[str, ...]]:
-    """Return (query_id, doc_id) of the pooled passages of a list, in its order."""
+    """Return (query_id, doc_id) of the pooled passages in a list, in its order."""
     pooled = {(query_id, doc_id) for query_id, of in track.pool.items() for doc_id in of.doc_ids}
     rows = read_columns(path, ("query_id", "doc_id"))
     listed = [row for _, row in rows if row in pooled]
@@ -180,13 +180,13 @@ def divided(
     budget: int | None = None,
     done: Sequence[PlannedTask] = (),
 ) -> list[PlannedTask]:
-    """Return a plan with each topic for one assessor, about equal work for all, and an overlap of tasks.
+    """Return a plan with one assessor per topic, about equal work for all, and an overlap of tasks.
 
-    What is done stays, and a topic stays with the assessor who began it, if she is named. The same arguments
-    give the same plan.
+    Finished tasks stay, and a begun topic stays with its assessor, if still named. The same arguments give
+    the same plan.
 
     Args:
-        topics: query_id -> the passages to judge, the first to judge first; none that is in `done`.
+        topics: query_id -> passages to judge, in order, without those in `done`.
         done: finished tasks of an earlier plan.
     """
     most = topics_each or max(len(topics), len(done))
@@ -199,13 +199,13 @@ def divided(
     free = [query_id for query_id, doc_ids in topics.items() if doc_ids and query_id not in owners]
     free = sorted(free, key=_draw)[: max(0, most * len(assessors) - len(owners))]
     doc_ids = {query_id: topics[query_id] for query_id in topics if query_id in owners or query_id in free}
-    # With what is done, also of topics without any passage left.
+    # Include finished tasks of topics without remaining passages.
     sizes = {query_id: begun[query_id] + len(doc_ids.get(query_id, ())) for query_id in (*doc_ids, *owners)}
     if budget is not None:
         by_others = len(own_done) - begun.total()
         sizes = _filled(sizes, begun, max(1, round(budget / (1 + overlap))) - by_others)
     _give(owners, free, sizes, assessors, most)
-    # Whoever judged a passage a second time does not get it as her own, too.
+    # Nobody gets a passage twice, as her own and as overlap.
     judged = {row[:3] for row in again}
     first = [
         *own_done,
@@ -285,7 +285,7 @@ def _ordered(rows: Sequence[PlannedTask], assessors: Sequence[str]) -> list[Plan
             list(dict.fromkeys(row.query_id for row in mine if row.overlap == kind)) for kind in (False, True)
         )
         position = {(query_id, False): (at, -1) for at, query_id in enumerate(once, 1)}
-        # The overlap's topics come after the same share of her own.
+        # Overlap tasks come after the same share of own tasks.
         position |= {
             (query_id, True): (-(-at * len(once) // len(again)), at) for at, query_id in enumerate(again, 1)
         }

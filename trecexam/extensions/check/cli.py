@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from trecexam.extensions.check.preflight import Kind
 
 HEADER = ("line", "severity", "trec_eval", "reason")
-#: Kinds of findings on scores that trec_eval reads otherwise than they are written.
+#: Kinds of findings on scores that trec_eval misreads.
 _MISREAD = ("decimal comma", "score not a number")
-#: Characters of a reason's line on a terminal.
+#: Maximum characters of a reason's line on a terminal.
 _WIDTH = 50
 
 
@@ -113,7 +113,7 @@ class _Findings(Tables):
     """Findings whose reasons are broken into lines on a terminal."""
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """Return the findings, their reasons over several lines and never cut; `wide` in one line each."""
+        """Return the findings with reasons over several lines, or with `wide` in one line."""
         if wide:
             return (self.table,)
         rows: list[tuple[Value, ...]] = []
@@ -124,7 +124,7 @@ class _Findings(Tables):
 
 
 def _write_new(path: Path, content: bytes) -> None:
-    """Write a file; refuse one that is there with other content."""
+    """Write a file; refuse to replace a file with other content."""
     if path.suffix == ".gz":
         raise TrecexamError("trec_eval reads no gzip: give a name without .gz", path=path)
     with lines.reading(path, None):

@@ -1,6 +1,6 @@
-"""Checks whether trec_eval accepts a file, which lines stop it, and what it would change silently.
+"""Check of whether trec_eval accepts a file, which lines stop it, and which values it misreads.
 
-The file is read once, line by line; of its lines only packed docnos and numbers are kept.
+The file is read once, line by line; only packed docnos and numbers stay in memory.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from trecexam.results.text import plural
 from trecexam.scaffold import look_at
 
 Kind = Literal["run", "qrels"]
-#: A whole number as tables of floats write it.
+#: A whole number written as a float.
 _WHOLE = re.compile(rb"[+-]?[0-9]+\.0*")
 
 
 class KnownIds(NamedTuple):
-    """The ids to compare a file with; None where nothing is known of them.
+    """The ids to compare a file with; None if unknown.
 
     Attributes:
         topics: all topics.
-        docs: all docnos, looked at once.
-        judged: the topics of the qrels that a run will be evaluated with.
+        docs: all docnos, iterated once.
+        judged: topics of the qrels for the evaluation of a run.
     """
 
     topics: Collection[str] | None = None
@@ -63,8 +63,8 @@ class Lines(NamedTuple):
 
     Attributes:
         findings: findings on single lines.
-        by_topic: topic -> its entries, among them those of lines that stop trec_eval and can be mended.
-        run_id: the run id of a run's last line that has one.
+        by_topic: topic -> entries, including repairable lines that stop trec_eval.
+        run_id: the last run id of a run.
     """
 
     findings: Findings
@@ -73,7 +73,7 @@ class Lines(NamedTuple):
 
 
 def kind_of(path: Path) -> Kind:
-    """Return "run" or "qrels", detected from the content as `trecexam init` does, or else from the name.
+    """Return "run" or "qrels", detected from the content like `trecexam init`, else from the name.
 
     Raises:
         ConversionError: neither.
@@ -126,7 +126,7 @@ def read_lines(path: Path, kind: Kind) -> Lines:
 
 
 def _lines(path: Path, findings: Findings, kind: Kind) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines as trec_eval sees them: with a byte-order mark if there is one."""
+    """Yield the lines as trec_eval sees them, including a byte-order mark."""
     packed = packing(path)
     if in_rows(path):
         first = head(path).lines[0].lstrip()
@@ -182,7 +182,7 @@ def _read_qrels(lines: Iterable[tuple[int, bytes]], findings: Findings) -> Lines
     for number, line in lines:
         columns = line.split()
         if line.startswith(b"#"):
-            # trec_eval 10 checks for one comment before each judgment, and reads a second one as one.
+            # trec_eval 10 skips one comment before each judgment, and reads a second comment as a judgment.
             _comment(findings, number, len(columns) == 4, (9,) if comment is None else VERSIONS)
             comment = number if comment is None else None
             continue
@@ -280,7 +280,7 @@ def _look_at_ranking(findings: Findings, topic_id: bytes, topic: Topic) -> None:
         )
         line = topic.lines[np.setdiff1d(tied_in_9, tied)[0]]
         findings.add("ties past float precision", line, "silent", reason, (9,))
-    # Both increase, or both decrease, from the entry before; NaN where there is no rank.
+    # Both increase, or both decrease, from the previous entry; NaN for a missing rank.
     ranks = np.array([float(rank) if rank.isdigit() else np.nan for rank in topic.others()])
     with np.errstate(all="ignore"):
         against = np.flatnonzero(np.diff(ranks) * np.diff(scores) > 0) + 1

@@ -1,4 +1,4 @@
-"""Evaluates runs in one call without a track folder, for notebooks and pipelines."""
+"""Evaluation of runs in one call without a track folder, for notebooks and pipelines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from trecexam.track import Track, selection
 if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import LeaderboardComparison
 
-#: The start of an error of a track -> what to do about it in a call of `evaluate`.
+#: Beginning of a track's error message -> what to do in a call of `evaluate`.
 _REMEDIES = {
     "no test bank": "give `bank`, a file, rows, or a dict query_id -> list of questions",
     "nothing to compare": "give `official`, a file, rows, or a dict query_id -> doc_id -> label",
@@ -45,14 +45,14 @@ _REMEDIES = {
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Evaluation(Result, AbstractContextManager["Evaluation"]):
-    """Evaluated runs: the leaderboard, as a result, and the track beneath.
+    """Evaluated runs: the leaderboard and its track.
 
     Attributes:
-        leaderboard: of the runs that were given, by the measures that were given.
-        notes: the leaderboard's: which inputs were rejected, and how to read the numbers.
-        track: with all its calls. A temporary one is removed with it, or by `close`.
+        leaderboard: leaderboard of the given runs by the given measures.
+        notes: notes of the leaderboard on rejected inputs and on how to read the numbers.
+        track: the track with all its methods. `close` removes a temporary track.
         close: closes the track, and removes a temporary one; also called at the end of a `with` block.
-        is_temporary: the track is in a temporary folder.
+        is_temporary: True if the track is in a temporary folder.
     """
 
     leaderboard: Leaderboard
@@ -81,7 +81,7 @@ class Evaluation(Result, AbstractContextManager["Evaluation"]):
             return self.track.correlate(measures or self.leaderboard.measures, official_measures, **options)
 
     def per_query(self, *, library: Library = "pandas") -> Any:
-        """Return the values that the leaderboard averages: `Track.per_query` of its measures and runs."""
+        """Return the leaderboard's values by query: `Track.per_query` of its measures and runs."""
         board = self.leaderboard
         return self.track.per_query(board.measures, runs=[row.run for row in board.rows], library=library)
 
@@ -102,7 +102,7 @@ def evaluate(
     replace: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
-    """Grade and evaluate runs; the values are the same as in a track folder. Nothing is printed.
+    """Grade and evaluate runs, with the same values as in a track folder; print nothing.
 
     Args:
         runs: a dict name -> run, each a file, a data frame, records or a dict of dicts (see
@@ -113,20 +113,20 @@ def evaluate(
         passages: a file, a dict doc_id -> text, a data frame or records with `doc_id` and `text`.
         queries: a file, a dict query_id -> text, a data frame or records with `query_id` and `text`.
         official: judgments by people: a file, a dict query_id -> doc_id -> label, a data frame or records
-            with `query_id`, `doc_id` and `relevance`; what `track.correlate` and others compare with.
+            with `query_id`, `doc_id` and `relevance`; used by `track.correlate` and similar methods.
         dataset: an ir_datasets id that replaces queries, passages and judgments.
-        grader: the name of one (`trecexam graders`), or one of your own. None: "embedding", or "recorded"
-            with `recorded`; in a folder that is a track already, the one that its settings name.
-        recorded: grades that were made before: a file, or rows as `Track.grades` gives them.
-        measures: None for the track's own; the first orders the runs.
-        settings: those of trecexam.toml, section -> setting -> value, as {"track": {"depth": 10}}.
-        folder: the track is made here and stays, grades too, with what an update writes in out/. Called
-            again, it grades new cells only. Name one where a grader costs. None: a temporary folder.
-        replace: runs of these names that are in the folder already may be replaced.
+        grader: name of a grader (see `trecexam graders`), or your own grader object. None: "embedding", or
+            "recorded" with `recorded`; for an existing track, the grader in its settings.
+        recorded: existing grades: a file, or rows as from `Track.grades`.
+        measures: measure names, the first orders the runs; None for the track's own.
+        settings: settings of trecexam.toml: section -> setting -> value, as {"track": {"depth": 10}}.
+        folder: folder of a permanent track with grades and out/; a second call grades only new cells.
+            Recommended for paid graders. None for a temporary folder.
+        replace: allow replacing runs of the same names in the folder.
         progress: called after each graded batch.
 
     Raises:
-        TrecexamError: with the reason in one line; with `folder`, what was graded is stored.
+        TrecexamError: with the reason in one line; with `folder`, grades so far are stored.
     """
     grader_object: object = grader
     if not isinstance(grader_object, str | Grader | None):
@@ -155,7 +155,7 @@ def evaluate(
         )
         if sources != Sources(link=sources.link) or not (root / CONFIG_NAME).exists():
             make_track(root, sources)
-        # Code that the caller's own settings name is the caller's.
+        # Trust code that the caller's settings name.
         opened = TrackFolder.open(root, trust_code=folder is None or settings is not None)
         paths = add_runs(opened, run_files(runs), replace=replace)
         loaders = OpenTrack(opened, None if isinstance(grader, str) else grader)
@@ -166,13 +166,13 @@ def evaluate(
     if folder is not None:
         shutil.rmtree(scratch, ignore_errors=True)
         return Evaluation(board, board.notes, track, track.close, is_temporary=False)
-    # The folder is removed when nothing refers to the track any more.
+    # The folder is removed when the last reference to the track is gone.
     return Evaluation(board, board.notes, track, weakref.finalize(track, cleanup.close), is_temporary=True)
 
 
 @contextmanager
 def _in_words_of_the_call(temporary: Path | None) -> Iterator[None]:
-    """Raise errors on files as TrecexamErrors; those on a temporary track without the path of its folder."""
+    """Convert errors on files to TrecexamErrors, without the path of a temporary folder."""
     try:
         yield
     except (ConversionError, TrecexamError) as error:
@@ -200,7 +200,7 @@ def _graded(
             if row.file in other_runs:
                 raise TrecexamError(row.reason, path=other_runs[row.file], line=row.line)
     runs = [names[path] for path in paths]
-    # A measure that cannot be computed shows before hours of grading go by.
+    # Fail on an impossible measure before hours of grading.
     track.leaderboard(measures, runs=runs)
     done = (track.update if outputs else track.grading.grade)(progress=progress)
     if not done.complete:

@@ -1,6 +1,6 @@
-"""Writes queries, test banks, passages and judgments from Python to a track's files.
+"""Conversion of queries, test banks, passages and judgments from Python to a track's files.
 
-Each function takes files as they are, and raises TrecexamError for content of another shape than it names.
+Each function passes files through, and raises a TrecexamError for content of an unsupported shape.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from trecexam.extensions.evaluate.rows import (
 
 
 def texts_file(data: Any, row_type: type[QueryRow | PassageRow], what: str, folder: Path) -> Path:
-    """Return the file of queries or passages, which are a file, a dict id -> text, or rows."""
+    """Return a file of queries or passages from a file, a dict id -> text, or rows."""
     if is_path(data):
         return Path(data)
     if isinstance(data, Mapping):
@@ -35,7 +35,7 @@ def texts_file(data: Any, row_type: type[QueryRow | PassageRow], what: str, fold
 
 
 def qrels_file(data: Any, folder: Path) -> Path:
-    """Return the file of judgments, which are a file, a dict query_id -> doc_id -> label, or rows."""
+    """Return a file of judgments from a file, a dict query_id -> doc_id -> label, or rows."""
     if is_path(data):
         return Path(data)
     rows, path = read_rows(data, LabelRow, "official"), folder / "qrels.txt"
@@ -51,10 +51,10 @@ def bank_files(data: Any, folder: Path) -> Sequence[Path]:
     """Return the files of the test bank; write one if the bank is given as content.
 
     Args:
-        data: a file or several, a dict query_id -> questions, each a text or a dict as an item of a bank's
-            line; or rows as a bank's lines are: `query_id`, `question` or `nugget`, and what else there may
-            be (`question_id`, `gold_answers`, `importance` ...), also as a data frame, or rows of an item's
-            fields, `query_id`, `item_id` and `text`, as `converters.records.Item`s are.
+        data: one or more files; a dict query_id -> questions, each a text or a dict like an item of a bank's
+            line; or a data frame or rows like a bank's lines: `query_id`, `question` or `nugget`, and
+            optional fields (`question_id`, `gold_answers`, `importance` ...), or with an item's fields
+            `query_id`, `item_id` and `text`, as in `converters.records.Item`.
     """
     if is_path(data):
         return [Path(data)]
@@ -68,7 +68,7 @@ def bank_files(data: Any, folder: Path) -> Sequence[Path]:
 
 
 def grades_file(data: Any, folder: Path) -> Path:
-    """Return the file of recorded grades; accepts a file, or rows like those of `Track.grades`."""
+    """Return a file of recorded grades from a file or rows as from `Track.grades`."""
     return Path(data) if is_path(data) else _lines(folder / "recorded.jsonl", rows_of(data, "recorded"))
 
 
@@ -81,10 +81,10 @@ def _of_query(query_id: Any, items: Any) -> list[dict[str, Any]]:
 
 
 def _bank_line(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row as the line of a bank that its reader expects."""
+    """Return a row as a bank line in the form that the bank's reader expects."""
     names = {}
     if "query_id" not in row:
-        # In older banks `qid` is a question's.
+        # In older banks, `qid` is the question's id.
         names["qid"] = "query_id"
     if "item_id" in row and "text" in row:
         kind = row.pop("kind", "") or "question"

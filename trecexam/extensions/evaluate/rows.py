@@ -1,4 +1,4 @@
-"""Reads rows from a data frame of any library, from records, or from dicts by query and passage."""
+"""Reading of rows from data frames of any library, records, or dicts by query and passage."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from pydantic import (
 from trecexam.errors import TrecexamError
 
 Row = TypeVar("Row")
-#: What data frames of every library have: the Arrow PyCapsule interface.
+#: Attribute of data frames of every library: the Arrow PyCapsule interface.
 FRAME = "__arrow_c_stream__"
 
 
 def _id(value: object) -> str:
-    """Return an id; a whole number becomes text."""
+    """Return an id as text; whole numbers are converted."""
     is_number = isinstance(value, Integral) and not isinstance(value, bool)
     text = str(value) if is_number else value
     if not isinstance(text, str) or not text:
@@ -42,11 +42,11 @@ def _score(value: float) -> float:
 
 
 def _names(*names: str) -> Any:
-    """Return the names that a field may have; PyTerrier's and ir_datasets' are among them."""
+    """Return the accepted names of a field, including those of PyTerrier and ir_datasets."""
     return Field(validation_alias=AliasChoices(*names))
 
 
-#: Nearly all ids are texts: these are not passed to a function.
+#: Nearly all ids are texts, which skip the conversion.
 _Text = Annotated[str, Field(strict=True, min_length=1)]
 _Id = Annotated[_Text | Annotated[str, BeforeValidator(_id)], Field(union_mode="left_to_right")]
 _QueryId = Annotated[_Id, _names("query_id", "qid")]
@@ -97,11 +97,11 @@ def read_rows(data: Any, row_type: type[Row], what: str) -> list[Row]:
     """Return checked rows.
 
     Args:
-        data: a dict query_id -> doc_id -> number, or the same as in `rows_of`.
-        what: its name in messages.
+        data: a dict query_id -> doc_id -> number, or input of `rows_of`.
+        what: name of the data in messages.
 
     Raises:
-        TrecexamError: it is neither; a row lacks a field or has another value there; there are no rows.
+        TrecexamError: unsupported data, a missing field, a wrong value, or no rows.
     """
     if isinstance(data, Mapping):
         if not all(isinstance(values, Mapping) for values in data.values()):
@@ -128,11 +128,11 @@ def rows_of(data: Any, what: str) -> list[dict[str, Any]]:
     """Return rows as dicts without missing values.
 
     Args:
-        data: a data frame (whatever has the Arrow PyCapsule interface: pandas, polars, pyarrow, narwhals,
+        data: a data frame (any object with the Arrow PyCapsule interface: pandas, polars, pyarrow, narwhals,
             duckdb ...), or an iterable of dicts, or of records with the fields as attributes.
 
     Raises:
-        TrecexamError: it is neither.
+        TrecexamError: unsupported data.
     """
     rows: list[Any] = []
     if hasattr(data, FRAME):
@@ -141,7 +141,7 @@ def rows_of(data: Any, what: str) -> list[dict[str, Any]]:
         try:
             rows = pa.table(data).to_pylist()
         except (pa.ArrowException, ValueError, TypeError) as error:
-            # A column of texts and numbers, say.
+            # For example, a column of texts and numbers.
             raise TrecexamError(f"{what}: the data frame cannot be read: {error}") from None
     elif isinstance(data, Mapping) or not isinstance(data, Iterable):
         more = "; collect() it" if hasattr(data, "collect") else ""

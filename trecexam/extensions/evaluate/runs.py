@@ -1,4 +1,4 @@
-"""Writes runs from Python to the drop folder."""
+"""Writing of runs from Python to the drop folder."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _RUNS = """a dict {"NAME": run}, a folder, a list of files, or rows of all runs 
 
 
 def add_runs(folder: TrackFolder, contents: Mapping[str, bytes], *, replace: bool = False) -> list[Path]:
-    """Write files of runs into the drop folder, all or none, and return their paths.
+    """Write run files into the drop folder, all or none, and return their paths.
 
     Args:
-        contents: by path in the drop folder.
-        replace: replace other files of these names.
+        contents: path in the drop folder -> content.
+        replace: replace existing files with these names.
 
     Raises:
-        TrecexamError: another file of the same name is there, with this extension and no `replace`, or with
-            another one; or a file cannot be written.
+        TrecexamError: a file with this name exists (without `replace`, or with another extension), or a file
+            cannot be written.
     """
     files = {folder.runs / name: content for name, content in contents.items()}
     labels = {file_label(name): folder.runs / name for name in contents}
@@ -54,7 +54,7 @@ def run_files(runs: Any) -> dict[str, bytes]:
     """Return the files of runs, by path in the drop folder, from any input of `evaluate`.
 
     Raises:
-        TrecexamError, ConversionError: the input has another shape, or a file cannot be read.
+        TrecexamError, ConversionError: unsupported input, or an unreadable file.
     """
     if is_path(runs):
         runs = files_in(Path(runs)) if Path(runs).is_dir() else [runs]
@@ -77,7 +77,7 @@ def run_file(name: str, run: Any) -> tuple[str, bytes]:
     """Return the name and the content of a run's file, from any input of `Track.add_run`.
 
     Raises:
-        TrecexamError: the input has another shape, or cannot be read; no file can have this name.
+        TrecexamError: unsupported or unreadable input, or an impossible file name.
     """
     buffer, what = io.BytesIO(), f"run '{name}'"
     if not isinstance(name, str):
@@ -102,7 +102,7 @@ def run_file(name: str, run: Any) -> tuple[str, bytes]:
 
 
 def _bytes(path: Path) -> bytes:
-    # Opening it as text says what is wrong with the file; a compressed one stays so.
+    # Opening as text reports errors of the file; compressed files stay compressed.
     with open_bytes(path):
         return path.read_bytes()
 

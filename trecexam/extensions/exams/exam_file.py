@@ -1,4 +1,4 @@
-"""Multiple-choice exams: JSON Lines, a question a line, with the passage that it was made from."""
+"""Multiple-choice exams: JSON Lines with a question per line and its source passage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from converters.fields import TEXT_KEYS, a_text, an_id
 from converters.lines import iter_objects
 from converters.passages import ID_KEYS
 
-#: Candidates of a question, and the letters that they are known by.
+#: Number of candidates of a question, and their letters.
 LETTERS = "ABCD"
 _FIELDS = ("question_id", "question", "choices", "correct", "doc_id", "documentation", "topic")
 
@@ -25,10 +25,10 @@ class ExamQuestion:
     Attributes:
         question: the stem.
         choices: four candidates, without letters.
-        correct: the place of the right one, 0..3.
-        documentation: the text of the passage `doc_id`, which it was made from.
-        topic: "" where none is known.
-        rest: what else the line says; it is written again unchanged.
+        correct: index of the right candidate, 0..3.
+        documentation: text of the source passage `doc_id`.
+        topic: topic, or "".
+        rest: other fields of the line, kept unchanged.
     """
 
     question_id: str

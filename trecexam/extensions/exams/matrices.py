@@ -1,4 +1,4 @@
-"""Reads the response matrix in a folder, adds examinees, and writes it again."""
+"""Update of the response matrix in a folder with new examinees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trecexam.results.table import Table, to_tsv
 
 #: What `add_examinee` writes.
 FILES = ("matrix.tsv", "components.tsv")
-#: What an examinee is made of.
+#: Components of an examinee.
 PARTS = ("model", "retriever", "examples")
 
 

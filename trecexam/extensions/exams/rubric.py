@@ -22,17 +22,17 @@ from trecexam.inputs.official import never_judged, never_judged_note
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.rank_correlation import QueryDraws
 
-#: With fewer runs an item's discrimination is its prior's, not its own.
+#: Minimum number of runs; with fewer, discriminations only reflect the prior.
 LEAST_RUNS = 5
 
 
 def has_examinees(track: GradedTrack) -> bool:
-    """Return True where there are several runs, the examinees."""
+    """Return True if there are at least two runs as examinees."""
     return len(track.runs) > 1
 
 
 def default_settings() -> Settings:
-    """Settings for a rubric bank: 2PL (no guessing), with priors, because there are few runs."""
+    """Return settings for a rubric bank: 2PL (no guessing), with priors for few runs."""
     return Settings.of("2pl", priors=True)
 
 
@@ -50,7 +50,7 @@ def fit_track(
 
 
 def discriminations(track: GradedTrack, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:
-    """(query_id, item_id) -> discrimination of items that tell runs apart; {} with too few runs.
+    """Return (query_id, item_id) -> discrimination of items that tell runs apart; {} with too few runs.
 
     Items that all or none of the runs cover have none.
     """
@@ -59,7 +59,7 @@ def discriminations(track: GradedTrack, min_rating: int | None = None) -> Mappin
     try:
         exam = from_track(track, min_rating=min_rating)
     except TrecexamError:
-        # All runs alike, or a single item: then none is known, which an empty column says.
+        # All runs alike, or a single item: discriminations are unknown, and the column is empty.
         return {}
     a = fitting.fit(exam.values, default_settings()).a
     of_items = np.where(fitting.constant(exam.values), math.nan, a).tolist()
@@ -73,7 +73,7 @@ def discriminations(track: GradedTrack, min_rating: int | None = None) -> Mappin
 
 
 def _never_judged(track: GradedTrack, exam_fit: ExamFit) -> Iterator[str]:
-    """Yield a note on runs of which nothing is judged, if abilities are compared with official judgments."""
+    """Yield a note on runs without judged passages, if abilities are compared with official judgments."""
     queries = common_queries(track)
     if track.official is None or not queries or not exam_fit.official:
         return
@@ -84,7 +84,7 @@ def _never_judged(track: GradedTrack, exam_fit: ExamFit) -> Iterator[str]:
 
 
 def _against_official(track: GradedTrack, exam_fit: ExamFit) -> Iterator[tuple[str, str, Correlation]]:
-    """Yield how far abilities and shares of right responses agree with each official measure."""
+    """Yield correlations of abilities and accuracies with each official measure."""
     try:
         sides = {pair.official_measure: pair for pair in paired_scores(track)}
     except NothingToCompareError:

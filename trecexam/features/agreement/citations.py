@@ -44,7 +44,7 @@ def _citation_agreement(track: GradedTrack) -> Tables:
     for query_id, sheet in track.sheets.items():
         rated = sheet.flat() >= 0
         cells = zip(*sheet.where(rated), sheet.flat()[rated].tolist(), strict=True)
-        # Passages with the same text are one.
+        # Passages with the same text count once.
         ours[query_id] = {
             (sheet.texts[row] or "", sheet.items[column].item_id): code for row, column, code in cells
         }

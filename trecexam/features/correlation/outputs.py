@@ -18,7 +18,7 @@ from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.text import sentence
 
-#: How the report's table is to be read.
+#: Explanation of the table in the report.
 _LEAD = (
     "With 95% intervals over queries (none with fewer than five queries, or where the runs have fewer than "
     "five distinct values on a side); each holds its coefficient. tau_ap weighs the top of the automatic "

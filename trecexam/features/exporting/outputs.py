@@ -48,9 +48,9 @@ def gain_table(track: GradedTrack) -> Table:
 
 
 def subtopic_lines(queries: Iterable[QueryRatings], min_rating: int) -> Iterator[bytes]:
-    """The rows of `trecexam.scores.labels.subtopic_qrels` as lines, sorted by query, item and document."""
+    """Yield rows of `trecexam.scores.labels.subtopic_qrels` as sorted lines: query, item, document."""
     for q in queries:
-        # Ids without white space: `label_lines` refused others.
+        # Ids have no white space: `label_lines` refused others.
         ends = np.array([[f" {doc_id} {label}\n" for doc_id in q.doc_ids] for label in (0, 1)], object)
         reached = (q.ratings >= max(min_rating, 0)).astype(np.int8)
         has_row = naming(q.ratings, q.rated) >= 0

@@ -43,7 +43,7 @@ from trecexam.results.text import plural, shorten_list
 from trecexam.scores.labels import labels
 from trecexam.scores.measures import NO_SUBTOPIC
 
-#: A rule fitted on fewer passages than this is called into question.
+#: Minimum number of passages for a fitted rule; below, a note warns.
 FEW = 50
 
 
@@ -95,7 +95,7 @@ def find_holes(
         notes.append(Note(line, LOST if as_unjudged else CHANGES))
         if as_unjudged:
             holes = {query_id: docs for query_id, docs in holes.items() if query_id in official.judged}
-    # No rule maps a person's rating of a whole passage; with "identity" it is the label.
+    # A person's rating of a whole passage is a label only with "identity".
     whole = {} if rule == "identity" else track.overrides.ratings
     rated = {(query_id, doc_id): row.who for (query_id, doc_id, item_id), row in whole.items() if not item_id}
     other_scale = Counter(rated[q, doc] for q, docs in holes.items() for doc in docs if (q, doc) in rated)
@@ -159,7 +159,7 @@ def find_holes(
 
 
 def _refuse_merged(qrels: Path | None) -> None:
-    """Refuse what a command wrote: a machine's lines would pass for a person's."""
+    """Refuse qrels written by a command: automatic labels would count as human."""
     if qrels is not None and (command := written_by(qrels)) is not None:
         beside = (provenance_beside(qrels), sources_beside(qrels))
         note = next((path.name for path in beside if path.exists()), LEARNED_IDENTITY)
@@ -173,7 +173,7 @@ def _refuse_merged(qrels: Path | None) -> None:
 def _choose_way(
     track: GradedTrack, official: Official, by: str | None, *, mapped: bool
 ) -> tuple[str, tuple[str, ...]]:
-    """Return "grader" or "learned", and notes: as requested, else the best of the last cross-validation."""
+    """Return "grader" or "learned", as requested or by the last cross-validation, and notes."""
     if by == GRADER or (by is None and mapped):
         return GRADER, ()
     best, summary, why = label_source(LEARNED).advice(track, official)
@@ -201,7 +201,7 @@ def _choose_way(
 
 
 def _bank_lacking(loader: GraderView) -> TrackError | None:
-    """Return the error of a track without the bank that its grader needs; None where it has what it needs."""
+    """Return the error of a track without the bank that its grader needs, else None."""
     try:
         if loader.needs.bank:
             loader.folder.bank()
@@ -211,7 +211,7 @@ def _bank_lacking(loader: GraderView) -> TrackError | None:
 
 
 def _given_rule(track: GradedTrack, rule: RuleName | None, cuts: Mapping[int, int] | None) -> ScaleMap | None:
-    """Return the rule that needs no grades; None where it is to be fitted.
+    """Return the rule if it needs no grades; None if it must be fitted.
 
     Without cuts (automatic label -> official label) "thresholds" has the track's min_rating, or for label
     "count" min_answers, -> min_relevant.
@@ -242,11 +242,11 @@ def choose_rule(
     """Return the rule for labels, fitted on the pooled passages with a judgment and a grade, and notes on it.
 
     Args:
-        needed: whether there is anything to label. Else labels stay as they are where no rule can be fitted.
+        needed: True if there are holes to label. Else the identity replaces a rule that cannot be fitted.
     """
     if given_rule is not None:
         return given_rule, ()
-    # What people said in the grader's place is no measure of the grader.
+    # People's ratings in the grader's place say nothing about the grader.
     both = [
         (label, official.judged[query_id][doc_id])
         for query_id, of_docs in automatic_labels(track, human=False).items()
@@ -274,7 +274,7 @@ def automatic_labels(
 ) -> dict[str, dict[str, int]]:
     """Return query_id -> doc_id -> label on the rubric's scale, by the track's settings.
 
-    `human`: with the ratings of people in the grader's place.
+    `human`: use people's ratings in place of the grader's.
     """
     scores = track.config.scores
     return {
@@ -327,7 +327,7 @@ def fill(
 
 
 def _check_output(root: Path, qrels: Path | None, output: Path) -> None:
-    """Refuse to write over judgments, another file of a track, or what is stored.
+    """Refuse to overwrite judgments, another file of a track, or stored grades.
 
     `qrels` are the official judgments, if they are not the track's.
     """
@@ -345,10 +345,10 @@ def _check_output(root: Path, qrels: Path | None, output: Path) -> None:
 
 
 def _filled_by_grader(track: GradedTrack, to_fill: HolesToFill, graded: int) -> Filled:
-    """Merge the labels of the holes, as far as they have grades, into the official judgments."""
+    """Merge the labels of graded holes into the official judgments."""
     scores = track.config.scores
-    # Grading a hole may have graded a judged passage of the same text: the rule follows the current grades,
-    # so that it is the same when asked for again.
+    # Grading a hole may have graded a judged passage of the same text: refit on the current grades, so that a
+    # second call gives the same rule.
     rule, notes = choose_rule(track, to_fill.official, to_fill.given_rule, needed=bool(to_fill.holes))
     automatic = automatic_labels(track, to_fill.holes)
     persons = _overridden(track, automatic)
@@ -443,7 +443,7 @@ def _merged(official: Official, new: Iterable[MergedLine]) -> tuple[MergedLine, 
 
 
 def _notes(filled: Filled, output: Path | None) -> Iterator[str]:
-    """Yield all that people should know of merged judgments."""
+    """Yield the notes on merged judgments."""
     to_fill = filled.found
     yield from to_fill.remarks
     if filled.graded:
@@ -473,9 +473,9 @@ def _notes(filled: Filled, output: Path | None) -> Iterator[str]:
 def _overridden(
     track: GradedTrack, automatic: Mapping[str, Mapping[str, int]]
 ) -> dict[tuple[str, str], tuple[str, str]]:
-    """Return (query_id, doc_id) -> who gave a passage a label other than the grader's own, and why.
+    """Return (query_id, doc_id) -> people who changed the grader's label, and their reasons.
 
-    A person's rating of a cell that leaves the label as the grader has it does not make it the person's.
+    Ratings of cells that leave the grader's label unchanged do not count.
     """
     machine = automatic_labels(track, automatic, human=False)
     reasons: dict[tuple[str, str], dict[str, list[str]]] = {}
@@ -493,7 +493,7 @@ def _machines(track: GradedTrack, queries: Iterable[str]) -> Iterator[tuple[str,
     """Yield the grader of each query: items may be of kinds with different prompts."""
     identity, model_and_prompt = track.grader.identity, None
     for query_id in queries:
-        # Of a recording the model is known only once it is read, so it is not where there is nothing to say.
+        # The model of a recording is known only after reading it.
         model_and_prompt = model_and_prompt or track.grader.model_and_prompt or (identity.get("model"), None)
         model, prompt = model_and_prompt
         prompts = (prompt,) if prompt else track.grades.prompts(track.sheets[query_id].items)

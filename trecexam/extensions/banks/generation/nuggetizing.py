@@ -23,7 +23,7 @@ from trecexam.graders.replies import ENDED_EARLY, Unread, fence_removed, whole_t
 from trecexam.graders.writing.asking import KeepingWriter, Kept
 from trecexam.templates import filled
 
-#: The steps' names in the files of their prompts.
+#: Names of the steps in their prompt files.
 STAGES = ("creator", "scorer")
 #: Passages per creation step, and nuggets per importance step.
 WINDOW = 10
@@ -46,7 +46,7 @@ def nuggetize(
 
     Args:
         passages: texts, in their order.
-        sources: the creator and the scorer, told their system messages; or one for both, told none.
+        sources: creator and scorer with their system messages; or one source for both without.
         asks_again: a sentence that says how to send prompts again.
     """
     if not passages:
@@ -104,7 +104,7 @@ def nuggetize(
 def _ask(
     source: KeepingWriter, prompt: str, *, longest: Sequence[str], n_labels: int = 0, cut: bool = False
 ) -> Ask:
-    """Return a prompt, with the one that follows an answer that cannot be read."""
+    """Return a prompt, with its retry after an unreadable answer."""
     task, _, asks = prompt.rpartition("\n")
     retry = (
         f"{task}\nAn earlier answer to this could not be read. Return nothing but the whole list, in one "
@@ -114,7 +114,7 @@ def _ask(
 
 
 def _read(n_labels: int, reply: Kept) -> ReadItems | Unread:
-    """Return the nuggets in an answer, the first `MOST_CREATED`, or so many labels; or why there are none."""
+    """Return the first `MOST_CREATED` nuggets or the labels in an answer, or the reason for none."""
     # An incomplete list would lose earlier nuggets.
     text = whole_text(reply.text, cut=reply.cut)
     if isinstance(text, Unread):

@@ -25,7 +25,7 @@ FITTED, IMPROVED = "exam", "exam-improved"
 
 
 def _model_options(folder: str) -> Callable[[Command], Command]:
-    """Options of the model to fit; `folder` is the default folder below a track's outputs."""
+    """Add the options of the model to fit; `folder` is the default folder below a track's outputs."""
     options = (
         click.argument("source", type=click.Path(path_type=Path, exists=True), metavar="MATRIX|TRACK"),
         grader_option,
