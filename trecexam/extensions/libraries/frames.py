@@ -13,7 +13,7 @@ from trecexam.results.frames import Library, data_frame, texts
 from trecexam.scores.expected import gains
 from trecexam.scores.labels import LabelRule
 
-#: Texts of a grade beside its ids.
+#: Text columns of a grade beside the ids.
 _TEXTS = ("who", "status", "answer", "model", "prompt")
 
 

@@ -25,16 +25,16 @@ from trecexam.extensions.local_models.choices import ChoiceTree
 
 #: Classes of transformers whose weights have these names and this meaning.
 SUPPORTED = ("T5ForConditionalGeneration", "MT5ForConditionalGeneration")
-#: Weights of the last step up to which it is computed in float32: T5's up to XL, not mT5's eightfold words.
+#: Maximum weights of the output layer for float32: T5 up to XL, but not mT5 with its large vocabulary.
 MOST_EXACT = 2**26
-#: Sizes of the small model that is compared with transformers, and tokens of its longer prompt.
+#: Sizes of the small model for the comparison with transformers, and tokens of its longer prompt.
 SMALL = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_heads": 4, "vocab_size": 512}
 SMALL |= {"num_layers": 2, "num_decoder_layers": 2}
 CHECKED_LENGTH = 144
 
 
 class T5Scorer:
-    """Scores answers with a T5 model.
+    """Scorer of answers with a T5 model.
 
     Args:
         model: a transformers model of one of the classes in `SUPPORTED`; its weights are shared.
@@ -48,7 +48,7 @@ class T5Scorer:
         fast = {"gelu_new": "gelu_pytorch_tanh"}
         self.activation = ACT2FN[fast.get(config.dense_act_fn, config.dense_act_fn)]
         self.embedding = model.shared.weight
-        # In bfloat16 logits around 20 are an eighth apart: answers would be decided by their order.
+        # In bfloat16, logits around 20 have steps of 1/8, which would cause ties.
         head = model.lm_head.weight.detach()
         self.head = head.float() if head.numel() <= MOST_EXACT else head
         # Only the first T5 scales; MT5's configuration has no such setting, and says "tied" all the same.

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from trecexam.extensions.page.view import View
     from trecexam.grades.graded_track import GradedTrack
 
-#: Letters of a passage's name.
+#: Length of a passage's opaque name.
 _LETTERS = 16
-#: Of the secret, which is in its file in hexadecimal digits.
+#: Bytes of the secret, stored in hexadecimal digits.
 _SECRET_BYTES = 32
 
 
@@ -55,9 +55,9 @@ class Question(NamedTuple):
 
     Attributes:
         number: from 1.
-        item: None for the passage as a whole.
+        item: the item; None for the whole passage.
         choices: the ratings to choose from.
-        current: what the assessor says now; None where she says nothing.
+        current: the assessor's current rating, or None.
     """
 
     number: int
@@ -119,7 +119,7 @@ class Desk:
         return is_done(self.opinions, task.query_id, task.doc_id, self.item_ids(task.query_id, task.doc_id))
 
     def named(self, name: str) -> Task | None:
-        """Return the task of that name; without a plan also one that a colleague finished meanwhile."""
+        """Return the task of this name; without a plan also a task that a colleague finished meanwhile."""
         pairs = ((query_id, doc_id) for query_id, query in self._queries.items() for doc_id in query.doc_ids)
         other_tasks = (Task(name_of(self._secret, *pair), *pair) for pair in pairs if self.plan is None)
         return next((task for task in chain(self.tasks, other_tasks) if task.name == name), None)
@@ -201,7 +201,7 @@ class Desk:
                 item_ids = self.item_ids(query_id, doc_id)
                 if doc_id in query.judged and "" in item_ids:
                     continue
-                # Where somebody else rated all of it, and she nothing, it is not hers.
+                # Skip passages that other people finished and she did not begin.
                 is_free = not query.raters or any(
                     query.raters.get((doc_id, item_id)) in (None, self.who) for item_id in item_ids
                 )
@@ -213,11 +213,11 @@ class DeskQuery(NamedTuple):
     """A query for people who judge.
 
     Attributes:
-        doc_ids: passages with distinct texts, those first that most runs retrieve at high ranks.
+        doc_ids: passages with distinct texts, those that most runs rank high first.
         item_ids: the items to judge on each passage.
         citing: passage -> the ids of the sentences that cite it; None where `item_ids` holds.
-        judged: passages with an official judgment, which nobody is asked to judge as a whole.
-        raters: (doc_id, item_id) -> whose rating counts.
+        judged: passages with an official judgment, which need no judgment as a whole.
+        raters: (doc_id, item_id) -> the person whose rating counts.
     """
 
     doc_ids: tuple[str, ...]

@@ -14,7 +14,7 @@ from trecexam.extensions.page.permissions import TABLE
 if TYPE_CHECKING:
     from starlette.types import Scope
 
-#: First segments of the page's own paths: a prefix that begins with one could be mistaken for a page.
+#: First segments of the page's paths, not allowed as the start of a prefix.
 OURS = frozenset(path.split("/")[1] for path in TABLE)
 _PREFIX = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+")
 
@@ -24,9 +24,8 @@ class Front:
     """The public address of the page.
 
     Attributes:
-        origin: scheme, name and port as their browsers say them, "https://nuggets.uni.edu"; "" where nothing
-            is known.
-        prefix: what stands before each path, as "/trec"; "" for nothing.
+        origin: scheme, name and port as their browsers say them, "https://nuggets.uni.edu"; "" if unknown.
+        prefix: path prefix, such as "/trec", or "".
     """
 
     origin: str = ""
@@ -37,7 +36,7 @@ class Front:
         """Return a front from the option of `trecexam serve`.
 
         Raises:
-            TrecexamError: the address cannot be.
+            TrecexamError: an invalid address.
         """
         origin, prefix = _origin(public_url) if public_url else ("", "")
         if prefix and not _PREFIX.fullmatch(prefix):
@@ -55,7 +54,7 @@ class Front:
 
     @property
     def is_secure(self) -> bool:
-        """True if people reach the page by https."""
+        """True if the public address uses https."""
         return self.origin.startswith("https:")
 
     @property

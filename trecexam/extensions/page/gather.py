@@ -1,4 +1,4 @@
-"""What the pages show of a loaded track, computed in the process that reads it."""
+"""Data of the pages from a loaded track, computed in the reading process."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def query_view(track: GradedTrack, query_id: str) -> QueryView | None:
     label = labels(q, scores.label, scores.min_rating, scores.min_answers)
     row_by_doc = {doc_id: row_index for row_index, doc_id in enumerate(q.doc_ids)}
     rankings = {
-        # What a grader of support looks at is no ranked passage, but what responses cite.
+        # Graders of support rate cited passages, not ranked ones.
         name: tuple(
             row_by_doc[doc_id]
             for doc_id in run.ranking(query_id, track.config.track.depth)
@@ -171,11 +171,11 @@ def board(track: GradedTrack) -> Tables:
     """Return the leaderboard with its groups, then that on the official judgments."""
     board, compared, judgments = own_leaderboard(track), own_differences(track), _official(track)[0]
     table, notes = compared.joined_to(board.table), [*board.notes, *_official(track)[1]]
-    # The first score has room on a phone.
+    # Show the first score on a phone.
     layout = replace(table.layout, keys=("run",), first=(*board.measures[:1], "group"), most=None)
     tables = {"leaderboard": replace(table, layout=layout, caption="Runs by their means, best first")}
     if track.asked.citing is None and not len(track.bank):
-        # Zeros would say that no run found anything good.
+        # Zeros would look like bad runs.
         tables = {}
         notes = ["no test bank: put bank.<name>.jsonl there to score runs; people can judge whole passages"]
     elif track.runs and (why := why_no_scores(track)):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View
 
 
-#: What a nugget may be on the scale 0..5, and its keys.
+#: Ratings of a nugget on the scale 0..5, with their keys.
 _NUGGET = (("1", "support", "support"), ("2", "partial", "partial_support"), ("3", "not", "not_support"))
 
 
@@ -27,7 +27,7 @@ class Choice(NamedTuple):
 
 
 def words_of(view: View, *, whole: bool) -> tuple[str, ...]:
-    """Return what people call the ratings 0, 1, ... of a cell or of a `whole` passage; () for numbers."""
+    """Return names of the ratings 0, 1, ... of a cell or of a `whole` passage; () for numbers."""
     return view.scale.names if whole and view.scale is not None else view.words
 
 

@@ -1,8 +1,7 @@
 """The process behind `LiveTrack`: reads a track repeatedly, reports changes, and answers from what it read.
 
-It is a process of its own, since reading a track with a million grades takes seconds of Python, in which no
-page could be answered. One thread of it reads; the other answers meanwhile, from the track that was read
-last. It opens the store for reading only, and never writes.
+It is a separate process, since reading a track with a million grades takes seconds, in which no page could be
+answered. One thread reads; another answers meanwhile from the last read track. The store is opened read-only.
 """
 
 from __future__ import annotations
@@ -33,23 +32,23 @@ from trecexam.watching.settle import Settler
 
 #: Seconds between two looks at the folder.
 EVERY = 1.0
-#: While the store grows, the next view is made so many times later as the last one took.
+#: While the store grows, wait this multiple of the last view's time before the next view.
 REST = 4.0
-#: Seconds until a track that could not be read is read again though nothing changed.
+#: Seconds before an unreadable track is read again without changes.
 RETRY = 5.0
 
 
 class Look(NamedTuple):
-    """To the reader: something changed, look now; 0 needs no answer."""
+    """Message to the reader to check for changes now; number 0 needs no answer."""
 
     number: int
 
 
 class Call(NamedTuple):
-    """To the reader: call this with the loaded track and these arguments.
+    """Message to the reader to call a function with the loaded track and these arguments.
 
     Args:
-        grader: as which of its graders sees the track.
+        grader: name of the grader whose view of the track is used.
     """
 
     number: int
@@ -59,7 +58,7 @@ class Call(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """The pickled views of all graders, the first one's first."""
+    """The pickled views of all graders, the first grader's first."""
 
     views: bytes
 
@@ -87,7 +86,7 @@ class Returned(NamedTuple):
 
 
 class Reader:
-    """Reads a track as it changes.
+    """Reader of a changing track.
 
     Args:
         say: receives changes.
@@ -118,8 +117,8 @@ class Reader:
         """Report changes since the last read.
 
         Args:
-            now: somebody knows that something was written: the files are taken as they are; runs, which
-                others may be in the middle of writing, only at the first look.
+            now: a write just happened: read files at once; runs, which may be incomplete, only at the first
+                check.
         """
         try:
             self._look(now=now)
@@ -287,7 +286,7 @@ def work(root: Path, receive: Callable[[], Any], say: Callable[[Any], None]) -> 
 
     def tell(message: Any) -> None:
         with lock, suppress(BrokenPipeError, ConnectionResetError):
-            # Who is gone needs no answer.
+            # The requester is gone.
             say(message)
 
     reader = Reader(root, tell)
@@ -301,7 +300,7 @@ def work(root: Path, receive: Callable[[], Any], say: Callable[[Any], None]) -> 
             numbers = []
             with suppress(queue.Empty):
                 numbers.append(requests.get(timeout=EVERY))
-                # Whoever asked meanwhile shares a look.
+                # Requests that came meanwhile share a check.
                 while True:
                     numbers.append(requests.get_nowait())
         reader.close()
@@ -316,7 +315,7 @@ def work(root: Path, receive: Callable[[], Any], say: Callable[[Any], None]) -> 
             else:
                 requests.put(request.number)
     except EOFError:
-        # Who asked is gone.
+        # The requester is gone.
         pass
     finally:
         requests.put(None)

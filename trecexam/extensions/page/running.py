@@ -32,7 +32,7 @@ from trecexam.inputs.track_graders import open_folder
 from trecexam.results.terminal import printable
 from trecexam.results.text import shorten_list
 
-#: The least characters of a token that somebody chooses: so many hold 128 random bits.
+#: Minimum length of a chosen token, enough for 128 random bits.
 SHORTEST_TOKEN = 22
 #: Bytes of a request's head; requests at a time; seconds between two looks at the users file.
 MAX_HEAD, REQUESTS, FOLLOW_SECONDS = 32 << 10, 200, 1
@@ -55,12 +55,11 @@ def serve(
         port: 0 for any that is free.
         token: None for none on this machine, and a new one beyond it.
         grader: whose page is opened first; None for the track's.
-        users_file: who may log in; no token is needed then.
+        users_file: file of users; then no token is needed.
         front: how people reach the page.
 
     Raises:
-        TrecexamError: there is no such track, or no such place to listen at; or it has code that is not
-            trusted; or the file of users cannot be read.
+        TrecexamError: no such track, no such address, untrusted code, or an unreadable file of users.
     """
     front = front or Front()
     folder = open_folder(root, grader)

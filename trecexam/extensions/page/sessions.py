@@ -1,4 +1,4 @@
-"""Finds the user of a request from a login cookie."""
+"""Login sessions: from a request's cookie to its user."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Visitor(NamedTuple):
 
     Attributes:
         user: `VISITOR` where nobody is logged in.
-        key: what the tokens of this one's forms are made of; no two browsers or people have the same.
-        fresh: a cookie to be kept by a browser that has none, so that its login form is its own.
+        key: unique secret of the browser or user for form tokens.
+        fresh: new cookie for a browser without one, to protect the login form.
     """
 
     user: User
@@ -99,7 +99,7 @@ class Sessions:
         # Removed users are logged out; but some editors save an empty file first, which is to end no login.
         if entry is None:
             return None
-        # A page that renews itself is no sign of somebody before it.
+        # Automatic requests do not extend a login.
         if is_click:
             login.used = now
         return entry

@@ -17,11 +17,11 @@ from trecexam.results.table import Table
 from trecexam.results.view import Column, View
 from trecexam.scores.columns.measures.cover import NUGGET_SCORES
 
-#: What is drawn in a cell, by the row's place in the table.
+#: Function from a row's index to the HTML of a cell.
 Draw = Callable[[int], Markup]
-#: What columns of ids are about.
+#: Kind of object in columns of ids.
 _IDS = {"query_id": "query", "doc_id": "passage", "item_id": "item"}
-#: The column of long texts, of which the page shows the beginnings, and by which nobody sorts.
+#: The column of long texts: displayed shortened, and not sortable.
 _TEXT = "text"
 
 
@@ -58,7 +58,7 @@ def drawn(
     """Return the cells of rows of a table, all without `row_indices`. Runs, queries and passages are links.
 
     Args:
-        draw: column -> what is drawn in it.
+        draw: column -> function for its cells.
     """
     row_indices = range(len(table.rows)) if row_indices is None else row_indices
     draws = {**_links(table, urls), **draw}

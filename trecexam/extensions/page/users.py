@@ -27,7 +27,7 @@ from trecexam.files.track_lock import exclusive_lock
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-#: An assessor judges, blind; a reader looks at all and changes nothing; an organizer does all.
+#: Roles: an assessor judges blind; a reader sees everything and changes nothing; an organizer may do all.
 Role = Literal["assessor", "organizer", "reader"]
 #: The most characters of a name.
 LONGEST_NAME = 64
@@ -35,7 +35,7 @@ LONGEST_NAME = 64
 TOKEN_BYTES = 16
 #: Bytes that either file may have: some 100,000 users.
 LARGEST_FILE = 2**24
-#: Signs of a name beside letters, digits and marks: it is a column of files, and an argument of commands.
+#: Characters of a name beside letters, digits and marks; names are in files and command lines.
 SIGNS = "._@+- "
 #: The first line of a new file of hashes.
 _HEAD = "# Hashes of login tokens. Delete a person's line to get a new link from `trecexam serve --users`.\n"
@@ -78,11 +78,10 @@ class Users:
     """The users in a file, read again after a change of it or of the hashes.
 
     Args:
-        log: told in a line of a file that cannot be read any more: nobody is known then, until it can, as who
-            is to be out may be in it still.
+        log: receives a line on a file that became unreadable; until it is readable, nobody can log in.
 
     Raises:
-        TrecexamError: a file cannot be read, or a user in it is not as they must be.
+        TrecexamError: an unreadable file, or an invalid user.
     """
 
     def __init__(self, path: Path, log: Callable[[str], None] = lambda line: None) -> None:

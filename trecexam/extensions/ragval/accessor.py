@@ -16,7 +16,7 @@ from trecexam.track_groups import Group
 
 
 class RagvalAccessor(Group):
-    """Answers judged for truthfulness and relevance."""
+    """Accessor for questions, answers and judgments of truthfulness and relevance."""
 
     def write_questions(
         self,
@@ -30,7 +30,7 @@ class RagvalAccessor(Group):
 
         Args:
             blocks: JSON Lines; None for blocks.jsonl of the track.
-            per_block: questions about each block, with seeds that count up from that of [generator], or 0.
+            per_block: questions per block, with consecutive seeds from that of [generator], or 0.
             progress: called with how many of how many prompts are answered.
             stop: called again and again; True ends asking early, with what there is.
         """
@@ -56,7 +56,8 @@ class RagvalAccessor(Group):
 
         Raises:
             ConversionError: the bank cannot be read.
-            TrecexamError: it has no questions with their blocks, or a file is there that is not ours.
+            TrecexamError: the bank has no questions with blocks, or a file of another origin would be
+                replaced.
         """
         with self._track.model_lock():
             return answers_job(self._track.folder).ask(progress, stop, self._track.loaders.spent_by_graders)

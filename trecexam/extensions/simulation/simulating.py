@@ -132,7 +132,7 @@ def _constant(label: int, dropped: Mapping[str, Collection[str]]) -> Labels:
 
 
 def _notes(track: GradedTrack, simulation: Simulation, official: Official) -> Iterator[str]:
-    """Yield what is odd about the judgments, the queries and the runs."""
+    """Yield notes on unusual judgments, queries and runs."""
     yield from official.warnings()
     apart = no_overlap(official, track.ranked_passages(), track.config.track.unit)
     if apart:

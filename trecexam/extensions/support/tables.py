@@ -16,7 +16,7 @@ from trecexam.results.table import Table, Value
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores.support import SUPPORT
 
-#: Why there is no label.
+#: Reasons for a missing label.
 WHY = {
     NO_TEXT: "no_text",
     MISSING: "not_graded",
@@ -24,7 +24,7 @@ WHY = {
     REFUSED: "refused",
     ERROR: "error",
 }
-#: What stands behind the measures, see `SupportTables.runs`.
+#: Columns after the measures, see `SupportTables.runs`.
 _COUNTED = (
     "uncited", "out_of_range", "no_text", "no_label", "words", "sentences", "citations", "over_limit"
 )  # fmt: skip
@@ -54,7 +54,7 @@ class SupportTables:
         """`run query_id sentence doc_id label`: each graded citation, and sentences without one.
 
         A citation out of range has no doc_id and the label `out_of_range`, a sentence without one `uncited`.
-        The column `who` is there where people labelled anything.
+        The column `who` exists if people labelled anything.
         """
         rows: dict[tuple[str, str], list[tuple[Value, ...]]] = {}
         for run, response, statements in self._statements():

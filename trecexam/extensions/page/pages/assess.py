@@ -41,9 +41,9 @@ from trecexam.extensions.page.rendering import (
 from trecexam.features.override.overriding import seen_token
 from trecexam.inputs.typed_text import MAX_NOTE, MAX_WHY, typed
 
-#: item_id, "" for the passage as a whole -> what is said of it now; None takes the last back.
+#: item_id ("" for the whole passage) -> new rating; None withdraws the last rating.
 Wishes = dict[str, int | Literal["cannot"] | None]
-#: Seconds of work on a passage at the most: who took longer was away.
+#: Maximum seconds of work on a passage; longer times count as absence.
 LONGEST = 600.0
 _ELSEWHERE = (
     "You judged this passage in another window meanwhile. Nothing was saved: look at it, and save again."
@@ -198,7 +198,7 @@ def _judged(request: Request, desk: Desk) -> Response:
     try:
         return _gone_on(request, desk, task, new)
     except TrecexamError as error:
-        # What is written is confirmed, whatever can be shown now.
+        # Confirm the stored judgment in any case.
         return go(request, urls_of(request).assess(), f"Saved. {error}")
 
 

@@ -46,7 +46,7 @@ def change(request: Request) -> Response:
         with open_track(live.root) as track:
             done = _changed(track[view.grader_name].bank, what, query_id, form, who=author_of(request))
     except (TrecexamError, ConversionError) as error:
-        # The page has the item as it is now: who sends the form again has seen it.
+        # The page shows the current item, so that the form can be sent again.
         status = 409 if isinstance(error, ItemConflictError) else 422
         return _page(request, query_id, status, trouble=f"Nothing was saved: {error}", typed=form)
     if done.written:

@@ -20,7 +20,7 @@ from trecexam.grades.sheets import ERROR, MISSING, REFUSED, UNPARSED
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView
 
-#: What became of a cell that has no rating, in words.
+#: Status of a cell without a rating -> description.
 STATUS = {
     MISSING: "not graded yet",
     UNPARSED: "no rating in the answer",
@@ -30,7 +30,7 @@ STATUS = {
 
 
 def passage(request: Request) -> Response:
-    """One passage; with `?item=`, the answer on that item is marked in it."""
+    """Show a passage; with `?item=`, mark the answer on the item."""
     view, state, address = view_of(request), query_of(request), Address.of(request)
     doc_id = request.path_params["doc_id"]
     row_index = state.place(doc_id)

@@ -24,7 +24,7 @@ from trecexam.extensions.page.rendering import (
 )
 from trecexam.features.override.overriding import Overridden, take
 
-#: Seconds that who changed something waits for the new state; a large track takes longer, and is told so.
+#: Maximum seconds to wait for the new state after a change.
 SOON = 5.0
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trecexam.extensions.page.urls import Urls
     from trecexam.extensions.page.view import QueryView, View
 
-#: What `status=` asks for: passages with such a cell.
+#: Values of `status=`, which selects passages with such a cell.
 STATUSES = {"unparsed": UNPARSED, "refused": REFUSED, "error": ERROR, "missing": MISSING}
 
 

@@ -1,4 +1,4 @@
-"""RAGVAL's knowledge: blocks of text, and questions with the block that each was made from; JSON Lines.
+"""RAGVAL's knowledge: blocks of text, and questions with their source blocks; JSON Lines.
 
 A block is `{"block_id", "title", "content", "url", "date", ...}`; only the content is needed. A question is
 `{"question_id", "question", "content", "block_id"?, "title"?, "url"?, "date"?, "retired"?, "origin"?, ...}`:
@@ -24,19 +24,19 @@ from converters.records import Item
 from converters.registry import Format, LineForm
 
 EXAMPLE = '{"block_id": "b1", "title": "Heat pumps", "content": "Heat pumps move ...", "date": "2023-11-19"}'
-#: What an answer to a question is judged for: the kinds of its two items, in their order.
+#: Kinds of a question's two items, in order.
 TRUTHFULNESS, RELEVANCE = "truthfulness", "relevance"
 KINDS = (TRUTHFULNESS, RELEVANCE)
 ID_KEYS = ("block_id", "id", "doc_id")
 CONTENT_KEYS = ("content", "text")
-#: Keys of other forms of bank lines, and of other formats.
+#: Keys of other bank lines and other formats.
 _OTHERS = ("query_id", "qid", "topic_id", "questions", "items", "nuggets", "nugget", "rubrics", "choices")
 _SPACE = re.compile(r"\s")
 Path = str | os.PathLike[str]
 
 
 class Block(NamedTuple):
-    """A block of knowledge. `row` is the whole line, `number` that of the line."""
+    """A block of knowledge. `row` is the whole line, `number` the line number."""
 
     block_id: str
     content: str
@@ -48,7 +48,7 @@ def read_blocks(path: Path, on_error: Callable[[ConversionError], None] | None =
     """Read the blocks of a file, in order, including duplicates.
 
     Args:
-        on_error: takes the error of a line that is left out; None raises it.
+        on_error: receives the error of a rejected line; None raises it.
     """
     first: dict[str, Block] = {}
     for number, line in iter_filled(path):

@@ -30,10 +30,10 @@ def leave_out(
     """Leave out the judgments of passages that only one run or team retrieved, for each in turn.
 
     Args:
-        depth: a passage is had by a run that has it among its first `depth` for that query.
+        depth: passages at the first `depth` ranks of a run count as its own.
         teams: run -> team; a run without one is its own team. None: each run by itself.
         min_relevant: from this official label on, a passage is relevant.
-        progress: called with how many are done, and of how many.
+        progress: called with (runs or teams done, in all).
 
     Returns:
         A row per measure and run, by rank with all judgments, ties by run name. `left_out` is the run or its
