@@ -246,7 +246,7 @@ def warm_up(loader: GraderView, stop: Callable[[], bool] | None = None, hold: Co
 
 
 def _fingerprint(loader: GraderView, hold: Collection[Path]) -> str:
-    """Return a digest that is equal for two updates exactly if the second has nothing to do."""
+    """Return a digest of everything that an update depends on; equal digests mean nothing to do."""
     state = [
         __version__,
         loader.config.values(work=True),

@@ -1,4 +1,4 @@
-"""Language models in this process: `seq2seq` (FLAN-T5 and similar) and `causal` (decoder-only); and writers."""
+"""Language models in this process: `seq2seq` (FLAN-T5 and similar), `causal` (decoder-only); writers."""
 
 from __future__ import annotations
 

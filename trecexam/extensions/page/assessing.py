@@ -143,7 +143,7 @@ class Desk:
         return None if state is None or row_index is None else state.texts[row_index]
 
     def questions(self, task: Task) -> tuple[Question, ...]:
-        """Return all items of a passage, with her judgments."""
+        """Return the items to judge on a passage, with the assessor's current judgments."""
         state = self.view.query(task.query_id)
         assert state is not None
         items = {item.item_id: item for item in state.items}

@@ -32,11 +32,11 @@ def listed_table(
     sort: str = "",
     draw: Mapping[str, Draw] = MappingProxyType({}),
 ) -> tuple[ListedRows[int], View]:
-    """Return the rows that contain `q`, in the order of `sort`, both from the address; and their cells.
+    """Return the rows that match the address's `q`, in the order of its `sort`, and their cells.
 
     Args:
-        sort: where the address does not say; "" for the order of the table.
-        draw: as of `drawn`.
+        sort: default order; "" for the order of the table.
+        draw: as for `drawn`.
     """
     search_text = address.get("q").casefold()
     row_indices = [

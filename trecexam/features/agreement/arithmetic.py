@@ -67,7 +67,7 @@ class Agreement:
 
     @property
     def tables(self) -> tuple[Crosstab, Crosstab, Crosstab]:
-        """Graded, merged, binary."""
+        """The three tables: graded, merged, binary."""
         return self.graded, self.merged, self.binary
 
 

@@ -77,7 +77,7 @@ class PaperFigure(Figure):
             self.set_layout_engine("none")
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw the figure with our settings, which the number of axis ticks depends on."""
+        """Draw the figure under our matplotlib settings, which affect the axis ticks."""
         with own_settings(self._settings):
             super().draw(renderer)
 

@@ -152,7 +152,7 @@ def _value(text: str) -> Any:
 
 
 def _single_quoted(text: str) -> list[str]:
-    """Return a Python list of strings in single quotes, in which apostrophes need not be escaped."""
+    """Return the strings of a Python list in single quotes; apostrophes may be unescaped."""
     match = _SINGLE.search(text)
     if match is None:
         raise ValueError("no such list")
