@@ -20,7 +20,7 @@ clock = time.monotonic
 
 
 def log(line: str) -> None:
-    """Print a line with the time of day: `[17:42:48] grading: 3 of 9 cells`."""
+    """Print a line after the time of day: `[17:42:48] grading: 3 of 9 cells`."""
     click.echo(f"[{time.strftime('%H:%M:%S')}] {line}", err=True)
 
 

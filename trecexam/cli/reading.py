@@ -56,14 +56,14 @@ def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
 
 
 def writing(
-    function: Callable[..., tuple[Result | None, int]], *, told: tuple[str, ...] = ()
+    function: Callable[..., tuple[Result | None, int]], *, also: tuple[str, ...] = ()
 ) -> Callable[..., int]:
     """Decorate a command that writes files; it returns a `Result` or None, and an exit status.
 
     The command has its own options for files; the result has no -o.
 
     Args:
-        told: "as_json", for a command that has this parameter.
+        also: names of parameters to pass on: "as_json", for a command with this parameter.
     """
 
     @wraps(function)
@@ -71,7 +71,7 @@ def writing(
         output = options.get("output")
         if isinstance(output, Path):
             refuse_inputs(output, (value for name, value in options.items() if name != "output"))
-        result, status = function(**options, **dict.fromkeys(told, as_json))
+        result, status = function(**options, **dict.fromkeys(also, as_json))
         if result is not None:
             answer(result, as_json=as_json, wide=wide)
         return status
@@ -81,7 +81,7 @@ def writing(
 
 def writing_or_estimating(function: Callable[..., tuple[Result | None, int]]) -> Callable[..., int]:
     """Decorate a command that has --estimate, too, and the parameter `as_json`; see `writing`."""
-    return estimate_option(writing(function, told=("as_json",)))
+    return estimate_option(writing(function, also=("as_json",)))
 
 
 def _say_rejected(track: Track, result: Result) -> None:

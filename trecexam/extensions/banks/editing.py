@@ -34,7 +34,7 @@ from trecexam.track_groups import Group
 KINDS = ("question", "nugget")
 #: The key of an item's recorded changes.
 EDITS = "edits"
-#: Keys of item lists in a line with several items.
+#: Keys of item lists in a line of several items.
 _LISTS = ("questions", "items", "nuggets", "rubrics")
 
 
@@ -65,7 +65,7 @@ class ToEdit(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line of a file: its JSON object and items; a line with several items is split."""
+    """A line of a file: its JSON object and items; a line of several items is split."""
 
     path: Path
     row: dict[str, Any]

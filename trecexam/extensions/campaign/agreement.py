@@ -46,9 +46,9 @@ class Disagreement(NamedTuple):
 def assessor_agreement(track: GradedTrack) -> Tables:
     """Return the agreement on the cells that at least two people rated, whether planned or not.
 
-    `agreement` has a row for all assessors and for each pair; `topics` and `cells` count those rated by at
-    least two of them, `same` the cells with equal ratings. alpha is Krippendorff's, ordinal; kappa is Cohen's
-    for pairs, also with quadratic weights.
+    `agreement` has a row for all assessors and for each pair; `topics` and `cells` count those rated by two
+    or more, `same` the cells with equal ratings. alpha is Krippendorff's, ordinal; kappa is Cohen's for
+    pairs.
     """
     rows: list[tuple[Value, ...]] = []
     for level, cells in _shared(track).items():

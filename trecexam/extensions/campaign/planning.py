@@ -53,7 +53,7 @@ def done_tasks(track: GradedTrack) -> list[PlannedTask]:
 def judging_progress(track: GradedTrack) -> Tables:
     """Return each assessor's work on the track's plan; empty without a plan.
 
-    `judgments` counts cells, of which a passage may have several; `cannot` counts those marked "cannot
+    `judgments` counts cells (several per passage); `cannot` counts those marked "cannot
     judge"; `median_seconds` is the active time per timed judgment.
     """
     opinions = opinions_of(track)

@@ -1,4 +1,4 @@
-"""Rules by which trec_eval reads bytes, from the sources of 9.0 and 10.0.
+"""Rules of how trec_eval reads bytes, from the sources of 9.0 and 10.0.
 
 The rules are those of get_trec_results.c and get_qrels.c (white space, fields, comments), of form_res_rels.c
 (order, duplicates, labels), and of C's atof and atol.

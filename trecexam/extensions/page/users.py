@@ -191,7 +191,7 @@ def read_users(path: Path) -> dict[str, User]:
 
 
 def add_tokens(path: Path, names: list[str]) -> dict[str, str]:
-    """Make a token for each of these users who has none, and store its hash.
+    """Make a token for each of these users without one, and store the token's hash.
 
     Returns:
         Name -> token, of the new ones.

@@ -33,7 +33,7 @@ _OF_EACH = ("", ".stderr", ".low", ".high")
 
 
 def plot_of(track: LoadedTrack, measure: str | None = None) -> Plot:
-    """Return the plot of runs by a measure (None: the first); with several graders, by the columns of each."""
+    """Return the plot of runs by a measure (None: the first); with several graders, by all columns."""
     measures = None if measure is None else [measure]
     board = track_leaderboard(track, measures)
     if track.is_single:

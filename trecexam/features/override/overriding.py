@@ -77,7 +77,7 @@ def seen_token(row: HumanRating | None) -> str:
 
 @dataclass(frozen=True)
 class QueryToRate:
-    """One query for a person who rates its passages.
+    """A query for a person who rates its passages.
 
     Attributes:
         items: active items; `retired` has the retired items. Both are empty for an unknown query.

@@ -100,8 +100,8 @@ def grading(
     for q in _chosen_queries(track, query_ids, item_ids, doc_ids):
         answers = {(row["item_id"], row["doc_id"]): row for row in track.grade_rows((q.query_id,))}
         for column, item in _items(track, q, item_ids):
-            found = _cells(track, q, column, item, answers)
-            cells = [cell for cell in found if not doc_ids or cell.doc_id in doc_ids]
+            item_cells = _cells(track, q, column, item, answers)
+            cells = [cell for cell in item_cells if not doc_ids or cell.doc_id in doc_ids]
             cells.sort(
                 key=lambda cell: (
                     -(MISSING if cell.rating is None else cell.rating),

@@ -92,11 +92,11 @@ GetAnswer = Callable[[Ask], Kept | Unread | None]
 def single_step(request: ItemRequest, prompt: ItemPrompt, source: KeepingWriter, asks_again: str) -> Steps:
     """Return the items in the answer to one prompt."""
 
-    def read(kept: Kept) -> ReadItems | Unread:
-        items = read_items(kept.text, prompt.kind, cut=kept.cut)
-        start = " ".join(kept.text.split())[:60]
+    def read(reply: Kept) -> ReadItems | Unread:
+        items = read_items(reply.text, prompt.kind, cut=reply.cut)
+        start = " ".join(reply.text.split())[:60]
         which = f"that begins '{start}'" if start else "that is empty"
-        early = " and ends early: raise `max_new_tokens`" if kept.cut else f"; {asks_again}"
+        early = " and ends early: raise `max_new_tokens`" if reply.cut else f"; {asks_again}"
         return items if items.texts else Unread(f"no items in an answer {which}{early}")
 
     (reply,) = yield [Ask(source, prompt.text(request, source.writer.plain), read)]

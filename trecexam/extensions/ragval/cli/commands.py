@@ -44,7 +44,7 @@ def asking(track: Track, blocks: Path | None, per_block: int, estimate: bool, as
     """Write questions about knowledge blocks with a language model, into TRACK/bank.questions.jsonl.
 
     The model is that of [generator] in trecexam.toml, else the language model of [grader]. The temperature
-    is 1 unless [generator] sets it. A block that stands in the file again is dropped. A block is cut after
+    is 1 unless [generator] sets it. Repeated blocks are dropped. A block is cut after
     15,000 characters. Each line has the question, its block and its origin. Existing lines stay; a block and
     seed get one question. Unreadable answers go to questions.unread.jsonl, with the reason. Answers are
     stored in TRACK/.trecexam, so each prompt is sent once.
