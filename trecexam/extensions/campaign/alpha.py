@@ -23,8 +23,7 @@ def alpha(topics: Sequence[Sequence[Sequence[int]]], n_values: int) -> Kappa:
     alpha = 1 - Do / De, observed over expected disagreement, with the ordinal difference of Krippendorff,
     "Computing Krippendorff's Alpha-Reliability" (2011), section C; cells with one rating do not count. The
     interval is the 2.5% and 97.5% percentile of `DRAWS` bootstrap samples of topics; samples without a value
-    are left out. There is no interval for fewer than `MIN_QUERIES` topics: cells of a topic are not
-    independent.
+    are left out. There is no interval for fewer than `MIN_QUERIES` topics, as cells depend on their topic.
 
     Args:
         topics: for each topic and each of its cells, the ratings 0 .. n_values - 1, in any order.

@@ -44,8 +44,7 @@ def expected_change(
 
         change = sum over r of P(r) * mean over pairs of runs of |(m_a(r) - m_b(r)) - (m_a - m_b)|
 
-    P(r) is the share of r in the passage's ratings on the query's items. P is a selection rule, not a model
-    of people.
+    P(r) is the share of r in the passage's ratings on the query's items, a rule, not a model of people.
 
     Args:
         alike: an index of each passage's text; a judgment counts for all passages with the same index.
