@@ -74,7 +74,7 @@ class Batches:
         return len(self._sent)
 
     def _packed(self, groups: Iterable[Sequence[Any]]) -> Iterator[tuple[list[Any], int]]:
-        """Yield batches of whole groups; the group that exceeds the size is the last."""
+        """Yield batches of whole groups; a batch ends with the group that fills the size."""
         batch: list[Any] = []
         for group in groups:
             batch += group
