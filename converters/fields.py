@@ -151,7 +151,7 @@ def made_id(query_id: str, text: str) -> str:
 
 
 def a_number(text: str) -> float | None:
-    """Return the number that a text is to C's atof, which knows no `1_000`; None for other texts."""
+    """Return the number in a text by the rules of C's atof (no `1_000`); None for other texts."""
     try:
         return None if "_" in text or not text.isascii() else float(text)
     except ValueError:

@@ -204,7 +204,7 @@ def _rag24_row(response: Response) -> dict[str, Any]:
 
 
 def _rag25_row(response: Response) -> dict[str, Any]:
-    """TREC RAG 2025's and 2026's line: 2024's, with ids and other fields in `metadata`."""
+    """Return a line of TREC RAG 2025 or 2026: the 2024 format with ids and other fields in `metadata`."""
     of_query = {"narrative_id": response.query_id, "narrative": response.query_text}
     metadata = {"team_id": "", **_metadata(response), "run_id": response.run, **of_query}
     return {"metadata": metadata, **_with_places(response)}
@@ -229,7 +229,7 @@ def _metadata(response: Response) -> dict[str, Any]:
 
 
 def _with_places(response: Response) -> dict[str, Any]:
-    """References and sentences of a response, with citations as indices."""
+    """Return references and sentences of a response, with citations as indices."""
     references = list(response.references)
     reference_index = {doc_id: index for index, doc_id in enumerate(references)}
     answer = []

@@ -1,7 +1,7 @@
 """The Rubric workbench's graded pool: `[query_id, [paragraph, ...]]` a line, usually gzipped.
 
-Its quirks stay here: ratings, answers and gradings are in parallel lists of each paragraph, several
-gradings (by model and prompt) in one paragraph.
+Each paragraph has parallel lists of ratings, answers and gradings, with several gradings (by model and
+prompt) in one paragraph.
 """
 
 from __future__ import annotations

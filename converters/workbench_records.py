@@ -104,9 +104,8 @@ class DirectGrade:
 
 @dataclass(frozen=True, slots=True)
 class PooledPassage:
-    """A passage in the pool of a query. `text` is None where the file has none.
-
-    `paragraph` is what the workbench knows of the passage's mark-up: anything.
+    """A passage in the pool of a query. `text` is None if missing. `paragraph` is the workbench's mark-up of
+    the passage, any JSON.
     """
 
     query_id: str

@@ -60,7 +60,7 @@ class Place(NamedTuple):
     def pages(self) -> dict[str, str]:
         """Name -> address, of every page of an organizer."""
         own = self.served.live.view
-        support = own.others["support"].query("q01")
+        support = own.other_views["support"].query("q01")
         query, rubric = own.query("q01"), urls.of("rubric").board()
         doc, item = query.doc_ids[0], query.items[0].item_id
         return {

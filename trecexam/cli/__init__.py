@@ -1,4 +1,4 @@
-"""The command line: thin, one module per group of commands, each imported when it is called."""
+"""The command line: one thin module per group of commands, imported on demand."""
 
 from trecexam.cli.main import main
 

@@ -1,4 +1,4 @@
-"""Progress of long work on stderr, with the time left: a bar on a terminal, now and then a line elsewhere."""
+"""Progress of long work on stderr, with the remaining time: a bar on a terminal, else log lines."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import click
 if TYPE_CHECKING:
     from trecexam.grades.grading import Progress
 
-#: Seconds between log lines of long work that has no terminal to draw on.
+#: Seconds between log lines where stderr is no terminal.
 LOG_EVERY = 10.0
-#: Gives the seconds by which the time left is computed.
+#: Clock for the remaining time, in seconds.
 clock = time.monotonic
 
 
 def log(line: str) -> None:
-    """Print a line with the time of day: `[17:42:48] grading: 3 of 9 cells`."""
+    """Print a line after the time of day: `[17:42:48] grading: 3 of 9 cells`."""
     click.echo(f"[{time.strftime('%H:%M:%S')}] {line}", err=True)
 
 
 def duration(seconds: float) -> str:
-    """Write seconds as hours, minutes or seconds, rounded as an estimate is."""
+    """Return seconds as hours, minutes or seconds, rounded like an estimate."""
     for unit, size in (("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -34,11 +34,11 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def progress(doing: str = "grading", what: str = "cells") -> Iterator[Callable[[Progress], None]]:
-    """Show the progress of work, and the time left.
+    """Show the progress of work and the remaining time.
 
     Args:
-        doing: the work, as "grading".
-        what: the noun of the units, where a report names none; they take about the same time each.
+        doing: name of the work, such as "grading".
+        what: noun of the units, unless a report names them; units should take about the same time.
     """
     display = _Display(doing, what)
     try:
@@ -48,7 +48,7 @@ def progress(doing: str = "grading", what: str = "cells") -> Iterator[Callable[[
 
 
 def steps(show: Callable[[Progress], None]) -> Callable[[int, int], None]:
-    """Return a function that reports (units done, units in all)."""
+    """Return a function that displays (units done, units in all)."""
     # Imports numpy, which --help must not load.
     from trecexam.grades.grading import Progress
 
@@ -56,7 +56,7 @@ def steps(show: Callable[[Progress], None]) -> Callable[[int, int], None]:
 
 
 class _Display:
-    """A display of each stage of some work: its grader, its units, how many are done, and the time left."""
+    """A progress display: for each stage the grader, units, units done, and remaining time."""
 
     def __init__(self, doing: str, what: str) -> None:
         self._doing, self._what = doing, what
@@ -65,7 +65,7 @@ class _Display:
         self._now: Progress | None = None
         self._bar: Any = None
         self._is_loading = False
-        #: When the first units of a stage were done, and how many: before, a model may have been loaded.
+        #: Time and number of the first finished units of a stage, to leave out the loading of a model.
         self._since: tuple[float, int] | None = None
 
     def __call__(self, now: Progress) -> None:
@@ -103,7 +103,7 @@ class _Display:
             self.finish()
 
     def finish(self) -> None:
-        """End the line of the current bar, and erase the line on a model that was loaded."""
+        """End the line of the current bar, and erase the line about loading a model."""
         if self._is_loading:
             self._is_loading = False
             click.echo("\r\x1b[K", err=True, nl=False)
@@ -112,7 +112,7 @@ class _Display:
             self._bar = None
 
     def _time_left(self, now: Progress) -> str:
-        """Return the time left in words; "" while no pace is known, or when all is done."""
+        """Return the remaining time in words; "" while the pace is unknown, or when all is done."""
         if self._since is None and now.graded:
             self._since = clock(), now.graded
         if self._since is None or now.graded in (self._since[1], now.cells):

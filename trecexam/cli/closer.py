@@ -1,4 +1,4 @@
-"""`trecexam compare`, `correlate`, `agreement` and `holes`: a leaderboard looked at closer."""
+"""`trecexam compare`, `correlate`, `agreement` and `holes`: checks of a leaderboard."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trecexam.track import Track
 
 
-#: Those of `trecexam.features.leaderboard.differences`, behind which is numpy.
+#: Copies of values in `trecexam.features.leaderboard.differences`, which imports numpy.
 TESTS = ("t", "randomisation")
 CORRECTIONS = ("holm", "bonferroni", "fdr_bh", "fdr_by", "none")
 

@@ -130,7 +130,7 @@ def runs(track: Track, output: Path, metadata: bool) -> None:
     contents: dict[Path, bytes] = {}
     exported = answering(track, has_bank, bank_needed=False).export.runs()
     for name, run in exported.items():
-        # Runs that share a tag are named by their paths.
+        # Runs with the same tag are named by their paths.
         tag = "_".join(name.replace("/", "_").split())
         path = output / f"{tag}.run"
         if path in contents:
@@ -161,8 +161,8 @@ def official(track: Track, output: Path | None) -> None:
     # Imports numpy.
     from trecexam.grades.graded_track import has_bank
 
-    one = answering(track, has_bank, documents=True, bank_needed=False)
-    _write_qrels(one.export.official_qrels(), output)
+    grader_track = answering(track, has_bank, documents=True, bank_needed=False)
+    _write_qrels(grader_track.export.official_qrels(), output)
 
 
 @export.command(
@@ -192,7 +192,7 @@ def leaderboard(track: Track, form: str, output: Path | None) -> None:
     `auto-judge-evaluate` of TREC AutoJudge reads all of these formats.
     """
     say(first_notes(track.leaderboard().notes, "`trecexam leaderboard --json`"))
-    # The names that files have columns for: those of runs in sub-folders may have blanks.
+    # Run names must fit into columns; names of runs in sub-folders may have blanks.
     rows = [row._replace(run="_".join(row.run.split())) for row in track.export.leaderboard_values()]
     if form != "trec_eval":
         _emit(_value_lines(rows, form, track), output)
@@ -223,7 +223,7 @@ def pool(track: Track, output: Path | None) -> None:
 
 
 def _write_files(contents: Mapping[Path, bytes], folder: Path, track: Track) -> None:
-    """Write a file per run into a folder, and say so."""
+    """Write a file per run into a folder, and print a summary."""
     # Imports pydantic.
     from trecexam.inputs.protected import refuse_folder
 
@@ -251,7 +251,7 @@ def _emit_lines(rows: Iterable[dict[str, Any]], output: Path | None) -> None:
 
 
 def _written(write: Callable[..., object], rows: Any, *options: Any) -> bytes:
-    """Return what a writer of a format writes."""
+    """Return the bytes that a format's writer gives."""
     buffer = io.BytesIO()
     write(rows, buffer, *options)
     return buffer.getvalue()
@@ -267,7 +267,7 @@ def _emit(content: bytes, output: Path | None) -> None:
 
 
 def _say_human(track: Track) -> None:
-    """Print how much of what is shown people rated, if they did."""
+    """Print how many of the exported ratings are people's, if any."""
     from trecexam.grades.diagnostics import human_notes
 
     say(human_notes(track.override.summary()))

@@ -75,7 +75,7 @@ def fill(
     if dry_run or output is None:
         return holes, 1 if holes.rejected else 0
     if holes.missing:
-        # To choose another rule, one must know before hours of grading go by.
+        # Print first: another rule must be chosen before hours of grading.
         say(first_notes(holes.notes, "--dry-run --json"))
     try:
         with bars.progress("filling") as progress:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 ANY = click.Path(path_type=Path, exists=True)
-#: Options that are settings of [grader], and settings that only some graders read.
+#: Options for settings of [grader], and settings of some graders only.
 OWN = ("base_url", "metric", "model")
 SETTINGS = ("base_url", "metric", "prompt")
 
@@ -113,8 +113,8 @@ def init(track: Path, folder: Path | None, **options: Any) -> None:
         _say(f"next: trecexam watch {quoted(track)} --once")
         return
     pool_judged = options.pop("pool_judged")
-    own = {name: value for name in OWN if (value := options.pop(name)) is not None}
-    settings = {"track": {"pool_judged": True} if pool_judged else {}, "grader": own}
+    grader_options = {name: value for name in OWN if (value := options.pop(name)) is not None}
+    settings = {"track": {"pool_judged": True} if pool_judged else {}, "grader": grader_options}
     sources = Sources(folder=folder, settings=settings, **options)
     files = sources.look(track)
     recorded = next((each.format for each in files if each.role == "recorded"), None)
@@ -131,7 +131,7 @@ def init(track: Path, folder: Path | None, **options: Any) -> None:
             "recording in the section of trecexam.toml whose grades it has",
             param_hint="--recorded",
         )
-    made = make_track(track, _with_grader(sources, own, recorded=recorded is not None), files)
+    made = make_track(track, _with_grader(sources, grader_options, recorded=recorded is not None), files)
     if made:
         _say(f"created {track} ({plural(len(made), 'file')}, settings in {track / 'trecexam.toml'})")
     else:
@@ -156,7 +156,7 @@ def _say(line: str) -> None:
 
 
 def _with_grader(sources: Sources, settings: dict[str, str], *, recorded: bool) -> Sources:
-    """Check the settings of [grader], add the grader that they imply, and make a model's folder absolute."""
+    """Check the settings of [grader], add the implied grader, and make a model's folder absolute."""
     from pydantic import ValidationError
 
     from trecexam.config import GraderSection
@@ -169,7 +169,7 @@ def _with_grader(sources: Sources, settings: dict[str, str], *, recorded: bool) 
     try:
         GraderSection.model_validate(settings)
     except ValidationError as error:
-        # The value is not repeated: it may be a key.
+        # Never print the value: it may be a key.
         first = error.errors()[0]
         option = "--" + str(first["loc"][0]).replace("_", "-")
         raise click.BadParameter(plain_reason(first), param_hint=option) from None
@@ -186,12 +186,12 @@ def _with_grader(sources: Sources, settings: dict[str, str], *, recorded: bool) 
         )
     model = settings.get("model")
     if model is not None and Path(model).is_dir():
-        # The track reads it from its own folder.
+        # Paths in trecexam.toml are relative to the track's folder.
         settings["model"] = str(Path(model).resolve())
     elif used != "openai" and "base_url" not in settings and (model or "").startswith(("/", ".", "~")):
         raise click.BadParameter(f"no such folder: {model}", param_hint="--model")
     if prompt is not None:
-        # One that cannot be used shows before a folder is made.
+        # Report an unusable grader before making a folder.
         check = factories[used].check_prompt
         check(Path(prompt)) if check is not None else named_prompt(str(prompt), Path())
         prompt = Path(prompt) if Path(prompt).suffix.lower() in PROMPT_SUFFIXES else prompt
@@ -203,7 +203,7 @@ def _with_grader(sources: Sources, settings: dict[str, str], *, recorded: bool) 
 
 
 def _no_runs(folder: TrackFolder) -> Iterator[str]:
-    """Yield a line on each dropped file that is no run, as `watch` does; only `watch` reads JSON."""
+    """Yield a line per dropped file that is no run, like `watch`, but without reading JSON files."""
     rows = []
     for path in folder.run_files():
         try:
@@ -215,7 +215,7 @@ def _no_runs(folder: TrackFolder) -> Iterator[str]:
 
 
 def _next(folder: TrackFolder) -> str:
-    """Return what to do after `init`; in a track with judgments also what can be done without a bank."""
+    """Return the next steps after `init`; with judgments also the commands that need no bank."""
     from trecexam.inputs.inputs import read_bank_file
 
     root, grader = quoted(folder.root), folder.config.grader

@@ -1,4 +1,4 @@
-"""The `trecexam` command: finds the sub-command, turns errors into one line and an exit status."""
+"""The `trecexam` command: finds the sub-command and turns errors into a line and an exit status."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from trecexam.errors import TrecexamError, shortened
 from trecexam.extension import Command, commands_below, named
 from trecexam.version import __version__
 
-# Plugins of pydantic would have the metadata of every installed package read.
+# Loading pydantic's plugins would read the metadata of every installed package.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-#: The commands of the core. Those without a heading are the first that `--help` explains; their lines stand
-#: here so that --help imports none of them.
+#: Commands of the core. Commands without a heading come first in `--help`; their help lines are here so that
+#: --help imports no command.
 COMMANDS = {
     "demo": Command("trecexam.cli.demo:demo", "Make a small graded track, for a first look."),
     "init": Command("trecexam.cli.init:init", "Make a track folder from your files."),
@@ -53,12 +53,12 @@ COMMANDS = {
     "formats": Command("trecexam.cli.convert:formats", "List the file formats.", "files"),
     "graders": Command("trecexam.cli.status:graders", "List graders, and what to install for them.", "files"),
 }
-#: The order of the headings; extensions may have others.
+#: Order of the headings; extensions may add headings.
 HEADINGS = ("", "look closer", "holes", "people", "banks and exams", "published evaluators", "files")
 
 
 def commands() -> dict[str, Command]:
-    """Return all commands, the extensions' too."""
+    """Return all commands, including those of extensions."""
     of_extensions = commands_below("")
     for name in COMMANDS.keys() & of_extensions.keys():
         raise TrecexamError(
@@ -68,7 +68,7 @@ def commands() -> dict[str, Command]:
 
 
 def grouped() -> dict[str, list[str]]:
-    """Return the commands by their headings; "" has the first ones."""
+    """Return heading -> commands; "" has the commands without a heading."""
     by_heading: dict[str, list[str]] = {heading: [] for heading in HEADINGS}
     for name, command in commands().items():
         by_heading.setdefault(command.group, []).append(name)
@@ -76,7 +76,7 @@ def grouped() -> dict[str, list[str]]:
 
 
 class LazyGroup(click.Group):
-    """A group of commands; those that extensions declare are imported when they are called."""
+    """A group of commands; commands of extensions are imported when called."""
 
     @cached_property
     def declared(self) -> Mapping[str, Command]:
@@ -117,7 +117,7 @@ class _CommandGroup(LazyGroup):
     declared = cached_property(lambda self: commands())
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the first commands with their help lines, and the names of all others: one screen."""
+        """Write the first commands with help lines, and the names of all other commands."""
         by_heading = grouped()
         with formatter.section("Commands"):
             formatter.write_dl([(name, self.declared[name].line) for name in by_heading.pop("")])
@@ -132,7 +132,7 @@ class _CommandGroup(LazyGroup):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            # The reader (head, less) went away: that is no error, though click would exit with 1. Python must
+            # The reader (head, less) closed the pipe: no error, though click would exit with 1. Python must
             # not flush into the pipe again.
             sys.stdout = None
             raise click.exceptions.Exit(0) from None
@@ -158,7 +158,7 @@ def cli(ctx: click.Context, debug: bool, trust_code: bool) -> None:
         from trecexam.folder import TRUST_CODE
 
         ctx.call_on_close(partial(_restore, TRUST_CODE, os.environ.get(TRUST_CODE)))
-        # In the environment, since the processes that a command starts trust what it trusts.
+        # In the environment, so that child processes trust the same code.
         os.environ[TRUST_CODE] = "1"
 
 
@@ -172,10 +172,10 @@ def _restore(variable: str, value: str | None) -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line and exit: 0 success, 1 something was rejected, 2 an error, 130 Ctrl-C."""
-    # Commands make many records and few cycles: look for these seldom.
+    # Commands make many records and few cycles: collect garbage rarely.
     gc.set_threshold(50_000)
     status = run(sys.argv[1:] if args is None else args)
-    # Python looks for cycles among all objects at its end: a sixth of the time of a leaderboard.
+    # Skip Python's last garbage collection: a sixth of the time of a leaderboard.
     gc.freeze()
     sys.exit(status)
 
@@ -191,7 +191,7 @@ def run(arguments: list[str]) -> int:
         return 130
     except click.ClickException as error:
         if type(error).__name__ == "NoArgsIsHelpError":
-            # A group alone, as `trecexam`, shows its help; click 8.1 does so without this error.
+            # A group without a command shows its help; click 8.1 does so without this error.
             click.echo(error.format_message())
             return 0
         context = getattr(error, "ctx", None)
@@ -205,7 +205,7 @@ def run(arguments: list[str]) -> int:
             raise
         what = "the output cannot be written" if error.filename is None else shortened(str(error.filename))
         if error.filename is None:
-            # A full disk behind a redirection; Python would try to flush there again at its end.
+            # A full disk behind a redirection: Python must not flush again at exit.
             sys.stdout = None
         click.echo(f"trecexam: {what}: {error.strerror or error}", err=True)
         return 2

@@ -1,4 +1,4 @@
-"""Arguments that several commands share."""
+"""Arguments and options shared by several commands."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 T = TypeVar("T")
 
 
-#: Of commands that are of a track as a whole.
+#: TRACK argument of commands on a whole track.
 whole_track_argument = click.argument(
     "track", type=click.Path(path_type=Path, file_okay=False), metavar="TRACK"
 )
-#: Of commands that may be given a track, or something else.
+#: TRACK argument of commands that also accept other input.
 grader_option = click.option(
     "--grader",
     metavar="NAME",
@@ -35,7 +35,7 @@ grader_option = click.option(
 
 
 def open_chosen(path: Path, grader: str | None) -> Track:
-    """Open the track in a folder, as this grader sees it; use it in a `with` block."""
+    """Open the track in a folder for the selected grader; use the result in a `with` block."""
     # Imports numpy and pydantic.
     from trecexam.folder import TrackFolder
     from trecexam.grades.open_track import OpenTrack
@@ -62,10 +62,10 @@ def answering(
     documents: bool = False,
     bank_needed: bool = True,
 ) -> Track:
-    """Return the track as the grader sees it that answers, and name this grader where none was chosen.
+    """Return the track of the grader that answers, and print its name unless the user chose it.
 
     Args:
-        applies, documents, bank_needed: as of `Selection.loader`.
+        applies, documents, bank_needed: as for `Selection.loader`.
     """
     # Imports numpy and pydantic.
     from trecexam.track import selection
@@ -77,7 +77,7 @@ def answering(
     return track[grader]
 
 
-#: Of commands that print a table with --estimate alone.
+#: Output options of commands that print a table only with --estimate.
 estimate_json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print the estimate as JSON; implies --estimate."
 )
@@ -103,20 +103,20 @@ measure_option = click.option(
 )
 
 
-#: How automatic labels become official ones: a rule, and its cuts where they are named.
+#: Rule from automatic to official labels, with its cuts if given.
 Map = tuple["RuleName", dict[int, int]]
 _RULES: tuple[RuleName, ...] = ("fitted", "identity", "thresholds")
 
 
 def refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """Return the number; refuse nan, which click takes as in each range."""
+    """Return the number; refuse nan, which click accepts in every range."""
     if value is not None and value != value:
         raise click.BadParameter("nan is not a number", ctx, param)
     return value
 
 
 def _map(ctx: click.Context, param: click.Parameter, value: str | None) -> Map | None:
-    """Return the rule of `--map`, and its cuts."""
+    """Return the rule of `--map` with its cuts."""
     if value is None:
         return None
     for rule in _RULES:
@@ -148,8 +148,8 @@ def refuse_inputs(output: Path, values: Iterable[object]) -> None:
     """Refuse an output that is one of the command's own inputs.
 
     Args:
-        values: the values of its other parameters; the paths among them, in tuples too, are inputs. Of a
-            folder these are the files that have a format.
+        values: the values of other parameters; paths among them, also in tuples, are inputs. A folder stands
+            for its files of known formats.
     """
     paths = [path for value in values for path in (value if isinstance(value, tuple) else (value,))]
     if not output.is_file():
@@ -165,7 +165,7 @@ def refuse_inputs(output: Path, values: Iterable[object]) -> None:
 
 
 def output_path(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Return the path of an output; refuse, before any work, a file that must not be replaced."""
+    """Return the path of an output; refuse a protected file before any work."""
     if path is not None and not path.parent.is_dir():
         raise click.UsageError(
             f"{path}: the folder {path.parent} does not exist: make it, or correct the path", ctx

@@ -76,8 +76,8 @@ def override(
         if query_id or doc_id or item or rating is not None or withdraw or why:
             raise click.UsageError("--list rates nothing: leave out the other options")
         return track.override.ratings()
-    given = {"--query": query_id, "--doc": doc_id, "--who": who, "--why": why}
-    missing = [option for option, value in given.items() if not value]
+    rating_options = {"--query": query_id, "--doc": doc_id, "--who": who, "--why": why}
+    missing = [option for option, value in rating_options.items() if not value]
     if (rating is None) != withdraw:
         missing.append("either --rating or --withdraw")
     if missing:
@@ -95,7 +95,7 @@ def override(
 
 
 def _lines(track: Track, done: Overridden) -> Iterator[str]:
-    """Yield what counts now, and what comes next."""
+    """Yield the rating that counts now, and the next step."""
     row, before, after = done.row, done.before, done.after
     what = f"{row.query_id} {row.doc_id} {row.item_id}".rstrip()
     if not done.written:

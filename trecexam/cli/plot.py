@@ -17,7 +17,7 @@ from trecexam.results.result import Tables
 if TYPE_CHECKING:
     from trecexam.results.plots.paper import PaperFigure
 
-#: The endings of FILE.
+#: Suffixes of FILE.
 KINDS = (".pdf", ".svg", ".png")
 
 

@@ -1,4 +1,4 @@
-"""The parts that every reading command shares: the forms of its answer, and how it is shown."""
+"""Shared parts of reading commands: output options, and printing of results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
     """Give a command that returns a `Result` the options --json, --wide and -o, and print the result.
 
     A terminal gets aligned tables; a pipe and a file get the first table as TSV. The first notes go to
-    stderr, and JSON has all. A command that wrote something and has nothing to show returns None.
+    stderr, and JSON has all. A command that wrote files and has no result to show returns None.
     """
 
     @wraps(function)
@@ -56,14 +56,14 @@ def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
 
 
 def writing(
-    function: Callable[..., tuple[Result | None, int]], *, told: tuple[str, ...] = ()
+    function: Callable[..., tuple[Result | None, int]], *, also: tuple[str, ...] = ()
 ) -> Callable[..., int]:
     """Decorate a command that writes files; it returns a `Result` or None, and an exit status.
 
-    Where the files go is for the command to say: the result has no -o.
+    The command has its own options for files; the result has no -o.
 
     Args:
-        told: "as_json", for a command that has this parameter.
+        also: names of parameters to pass on: "as_json", for a command with this parameter.
     """
 
     @wraps(function)
@@ -71,7 +71,7 @@ def writing(
         output = options.get("output")
         if isinstance(output, Path):
             refuse_inputs(output, (value for name, value in options.items() if name != "output"))
-        result, status = function(**options, **dict.fromkeys(told, as_json))
+        result, status = function(**options, **dict.fromkeys(also, as_json))
         if result is not None:
             answer(result, as_json=as_json, wide=wide)
         return status
@@ -81,18 +81,18 @@ def writing(
 
 def writing_or_estimating(function: Callable[..., tuple[Result | None, int]]) -> Callable[..., int]:
     """Decorate a command that has --estimate, too, and the parameter `as_json`; see `writing`."""
-    return estimate_option(writing(function, told=("as_json",)))
+    return estimate_option(writing(function, also=("as_json",)))
 
 
 def _say_rejected(track: Track, result: Result) -> None:
-    """Print how many inputs the loaded track does not count, where the result does not name them."""
+    """Print the number of rejected inputs, unless the result names them."""
     # Imports numpy.
     from trecexam.track import selection
 
     loaded = selection(track).loaders.last_loaded()
     lost = Counter(row.lost for row in {row for each in loaded for row in each.not_taken})
     if lost and "rejected" not in result.facts and not any(n.startswith(REJECTED) for n in result.notes):
-        # Imports more of the evaluation than a leaderboard needs.
+        # Imports more modules than a leaderboard needs.
         from trecexam.inputs.inputs import lost_in_words
 
         command = f"trecexam watch {quoted(track.folder.root)} --once"
@@ -118,10 +118,10 @@ def answer(
     JSON has all notes.
 
     Args:
-        all_in: what has all notes, for the line on further notes.
+        all_in: the option that prints all notes, for the line on further notes.
     """
     if not as_json and output is None and on_terminal():
-        # With notes, no heading stands above nothing.
+        # With notes, skip a heading without rows.
         tables = (each for each in result._for_people(wide=wide) if each.rows or not result.notes)
         text = tables_text(tables, wide=wide)
     else:
@@ -131,7 +131,7 @@ def answer(
 
 
 def tables_text(tables: Iterable[Table], *, wide: bool = False) -> str:
-    """Return tables as people read them: to the terminal's width, unless they are wide."""
+    """Return tables as aligned text of the terminal's width, or `wide`."""
     width = max(40, shutil.get_terminal_size((80, 24)).columns)
     texts = (
         "".join(
@@ -150,9 +150,9 @@ def tables_text(tables: Iterable[Table], *, wide: bool = False) -> str:
 
 
 def write(text: str, output: Path | None = None) -> None:
-    """Write a text to stdout, or to a file that it replaces."""
+    """Write a text to stdout, or replace a file."""
     if output is None:
-        # Characters that stdout's encoding does not have are escaped.
+        # Escape characters that stdout's encoding lacks.
         encoding = sys.stdout.encoding or "utf-8"
         click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)
         return
@@ -160,11 +160,11 @@ def write(text: str, output: Path | None = None) -> None:
 
 
 def _styled(text: str, **style: bool) -> str:
-    """Return the text bold or dim where stdout shows that."""
+    """Return the text bold or dim if stdout supports styles."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not on_terminal()
     return text if plain else click.style(text, **style)
 
 
 def on_terminal() -> bool:
-    """Return True where a person reads stdout."""
+    """Return True if stdout is a terminal."""
     return sys.stdout.isatty()

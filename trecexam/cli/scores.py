@@ -1,4 +1,4 @@
-"""`trecexam leaderboard`, and what commands say of scores."""
+"""`trecexam leaderboard`, and messages about scores."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def leaderboard(
 
 
 def _without_runs(track: Track, *, official: bool) -> Iterator[str]:
-    """Yield why a leaderboard has no rows: there are no files, or each was rejected."""
+    """Yield the reason why a leaderboard has no rows: no files, or only rejected files."""
     from trecexam.track import selection
 
     rows = selection(track).graded(bank_needed=False).not_taken if official else track.files.rejected()

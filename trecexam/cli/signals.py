@@ -1,4 +1,4 @@
-"""Long work of a command: the signals that end it."""
+"""Signals that end the long work of a command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
-#: Seconds in which a second signal is the first one again: `timeout` sends it to a process and to its group.
+#: Seconds in which a second signal counts as a repetition: `timeout` sends two, to a process and its group.
 SAME = 0.3
 
 
@@ -22,7 +22,7 @@ def signals(
 
     Args:
         stop: called at each signal.
-        finishing: what is done before the command ends; the first signal prints it ("": prints nothing).
+        finishing: the work to finish before the end, printed at the first signal; "" prints nothing.
     """
     caught: list[int] = []
     first = 0.0
@@ -48,7 +48,7 @@ def signals(
 
 
 def _say(finishing: str) -> None:
-    """Write past Python's buffers, which may be in use where the signal came."""
+    """Write past Python's buffers, which may be in use during a signal."""
     if finishing:
         start = "\n" if sys.stderr.isatty() else ""
         with contextlib.suppress(OSError):

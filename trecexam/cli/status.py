@@ -1,4 +1,4 @@
-"""`trecexam status`, `config` and `graders`: what there is."""
+"""`trecexam status`, `config` and `graders`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _asked(prompt: Prompt) -> str:
 
 
 def _ratings(prompt: Prompt) -> str:
-    """Return the scale of a prompt, or the ratings that it uses."""
+    """Return the scale of a prompt, or the ratings in the prompt."""
     ratings = sorted({rating for _, rating in prompt.answers})
     every = len(ratings) in {0, prompt.max_rating + 1}
     return f"0..{prompt.max_rating}" if every else ", ".join(map(str, ratings))

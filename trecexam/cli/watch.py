@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     "--retry-errors",
     is_flag=True,
     help="Grade cells again whose answers are errors (texts that a server rejected), and all cells of a "
-    "grader of which no reply can be read; ask again for a missing test bank where answers have no items. "
+    "grader without any readable reply; ask again for a missing test bank where answers have no items. "
     "With --estimate, count cells and forget nothing.",
 )
 @click.option(

@@ -1,4 +1,4 @@
-"""Commands that have a model write: their progress, the signals that stop them, and what it took."""
+"""Shared parts of commands with a writing model: progress, signals, estimates and usage."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Working(NamedTuple):
     """Callbacks for long work of a command.
 
     Attributes:
-        progress: shows how far the work is; `steps` takes (prompts answered, prompts in all).
-        stop: True when the work is to stop.
+        progress: displays progress; `steps` takes (prompts answered, prompts in all).
+        stop: returns True when the work must stop.
         caught: the signals that stop it.
     """
 
@@ -43,7 +43,7 @@ class Working(NamedTuple):
 
 @contextmanager
 def working(doing: str = "asking", what: str = "prompts") -> Iterator[Working]:
-    """Show how far the work is, and stop it on SIGINT and SIGTERM."""
+    """Show the progress of work, and stop the work on SIGINT and SIGTERM."""
     # Imports numpy.
     from trecexam.grades.grading import Progress
 
@@ -60,10 +60,10 @@ def ask(
     as_json: bool,
     **options: object,
 ) -> tuple[Made | None, list[int]]:
-    """Return the result of `do`, and the signals that stopped it; None where only an estimate is shown.
+    """Return the result of `do` and the caught signals; None after printing only an estimate.
 
     Args:
-        do, estimate: calls with the same arguments: `args` and `options`.
+        do, estimate: functions with the same arguments, `args` and `options`.
     """
     if only_estimate or as_json:
         show_estimate(partial(estimate, *args, **options), as_json=as_json)
@@ -74,10 +74,10 @@ def ask(
 
 
 def told(made: AskingResult[Any], what: str = "") -> None:
-    """Print what has no answer, why asking ended early, and what it took.
+    """Print the unanswered prompts, the reason for an early end, and the tokens and cost.
 
     Args:
-        what: is named where it has no answer; "" where that is said elsewhere.
+        what: noun of unanswered units; "" if another message names them.
     """
     for key, reason in made.unwritten if what else ():
         click.echo(printable(f"{what} {key}: {reason}"), err=True)
@@ -100,12 +100,12 @@ def show_estimates(
     as_json: bool,
     what: str = "passage",
 ) -> None:
-    """Print estimates, of several a row each and a sum.
+    """Print estimates: a row per grader and a sum if there are several.
 
     Args:
         estimates: name -> returns the grader's estimate.
-        banks: name -> the estimate of writing the grader's test bank, where it has none.
-        what: the noun of a unit: prompt, passage.
+        banks: name -> estimate for writing the grader's test bank, if it is missing.
+        what: noun of the units, such as prompt or passage.
     """
     # Imports all formats, and pydantic.
     from trecexam.graders.base import Estimate as Estimated
@@ -126,7 +126,7 @@ def show_estimates(
         raise TrecexamError("no grader of this track can run")
     total = reduce(Estimated.plus, estimate_of.values())
     if not is_one:
-        # Nobody must take a part of the work for the bill.
+        # A partial estimate must not look like the total cost.
         estimate_of["sum" + (f" without grading by {' and '.join(without)}" if without else "")] = total
     keys = dict.fromkeys(key for each in estimate_of.values() for key in each.columns())
     heading = {"cells": "prompts" if what == "prompt" else "cells"}
@@ -147,7 +147,7 @@ def show_estimates(
 
 
 def _show_estimates(rows: Sequence[Mapping[str, Value]]) -> None:
-    """Print the rows of an estimate; on a terminal, without columns that are empty everywhere."""
+    """Print the rows of an estimate; on a terminal, without empty columns."""
     is_work = any(value for row in rows for value in row.values() if isinstance(value, int))
     heading = "nothing is sent, nothing is stored" if is_work else "nothing is left to do"
     click.echo(f"estimate ({heading}):", err=True)

@@ -1,1 +1,1 @@
-"""Questions about a track: one folder per question, each with its arithmetic, tables and plots."""
+"""Features: one folder per question about a track, with arithmetic, tables and plots."""

@@ -126,7 +126,7 @@ def grade(
 
 
 def with_new_settings(view: GraderView, track: GradedTrack) -> GradedTrack:
-    """Forget replies of which none could be read, where the grader's settings changed since."""
+    """Forget unreadable replies after a change of the grader's settings."""
     if not none_is_read(track):
         return track
     ((identity, settings),) = _settings(view).items()

@@ -99,7 +99,7 @@ class Selection:
         documents: bool = False,
         bank_needed: bool = True,
     ) -> GradedTrack:
-        """Return the graded track, as it is now, of the grader that `loader` selects."""
+        """Return the current graded track of the grader that `loader` selects."""
         loader = self.loader(applies, documents=documents, bank_needed=bank_needed)
         return loader.load(bank_needed=bank_needed)
 

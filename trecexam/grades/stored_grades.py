@@ -348,7 +348,7 @@ def sheets_of(
 
 
 def _cells(doc_ids: Sequence[str], citing: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-    """Return the keys of the cells of items that are graded with these passages, see `Sheet`."""
+    """Return the store keys of the cells of these items and passages, see `Sheet`."""
     row_of = {doc_id: row for row, doc_id in enumerate(doc_ids)}
     keys = [row_of[doc] * len(citing) + column for column, docs in enumerate(citing) for doc in docs]
     return np.array(sorted(keys), np.int64)

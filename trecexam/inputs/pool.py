@@ -301,15 +301,15 @@ def _texts(
 def document_texts(
     doc_ids: Collection[str], inputs: TrackInputs, texts_of: Texts, *, read: bool
 ) -> tuple[Mapping[str, str], tuple[Rejected, ...], tuple[str, ...]]:
-    """Return the texts of documents, as far as there are, the passage lines rejected, and warnings.
+    """Return the known texts of documents, rejected passage lines, and warnings.
 
-    The track's own texts count before those that come with responses.
+    The track's texts take precedence over texts in responses.
 
     Args:
-        read: the track's own texts; False where those of responses alone are meant.
+        read: read the track's texts; False uses only texts in responses.
 
     Raises:
-        TrackError: they are to be read, and the track has none.
+        TrackError: `read` is True and the track has no texts.
     """
     documents = inputs.dropped.documents
     inline = {doc_id: documents[doc_id] for doc_id in doc_ids if doc_id in documents}

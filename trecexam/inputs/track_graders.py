@@ -45,7 +45,7 @@ def grader_names(folder: TrackFolder) -> tuple[str, ...]:
 
 
 def split_measure(folder: TrackFolder, measure: str) -> tuple[str | None, str]:
-    """Split `NAME:MEASURE` into grader (None where none is named) and measure, or raise a TrackError."""
+    """Split `NAME:MEASURE` into grader (None if missing) and measure, or raise a TrackError."""
     match = _GRADER_MEASURE.fullmatch(measure)
     if match is None:
         return None, measure

@@ -1,4 +1,4 @@
-"""The update of one grader: scan, grade what is missing, write what changed."""
+"""Update of one grader: scan inputs, grade missing cells, write changed outputs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from trecexam.outputs.history import MovedRun
 from trecexam.outputs.outputs import Outputs
 from trecexam.version import __version__
 
-#: Outputs along the way take one part of the time, grading so many.
+#: Minimum ratio of grading time to time spent on intermediate outputs.
 _LESS_OFTEN = 19
 
 
@@ -54,20 +54,20 @@ class Update:
     """Result of an update.
 
     Attributes:
-        changed: False where nothing was new and nothing was done.
+        changed: False where nothing was new and the update wrote nothing.
         graded: cells graded now.
         runs: runs on the leaderboard.
-        counts: the pool's cells by what became of them.
+        counts: the pool's cells by outcome.
         rejected: inputs that were rejected.
-        complete: False where it ended before all cells were asked for.
-        why: what ended it; "" where it was stopped.
-        cautions: what one must know to read the leaderboard, one per line.
-        cut: texts whose end was cut, as they were too long for the model; as far as the grader counts them.
+        complete: False where the update ended before it had requested all cells.
+        why: the reason for an early end; "" where a caller stopped the update.
+        cautions: warnings that a reader of the leaderboard needs, one per line.
+        cut: texts cut at their end to fit the model, if the grader counts cut texts.
         written: output files that changed.
         notes: warnings about accepted inputs, one per line; () where nothing was new.
-        moved: runs whose rank or mean changed, as the update added them to out/history.tsv; of a track with
-            several graders, `graders` has them.
-        graders: of a track that has several, what each one's update did; the others sum these up.
+        moved: runs whose rank or mean changed, as added to out/history.tsv; with several graders, see
+            `graders`.
+        graders: name -> update of that grader, for tracks with several graders; other fields are sums.
     """
 
     changed: bool
@@ -95,21 +95,21 @@ def update_grader(
     regrade: bool = False,
     written: Callable[[GradedTrack], None] = lambda track: None,
 ) -> tuple[Update, Callable[[], None]]:
-    """Bring a grader's grades and outputs up to date with the folder. Nothing new: nothing is done.
+    """Bring a grader's grades and outputs up to date with the folder; do nothing if nothing is new.
 
     Args:
         progress, doing, regrade: as in `Track.update`.
-        stop: asked while inputs are read, after each batch, and before each output. True ends what is done:
-            nothing of the reading stays, what was graded is written, the next update writes other outputs.
+        stop: called while inputs are read, after each batch, and before each output. True ends the update:
+            grades so far are written, and the next update writes missing outputs.
         hold: run files that are being written now.
-        written: called whenever outputs were written, along the way too.
+        written: called after each write of outputs, intermediate outputs included.
 
     Returns:
-        What was done, and what to call when all outputs of the track are written: the next update has nothing
-        to do then.
+        The update, and a function to call once all outputs of the track are written; after that call, the
+        next update has nothing to do.
 
     Raises:
-        TrecexamError, ConversionError: with the reason; outputs are as they were.
+        TrecexamError, ConversionError: with the reason; outputs stay unchanged.
     """
     outputs = Outputs(loader.folder)
     doing("reading the inputs")
@@ -127,7 +127,7 @@ def update_grader(
             if not regrade:
                 refuse_lost_grades(loader)
             elif lost_grades(loader):
-                # Where this is interrupted, the next update continues with it.
+                # After an interruption, the next update continues here.
                 outputs.forget()
             loader.track.open_to_write()
             loader.forget_missing()
@@ -141,9 +141,9 @@ def update_grader(
     track, outcome = grade(loader, track, along, stop)
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
-    # Where grading was stopped, what it brought is written.
+    # Grades of a stopped grading are written, too.
     halt = stop if stop is not None and not stop() else lambda: False
-    # Collecting garbage takes 0.3 s of the outputs of 1.8 million grades.
+    # Garbage collection takes 0.3 s while writing outputs of 1.8 million grades.
     others_froze = gc.get_freeze_count() > 0
     gc.freeze()
     try:
@@ -167,7 +167,7 @@ def update_grader(
                 environments=loader.track.store.n_environments(),
             )
         with contextlib.suppress(OSError, AttributeError):
-            # What was freed goes back to the system (glibc): a daemon may rest for hours.
+            # Return freed memory to the system (glibc): a daemon may be idle for hours.
             ctypes.CDLL(None).malloc_trim(0)
 
     update = Update(
@@ -203,7 +203,7 @@ def _along_the_way(
     progress: Callable[[Progress], None] | None,
     written: Callable[[GradedTrack], None],
 ) -> Callable[[Progress], None]:
-    """Return what tells progress and, where the most useful cells come first, writes outputs now and then."""
+    """Return a progress callback; write intermediate outputs if the most useful cells come first."""
     every = track.config.cells.outputs_every
     due = time.monotonic() + every if is_useful(track) else math.inf
 
@@ -224,13 +224,13 @@ def _along_the_way(
 
 
 def warm_up(loader: GraderView, stop: Callable[[], bool] | None = None, hold: Collection[Path] = ()) -> None:
-    """Reads and evaluates the track unchanged, so that the next update has to look at new inputs only.
+    """Read and evaluate the unchanged track, so that the next update reads new inputs only.
 
     Args:
-        stop: asked while large files are read; True ends it.
+        stop: called while large files are read; True ends the reading.
 
     Raises:
-        TrecexamError, ConversionError: it cannot be read.
+        TrecexamError, ConversionError: the track cannot be read.
     """
     loader.track.open_to_write()
     try:
@@ -246,11 +246,11 @@ def warm_up(loader: GraderView, stop: Callable[[], bool] | None = None, hold: Co
 
 
 def _fingerprint(loader: GraderView, hold: Collection[Path]) -> str:
-    """Return a digest that is equal for two updates exactly if the second has nothing to do."""
+    """Return a digest of everything that an update depends on; equal digests mean nothing to do."""
     state = [
         __version__,
         loader.config.values(work=True),
-        # A file that is being written changes at every look; what counts of it does not.
+        # A file that is being written changes with every stat; its counted part does not.
         fingerprint(loader.stamps(hold)),
         identity_json(loader.grader.identity),
     ]

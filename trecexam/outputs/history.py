@@ -24,8 +24,8 @@ class MovedRun(NamedTuple):
     Attributes:
         time: UTC, ISO 8601, to the second.
         measure: the measure that ranks the runs.
-        rank_before, mean_before: None for a new run, and for all runs where the measure is another one.
-        rank_after, mean_after: None for a run that is gone or has no score.
+        rank_before, mean_before: None for a new run, and for all runs after a change of the measure.
+        rank_after, mean_after: None for a removed run or a run without a score.
     """
 
     time: str
@@ -58,7 +58,7 @@ def log_moved_runs(path: Path, board: Leaderboard) -> tuple[MovedRun, ...]:
     time = datetime.now(UTC).isoformat(timespec="seconds")
     measure, now = _standings(board)
     moved = []
-    # The runs of the board, then those that are gone.
+    # Runs of the board, then removed runs.
     for run in dict.fromkeys((*now, *last)):
         row = last.get(run)
         of = measure if run in now or row is None else row.measure
@@ -93,7 +93,7 @@ def _read(path: Path) -> tuple[str, dict[str, MovedRun]]:
         return "", {}
     last = {}
     for line in lines:
-        # A row that somebody edited may be no row any more.
+        # A person's edit may have broken the row.
         with suppress(ValueError):
             time, run, measure, *ranks, mean_before, mean_after = line.split("\t")
             before, after = (int(rank) if rank else None for rank in ranks)

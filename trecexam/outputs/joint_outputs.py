@@ -1,8 +1,8 @@
 """Files in out/ of all graders of a track that has several, and files that an earlier update left there.
 
-A grader that waits for a bank or a model has no files: they can be made again from stored grades, so no data
-is lost. One that failed (a damaged bank, a wrong setting) keeps its files, as the one grader of a track does;
-the update, the report and the manifest say that they are of an earlier update.
+A grader that waits for a bank or a model has no files: an update makes them again from stored grades, so no
+data is lost. A grader that failed (damaged bank, wrong setting) keeps its files; the update, the report and
+the manifest say that these files are of an earlier update.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from trecexam.outputs.report import PAGE, joint_report
 from trecexam.results.table import to_tsv
 from trecexam.scores.leaderboard import Leaderboard
 
-#: What each grader's manifest has that is the same in all.
+#: Keys that are equal in the manifests of all graders.
 _SHARED = ("inputs", "outputs", "versions", "config")
 
 
 class JointOutputs:
-    """The outputs of a track that are of all its graders; those of one grader are its own.
+    """Output files shared by all graders of a track.
 
     Args:
         hold: run files that are being written now.
-        errors: why graders cannot go on, as it is known at each call.
+        errors: grader -> reason why the grader cannot continue; updated before each call.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class JointOutputs:
         self._tracks: dict[str, GradedTrack] = {}
 
     def write_leaderboard(self, name: str, track: GradedTrack) -> None:
-        """Write the leaderboard, and the manifest, after a grader's outputs were written."""
+        """Write the leaderboard and the manifest after a grader wrote its outputs."""
         self._tracks[name] = track
         loaded = self._load()
         self._tracks.update(loaded.graded_tracks)
@@ -61,12 +61,12 @@ class JointOutputs:
         self._put_manifest(loaded)
 
     def write(self, update: Update, doing: Callable[[str], None], *, stopped: bool) -> Update:
-        """Write all of them after the graders' updates, the manifest last; return the update with them.
+        """Write all shared files after the graders' updates, the manifest last; return the completed update.
 
         Args:
-            update: of all graders.
-            doing: called before they are written.
-            stopped: the report is left unchanged.
+            update: the update of all graders.
+            doing: called before the files are written.
+            stopped: True leaves the report unchanged.
         """
         folder, outputs = self._loaders.folder, self._outputs
         seen = json.dumps([[*self._loaders], {name: str(error) for name, error in self._errors.items()}])
@@ -93,7 +93,7 @@ class JointOutputs:
         return replace(update, written=tuple(written), notes=(*update.notes, *removed))
 
     def _load(self) -> LoadedTrack:
-        """Load the track as it is now; tracks of graders that were updated stay."""
+        """Load the current track; reuse loaded tracks of graders that this update covered."""
         return self._loaders.load(self._hold, updated=self._tracks, unable=self._errors)
 
     def _put_leaderboard(self, board: Leaderboard) -> None:
@@ -101,13 +101,13 @@ class JointOutputs:
         self._outputs.put("leaderboard.json", board)
 
     def _put_manifest(self, track: LoadedTrack) -> None:
-        """Write the manifest, of what is in out/ now: each grader's own is what it wrote last."""
+        """Write the manifest of the current files in out/, from each grader's latest manifest."""
         out, names = track.folder.shared_out, tuple(self._loaders)
         stale = stale_files(track.folder, track.unable)
         folders = usable_folders(track.folder)
         manifests: dict[str, dict[str, Any]] = {name: {} for name in names}
         manifests |= {name: read_object(folder.manifest_path) for name, folder in folders.items()}
-        # The report and what was rejected are written when all graders are at their end.
+        # The report and rejected.tsv are written after the last grader.
         earlier = read_object(track.folder.manifest_path).get("outputs", {})
         outputs = dict(self._outputs.hashes)
         for name in (REJECTED, PAGE):
@@ -141,10 +141,10 @@ class JointOutputs:
 
 
 def _remove_waiting(folder: TrackFolder, unable: Mapping[str, Exception]) -> list[str]:
-    """Remove outputs of graders that wait for a bank or a model; return a line for each that had some.
+    """Remove outputs of graders that wait for a bank or a model; return a line per grader with outputs.
 
     Args:
-        unable: name -> why a grader cannot go on.
+        unable: grader -> reason why the grader cannot continue.
     """
     removed = []
     for name, grader_folder in usable_folders(folder).items():
@@ -160,10 +160,10 @@ def _remove_waiting(folder: TrackFolder, unable: Mapping[str, Exception]) -> lis
 
 
 def stale_files(folder: TrackFolder, unable: Mapping[str, Exception]) -> dict[str, str]:
-    """Return name -> that a grader failed and has files of an earlier update.
+    """Return grader -> a sentence that the grader failed and has files of an earlier update.
 
     Args:
-        unable: name -> why a grader cannot go on.
+        unable: grader -> reason why the grader cannot continue.
     """
     return {
         name: f"its files in {_shown(grader_folder)} are of an earlier update"
@@ -175,12 +175,12 @@ def stale_files(folder: TrackFolder, unable: Mapping[str, Exception]) -> dict[st
 
 
 def move_histories(folder: TrackFolder, names: Sequence[str]) -> None:
-    """Move the history of the former first grader into its folder, and that of the first grader out of its.
+    """Move the former first grader's history into its folder, and the new first grader's out of its folder.
 
-    A history cannot be made again. The next update, which begins with this, does the steps that are not done.
+    A history cannot be made again. After an interruption, the next update completes the move.
 
     Args:
-        names: of the graders that the track has.
+        names: names of the track's graders.
     """
     out = folder.shared_out
     before = next(below_out(read_object(out / "manifest.json").get("graders")), names[0])
@@ -195,5 +195,5 @@ def move_histories(folder: TrackFolder, names: Sequence[str]) -> None:
 
 
 def _shown(folder: TrackFolder) -> str:
-    """Return where the files of a grader are."""
+    """Return the display path of a grader's files."""
     return f"out/{folder.place}/" if folder.place else "out/"

@@ -1,4 +1,4 @@
-"""Writes out/: every file atomically; the history first, then the leaderboard, the manifest last."""
+"""Writer of out/: each file atomically; the history first, then the leaderboard, the manifest last."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PEOPLE: tuple[Feature, ...] = (OVERRIDE, HOLES)
 
 @cache
 def features() -> tuple[Feature, ...]:
-    """Return the core's features, and the extensions' before people's ratings or at the end.
+    """Return the core's features with the extensions' features before people's ratings or at the end.
 
     Raises:
         TrecexamError: an extension cannot be loaded.
@@ -52,13 +52,13 @@ def features() -> tuple[Feature, ...]:
 
 
 class Outputs:
-    """The output files of a grader or, with the folder of a track that has several, those of all graders.
+    """Output files of one grader or, for the folder of a track with several graders, of all graders.
 
     Attributes:
         changed: the files that changed.
         moved: the runs that moved.
-        notes: what features say of what they did at the update.
-        hashes: name in out/ -> sha256 (hex) of the files that there are.
+        notes: what features report about their part of the update.
+        hashes: name in out/ -> sha256 (hex) of each existing file.
     """
 
     def __init__(self, folder: TrackFolder) -> None:
@@ -82,27 +82,27 @@ class Outputs:
         *,
         complete: bool = True,
     ) -> bool:
-        """Make all files of a grader and write those that differ; return False where it was stopped.
+        """Make all files of a grader and write changed files; return False where `stop` ended the write.
 
         The history is first, then the leaderboard; the manifest is last.
 
         Args:
-            stop: called before each output but the leaderboard; True leaves the others as they are.
-            doing: called with the name of what is made next.
-            complete: whether the grader was asked about all cells.
+            stop: called before each output but the leaderboard; True leaves the remaining files unchanged.
+            doing: called with the name of the next file.
+            complete: True if the grader was asked about all cells.
 
         Raises:
-            TrecexamError: a file cannot be written; it and those after it are as they were.
+            TrecexamError: a file cannot be written; this and later files stay unchanged.
         """
         self.clear()
         for folder in self._folders():
             files.sweep(folder)
-        # Imports numpy's BLAS, whose threads take more time to wait for one another than to multiply.
+        # Imports numpy's BLAS, whose threads spend more time on waiting than on multiplying.
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1, user_api="blas"):
             doing(f"out/{HISTORY}")
-            # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
+            # First, so that an unwritable history leaves all outputs unchanged.
             if complete:
                 self.moved = log_moved_runs(self.folder.out / HISTORY, own_leaderboard(track))
             for feature in sorted(features(), key=lambda each: "leaderboard.tsv" not in each.files):
@@ -115,7 +115,7 @@ class Outputs:
                 return False
             doing(f"out/{PAGE}")
             self._finish(track, rejected, usage, complete=complete)
-        # All files fit the manifest now, whatever becomes of what features do at an update.
+        # All files match the manifest now, even if a feature's own step fails later.
         for feature in features() if complete else ():
             if feature.updated is not None and feature.applies(track):
                 changed, notes = feature.updated(track)
@@ -133,9 +133,9 @@ class Outputs:
         *,
         complete: bool,
     ) -> None:
-        """Write what was rejected, the report and the manifest, and remove what there is no more."""
+        """Write rejected.tsv, the report and the manifest, and remove stale files."""
         table = rejected_table(rejected)
-        # Pictures depend on what draws them.
+        # Pictures depend on versions of the drawing library.
         packages = versions() | {"matplotlib": version("matplotlib")}
         if not self.folder.is_one_of_several:
             self.put(REJECTED, to_tsv(table).encode())
@@ -145,8 +145,8 @@ class Outputs:
         declared = [name for feature in features() for name in feature.files]
         plots = [name for feature in features() for name in (*feature.plots, *feature.joint_plots)]
         all_names = (*declared, PAGE, *(f"{PLOTS}/{plot}.{kind}" for plot in plots for kind in KINDS))
-        gone = (self.folder.output(name) for name in all_names if name not in self.hashes)
-        remove_outputs(self.folder.shared_out, gone)
+        stale = (self.folder.output(name) for name in all_names if name not in self.hashes)
+        remove_outputs(self.folder.shared_out, stale)
         order = [name for name in dict.fromkeys((*declared, *self.hashes)) if name in self.hashes]
         manifest = {
             "complete": complete,
@@ -171,7 +171,7 @@ class Outputs:
         self.put_manifest(manifest)
 
     def put(self, name: str, content: Result | bytes | None) -> None:
-        """Write a file where it differs from the one that is there; None writes nothing."""
+        """Write a file if its content differs from the existing file; None writes nothing."""
         if isinstance(content, Result):
             content = (content.to_json() if name.endswith(".json") else content.to_tsv()).encode()
         if content is not None:
@@ -181,7 +181,7 @@ class Outputs:
                 self.changed.append(path)
 
     def put_manifest(self, manifest: Mapping[str, Any], *, remove: bool = True) -> None:
-        """Write the manifest and, with `remove`, remove what only the earlier one names."""
+        """Write the manifest and, with `remove`, remove files that only the earlier manifest names."""
         path = self.folder.manifest_path
         earlier = read_object(path)
         if files.replace(path, to_json(manifest).encode(), into_special=False):
@@ -191,56 +191,56 @@ class Outputs:
                 name for name in below_out(earlier.get("graders")) if name not in manifest.get("graders", ())
             )
             names = (*below_out(earlier.get("outputs")), *below_out(f"{name}/{MANIFEST}" for name in graders))
-            gone = (self.folder.output(name) for name in names if name not in manifest["outputs"])
-            remove_outputs(self.folder.shared_out, gone)
+            stale = (self.folder.output(name) for name in names if name not in manifest["outputs"])
+            remove_outputs(self.folder.shared_out, stale)
 
-    # The last complete update: where its inputs and outputs are as they were, there is nothing to do.
+    # The last complete update: with unchanged inputs and outputs, there is nothing to do.
 
     def last(self, seen: str) -> dict[str, Any] | None:
         """Return the facts of the last complete update; None where inputs or outputs changed since.
 
         Args:
-            seen: a digest of all that the update depends on.
+            seen: a digest of everything that the update depends on.
         """
         facts: dict[str, Any] = recall(self.folder.last_update_path).get(self.folder.grader or "", {})
         return facts if facts.get("seen") == seen and facts["outputs"] == self._stamps() else None
 
     def remember(self, seen: str, **facts: Any) -> None:
-        """Keep facts of an update that is complete."""
+        """Store facts of a complete update."""
         path = self.folder.last_update_path
         facts = {"seen": seen, "outputs": self._stamps(), **facts}
         remember(path, {**recall(path), self.folder.grader or "": facts})
 
     def forget(self) -> None:
-        """Forget the last update: the next one looks at everything again."""
+        """Forget the last update, so that the next update checks everything again."""
         self.remember("")
 
     def _stamps(self) -> dict[str, list[int]]:
-        """Return the stamps of the files that there are, by their names in out/."""
+        """Return the stamps of existing files, by their names in out/."""
         paths = {name: self.folder.output(name) for name in OF_ALL}
         if self.folder.grader is not None or len(self.folder.whole.graders) < 2:
-            found = [path for folder in self._folders() for path in sorted(folder.glob("[!.]*"))]
-            path_of = {path.relative_to(self.folder.out).as_posix(): path for path in found if path.is_file()}
-            # What is of all graders is no output of the first.
-            paths = path_of | paths
+            present = [path for folder in self._folders() for path in sorted(folder.glob("[!.]*"))]
+            names = {path.relative_to(self.folder.out).as_posix(): path for path in present if path.is_file()}
+            # Files of all graders are no outputs of the first grader.
+            paths = names | paths
         stamps = {name: stamp(path) for name, path in paths.items()}
         return {name: list(value) for name, value in stamps.items() if value is not None}
 
     def _folders(self) -> list[Path]:
-        """Return out/, and those of its folders in which files are ours; what others put there stays."""
+        """Return out/ and its sub-folders with our files; files from elsewhere stay."""
         names = (name for feature in features() for name in feature.files)
         parents = dict.fromkeys((".", PLOTS, *(str(PurePath(name).parent) for name in names)))
         return [self.folder.out / parent for parent in parents]
 
 
 def below_out(names: object) -> Iterator[str]:
-    """Yield the names, from a manifest, of what is below out/."""
+    """Yield the names in a manifest that are paths below out/."""
     names = names if isinstance(names, Iterable) else ()
     return (name for name in map(str, names) if not name.startswith("/") and ".." not in name)
 
 
 def remove_outputs(out: Path, paths: Iterable[Path]) -> None:
-    """Remove files of out/, and the folders in it that are empty then; what somebody put there stays."""
+    """Remove files of out/ and sub-folders that are then empty; files from elsewhere stay."""
     folders = set()
     for path in paths:
         files.remove(path)

@@ -1,4 +1,4 @@
-"""Plots of a track at the size that a paper has for them."""
+"""Plots of a track in the sizes of papers."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 #: Inches. TeX's point is what \the\columnwidth prints.
 UNITS = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
-#: Of acmart's sigconf, in which most papers of the field are set: a column, and both with the room between.
+#: Widths in acmart's sigconf, the layout of most papers of the field: one column, and the text block.
 COLUMNS = {"single": 3.33, "double": 7.0}
-#: Inches that a plot may be wide or high.
+#: Minimum and maximum of a plot's width and height, in inches.
 SHORTEST, LONGEST = 1.0, 40.0
 
 
@@ -33,7 +33,7 @@ def inches(length: str | float) -> float:
     """Return a length in inches; a number is inches already.
 
     Raises:
-        ValueError: it is no length, or not one of a figure.
+        ValueError: not a length, or too small or large for a figure.
     """
     if isinstance(length, str) and length.strip() in COLUMNS:
         return COLUMNS[length.strip()]
@@ -52,12 +52,12 @@ def inches(length: str | float) -> float:
     return value
 
 
-#: Points that letters may have; those of a paper's captions or a little smaller.
+#: Range of font sizes in points: those of a paper's captions or a little smaller.
 FONT_SIZE, LEAST, MOST = 8.0, 3.0, 40.0
 
 
 def track_plots() -> dict[str, Feature]:
-    """Return every plot's name, and the feature that declares it."""
+    """Return plot name -> the feature that declares the plot."""
     return {name: each for each in features() for name in (*each.plots, *each.joint_plots)}
 
 
@@ -65,7 +65,7 @@ def declared_plot(name: str) -> tuple[Feature, str, Callable[..., Plot]]:
     """Return the feature that declares a plot, what the plot shows, and the function that makes it.
 
     Raises:
-        TrecexamError: there is no such plot; it names the nearest and all.
+        TrecexamError: unknown plot; the message names the nearest and all plots.
     """
     plots = track_plots()
     if not name:
@@ -77,24 +77,24 @@ def declared_plot(name: str) -> tuple[Feature, str, Callable[..., Plot]]:
 
 
 def choices(make: Callable[..., Plot]) -> tuple[str, ...]:
-    """Return which measures of a plot can be chosen: the parameters of its function after the track."""
+    """Return the measures to choose for a plot: the parameters of its function after the track."""
     return tuple(signature(make).parameters)[1:]
 
 
 def plots_table() -> Table:
-    """Return a row a plot: its name, what it shows, and the measures that can be chosen."""
+    """Return a row per plot: name, content, and the measures to choose."""
     declared = {name: declared_plot(name) for name in track_plots()}
     rows = ((name, what, ", ".join(choices(make))) for name, (_, what, make) in declared.items())
     return Table(("plot", "what", "of"), tuple(rows))
 
 
 def is_joint(name: str) -> bool:
-    """Return True for a plot of all graders of a track."""
+    """Return True if the plot shows all graders of a track."""
     return name in declared_plot(name)[0].joint_plots
 
 
 def has_plot(track: GradedTrack, name: str) -> bool:
-    """Return True where a grader has this plot."""
+    """Return True if a grader has this plot."""
     feature, _, make = declared_plot(name)
     return feature.applies(track) and ("official_measure" not in choices(make) or track.of_documents)
 
@@ -110,10 +110,10 @@ def plot(
     font_size: float = FONT_SIZE,
     notes: Sequence[str] = (),
 ) -> PaperFigure:
-    """Draw a plot of one grader; of a `LoadedTrack` a plot of all its graders.
+    """Draw a plot of one grader or, given a `LoadedTrack`, of all its graders.
 
     Args:
-        notes: added to its own.
+        notes: notes to add to the plot's own notes.
     """
     _, _, make = declared_plot(name)
     if not LEAST <= font_size <= MOST:
@@ -129,8 +129,8 @@ def plot(
 
     if isinstance(track, LoadedTrack) and not track.is_single:
         notes_by_grader = {grader: grades_notes(each) for grader, each in track.graded_tracks.items()}
-        own: tuple[str, ...] = (*each_once(notes_by_grader, of_grader), *map(str, track.unable_notes))
+        track_notes: tuple[str, ...] = (*each_once(notes_by_grader, of_grader), *map(str, track.unable_notes))
     else:
-        own = tuple(grades_notes(track.first if isinstance(track, LoadedTrack) else track))
+        track_notes = tuple(grades_notes(track.first if isinstance(track, LoadedTrack) else track))
     made = make(track, **chosen)
-    return PaperFigure(made, width=across, height=up, letters=font_size, notes=(*own, *notes))
+    return PaperFigure(made, width=across, height=up, letters=font_size, notes=(*track_notes, *notes))

@@ -1,4 +1,4 @@
-"""The report: of a grader all that features show, of several graders what they have together."""
+"""HTML report: all sections of one grader, or the shared results of several graders."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from trecexam.results.text import plural, sentence
 from trecexam.scores.leaderboard import Leaderboard
 
 PAGE = "report.html"
-#: Rows that the page shows of what was rejected, of inputs, and of several graders' runs and pairs of
-#: columns; the files have the rest.
+#: Maximum rows on the page for rejected inputs, for inputs, and for runs and column pairs of several graders;
+#: the files have all rows.
 _ROWS, _INPUTS, _JOINT_ROWS = 50, 300, 200
 _LEAD = (
     "Automatic evaluation with a test bank: a grader rates how well each retrieved passage answers each "
@@ -55,7 +55,7 @@ def report(
     Args:
         rejected: out/rejected.tsv.
         versions: package -> version, None where it is not installed.
-        complete: whether the grader was asked about all cells.
+        complete: True if the grader was asked about all cells.
     """
     counts, folder = track.counts, track.folder
     page = Page(_LEAD, folder.link, pdf=track.config.report.pdf)
@@ -82,12 +82,12 @@ def report(
 
 
 def joint_report(track: LoadedTrack, board: Leaderboard, rejected: Table, stale: Mapping[str, str]) -> bytes:
-    """Return the report of several graders, which links to each grader's own.
+    """Return the report of several graders, with links to the report of each grader.
 
     Args:
         board: the leaderboard of all graders.
         rejected: out/rejected.tsv.
-        stale: name -> that a grader failed and has files of an earlier update.
+        stale: grader -> a sentence that the grader failed and has files of an earlier update.
     """
     every, page = track.graded_tracks, Page(_JOINT_LEAD)
     plots = (leaderboard_plot(board, boards_of(track, None)),) if board.has_scores else ()
@@ -108,7 +108,7 @@ def joint_report(track: LoadedTrack, board: Leaderboard, rejected: Table, stale:
     _add_rejected(page, rejected, each_once({name: each.notes for name, each in every.items()}, of_grader))
     complete = {name: read_object(each.folder.manifest_path).get("complete") for name, each in every.items()}
     cautions = {name: list(_cautions(each, complete=bool(complete[name]))) for name, each in every.items()}
-    own = {name: folder.output(PAGE) for name, folder in usable_folders(track.folder).items()}
+    grader_pages = {name: folder.output(PAGE) for name, folder in usable_folders(track.folder).items()}
     return page.to_html(
         track.folder.config.report.title,
         {
@@ -123,14 +123,14 @@ def joint_report(track: LoadedTrack, board: Leaderboard, rejected: Table, stale:
         ],
         pages={
             name: path.relative_to(track.folder.shared_out).as_posix()
-            for name, path in own.items()
+            for name, path in grader_pages.items()
             if path.exists()
         },
     )
 
 
 def _graders(track: LoadedTrack) -> Table:
-    """Return a row a grader: what it grades, its model, and how far it is."""
+    """Return a row per grader: what it grades, its model, and its progress."""
     rows: list[tuple[Value, ...]] = [
         (
             name,
@@ -154,7 +154,7 @@ def _model(track: GradedTrack) -> str:
 
 
 def _add_rejected(page: Page, rejected: Table, notes_on_files: Sequence[str]) -> None:
-    """Add what was rejected, and what is unusual of files that were accepted."""
+    """Add rejected inputs and unusual content of accepted files."""
     notes, more = tuple(notes_on_files[:_ROWS]), len(notes_on_files) - _ROWS
     if more > 0:
         notes = (*notes, f"{more:,} more notes on files are in what `trecexam status` says")
@@ -172,7 +172,7 @@ def _add_rejected(page: Page, rejected: Table, notes_on_files: Sequence[str]) ->
 
 
 def _cautions(track: GradedTrack, *, complete: bool) -> Iterator[str]:
-    """Yield what a reader of a grader's numbers must know before all else."""
+    """Yield the most important warnings on a grader's numbers."""
     counts = track.counts
     if not complete:
         yield (
@@ -193,7 +193,7 @@ def _cautions(track: GradedTrack, *, complete: bool) -> Iterator[str]:
 
 
 def _provenance(track: GradedTrack, versions: Mapping[str, str | None]) -> dict[str, Any]:
-    """Return what the numbers come from."""
+    """Return the provenance of the numbers: inputs, grader, versions."""
     scores, identity, overrides = track.config.scores, dict(track.grader.identity), track.override_summary()
     human = "none"
     if overrides["who"]:

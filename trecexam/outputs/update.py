@@ -36,17 +36,17 @@ def update(
 ) -> Update:
     """Bring grades and outputs of a track's graders up to date, in the order of trecexam.toml.
 
-    First the test banks are written that are missing and whose graders say how. A grader that cannot go on
-    (no bank, no model, a server that is gone) ends its own part alone; where a person has to give what is
-    missing, that is a note.
+    Missing test banks are written first if their graders have `write_bank`. A grader that cannot continue (no
+    bank, no model, unreachable server) does not stop other graders; a note names what a person has to
+    provide.
 
     Args:
-        progress, stop, hold, doing, regrade: as in `update_grader`. A stop ends all of them.
-        only: the selected grader; the files of all graders are brought up to date, too. None for all.
+        progress, stop, hold, doing, regrade: as in `update_grader`. A stop ends all graders.
+        only: name of the selected grader; shared files are updated, too. None for all graders.
 
     Raises:
-        StoreError, LockedError: the store cannot be used, whichever the grader.
-        TrecexamError, ConversionError: with the reason, if no grader can go on.
+        StoreError, LockedError: the store cannot be used.
+        TrecexamError, ConversionError: with the reason, if no grader can continue.
     """
 
     def prompts_done(name: str, done: int, total: int) -> None:
@@ -55,8 +55,8 @@ def update(
 
     move_histories(loaders.folder, tuple(loaders))
     names = tuple(loaders) if only is None else (only,)
-    # All of them first: other graders ask about the queries that have items. Nuggets may be made from files
-    # that are being written now.
+    # All banks first: other graders use the queries that have items. Nuggets may come from files that are
+    # still being written.
     held = (lambda: True) if hold else stop or (lambda: False)
     banks = write_missing_banks(
         loaders.folder, loaders.files, names, prompts_done, held, doing, loaders.spent_by_graders
@@ -76,7 +76,7 @@ def update(
     updates = {name: each for name, (each, _) in done.items()}
     stopped = several and stop is not None and stop()
     total = _add(loaders.folder, updates) if several else updates[names[0]]
-    # A grader that waits for a bank or a model has not failed.
+    # Waiting for a bank or a model is no failure.
     lacking = {name: error for name, error in errors.items() if isinstance(error, LackingError)}
     failed = {name: error for name, error in errors.items() if name not in lacking}
     stale = stale_files(loaders.folder, failed)
@@ -108,11 +108,11 @@ def grade(
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Graded:
-    """Grade what has no grade yet, of all these graders that can go on, and write nothing to out/.
+    """Grade missing cells of each grader that can continue; write nothing to out/.
 
     Raises:
-        StoreError, LockedError: the store cannot be used, whichever the grader.
-        TrecexamError, ConversionError: with the reason, if no grader can go on.
+        StoreError, LockedError: the store cannot be used.
+        TrecexamError, ConversionError: with the reason, if no grader can continue.
     """
     errors: dict[str, TrecexamError | ConversionError] = {}
 
@@ -135,11 +135,11 @@ def grade(
 
 
 def _add(folder: TrackFolder, updates: Mapping[str, Update]) -> Update:
-    """Add up the updates of several graders; a line begins with the names of the graders that have it.
+    """Sum the updates of several graders; each line begins with the names of its graders.
 
     Args:
-        folder: of the track.
-        updates: by grader.
+        folder: the track's folder.
+        updates: grader -> update.
     """
     every = updates.values()
     counts = {of.name: sum(getattr(each.counts, of.name) for each in every) for of in fields(Counts)}
@@ -167,15 +167,15 @@ def _run_each(
     errors: dict[str, TrecexamError | ConversionError],
     run: Callable[[str, Callable[[Progress], None]], T],
 ) -> dict[str, T]:
-    """Run a step for each grader that has no error, and add the errors of those that cannot go on.
+    """Run a step for each grader without an error, and record errors of graders that cannot continue.
 
     Args:
-        stop: asked before each of several graders; True leaves out the others.
-        run: the step, given a grader's name and what is to be called with its progress.
+        stop: called before each of several graders; True skips the remaining graders.
+        run: the step, called with a grader's name and a progress callback.
 
     Raises:
         StoreError, LockedError: from a step.
-        TrecexamError, ConversionError: the first, if no grader can go on.
+        TrecexamError, ConversionError: the first error, if no grader can continue.
     """
     several, done = len(loaders) > 1, dict[str, T]()
     for name in names:
@@ -199,7 +199,7 @@ def _run_each(
 
 
 def _places(names: Sequence[str], lacking: Mapping[str, Exception]) -> Iterator[str]:
-    """Yield which folder has the files of which of several graders."""
+    """Yield a note on which folder holds each grader's files."""
     first, *other_names = names
     folders = ", ".join(f"{name}: out/{name}/" for name in other_names if name not in lacking)
     if other_names and first not in lacking:

@@ -1,1 +1,1 @@
-"""Tables, terminal text and plots: how results are shown, whatever they are of."""
+"""Tables, terminal text and plots for results of any kind."""

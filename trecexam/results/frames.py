@@ -1,4 +1,4 @@
-"""Data frames out: columns as an Arrow table, and as the data frame of the library that people have."""
+"""Export of columns as an Arrow table or a data frame of pandas or polars."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIBRARIES = get_args(Library)
 
 
 def texts(values: Sequence[str | None]) -> Any:
-    """Return a column of texts, also where there are none."""
+    """Return a column of texts, typed as text even if empty."""
     import pyarrow as pa
 
     return pa.array(values, pa.string())
@@ -28,10 +28,10 @@ def data_frame(columns: Mapping[str, Any], library: Library = "pandas") -> Any:
 
     Args:
         columns: name -> array of pyarrow or numpy.
-        library: whose data frame it is. pyarrow (a `Table`) is always there.
+        library: "pandas", "polars" or "pyarrow"; pyarrow (a `Table`) is always installed.
 
     Raises:
-        TrecexamError: the library is not installed, or none of the three.
+        TrecexamError: the library is not installed, or unknown.
     """
     if library not in _LIBRARIES:
         hint = did_you_mean(library, _LIBRARIES, f"there are {', '.join(_LIBRARIES)}")
@@ -49,7 +49,7 @@ def data_frame(columns: Mapping[str, Any], library: Library = "pandas") -> Any:
 
 
 class Framed:
-    """Rows that every library of data frames takes: `polars.DataFrame(rows)`, `pyarrow.table(rows)` ..."""
+    """Rows for any data frame library: `polars.DataFrame(rows)`, `pyarrow.table(rows)` ..."""
 
     def columns(self) -> Mapping[str, Any]:
         """Return column name -> array of pyarrow or numpy."""

@@ -1,4 +1,4 @@
-"""HTML: templates of pages and sections, their filters, and what a notebook shows."""
+"""HTML: templates of pages and sections, their filters, and output in notebooks."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 
 #: Templates of pages and of their sections.
 TEMPLATES = Path(__file__).parent / "page"
-#: Styles of the report, the live page and the docs, in a folder of their own, which the live page serves.
+#: Styles of the report, the live page and the docs; the live page serves this folder.
 LOOK = TEMPLATES / "look"
-#: So many tables are shown in a notebook, and so many rows of each.
+#: Maximum number of tables in a notebook, and of rows per table.
 MOST_TABLES, MOST_ROWS = 10, 50
-#: A notebook puts all cells to the right.
+#: Alignment, since notebooks right-align all cells.
 _STYLE = (
     "<style>.trecexam th, .trecexam td {text-align: left} .trecexam .n {text-align: right} "
     ".trecexam .ci {display: block; font-size: smaller}</style>"
 )
 
 
-def as_html(shown: Sequence[View], notes: Sequence[str] = (), n_more: int = 0) -> str:
-    """Return what a notebook shows: the first notes, then tables, and how many more there are."""
+def as_html(views: Sequence[View], notes: Sequence[str] = (), n_more: int = 0) -> str:
+    """Return HTML for a notebook: the first notes, then tables, and the number of further tables."""
     more = f"... {plural(n_more, 'more table')}: .tables has them" if n_more else ""
     lines = first_notes(notes, ".notes")
-    section = macros()["section"](notes=lines, tables=shown, below=more)
+    section = macros()["section"](notes=lines, tables=views, below=more)
     return f'{_STYLE}<div class="trecexam">{section}</div>'
 
 
 def style() -> str:
-    """Return the style sheet of a page that is one file."""
+    """Return the style sheet of a single-file page."""
     look = (LOOK / "look.css").read_text(encoding="utf-8")
     return look + (TEMPLATES / "report.css").read_text(encoding="utf-8")
 
@@ -50,7 +50,7 @@ def filters() -> dict[str, Callable[..., Any]]:
         "cut": cut,
         "printable": printable,
         "heading_parts": heading_parts,
-        # The SVG is our own, in which matplotlib escaped all names.
+        # Our own SVG; matplotlib escaped all names in it.
         "svg": lambda content: safe(content.decode()),
         "talk": _talk_line,
     }
@@ -64,7 +64,7 @@ def safe(content: str) -> Markup:
 
 
 def _talk_line(line: str, width: int) -> Markup:
-    """Return a line of talk, cut; what is in backquotes in it is set as code."""
+    """Return a note, shortened, with text in backquotes as code."""
     from markupsafe import escape
 
     return safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(cut(line, width)))))

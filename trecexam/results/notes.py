@@ -1,4 +1,4 @@
-"""Notes on how to read a result: their order, how many people are shown, and whose they are."""
+"""Notes on how to read a result: their order, the number displayed, and their graders."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from trecexam.results.text import plural
 
 L = TypeVar("L", bound=Hashable)
 
-#: What a line on rejected input begins with.
+#: Prefix of notes on rejected input.
 REJECTED = "rejected: "
-#: Notes that people are shown after a table.
+#: Number of notes displayed below a table.
 MOST = 3
-#: Ranks of notes, the first first: what is missing and which files were written, which is always shown; what
-#: makes values too low or unlike others; a note without a rank; how values are computed.
+#: Ranks of notes, most important first: missing data and written files (always displayed); reasons for low or
+#: incomparable values; notes without a rank; how values are computed.
 LOST, CHANGES, PLAIN, METHOD = range(4)
 
 
 class Note(str):
-    """A note with a rank: LOST, CHANGES, PLAIN or METHOD. It is a text wherever notes are texts."""
+    """A note with a rank (LOST, CHANGES, PLAIN or METHOD), usable as a string."""
 
     rank: int
 
@@ -34,34 +34,34 @@ def _rank(note: str) -> int:
 
 
 def ranked(notes: Iterable[str]) -> list[str]:
-    """Return the notes by their ranks."""
+    """Return the notes sorted by rank."""
     return sorted(notes, key=_rank)
 
 
 def first_notes(notes: Sequence[str], where: str) -> list[str]:
-    """Return the first notes by their ranks, and a line that `where`, such as "--json", has all."""
+    """Return the first notes by rank, and a line that `where`, such as "--json", has all notes."""
     lost = [note for note in notes if note.startswith(REJECTED) or _rank(note) == LOST]
-    others = [note for note in ranked(notes) if note not in lost]
-    more = [f"{plural(len(others) - MOST, 'more note')}: {where} has all"] if len(others) > MOST else []
-    return [*lost, *others[:MOST], *more]
+    rest = [note for note in ranked(notes) if note not in lost]
+    more = [f"{plural(len(rest) - MOST, 'more note')}: {where} has all"] if len(rest) > MOST else []
+    return [*lost, *rest[:MOST], *more]
 
 
 def rejected_notes(rows: Sequence[object], most: int = 20) -> Iterator[str]:
-    """Yield a line for each of the first rows, and how many more there are."""
+    """Yield a line for each of the first rows, then the number of further rows."""
     yield from (f"{REJECTED}{row}" for row in rows[:most])
     if len(rows) > most:
         yield f"{REJECTED}{len(rows) - most:,} more"
 
 
 def of_grader(name: str, note: str) -> Note:
-    """Return a note of a grader, with its name."""
+    """Return the note with the grader's name in front."""
     return Note(f"{name}: {note}", _rank(note))
 
 
 def each_once(lines_by_name: Mapping[str, Sequence[L]], named: Callable[[str, L], L]) -> list[L]:
-    """Return the lines of several graders, each once, with the names of the graders that have it.
+    """Return the distinct lines of several graders, each with the names of its graders.
 
-    A line of all graders comes first, without names.
+    Lines of all graders come first, without names.
     """
     names: dict[L, list[str]] = {}
     for name, lines in lines_by_name.items():

@@ -1,4 +1,4 @@
-"""Tables with their notes as people read them: in a terminal, and in a paper."""
+"""Tables with their notes as text for a terminal and as LaTeX for a paper."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from trecexam.results.view import Column, View
 
 #: Blanks between columns.
 _GAP = 2
-#: A text column is cut to this share of the width before a column of numbers is left out.
+#: Share of the width to which a text column is cut before a number column is left out.
 _TEXT = 0.3
-#: So many tables are shown in a `repr`, and so many rows of them together.
+#: Maximum number of tables in a `repr`, and of rows in total.
 MOST_TABLES, MOST_ROWS = 4, 24
-#: What people see in place of a number that there is not.
+#: Placeholder for a missing number.
 NO_VALUE = "–"  # noqa: RUF001
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -32,23 +32,23 @@ _SPECIAL = {
 
 
 def table_lines(
-    shown: View,
+    view: View,
     width: int,
     has_all: str,
     *,
     heading: Callable[[str], str] = str,
     last: Callable[[str], str] = str,
 ) -> Iterator[str]:
-    """Yield a table's caption, heading and rows, and a line on what is not shown.
+    """Yield a table's caption, heading and rows, and a line on hidden columns and rows.
 
-    The keys and the first other column are always there; then come those that there is room for.
+    The keys and the first other column always appear; further columns follow while they fit.
 
     Args:
-        width: of a line, at least 40.
-        has_all: what has all of the table, for the last line.
-        heading, last: style a line of the heading, and of the last line.
+        width: width of a line, at least 40.
+        has_all: the option or method that gives the whole table, for the last line.
+        heading, last: functions that style a heading line and the last line.
     """
-    fields = _fitting(shown, width)
+    fields = _fitting(view, width)
     widths = _widths(fields, width)
     heads = [_broken(each.heading, to) for each, to in zip(fields, widths, strict=True)]
     n_heads = max(map(len, heads), default=0)
@@ -58,35 +58,35 @@ def table_lines(
         texts = (*[""] * (n_heads - len(head)), *head, *texts)
         cells.append([padded(text, to, right=each.kind == "n") for text in texts])
     lines = [(" " * _GAP).join(line).rstrip() for line in zip(*cells, strict=True)]
-    yield from wrapped(shown.caption, width)
+    yield from wrapped(view.caption, width)
     yield from map(heading, lines[:n_heads])
     yield from lines[n_heads:]
-    more = shown.total - shown.n_rows
+    more = view.total - view.n_rows
     yield from [f"... {plural(more, 'more row')}"] if more else []
-    missing = _left_out(shown, fields)
+    missing = _left_out(view, fields)
     left_out = [f"left out: {shorten_list(missing, 4, quote='')}"] if missing else []
     is_cut = any(each.widest > to for each, to in zip(fields, widths, strict=True))
     left_out += ["long names are cut"] if is_cut else []
-    legend = shown._replace(keys=(), rest=tuple(fields)).legend
+    legend = view._replace(keys=(), rest=tuple(fields)).legend
     parts = [*legend, *left_out, *([has_all] if left_out or more else [])]
     yield from map(last, wrapped("; ".join(parts), width))
 
 
-def _fitting(shown: View, width: int) -> list[Column]:
-    """Return the columns that there is room for; without what stands behind values where then all fit."""
-    first = list(dict.fromkeys(column.of for column in shown.rest))[: shown.most]
-    rest = [column for column in shown.rest if column.of in first]
-    chosen = _with_room(shown.keys, rest, width)
+def _fitting(view: View, width: int) -> list[Column]:
+    """Return the columns that fit; drop standard errors and intervals if then all columns fit."""
+    first = list(dict.fromkeys(column.of for column in view.rest))[: view.most]
+    rest = [column for column in view.rest if column.of in first]
+    chosen = _with_room(view.keys, rest, width)
     if len(chosen) < len(rest):
         bare = [replace(column, more=(), legend="") for column in rest]
-        fitting = _with_room(shown.keys, bare, width)
+        fitting = _with_room(view.keys, bare, width)
         if not chosen or len(fitting) == len(rest):
             chosen = fitting or bare[:1]
-    return [*shown.keys, *chosen]
+    return [*view.keys, *chosen]
 
 
 def _with_room(keys: Sequence[Column], rest: Sequence[Column], width: int) -> list[Column]:
-    """Return the columns that there is room for; none where the first has none."""
+    """Return the columns that fit; none if the first column does not fit."""
     text = int(_TEXT * width)
     left = width - sum(column.width(text, 0) + _GAP for column in keys) + _GAP
     chosen: list[Column] = []
@@ -100,23 +100,23 @@ def _with_room(keys: Sequence[Column], rest: Sequence[Column], width: int) -> li
     return chosen
 
 
-def _left_out(shown: View, fields: Sequence[Column]) -> list[str]:
-    """Return the headings of columns that are not shown, and what is not shown behind values."""
+def _left_out(view: View, fields: Sequence[Column]) -> list[str]:
+    """Return the headings of hidden columns, and the names of hidden standard errors and intervals."""
     chosen = {column.name: column for column in fields}
-    unseen = {column.name: column for column in shown.rest if column.name not in chosen}
+    unseen = {column.name: column for column in view.rest if column.name not in chosen}
     missing = [
         each.heading if each.of == each.name else printable(each.name)
         for each in unseen.values()
         if each.of == each.name or each.of not in unseen
     ]
-    for each in shown.rest:
+    for each in view.rest:
         if each.name in chosen and each.more and not chosen[each.name].more:
             missing.append("standard errors" if each.legend.startswith("±") else "intervals")
     return list(dict.fromkeys(missing))
 
 
 def _widths(fields: Sequence[Column], width: int) -> list[int]:
-    """Return widths that together fit: first headings are broken, then texts are cut to one width."""
+    """Return column widths that fit together: break headings first, then cut texts to one width."""
     room = width - _GAP * (len(fields) - 1)
     levels = range(room, -1, -1)
     widths: list[int] = []
@@ -128,7 +128,7 @@ def _widths(fields: Sequence[Column], width: int) -> list[int]:
 
 
 def _broken(heading: str, width: int) -> list[str]:
-    """Return a heading in lines of at most so many columns."""
+    """Return a heading as lines of limited width."""
     lines = [""]
     for part in heading_parts(heading):
         if lines[-1] and columns(lines[-1] + part.rstrip()) > width:
@@ -137,33 +137,33 @@ def _broken(heading: str, width: int) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def as_text(shown: Sequence[View], notes: Sequence[str] = (), n_more: int = 0) -> str:
-    """Return a `repr`: tables as a terminal shows them, how many more there are, then the first notes."""
+def as_text(views: Sequence[View], notes: Sequence[str] = (), n_more: int = 0) -> str:
+    """Return a `repr`: tables as in a terminal, the number of further tables, then the first notes."""
     width = max(40, shutil.get_terminal_size((100, 24)).columns)
-    lines = [line for each in shown for line in table_lines(each, width, ".to_pandas() has all")]
+    lines = [line for each in views for line in table_lines(each, width, ".to_pandas() has all")]
     lines += [f"... {plural(n_more, 'more table')}: .tables has them"] if n_more else []
     for note in first_notes(notes, ".notes"):
-        first, *others = wrapped(f"- {note}", width - 2)
-        lines += [first, *(f"  {line}" for line in others)]
+        first, *continuation = wrapped(f"- {note}", width - 2)
+        lines += [first, *(f"  {line}" for line in continuation)]
     return "\n".join(lines)
 
 
-def as_latex(shown: Iterable[View], notes: Iterable[str] = ()) -> str:
+def as_latex(views: Iterable[View], notes: Iterable[str] = ()) -> str:
     """Return a `table` with booktabs for each table; notes are comments."""
     lines = [r"% \usepackage{booktabs}", *(f"% {' '.join(note.split())}" for note in notes)]
-    return "\n".join([*lines, *(line for each in shown for line in _latex_lines(each))]) + "\n"
+    return "\n".join([*lines, *(line for each in views for line in _latex_lines(each))]) + "\n"
 
 
-def _latex_lines(shown: View) -> Iterator[str]:
-    caption = _latex("; ".join(filter(None, [shown.caption, *shown.legend])))
+def _latex_lines(view: View) -> Iterator[str]:
+    caption = _latex("; ".join(filter(None, [view.caption, *view.legend])))
     cells = (
-        # A hyphen before a number is a minus.
+        # A hyphen before a number becomes a minus sign.
         [_latex(text).replace("-", "$-$") if column.kind == "n" else _latex(text) for text in column.texts]
-        for column in shown.columns
+        for column in view.columns
     )
-    rows = [[_latex(column.heading) for column in shown.columns], *zip(*cells, strict=True)]
+    rows = [[_latex(column.heading) for column in view.columns], *zip(*cells, strict=True)]
     head, *body = (rf"{' & '.join(row)} \\" for row in rows)
-    sides = "".join("r" if column.kind == "n" else "l" for column in shown.columns)
+    sides = "".join("r" if column.kind == "n" else "l" for column in view.columns)
     yield from (r"\begin{table}", r"\centering", *([rf"\caption{{{caption}}}"] if caption else []))
     yield from (rf"\begin{{tabular}}{{{sides}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule")
     yield from (r"\end{tabular}", r"\end{table}")

@@ -1,4 +1,4 @@
-"""The answer to a question about a track: tables by name, notes on how to read them, facts, plots."""
+"""A result of a question about a track: tables by name, notes, facts, plots."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture of a result, before it is drawn: `draw` looks at nothing else.
+    """A plot of a result before drawing; `draw` uses only these attributes.
 
     Attributes:
-        name: of its files, and the start of the ids inside its SVG; letters and underscores.
+        name: stem of its files, and prefix of ids in its SVG; letters and underscores.
         title: a few words.
-        caption: how it is to be read.
-        summary: what there is to see, for who cannot see it.
-        table: its numbers.
-        draw: draws it on an empty figure, of whatever size.
-        height: in the report, in inches.
-        settings: what else it needs to know.
-        rows: the height of its rows of text goes with their letters.
+        caption: how to read the plot.
+        summary: alternative text.
+        table: the plotted numbers.
+        draw: draws the plot on an empty figure of any size.
+        height: inches in the report.
+        settings: further values that `draw` needs.
+        rows: True if the height of rows scales with the font size.
     """
 
     name: str
@@ -43,20 +43,20 @@ class Plot:
 
 
 class Result(Framed):
-    """The answer to a question: tables by name, the first is the main one; notes; facts; plots.
+    """A result: tables by name (the first is the main table), notes, facts, plots.
 
-    `result["nDCG@10"]` is a column of the first table and `result["my_run"]` a row; `"my_run" in result` says
-    whether there is one, and `for row in result` gives all rows. `pandas.DataFrame(result)` and
-    `polars.DataFrame(result)` take it. `print(result)` shows what a terminal shows.
+    `result["nDCG@10"]` is a column of the first table and `result["my_run"]` a row; `"my_run" in result`
+    tests for a row, and `for row in result` gives all rows. `pandas.DataFrame(result)` and
+    `polars.DataFrame(result)` convert the first table. `print(result)` prints the text of a terminal.
 
     A kind of result is a frozen dataclass with a field `notes` and with
 
-    * `_declare()`: its tables by name, the first first;
-    * `_for_people()`: those that people see; the first where it is not set;
-    * `facts`: what JSON has beside tables and notes, ready for JSON;
-    * `plots`: pictures of it;
-    * `rejected`: which of the inputs were rejected, or which graders cannot be shown; a command that shows
-      the result then ends with status 1.
+    * `_declare()`: tables by name, the main table first;
+    * `_for_people()`: tables to display; the main table by default;
+    * `facts`: JSON-ready values beside tables and notes;
+    * `plots`: plots of the result;
+    * `rejected`: rejected inputs, or graders without results; a command that shows the result then ends with
+      status 1.
     """
 
     notes: tuple[str, ...]
@@ -64,7 +64,7 @@ class Result(Framed):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # `@dataclass` puts its own in, unless the class has one.
+        # `@dataclass` adds its own `__repr__` unless the class has one.
         cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
 
     def _declare(self) -> Mapping[str, Table]:
@@ -72,12 +72,12 @@ class Result(Framed):
 
     @property
     def plots(self) -> tuple[Plot, ...]:
-        """Pictures of it."""
+        """Plots of the result."""
         return ()
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """Values beside tables and notes, as JSON has them."""
+        """JSON-ready values beside tables and notes."""
         return {}
 
     @cached_property
@@ -91,7 +91,7 @@ class Result(Framed):
         return next(iter(self.tables.values()))
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """Return the tables that people are shown; `wide` with all rows, for --wide and `to_latex`."""
+        """Return the tables to display; `wide` with all rows, for --wide and `to_latex`."""
         return (self.table,)
 
     def with_notes(self, *notes: str) -> Self:
@@ -99,7 +99,7 @@ class Result(Framed):
         return replace(self, notes=(*notes, *self.notes)) if notes else self  # type: ignore[type-var]
 
     def columns(self) -> Mapping[str, Any]:
-        """Column name -> array, of the first table."""
+        """Return column name -> array of the first table."""
         return self.table.columns()
 
     def _json_value(self) -> dict[str, Any]:
@@ -115,19 +115,19 @@ class Result(Framed):
         return to_tsv(self.table)
 
     def to_latex(self) -> str:
-        """Return the tables that people are shown in LaTeX, with booktabs; notes are comments."""
+        """Return the displayed tables in LaTeX, with booktabs; notes are comments."""
         return printers.as_latex([each.view() for each in self._for_people(wide=True)], self.notes)
 
     def __repr__(self) -> str:
         tables = self._for_people()
-        shown = tables[: printers.MOST_TABLES]
-        most = printers.MOST_ROWS // max(1, len(shown))
-        return printers.as_text([each.view(most) for each in shown], self.notes, len(tables) - len(shown))
+        first = tables[: printers.MOST_TABLES]
+        most = printers.MOST_ROWS // max(1, len(first))
+        return printers.as_text([each.view(most) for each in first], self.notes, len(tables) - len(first))
 
     def _repr_html_(self) -> str:
         tables = self._for_people()
-        shown = [each.view(html.MOST_ROWS, page=True) for each in tables[: html.MOST_TABLES]]
-        return html.as_html(shown, self.notes, len(tables) - len(shown))
+        views = [each.view(html.MOST_ROWS, page=True) for each in tables[: html.MOST_TABLES]]
+        return html.as_html(views, self.notes, len(tables) - len(views))
 
     def __contains__(self, name: object) -> bool:
         return name in self.table
@@ -142,13 +142,13 @@ class Result(Framed):
         return len(self.table)
 
     def __bool__(self) -> bool:
-        # An answer without rows is an answer, too.
+        # True even for a result without rows.
         return True
 
 
 @dataclass(frozen=True)
 class Tables(Result):
-    """A result of tables that are made already, by name; people see all of them. `about` are its facts."""
+    """A result of given tables by name, all displayed; `about` holds its facts."""
 
     made: Mapping[str, Table]
     notes: tuple[str, ...] = ()

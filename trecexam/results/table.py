@@ -1,4 +1,4 @@
-"""Tables as rows of values: TSV and JSON for programs, and columns for people."""
+"""Tables as rows of values: TSV and JSON for programs, text columns for display."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from trecexam.results.terminal import cut, printable
 from trecexam.results.text import number, shorten_list
 from trecexam.results.view import Column, View
 
-#: Numbers `NAME.WHAT` behind the values of the column NAME, with their texts in a line and on a page.
+#: Columns `NAME.WHAT` displayed behind values of the column NAME, with formats for a line and a page.
 _SPREADS = (
     (("stderr",), "± standard error", ("±{}", "± {}")),
     (("low", "high"), "", ("[{}, {}]", "{} to {}")),
 )
 _SPREAD_PARTS = ("stderr", "low", "high")
-#: Letters in a cell of a page, by kind of column.
+#: Maximum letters in a cell of a page, by kind of column.
 _WIDE = {"text": 160, "code": 80, "name": 40, "n": 160}
-#: What columns hold, by their names; the others hold names.
+#: Kinds of columns by name; other columns hold names.
 _KINDS = {
     **dict.fromkeys(("query and passage", "reason", "text", "why", "note", "file"), "text"),
     **dict.fromkeys(("item_id", "sha256"), "code"),
@@ -39,20 +39,20 @@ Value = str | int | float | None
 
 @dataclass(frozen=True)
 class Layout:
-    """How a table is shown to people. Columns that a table does not have are ignored.
+    """Layout of a displayed table. Names of columns that the table lacks are ignored.
 
     `NAME.stderr`, or `NAME.low` and `NAME.high`, are the standard error or the interval of the column `NAME`,
-    and are shown behind its values.
+    displayed behind its values.
 
     Attributes:
-        keys: the columns that each line begins with; () for the texts that the table begins with.
-        first: the columns that come before all others.
-        most: no more columns than this beside the keys, not counting what belongs to another (`NAME.what` or
-            `NAME what` to NAME); None for as many as there is room for.
-        without: columns that say nothing to people; only a table of any width has them.
-        ranks: a rank for each row, from 1, in front of the keys; () for none.
-        short: column -> a shorter name that people know it by; a table of any width has the column's own.
-        interval: what `NAME.low` and `NAME.high` are, in words.
+        keys: the columns at the start of each line; () for the leading text columns.
+        first: the columns that follow the keys.
+        most: maximum number of columns beside the keys, not counting columns that belong to another
+            (`NAME.what` or `NAME what` to NAME); None for as many as fit.
+        without: columns hidden except with --wide.
+        ranks: rank of each row from 1, before the keys; () for none.
+        short: column -> a shorter heading; with --wide the column's own name.
+        interval: description of `NAME.low` and `NAME.high`.
     """
 
     keys: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Layout:
 
 
 def only_named(name: str, columns: Iterable[str]) -> str | None:
-    """Return the column `GRADER:NAME` with this name behind the grader's; None unless there is one."""
+    """Return the only column `GRADER:NAME` with this NAME; None if there is none or several."""
     matches = [column for column in columns if column.endswith(f":{name}")]
     return matches[0] if len(matches) == 1 else None
 
@@ -75,10 +75,10 @@ class Table(Framed):
     """Column names and rows. A None or NaN is an empty field in TSV, null in JSON.
 
     Attributes:
-        digits: of floats in TSV, after the point; people are shown three that mean something, see `number`.
-        small: columns in which a value that would be shown as 0, and is not, has an exponent.
-        layout: how people are shown the rows.
-        caption: what the rows are about; a line above them.
+        digits: decimals of floats in TSV; displayed values have three significant digits, see `number`.
+        small: columns whose tiny values have an exponent instead of a displayed 0.
+        layout: layout of the displayed table.
+        caption: a line above the table.
     """
 
     header: tuple[str, ...]
@@ -101,11 +101,11 @@ class Table(Framed):
         return len(self.rows)
 
     def __bool__(self) -> bool:
-        # A table without rows is a table, too.
+        # True even for a table without rows.
         return True
 
     def __contains__(self, name: object) -> bool:
-        """Return True for the name of a column or a row: what `table[name]` gives."""
+        """Return True if `table[name]` is a column or a row."""
         try:
             self[name]  # type: ignore[index]
         except KeyError:
@@ -113,14 +113,14 @@ class Table(Framed):
         return True
 
     def __getitem__(self, name: str) -> Any:
-        """Return a column by its name, as a list; or the row whose first column has this value, as a dict.
+        """Return a column by name, as a list; or the row with this value in the first column, as a dict.
 
-        Of a column `NAME:MEASURE` the measure is enough where no other grader has it.
+        For a column `GRADER:MEASURE` the measure suffices if only one grader has it.
 
-        Where several rows have it: a table of these.
+        If several rows have the value, a table of these rows.
 
         Raises:
-            KeyError: neither a column nor a row; it names the columns.
+            KeyError: neither a column nor a row; the message names the columns.
         """
         rows = tuple(row for row in self.rows if row and row[0] == name)
         column = name if name in self.header or rows else only_named(name, self.header)
@@ -136,7 +136,7 @@ class Table(Framed):
         return dict(zip(self.header, rows[0], strict=True)) if len(rows) == 1 else replace(self, rows=rows)
 
     def grouped(self, *names: str) -> Iterator[tuple[tuple[Value, ...], Table]]:
-        """Yield the values of these columns, and a table of the rows that have them, without these columns.
+        """Yield each group's values of these columns, and a table of its rows without these columns.
 
         Rows of one group are next to each other.
         """
@@ -148,7 +148,7 @@ class Table(Framed):
             yield key, replace(self, header=header, rows=cells)
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns, None and NaN as they are; a column of texts and numbers is of texts."""
+        """Return the columns with None and NaN unchanged; a mixed column becomes text."""
         import pyarrow as pa
 
         columns = {}
@@ -172,17 +172,16 @@ class Table(Framed):
         page: bool = False,
         rows: Sequence[int] | None = None,
     ) -> View:
-        """Return the columns for people, in the order of the layout.
+        """Return the view to display, with columns in the order of the layout.
 
-        Columns without any value are left out; the first column of a table stays.
+        Columns without any value are left out, except the first.
 
         Args:
-            most: show the first rows alone; None for all.
-            wide: with all columns, each by its own name.
-            page: for HTML: numbers have commas, long texts are cut, and all `NAME.WHAT` are below the values
+            most: maximum number of rows; None for all.
+            wide: include all columns, each under its own name.
+            page: format for HTML: numbers with commas, long texts cut, and all `NAME.WHAT` below the values
                 of NAME.
-            rows: show these rows, in their order, with whole texts. Columns are those that have values in all
-                rows.
+            rows: indices of rows to show, in this order, with whole texts.
         """
         layout, values = self.layout, self._by_column(self.rows[:most])
         n_rows = len(self.rows[:most])
@@ -203,19 +202,19 @@ class Table(Framed):
             if is_spread or ((is_empty or name in layout.without) and not wide):
                 continue
             least = 0.5 * 10**-digits if name in self.small else 0.0
-            shown = _column_texts(picked[name], partial(number, digits=digits), least, thousands=page)
+            texts = _column_texts(picked[name], partial(number, digits=digits), least, thousands=page)
             is_numeric = bool(types[name]) and str not in types[name]
             kind = "n" if is_numeric else _KINDS.get(name, "name")
             heading = printable(name if wide else layout.short.get(name, name))
             more, legend = _spread(name, picked, layout.interval, page=page)
-            columns[name] = Column(name, of, heading, kind, tuple(shown), more, legend)
+            columns[name] = Column(name, of, heading, kind, tuple(texts), more, legend)
         keys = [columns.pop(name) for name in leading if name in columns]
         about = keys[0].name if keys and layout.keys else ""
         if layout.ranks:
-            shown = [str(layout.ranks[row] or NO_VALUE) for row in chosen]
-            keys.insert(0, Column("", "", "#" if page else "rank", "n", tuple(shown)))
+            texts = [str(layout.ranks[row] or NO_VALUE) for row in chosen]
+            keys.insert(0, Column("", "", "#" if page else "rank", "n", tuple(texts)))
         order = list(dict.fromkeys([*(name for name in layout.first if name in columns), *columns]))
-        # Each followed by what belongs to it.
+        # Each column is followed by the columns that belong to it.
         rest = sorted(
             columns.values(),
             key=lambda each: (order.index(each.of if each.of in order else each.name), each.of != each.name),
@@ -229,14 +228,14 @@ class Table(Framed):
         return View(caption, tuple(keys), tuple(rest), most, about, len(chosen), len(self.rows))
 
     def _by_column(self, rows: Sequence[tuple[Value, ...]]) -> dict[str, list[Value]]:
-        # Of a hundred thousand rows zip(*rows) takes half a second.
+        # zip(*rows) takes half a second for 100,000 rows.
         return {name: [row[i] for row in rows] for i, name in enumerate(self.header)}
 
 
 def _on_page(columns: Sequence[Column], rest: Sequence[Column], *, whole: bool) -> list[Column]:
-    """Return columns with all `NAME.WHAT` of the rest below their values, which are cut unless `whole`."""
+    """Return columns with all `NAME.WHAT` of the rest below their values; cut values unless `whole`."""
     below = [each for each in rest if each.name.startswith(f"{each.of}.")]
-    shown = []
+    drawn = []
     for column in columns:
         if column not in below:
             width, empty = (
@@ -245,14 +244,14 @@ def _on_page(columns: Sequence[Column], rest: Sequence[Column], *, whole: bool) 
             )
             values = tuple(cut(text, width, middle=True) or empty for text in column.values)
             more = (*column.more, *(each.values for each in below if each.of == column.name))
-            shown.append(replace(column, values=values, more=more))
-    return shown
+            drawn.append(replace(column, values=values, more=more))
+    return drawn
 
 
 def _spread(
     name: str, values: Mapping[str, Sequence[Value]], interval: str, *, page: bool
 ) -> tuple[tuple[tuple[str, ...], ...], str]:
-    """Return the texts behind each value of a column, "" where a number is missing, and what they are."""
+    """Return the texts behind each value of a column ("" if missing), and their description."""
     for parts, legend, forms in _SPREADS:
         if values.keys() >= {f"{name}.{part}" for part in parts}:
             rows = zip(*(values[f"{name}.{part}"] for part in parts), strict=True)
@@ -272,15 +271,15 @@ def _is_number(value: Value) -> TypeGuard[int | float]:
 
 
 def rounded(table: Table, digits: int) -> Table:
-    """Round a table's floats, for files, people and JSON: further digits are not certain."""
+    """Round a table's floats for files, display and JSON: further digits are not certain."""
     rows = (tuple(round(v, digits) + 0.0 if isinstance(v, float) else v for v in row) for row in table.rows)
     return replace(table, rows=tuple(rows), digits=digits)
 
 
 def to_tsv(table: Table) -> str:
-    """Return a header line and a line a row; tabs and line ends in a value become spaces.
+    """Return a header line and a line per row; tabs and line ends in values become spaces.
 
-    What could steer a terminal is escaped: see `trecexam.results.terminal.printable`.
+    Terminal control characters are escaped, see `trecexam.results.terminal.printable`.
     """
     form = f"{{:z.{table.digits}f}}".format
     columns = [
@@ -292,7 +291,7 @@ def to_tsv(table: Table) -> str:
 
 
 def to_json(value: Any) -> str:
-    """Return indented JSON in which NaN and infinity are null, so that every parser takes it.
+    """Return indented JSON with null for NaN and infinity, so that every parser accepts it.
 
     Characters that steer a terminal are JSON escapes.
     """
@@ -311,12 +310,12 @@ def _clean(value: Any) -> Any:
 def _column_texts(
     values: Sequence[Value], form: Callable[[float], str], least: float, *, thousands: bool = False
 ) -> list[str]:
-    """Return the texts of a column. Of millions of values most are floats, or names that come again.
+    """Return the texts of a column; fast for millions of floats or repeated names.
 
     Args:
-        form: writes a float; a rounding below 0 is no "-0.000000".
-        least: a value below it, but for 0, has an exponent.
-        thousands: whole numbers have commas.
+        form: formats a float; never gives "-0.000000".
+        least: smaller values, except 0, have an exponent.
+        thousands: write whole numbers with commas.
     """
     name_text = cache(printable)
     texts = []

@@ -1,4 +1,4 @@
-"""Text that is fit for a terminal: nothing in it can steer the terminal, and it keeps to a width.
+"""Text for a terminal: control characters are escaped, and lines keep to a width.
 
 Passages, answers and ids come from others. A control character in them could recolour, retitle or
 overwrite what a reader sees, and a bidirectional override could show it in another order.
@@ -24,14 +24,14 @@ def columns(text: str) -> int:
     """Return how many columns of a terminal a printable text takes."""
     if text.isascii():
         return len(text)
-    # Two hundredths of a second, which most tables do not need.
+    # This import takes 0.02 s, and most tables do not need it.
     from wcwidth import wcswidth
 
     return max(0, wcswidth(text))
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
-    """Return a text with blanks up to a width; `right` puts the blanks before it."""
+    """Return a text padded with blanks to a width; `right` puts the blanks first."""
     blanks = " " * (width - columns(text))
     return blanks + text if right else text + blanks
 
@@ -46,13 +46,13 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def cut(text: str, width: int, *, middle: bool = False) -> str:
-    """Return one printable line of at most so many columns, with an ellipsis where something was cut.
+    """Return one printable line of limited width, with an ellipsis where text was cut.
 
     Args:
-        middle: keep the end too, as names often differ there alone.
+        middle: cut in the middle, since names often differ only at their end.
     """
     line = printable(text)
-    # One column may hold any number of marks, which take none.
+    # Combining marks take no column.
     most = 4 * width
     if len(line) <= most and columns(line) <= width:
         return line
@@ -61,9 +61,9 @@ def cut(text: str, width: int, *, middle: bool = False) -> str:
 
 
 def cut_apart(texts: Sequence[str], width: int) -> list[str]:
-    """Return each text in one printable line of at most so many columns; those that differ stay different.
+    """Return each text as one printable line of limited width; distinct texts stay distinct.
 
-    They are cut in their middle; a number ends each that would look like another.
+    Texts are cut in the middle; a number at the end tells equal results apart.
 
     Args:
         width: at least 8.
@@ -83,6 +83,6 @@ def _head(text: str, width: int) -> str:
     """Return the longest start of a text that fits."""
     if text.isascii():
         return text[: max(0, width)]
-    # A mark may widen the letter before it, so starts are measured; long texts have enough of it.
+    # A mark may widen the letter before it, so whole prefixes are measured.
     text = text[: 4 * max(width, 0)]
     return text[: bisect_right(range(1, len(text) + 1), width, key=lambda end: columns(text[:end]))]

@@ -14,24 +14,24 @@ def plural(count: int, noun: str) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Write a float with three digits that mean something, of which at most `digits` follow the point."""
+    """Return a float with three significant digits and at most `digits` decimals."""
     size = abs(value)
     return f"{value:z,.{min(digits, 3 if size <= 1 else 2 if size < 10 else 1 if size < 100 else 0)}f}"
 
 
-#: Names that a line spells out before it says how many more there are.
+#: Maximum number of names in a line.
 SPELT = 3
 
 
 def counted(names: Sequence[str], noun: str) -> str:
-    """Return a single name; of several their count and the first names."""
+    """Return a single name, or the count and the first names of several."""
     if len(names) == 1:
         return f"{noun} {names[0]}" if noun == "query" else names[0]
     return f"{plural(len(names), noun)} ({shorten_list(names, SPELT, quote='')})"
 
 
 def shorten_list(names: Collection[str], most: int = 5, quote: str = "'", *, dots: bool = False) -> str:
-    """Return the first names, and how many more there are; with `dots` only an ellipsis."""
+    """Return the first names and the number of further names; with `dots` only an ellipsis."""
     listed = ", ".join(f"{quote}{name}{quote}" for name in islice(names, most))
     if len(names) <= most:
         return listed
@@ -39,7 +39,7 @@ def shorten_list(names: Collection[str], most: int = 5, quote: str = "'", *, dot
 
 
 def heading_parts(name: str) -> list[str]:
-    """Return a column's name in parts, between which a narrow heading breaks."""
+    """Return the parts of a column's name between which a narrow heading may break."""
     return re.split(r"(?<=[:, ])|(?<=.)(?=[(@])", name)
 
 

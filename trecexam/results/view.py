@@ -1,4 +1,4 @@
-"""Columns of a table as people read them, for the printers."""
+"""Displayed columns of a table, for the printers."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import NamedTuple
 from trecexam.results.terminal import columns as columns_of
 from trecexam.results.text import heading_parts
 
-#: The least width to which a text is cut in a line.
+#: Minimum width of a text after cutting.
 _LEAST = 4
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column as people read it: its heading, and its values as texts.
+    """A displayed column: its heading, and its values as texts.
 
     Attributes:
-        name: in the table; "" for ranks.
-        of: the column that it belongs to, as `NAME what` to NAME; else its own name.
-        kind: "n" for numbers, else "text", which is read, "code" or "name".
-        more: texts beside each value, "" where there is none: the standard error or the interval. On a page
-            they are below the value, and so are all other `NAME.WHAT`.
-        legend: what the standard error or interval is.
+        name: name in the table; "" for ranks.
+        of: the column that this column belongs to, as `NAME what` to NAME; else its own name.
+        kind: "n" for numbers, else "text", "code" or "name".
+        more: text beside each value, the standard error or the interval; "" if missing. On a page these and
+            all other `NAME.WHAT` are below the value.
+        legend: description of the standard error or interval.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Column:
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """The values with what stands behind them, both in line."""
+        """Values, each with its standard error or interval in the same line."""
         parts = (self.values, *self.more)
         widths = [max(map(len, texts), default=0) for texts in parts]
         if len(parts) == 1:
@@ -46,11 +46,11 @@ class Column:
 
     @cached_property
     def widest(self) -> int:
-        """The columns of a terminal that the longest text takes."""
+        """Width of the longest text, in terminal columns."""
         return max(map(columns_of, self.texts), default=0)
 
     def width(self, text: int, heading: int) -> int:
-        """Return the width with texts cut to one width and the heading broken at another.
+        """Return the width after cutting texts and breaking the heading at the given widths.
 
         Numbers are never cut; a heading breaks between its parts only.
         """
@@ -60,14 +60,14 @@ class Column:
 
 
 class View(NamedTuple):
-    """Columns and rows of a table that people are shown.
+    """Displayed columns and rows of a table.
 
     Attributes:
-        keys: the columns that each line begins with.
+        keys: the columns at the start of each line.
         rest: the other columns.
-        most: no more of the other columns than this, see `Layout`.
-        name: of the column that says what a row is about; "" where no column does.
-        n_rows: how many rows there are here, of `total` in the table.
+        most: maximum number of other columns, see `Layout`.
+        name: the column that names a row's subject; "" if none does.
+        n_rows: number of rows in this view, of `total` in the table.
     """
 
     caption: str
@@ -80,10 +80,10 @@ class View(NamedTuple):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """All columns."""
+        """Columns of the view: keys, then the rest."""
         return (*self.keys, *self.rest)
 
     @property
     def legend(self) -> list[str]:
-        """What stands behind values."""
+        """Descriptions of the standard errors and intervals behind values."""
         return list(dict.fromkeys(column.legend for column in self.columns if column.legend))

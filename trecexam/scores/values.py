@@ -68,7 +68,7 @@ class MeasureValues:
     def matrix(
         self, measure: str, runs: Sequence[str] | None = None, query_ids: Iterable[str] | None = None
     ) -> NDArray[np.float64]:
-        """Return one measure of these runs on these queries, None for all; shape (runs, queries).
+        """Return the values of a measure, shape (runs, queries); None selects all runs or queries.
 
         Raises:
             KeyError, ValueError: a run, a query or the measure has no values.

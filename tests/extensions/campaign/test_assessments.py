@@ -11,8 +11,8 @@ from trecexam.config.sections import JudgingSection
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import (
     CellKey,
-    asked_items,
     is_done,
+    items_to_judge,
     opinions_of,
     own_assessments,
     record_assessment,
@@ -43,7 +43,7 @@ def test_the_questions_on_a_passage_follow_the_settings_and_the_bank(
 ) -> None:
     bank, config = SimpleNamespace(items={"q1": items}), SimpleNamespace(judging=JudgingSection(**settings))  # type: ignore[arg-type]
     track = SimpleNamespace(bank=bank, config=config, judging_scale=scale)
-    assert asked_items(track, "q1") == asked  # type: ignore[arg-type]
+    assert items_to_judge(track, "q1") == asked  # type: ignore[arg-type]
 
 
 def test_each_person_has_separate_judgments_and_undo_restores_the_earlier_one(graded: Path) -> None:

@@ -218,7 +218,7 @@ def test_choices_equal_an_exhaustive_search_in_every_architecture(
         for job, row in zip(jobs, grader.backend.score(jobs, answers, 10_000)(), strict=True):
             assert row == pytest.approx(exhaustive(grader, job.request[0]), abs=1e-3)
     decoder = grader.backend.scorer  # type: ignore[attr-defined]
-    assert decoder.way(64) == OTHER_WAYS.get(name, "tree")
+    assert decoder.method_for(64) == OTHER_WAYS.get(name, "tree")
 
 
 # How many tokens enter the model for each token of the prompts, counted by what it gets.

@@ -105,7 +105,7 @@ def _cells_of(pages: TestClient, grader: str) -> Iterator[dict[str, str]]:
     for query_id in view.queries:
         state = view.query(query_id)
         for place, doc_id in enumerate(state.doc_ids):
-            for _, item in state.asked(place):
+            for _, item in state.items_of(place):
                 yield {"query": query_id, "doc": doc_id, "item": item.item_id}
 
 
@@ -195,7 +195,7 @@ def test_a_plan_belongs_to_the_grader_whose_pool_has_its_passages(track: Path, t
     write_plan(TrackFolder.open(track), [PlannedTask("ada", "q01", "heat-pump-01")])
     path, tokens = users_file(tmp_path)
     with client_of(track, users=Users(path)) as client:
-        assert client.app.state.live.view.own == "support"  # type: ignore[attr-defined]
+        assert client.app.state.live.view.grader_name == "support"  # type: ignore[attr-defined]
         team = Team(client.app, path, tokens)
         ada, orla = team.client("ada"), team.client("orla")
         assert ada.get("/", follow_redirects=True).url.path.startswith("/grader/rubric/assess/passage/")

@@ -1,4 +1,4 @@
-"""Audits runs with one or two sets of judgments; needs no track, bank, text or model."""
+"""Audit of runs with one or two sets of judgments; needs no track, bank, text or model."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table
 
-#: Section -> its title, an introduction, and the function that makes it.
+#: Section -> title, introduction, and the function that makes the section.
 SECTIONS = {
     "scales": (
         "Scales and thresholds",
@@ -45,22 +45,22 @@ SECTIONS = {
     ),
     "sensitivity": ("Sensitivity", "Leaderboards over k, threshold and gains.", sensitivity),
 }
-#: Rows of each table on the page; --json has all.
+#: Maximum rows of each table on the page; --json has all rows.
 _ROWS = 100
 _ONE_SIDE = (
     "left out agreement, thresholds, correlation, swaps and the judge's bias: they need a second --qrels"
 )
-#: Characters of a finding's line on a terminal.
+#: Maximum characters of a finding's line on a terminal.
 _WIDTH = 66
 
 
 @dataclass(frozen=True, eq=False)
 class Audit(Tables):
-    """Findings of an audit, with the tables that they are based on.
+    """Findings of an audit, with their source tables.
 
     Attributes:
         findings: all findings, most important first.
-        sections: section -> its tables.
+        sections: section -> tables.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -72,7 +72,7 @@ class Audit(Tables):
         return tuple(finding for finding in self.findings if finding.weight > 1)
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """Return the findings in lines that a terminal has room for."""
+        """Return the findings in lines that fit a terminal."""
         rows: list[tuple[str, str]] = []
         for finding in self.findings:
             texts = finding.sentence, f"Why: {finding.reason}", f"Do: {finding.action}"
@@ -93,7 +93,7 @@ def audit(inputs: AuditInputs) -> Audit:
     about: dict[str, Any] = {"n_runs": len(inputs.runs), "n_queries": len(inputs.query_ids)}
     about |= {"judgments": [side.name for side in inputs.sides], "cutoff": inputs.cutoff}
     made = {name: make(inputs) for name, (_, _, make) in SECTIONS.items()}
-    findings = sorted((each for found, _ in made.values() for each in found), key=lambda each: -each.weight)
+    findings = sorted((each for part, _ in made.values() for each in part), key=lambda each: -each.weight)
     sections = {name: tables for name, (_, tables) in made.items()}
     header = ("weight", "section", "kind", "about", "finding", "number", "why", "do")
     rows = tuple(
@@ -116,7 +116,7 @@ def write_page(audit: Audit, path: Path) -> None:
     """Write the page of an audit.
 
     Raises:
-        TrecexamError: it cannot be written.
+        TrecexamError: the page cannot be written.
     """
     import jinja2
 

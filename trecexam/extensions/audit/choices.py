@@ -12,7 +12,7 @@ from trecexam.scores.columns.measures.base import ratio
 from trecexam.scores.columns.measures.ndcg import dcg
 from trecexam.scores.values import TIE_DECIMALS
 
-#: Cutoffs that are tried beside the main one.
+#: Cutoffs to try beside the main cutoff.
 CUTOFFS = (5, 10, 20)
 Kind = Literal["nDCG", "P"]
 
@@ -22,7 +22,7 @@ class Choice(NamedTuple):
 
     Attributes:
         kind: nDCG or P.
-        rel: the label from which a passage is relevant, with gain 1; None for labels as gains, of nDCG alone.
+        rel: lowest relevant label, with gain 1; None (nDCG only) uses labels as gains.
     """
 
     kind: Kind
@@ -31,7 +31,7 @@ class Choice(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the name that ir_measures prints; for binary nDCG, which has none there, nDCG(rel=2)@10."""
+        """Return the name in ir_measures; for binary nDCG, which ir_measures lacks, nDCG(rel=2)@10."""
         is_default = self.rel is None or (self.kind, self.rel) == ("P", 1)
         return f"{self.kind}@{self.k}" if is_default else f"{self.kind}(rel={self.rel})@{self.k}"
 
@@ -69,8 +69,7 @@ def ideal_dcg(
     """Return the DCG of each query's best ranking.
 
     Args:
-        n_added, highest: the number of passages of each query that have the highest gain beside the judged
-            ones, and this gain.
+        n_added, highest: number of unjudged passages per query that get the highest gain, and this gain.
     """
     judged = side.judged
     gains = _gains(judged.labels, choice)

@@ -24,13 +24,13 @@ class Finding:
     """A finding of the audit.
 
     Attributes:
-        kind: what is found, in a word or two: a heading of findings.toml.
-        about: the run, team, set of judgments or measure that it is about; "" for all.
-        sentence: says it, with the number.
-        number: how much.
-        reason: how that is known.
+        kind: heading in findings.toml.
+        about: the run, team, set of judgments or measure; "" for all.
+        sentence: the finding in a sentence, with the number.
+        number: size of the effect.
+        reason: evidence for the finding.
         action: what to do.
-        weight: 3: a conclusion may be wrong; 2: a paper has to say it; 1: good to know. From 2 on: an alarm.
+        weight: 3: a conclusion may be wrong; 2: a paper must mention it; 1: good to know. 2 and 3 are alarms.
     """
 
     section: str
@@ -49,7 +49,7 @@ def _texts() -> dict[str, dict[str, Any]]:
 
 
 def finding(kind: str, number: float, about: str = "", **values: Any) -> Finding:
-    """Return a finding in the words of findings.toml, with these values in their slots."""
+    """Return a finding with the texts of findings.toml, filled with these values."""
     text, slots = _texts()[kind], {**values, "about": about, "number": number}
     sentence, reason, action = (text[name].format(**slots) for name in ("sentence", "reason", "action"))
     return Finding(text["section"], kind, about, sentence, float(number), reason, action, text["weight"])
@@ -62,12 +62,12 @@ def standard_errors(differences: Floats) -> Floats:
 
 
 def with_interval(value: float, low: float, high: float) -> str:
-    """Write a number, and its interval where there is one."""
+    """Return a number as text, with its interval if there is one."""
     return f"{value:.2f}" + ("" if math.isnan(low) else f" [{low:.2f}, {high:.2f}]")
 
 
 def table(caption: str, keys: int, columns: Mapping[str, Any]) -> Table:
-    """Build a table of columns (lists or arrays), of which the first ones are keys; p values may be small."""
+    """Return a table of columns (lists or arrays), keys first; p values may be small."""
     values = [each.tolist() if isinstance(each, np.ndarray) else each for each in columns.values()]
     names = tuple(columns)
     small = tuple(name for name in names if name.startswith("p.holm"))

@@ -1,4 +1,4 @@
-"""Bias of the judge against people: runs and teams that it raises, and circularity with its own ranking."""
+"""Bias of an automatic judge against people: raised runs and teams, and circularity with the judge's run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trecexam.scores.paired_tests import holm, paired_t
 
 
 def judge(inputs: AuditInputs) -> Section:
-    """Find the bias of the second side against the first; nothing where there is one side."""
+    """Find the bias of the second side against the first; nothing with a single side."""
     if len(inputs.sides) < 2 or len(inputs.runs) < 3:
         return (), {}
     teams, codes = np.unique(np.array(inputs.teams, object), return_inverse=True)
@@ -56,8 +56,8 @@ def judge(inputs: AuditInputs) -> Section:
 def surplus(inputs: AuditInputs) -> Floats:
     """Return each row's second label minus the mean of the query's passages with the same first label.
 
-    So neither a lenient judge nor one whose errors depend on the label, on any query, raises a run. 0 where
-    a side has no label.
+    So a lenient judge raises no run, nor does a judge whose errors depend on the label. 0 where a side has no
+    label.
     """
     common = common_passages(inputs)
     surplus_labels = np.zeros(len(inputs.sides[0].labels))
@@ -77,7 +77,7 @@ def discounted(at_ranks: NDArray[Any]) -> Floats:
 
 
 def likeness(rows: Rows, judge_rows: Rows) -> Floats:
-    """Return the discounted share of a run's first ranks that the judge ranks, too; shape (runs, queries)."""
+    """Return the discounted share of first ranks shared with the judge's run; shape (runs, queries)."""
     both = np.zeros(rows.shape)
     for of_rank in judge_rows.T:
         both += (rows == of_rank[None, :, None]) & (rows >= 0)
@@ -108,7 +108,7 @@ def _explained(inputs: AuditInputs, of_runs: Floats, like: Floats) -> Iterator[F
     rise, like = of_runs[is_other_run], like[is_other_run]
     if len(like) < 3:
         return
-    # Of each query the covariance over runs: its mean is 0 where likeness does not matter.
+    # Covariance over runs for each query; its mean is 0 if likeness does not matter.
     products = ((like - like.mean(axis=0)) * (rise - rise.mean(axis=0))).mean(axis=0)
     p = raised_by(products[None], np.zeros((1, len(products))))["p.holm"][0]
     x, y = like.mean(axis=1), rise.mean(axis=1)

@@ -29,10 +29,9 @@ Ranks = NDArray[np.intp]
 
 
 class Open(NamedTuple):
-    """Each run's rank: unchanged, best case and worst case.
+    """Ranks of runs: unchanged, best case and worst case.
 
-    Whatever labels unjudged passages get, the rank is between best and worst; not each of these has a label
-    for every passage that gives it.
+    For all labels of unjudged passages, the rank is between best and worst; the bounds need not be attained.
     """
 
     rank: Ranks
@@ -46,21 +45,21 @@ def pool(inputs: AuditInputs) -> Section:
     tables: dict[str, Table] = {}
     for side in inputs.sides:
         of_side = f" ({side.name})" * (len(inputs.sides) > 1)
-        found, tables[f"pool{of_side}"] = _of_side(inputs, side, of_side)
-        findings += found
+        side_findings, tables[f"pool{of_side}"] = _of_side(inputs, side, of_side)
+        findings += side_findings
     return findings, tables
 
 
 def open_ranks(inputs: AuditInputs, side: Side) -> Open:
     """Return the ranks by nDCG@k, for all labels of the passages at the first k ranks of some run.
 
-    Passages that are deeper in every run stay without a label. Best rank: only runs that it can never reach
-    are above it. Worst rank: all are that can exceed it.
+    Passages that are deeper in every run stay without a label. In the best rank, only runs with a certain
+    lead are above; in the worst rank, all runs with a possible lead.
     """
     leads = np.round(_greatest_leads(inputs, side), TIE_DECIMALS)
     np.fill_diagonal(leads, 0)
     rank = ranks_of(main_values(inputs, side).mean(axis=1))
-    # Without labels to come, leads differ from values by rounding alone.
+    # Without open labels, leads differ from values only by rounding.
     best = np.minimum(1 + (leads < 0).sum(axis=1), rank)
     worst = np.maximum(1 + (leads > 0).sum(axis=0), rank)
     return Open(rank, best, worst)
@@ -72,8 +71,8 @@ def _greatest_leads(inputs: AuditInputs, side: Side) -> Floats:
     Both runs' DCGs are divided by the same ideal I, over the same labels. With x of run a, y of run b, and
     I >= max(low, x): where x > y, (x - y) / I <= (x - y) / max(low, x), which rises with x and falls with
     y; else (x - y) / I <= (x - y) / high. So a's passages have the highest label and b's none, even where
-    both have the same one: no labels can do more, and often none does as much. The highest label is the
-    highest that this side gave, at least 1.
+    both have the same one: the bound need not be attained. The highest label is that of this side, at least
+    1.
     """
     main = main_choice(inputs)
     rows = inputs.rows[:, :, : main.k]
@@ -93,7 +92,7 @@ def _greatest_leads(inputs: AuditInputs, side: Side) -> Floats:
 
 
 def dealt_p(rows: Rows, unjudged: Bools, teams: NDArray[np.intp]) -> Floats:
-    """Return the p value of each run's number of unjudged passages, if these were dealt at random.
+    """Return the p value of each run's number of unjudged passages, under random assignment.
 
     The urn of a query are the passages at the first ranks of the run and of other teams' runs, and the run
     draws as many as it has: the number of unjudged ones is hypergeometric, and the sum over queries has the
@@ -102,7 +101,7 @@ def dealt_p(rows: Rows, unjudged: Bools, teams: NDArray[np.intp]) -> Floats:
     Args:
         rows: the passages, -1 for none; shape (runs, queries, k).
         unjudged: which of them have no label.
-        teams: of each run the number of its team.
+        teams: index of each run's team.
     """
     from scipy.stats import hypergeom
 
@@ -110,16 +109,16 @@ def dealt_p(rows: Rows, unjudged: Bools, teams: NDArray[np.intp]) -> Floats:
     mates = teams[:, None] == np.arange(teams.max() + 1)
     for query in np.flatnonzero(unjudged.any(axis=(0, 2))).tolist():
         of_query, open_ones = rows[:, query], unjudged[:, query]
-        ids, place = np.unique(of_query, return_inverse=True)
-        own = np.zeros((len(rows), len(ids)), bool)
-        np.put_along_axis(own, place.reshape(of_query.shape), True, axis=1)
-        own[:, ids < 0] = False
-        of_teams = (mates.T.astype(np.float32) @ own) > 0
-        urn = own | (of_teams.sum(axis=0) > of_teams[teams])
+        ids, id_index = np.unique(of_query, return_inverse=True)
+        retrieved = np.zeros((len(rows), len(ids)), bool)
+        np.put_along_axis(retrieved, id_index.reshape(of_query.shape), True, axis=1)
+        retrieved[:, ids < 0] = False
+        of_teams = (mates.T.astype(np.float32) @ retrieved) > 0
+        urn = retrieved | (of_teams.sum(axis=0) > of_teams[teams])
         size, holes = urn.sum(axis=1), urn[:, np.isin(ids, of_query[open_ones])].sum(axis=1)
         counts = np.arange(rows.shape[2] + 1)
-        law = hypergeom.pmf(counts, size[:, None], holes[:, None], own.sum(axis=1)[:, None])
-        laws = [np.convolve(known, new) for known, new in zip(laws, law, strict=True)]
+        law = hypergeom.pmf(counts, size[:, None], holes[:, None], retrieved.sum(axis=1)[:, None])
+        laws = [np.convolve(so_far, new) for so_far, new in zip(laws, law, strict=True)]
     total = unjudged.sum(axis=(1, 2)).tolist()
     return np.array([min(1.0, float(law[n:].sum())) for law, n in zip(laws, total, strict=True)])
 
@@ -135,11 +134,11 @@ def _of_side(inputs: AuditInputs, side: Side, of_side: str) -> tuple[list[Findin
     columns |= {f"{name} rank": getattr(ranks, name) for name in ("best", "worst")}
     caption = f"Judged passages, and bounds of ranks by {main.name} for all labels of unjudged ones{of_side}"
     share = 1 - float(shares[main.k].mean())
-    found = [finding("holes", share, side.name, k=main.k)] if 1 - share < _COMPLETE else []
+    findings = [finding("holes", share, side.name, k=main.k)] if 1 - share < _COMPLETE else []
     for r in np.flatnonzero(p < ALPHA).tolist():
         words = {"side": side.name, "k": main.k, "p": p[r]} | {f: getattr(ranks, f)[r] for f in Open._fields}
-        found.append(finding("not pooled", 1 - shares[main.k][r], inputs.runs[r], **words))
-    return found, table(caption, 1, columns)
+        findings.append(finding("not pooled", 1 - shares[main.k][r], inputs.runs[r], **words))
+    return findings, table(caption, 1, columns)
 
 
 def _unjudged(side: Side, rows: Rows) -> Bools:

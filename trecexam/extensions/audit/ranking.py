@@ -25,11 +25,11 @@ from trecexam.scores.correlation import Correlation, correlate, half_width
 from trecexam.scores.paired_tests import PairedT, holm, paired_t
 from trecexam.scores.values import TIE_DECIMALS
 
-#: Levels of the verdicts on neighbours, two-sided: certain after Holm's adjustment, likely without.
+#: Two-sided levels of verdicts on neighbours: certain with Holm's adjustment, likely without.
 _CERTAIN, _LIKELY = 0.05, 0.2
-#: Even the upper end of tau below this is an alarm.
+#: An upper bound of tau below this value is an alarm.
 _LOW_TAU = 0.8
-#: Rows of the table of swaps.
+#: Maximum rows of the table of swaps.
 _MOST_SWAPS = 200
 
 
@@ -37,9 +37,9 @@ class Neighbours(NamedTuple):
     """Runs that are adjacent on the first leaderboard, with a test of each pair.
 
     Attributes:
-        better, worse: the runs' places.
-        tests: of each side the paired t test of the first against the second.
-        p: of the first side, Holm's.
+        better, worse: indices of the runs.
+        tests: for each side, the paired t test of the better run against the worse.
+        p: Holm-corrected p value of the first side.
         verdicts: "certain", "likely" or "cannot be told".
     """
 
@@ -93,7 +93,7 @@ def ranking(inputs: AuditInputs) -> Section:
     differences = of_sides[0][near.better] - of_sides[0][near.worse]
     smallest = smallest_difference(differences)
     findings = []
-    # 0 where no passage is relevant, NaN of one query.
+    # 0 if no passage is relevant, NaN for one query.
     if smallest > 0:
         findings.append(
             finding("power", smallest, measure=main_choice(inputs).name, n=n_queries, verdicts=words)

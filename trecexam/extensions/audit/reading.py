@@ -1,4 +1,4 @@
-"""Reads runs and judgments into arrays, one run at a time."""
+"""Reading of runs and judgments into arrays, one run at a time."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def read_inputs(
 ) -> AuditInputs:
     """Read runs and one or two sets of judgments.
 
-    Queries are those that all sets judge and some run has; a run that skips one of them has an empty list.
+    Queries are judged in all sets and present in some run; a run without a query has an empty list for it.
 
     Args:
-        runs: files, or folders that are searched through.
+        runs: files, or folders to search.
         teams: a file of `run<TAB>team` lines.
         judge_run: the judge's own ranking, a run file.
         cutoff: k of nDCG@k, 1 to `DEPTH`.
 
     Raises:
         ConversionError: a set of judgments, the teams, the judge's run, or every run cannot be read.
-        TrecexamError: neither one nor two sets; no run; no query that all have.
+        TrecexamError: neither one nor two sets; no run; no shared query.
     """
     if len(qrels) not in (1, 2):
         raise TrecexamError(f"{len(qrels)} --qrels were given: give one or two")
@@ -115,7 +115,7 @@ def read_inputs(
 
 
 def _larger(qrels: Sequence[Path], labels: Sequence[Labels], notes: list[str]) -> int | None:
-    """Return the index of the file that contains the other's labels, with a note; None where neither does."""
+    """Return the index of the file that contains the other's labels, and add a note; None if neither does."""
     flat = [
         {(query, doc): label for query, docs in side.items() for doc, label in docs.items()}
         for side in labels
@@ -131,7 +131,7 @@ def _larger(qrels: Sequence[Path], labels: Sequence[Labels], notes: list[str]) -
 
 
 def _run_files(paths_given: Iterable[Path], notes: list[str]) -> Iterator[Path]:
-    """Yield the run files; from a folder those named .run and those that look like no other format.
+    """Yield the run files; from a folder, files named .run and files of no other known format.
 
     `notes` names the files left out.
     """
@@ -148,7 +148,7 @@ def _run_files(paths_given: Iterable[Path], notes: list[str]) -> Iterator[Path]:
 
 
 def _judged(labels: Sequence[Labels], query_ids: Sequence[str]) -> list[Judged]:
-    """Return the passages that any side judged, with the labels of each side."""
+    """Return the passages judged by any side, with the labels of each side."""
     docs = [sorted(set().union(*(side[query] for side in labels))) for query in query_ids]
     offsets = np.cumsum([0, *map(len, docs)]).astype(np.int64)
     doc_ids = strings([doc for of_query in docs for doc in of_query])
@@ -165,7 +165,7 @@ def _judged(labels: Sequence[Labels], query_ids: Sequence[str]) -> list[Judged]:
 
 
 class _Reader:
-    """Reads runs as row indices of passages: first the judged passages, then others in the first ranks."""
+    """Reader of runs as row indices of passages: judged passages first, then others in the first ranks."""
 
     def __init__(self, union: Judged) -> None:
         self._union = union
@@ -176,7 +176,7 @@ class _Reader:
         self.rows: list[Rows] = []
 
     def add(self, path: Path) -> None:
-        """Read a run, or note why it is left out."""
+        """Read a run, or add a note with the reason for skipping it."""
         query_ids = self._union.query_ids
         try:
             run = converters.read(path, "run")
@@ -212,7 +212,7 @@ class _Reader:
         return rows
 
     def moved_rows(self, chosen: Bools) -> Rows:
-        """Return each row's index where only these queries have judgments; of row -1 it is -1."""
+        """Return new row indices after restricting judgments to these queries; row -1 stays -1."""
         stays = np.repeat(chosen, np.diff(self._union.offsets))
         stays = np.append(stays, np.ones(len(self.others), bool))
         return np.append(np.cumsum(stays) - 1, -1).astype(np.int32)

@@ -15,19 +15,19 @@ Rows = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 #: The depth of the audit.
 DEPTH = 20
-#: Level of each test, Holm's adjustment included: together they raise few false alarms.
+#: Level of each test, after Holm's adjustment.
 ALPHA = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One set of judgments.
+    """A set of judgments.
 
     Attributes:
-        name: of its file, without the ending.
-        judged: all passages that any side judged, with the labels of this one.
-        labels: of all rows: judged passages, then others that runs retrieve, then one that means nothing
-            (row -1); `UNJUDGED` where this side has no label.
+        name: file name without suffix.
+        judged: all passages judged by any side, with this side's labels.
+        labels: labels of all rows: judged passages, other retrieved passages, and a last dummy (row -1);
+            `UNJUDGED` where this side has no label.
     """
 
     name: str
@@ -45,16 +45,16 @@ class AuditInputs:
     """Runs and judgments as arrays.
 
     Attributes:
-        runs: their names.
-        teams: of each run its team; the run's own name where none is known.
-        query_ids: judged by all sides, and retrieved for by some run.
+        runs: names of the runs.
+        teams: team of each run; the run's own name if unknown.
+        query_ids: queries judged by all sides and present in some run.
         sides: one or two; the first is the reference.
         rows: shape (runs, queries, DEPTH): the passage at each rank; -1 beyond a list's end.
         cutoff: k of the main measure, nDCG@k.
         judge_run: the name of the judge's own ranking, and its rows, shape (queries, DEPTH); or None.
-        notes: what was left out, and why.
-        rejected: run files that cannot be read, with the reason.
-        larger: the name of the side that contains all labels of the other; "" where neither does.
+        notes: skipped inputs, with reasons.
+        rejected: unreadable run files, with reasons.
+        larger: the name of the side that contains all labels of the other; "" if neither does.
     """
 
     runs: tuple[str, ...]

@@ -15,7 +15,7 @@ from trecexam.results.table import Table
 from trecexam.scores.columns import UNJUDGED
 from trecexam.scores.kappa import Kappa, kappa
 
-#: A label that one side gives this often, and to this share of labels above 0, is not there by chance.
+#: Minimum count of a label, and minimum share among labels above 0, to be no accident.
 _USED, _SHARE = 10, 0.01
 _LOW_KAPPA = 0.4
 

@@ -1,4 +1,4 @@
-"""Sensitivity: whether adjacent runs keep their order under other measures."""
+"""Sensitivity of the order of adjacent runs to the choice of measure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trecexam.results.text import shorten_list
 from trecexam.scores.rank_correlation import tau_b_columns
 from trecexam.scores.values import TIE_DECIMALS
 
-#: A certain order that a smaller share of the leaderboards keeps is an alarm.
+#: Minimum share of leaderboards that must keep a certain order; below is an alarm.
 _FRAGILE = 0.5
 
 

@@ -1,4 +1,4 @@
-"""A judge for TREC AutoJudge: the graders of a RAG track behind the framework's interface."""
+"""A judge for TREC AutoJudge: graders of a RAG track behind the framework's interface."""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ FILES = ("workflow.yml", "Dockerfile", "README.md")
 
 
 def make_folder(folder: Path) -> list[Path]:
-    """Write missing files, and return them; a second call changes nothing.
+    """Write missing files and return their paths; a second call changes nothing.
 
     Raises:
-        TrecexamError: another file has one of the names, and nothing is written; or the folder cannot be
-            written.
+        TrecexamError: a different file with one of the names exists, and nothing is written; or the folder
+            cannot be written.
     """
     texts = {folder / name: text_of(name) for name in FILES}
     try:
@@ -38,7 +38,7 @@ def make_folder(folder: Path) -> list[Path]:
 
 
 def text_of(name: str) -> str:
-    """Return what is in one of `FILES`."""
+    """Return the text of one of `FILES`."""
     return files(__package__).joinpath("texts", name).read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The track of the framework's inputs, in the cache folder; each cell is graded once."""
+"""A track made from the framework's inputs in the cache folder; each cell is graded once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from trecexam.outputs.update import update
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores.columns.measures.cover import NUGGET_SCORES
 
-#: Support is given with what its F1 is made of.
+#: Components of support's F1, given as measures, too.
 _BESIDE = {"SupportF1": ("SupportP", "SupportR")}
 
 
@@ -35,9 +35,9 @@ class Judged:
     """Values of runs on each topic.
 
     Attributes:
-        measures: "GRADER:MEASURE" each.
-        values: (run, topic) -> the measures' values, in their order. Only topics that the run responds to.
-        notes: what has to be known to read them.
+        measures: names in the form "GRADER:MEASURE".
+        values: (run, topic) -> the measures' values, in their order. Only topics with a response of the run.
+        notes: notes on how to read the values.
     """
 
     measures: tuple[str, ...]
@@ -86,7 +86,7 @@ def lay_out(
 
 
 def _file_name(run: str) -> str:
-    """Return a name that is short enough for each file system, not hidden, and of this run alone."""
+    """Return a unique file name for a run: not hidden, and short enough for every file system."""
     digest = hashlib.sha256(run.encode(errors="surrogatepass")).hexdigest()[:8]
     return f"run-{quote(run, safe=' ', errors='replace')[:80]}-{digest}.jsonl"
 
@@ -96,11 +96,11 @@ def graded(root: Path, endpoint: Endpoint, say: Callable[[str], None]) -> Iterat
     """Load the track after grading all missing cells.
 
     Args:
-        say: is called with each note.
+        say: called with each note.
 
     Raises:
-        TrecexamError: something has no answer: a server gave none, or none may be asked. What is answered is
-            kept, and the next call continues from there.
+        TrecexamError: an answer is missing: a server gave none, or no model may be called. Answers so far are
+            stored, and the next call continues from there.
     """
     folder = TrackFolder.open(root)
     with OpenTrack(folder) as loaders:
@@ -119,10 +119,10 @@ def graded(root: Path, endpoint: Endpoint, say: Callable[[str], None]) -> Iterat
 
 
 def judged(track: LoadedTrack, responses: Mapping[str, Sequence[str]]) -> Judged:
-    """Return the values of all graders' columns, and of their strict variants, on each topic.
+    """Return the values of all graders' columns and their strict variants on each topic.
 
     Args:
-        responses: run -> the topics that it responds to.
+        responses: run -> topics with a response.
     """
     measures: list[str] = []
     of_pairs: dict[tuple[str, str], list[float]] = {

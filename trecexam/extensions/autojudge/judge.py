@@ -44,11 +44,11 @@ _SAYS = {
 
 
 class Judge:
-    """Grades reports with the graders of a RAG track; answers are stored and requested once.
+    """Judge of reports with the graders of a RAG track; answers are stored and requested once.
 
     The track is in `trecexam/` of the folder that `llm_config.cache_dir` names, else of `outdir`.
     Settings are those of trecexam.toml, see `trecexam.extensions.autojudge.settings`. Each call raises a
-    TrecexamError where it cannot go on; answers so far are stored.
+    TrecexamError if it cannot continue; answers so far are stored.
     """
 
     nugget_banks_type = NuggetBanks
@@ -63,7 +63,7 @@ class Judge:
     ) -> NuggetBanks | None:
         """Return the graders' test banks: questions, and nuggets as claims.
 
-        None where no grader has a bank, or a topic has nothing in it, which is said.
+        None, with a printed note, if no grader has a bank or a topic has no items.
         """
         with _graded(rag_responses, rag_topics, llm_config, nugget_banks, settings) as track:
             banks = as_nugget_banks(track, {topic.request_id: topic.title for topic in rag_topics})
@@ -80,9 +80,9 @@ class Judge:
         nugget_banks: NuggetBanks | None = None,
         **settings: Any,
     ) -> Qrels | None:
-        """Return labels of the passages that are cited: by UMBRELA, else by the bank.
+        """Return labels of the cited passages: by UMBRELA, else by the bank.
 
-        None where no grader labels passages, or no passage of a topic is cited, which is said.
+        None, with a printed note, if no grader labels passages or a topic has no cited passage.
         """
         with _graded(rag_responses, rag_topics, llm_config, nugget_banks, settings) as track:
             if not any(each.of_documents for each in track.graded_tracks.values()):
@@ -113,7 +113,7 @@ class Judge:
     ) -> Leaderboard:
         """Return the values of all graders' columns on each topic of a run; the framework computes the means.
 
-        `qrels` are not looked at: they are of the same graders.
+        `qrels` are ignored: they come from the same graders.
         """
         reports = list(rag_responses)
         topics = {topic.request_id for topic in rag_topics}
@@ -144,7 +144,7 @@ def _graded(
     *,
     loud: bool = False,
 ) -> Iterator[LoadedTrack]:
-    """Args: loud: notes are printed, once of the three calls."""
+    """Load the graded track; with `loud`, print notes, which one of the three calls does."""
     endpoint = Endpoint(llm_config.model, getattr(llm_config, "base_url", None))
     cache_dir = Path(llm_config.cache_dir or settings["outdir"])
     rows = [topic.model_dump(exclude_none=True, exclude={"topic_id", "narrative_id"}) for topic in topics]
@@ -168,7 +168,7 @@ def _rounded(entry: LeaderboardEntry) -> LeaderboardEntry:
 
 
 def _row(report: Report) -> dict[str, Any]:
-    """Return a report as its file had it: `answer` and `responses` are the same in memory."""
+    """Return a report as in its file: `answer` and `responses` are the same object in memory."""
     row: dict[str, Any] = report.model_dump(
         mode="json", exclude_none=True, exclude={"answer", "is_ragtime", "evaldata", "ranking"}
     )

@@ -1,4 +1,4 @@
-"""Test banks as the framework's nugget banks, and back: questions, and nuggets as claims."""
+"""Conversion of test banks to the framework's nugget banks and back: questions, and nuggets as claims."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import LoadedTrack
 from trecexam.scaffold import rag_graders
 
-#: kind of item -> the file of the track that holds such items, by the graders of a RAG track.
+#: Kind of item -> file of the track with such items.
 _FILES = {"nugget": rag_graders()["nuggets"]["bank"][0], "question": rag_graders()["rubric"]["bank"][0]}
 
 
@@ -39,7 +39,7 @@ def as_nugget_banks(track: LoadedTrack, titles: Mapping[str, str]) -> NuggetBank
 
 
 def _nugget(item: Item) -> NuggetQuestion | NuggetClaim:
-    # Without a time the framework sets that of now, and the same bank would be another file each time.
+    # Without a time, the framework sets the current time, and equal banks would give different files.
     model, time = (None, None) if item.origin is None else (item.origin.model, item.origin.time)
     creator = Creator(is_human=item.origin is None, llm_model=model, creation_date=time)
     origin_fields = {"importance": item.importance or None, "creator": [creator]}
@@ -52,7 +52,7 @@ def _nugget(item: Item) -> NuggetQuestion | NuggetClaim:
 
 
 def take_nugget_banks(root: Path, banks: NuggetBanks) -> None:
-    """Make these nuggets the track's bank, if they differ from it."""
+    """Replace the track's bank by these nuggets, if they differ."""
     items = list(_items(banks))
     folder = TrackFolder.open(root)
     for kind, name in _FILES.items():

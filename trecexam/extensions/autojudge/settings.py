@@ -1,4 +1,4 @@
-"""Converts settings of workflow.yml to those of trecexam.toml."""
+"""Conversion of settings in workflow.yml to settings in trecexam.toml."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from trecexam.config.file import toml_value
 from trecexam.errors import ConfigError
 from trecexam.scaffold import rag_graders
 
-#: Values of the framework besides the settings.
+#: Values that the framework passes beside the settings.
 _OF_THE_FRAMEWORK = frozenset({"filebase", "outdir", "description", "uses_llm", "corpus"})
 #: The value of OPENAI_BASE_URL if no model may be called.
 _OFF = frozenset({"", "EMPTY"})
 _KEY = "OPENAI_API_KEY"
-#: Nothing answers here: the name is reserved (RFC 2606).
+#: Unreachable address: the name is reserved (RFC 2606).
 _NOBODY = "http://endpoint.invalid/v1"
 
 
 class Endpoint(NamedTuple):
-    """The model: the one that the environment names.
+    """The model named in the environment.
 
     Attributes:
-        base_url: None or "EMPTY": nobody may be asked.
+        base_url: None or "EMPTY" forbids calls of a model.
     """
 
     model: str
@@ -31,7 +31,7 @@ class Endpoint(NamedTuple):
 
     @property
     def is_off(self) -> bool:
-        """Whether no model may be called."""
+        """True if no model may be called."""
         return (self.base_url or "") in _OFF
 
 
@@ -39,11 +39,11 @@ def track_settings(settings: Mapping[str, Any], endpoint: Endpoint) -> dict[str,
     """Return the settings of each section of trecexam.toml.
 
     Args:
-        settings: of a workflow.yml, which are sections of trecexam.toml, and may be written "section.key"
-            as `auto-judge run` sets them; beside them what the framework gives.
+        settings: settings in workflow.yml: sections of trecexam.toml, also written "section.key" as
+            `auto-judge run` sets them; and values of the framework.
 
     Raises:
-        ConfigError: a section is given a value.
+        ConfigError: a section has a plain value.
     """
     sections = _sections({key: value for key, value in settings.items() if key not in _OF_THE_FRAMEWORK})
     rag_defaults = rag_graders()
@@ -68,7 +68,7 @@ def track_settings(settings: Mapping[str, Any], endpoint: Endpoint) -> dict[str,
 
 
 def as_toml(sections: Mapping[str, Any]) -> str:
-    """Return a trecexam.toml with these settings, which are not checked."""
+    """Return a trecexam.toml with these unchecked settings."""
     lines = []
     for section, values in sections.items():
         of_graders = section == "graders"
@@ -93,7 +93,7 @@ def _sections(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _section(name: str, values: object) -> dict[str, Any]:
-    """Return a copy of what a section says; raise a ConfigError if it is a value."""
+    """Return a copy of a section; raise a ConfigError for a plain value."""
     if values is not None and not isinstance(values, Mapping):
         raise ConfigError(f"`{name}` = {values!r}: this is a section; give `{name}.SETTING`")
     return dict(values or {})

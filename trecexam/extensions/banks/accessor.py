@@ -32,22 +32,22 @@ class BankAccessor(BankEditing):
         progress: ShowProgress | None = None,
         stop: Stop | None = None,
     ) -> Generated:
-        """Writes items for each query without items with a language model, like `bank generate`.
+        """Write items for each query without items with a language model, like `bank generate`.
 
-        An estimate for "nuggetizer" is an upper bound: lists are supposed to be as long as they may be.
+        An estimate for "nuggetizer" is an upper bound: it assumes lists of maximum length.
 
         Args:
-            prompt: "questions", "nuggets", "subtopics", "subtopic-nuggets", "nuggetizer", or a file of your
-                own. None: `write_bank` of the selected grader, else "questions".
-            query_ids: of these queries alone.
-            passages: for "nuggetizer", how many of a query's passages it reads, the relevant or else the
-                top-ranked ones; None for 50.
-            again: also where there are items; those that a model wrote, and nobody touched, give way. Prompts
-                whose stored answers cannot be read are sent again.
-            output: a file of the track's bank; None for bank.questions.jsonl or bank.nuggets.jsonl.
-            writer: in place of the one that trecexam.toml names.
-            progress: called with how many of how many prompts are answered.
-            stop: called again and again; True ends asking early, with what there is.
+            prompt: "questions", "nuggets", "subtopics", "subtopic-nuggets", "nuggetizer", or your own file.
+                None: `write_bank` of the selected grader, else "questions".
+            query_ids: only these queries.
+            passages: for "nuggetizer", number of passages to read per query, relevant or else top-ranked;
+                None for 50.
+            again: include queries with items; new items replace unedited items of a model. Prompts with
+                unreadable stored answers are sent again.
+            output: file of the track's bank; None for bank.questions.jsonl or bank.nuggets.jsonl.
+            writer: replaces the writer in trecexam.toml.
+            progress: called with (prompts answered, prompts in all).
+            stop: called repeatedly; True ends the requests early and keeps the answers so far.
         """
         with self._track.model_lock():
             return bank_job(
@@ -82,19 +82,19 @@ class BankAccessor(BankEditing):
         ).estimate()
 
     def _folders(self) -> list[TrackFolder]:
-        """Return the folder as the selected grader sees it; where none is selected, as each one does."""
+        """Return the folder for the selected grader; without a selection, for each grader."""
         folder = self._track.folder
         return [*usable_folders(folder).values()] or [folder] if self._track.is_joint else [folder]
 
     def check(self) -> Checked:
-        """Checks a track's bank for empty, long or duplicate items, copies of the query and more (`bank
+        """Check a track's bank for empty, long or duplicate items, copies of the query and more (`bank
         check`).
 
-        Also queries without items, and items of queries without a text. Queries that lack items are named
-        where the track has a file of queries: a dataset has more than it asks.
+        Finds queries without items, too, if the track has a file of queries (a dataset has more queries than
+        a bank needs), and items of queries without a text.
 
         Raises:
-            TrecexamError, ConversionError: there is no bank, or a file cannot be read at all.
+            TrecexamError, ConversionError: no bank, or an unreadable file.
         """
         folder = self._track.folder
         if self._track.is_joint:
@@ -102,17 +102,16 @@ class BankAccessor(BankEditing):
         return self._track.with_grader_note(check_track(folder), str(folder.grader))
 
     def diff(self, old: Path | str, new: Path | str, measures: Measures | None = None) -> BankDiff:
-        """Items, labels and ranks that differ between two bank files, with stored grades.
+        """Compare two bank files by items, and by labels and ranks on stored grades.
 
-        Where one of the two is a bank file of the track, each is in its place, beside the track's others;
+        If one of the two is a bank file of the track, each is combined with the track's other bank files;
         else each is the whole bank.
 
         Args:
             measures: None for the track's own.
 
         Raises:
-            TrecexamError, ConversionError: a bank cannot be read, or has no item to ask about; what is in the
-                way of a leaderboard.
+            TrecexamError, ConversionError: a bank is unreadable or without items, or there is no leaderboard.
         """
         track = self._track.of_measures(measures)
         loader = track.loader()

@@ -1,7 +1,7 @@
 """Checks of a bank's items: duplicates, copies of the query, remains of JSON ...
 
 No check compares meanings. Items that differ in a word or two are left alone: in the nuggets of TREC RAG 2025
-nearly all that are alike by their letters say different things ("linked to cancer", "linked to asthma").
+nearly all items with similar letters say different things ("linked to cancer", "linked to asthma").
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from trecexam.results.text import plural
 
 #: Maximum words of an item. The longest of dl19's 210 questions has 21, of TREC RAG 2025's nuggets 19.
 MAX_WORDS = {"question": 30, "nugget": 20}
-#: Patterns of remains of an answer, with their descriptions; the first that is found counts. In the CAR Y3
-#: bank: `['1. How`, `[2] What`, `- Why`.
+#: Description and pattern of remains of an answer; the first match counts. Examples of the CAR Y3 bank: `['1.
+#: How`, `[2] What`, `- Why`.
 _REMAINS = tuple(
     (what, re.compile(pattern, re.IGNORECASE))
     for what, pattern in (
@@ -62,14 +62,13 @@ _REMAINS = tuple(
 )
 
 
-#: An item with its file and line.
+#: File, line number, item.
 _Found = tuple[str, int | None, Item]
 
 
 class BankFinding(NamedTuple):
-    """A problem in a bank.
-
-    `line` is None where no line is meant; `query_id`, `item_id` and `text`, the item's, are "" where none is.
+    """A problem in a bank. `line` is None for the whole file; `query_id`, `item_id` and `text` of the item
+    are "" if none applies.
     """
 
     file: str
@@ -86,7 +85,7 @@ class Checked(Result):
 
     Attributes:
         problems: in the order of the files and lines; then those of queries.
-        queries, items, retired: how many there are, the retired items not among the items.
+        queries, items, retired: counts; retired items are not in `items`.
     """
 
     problems: tuple[BankFinding, ...]
@@ -97,7 +96,7 @@ class Checked(Result):
 
     @property
     def rejected(self) -> tuple[BankFinding, ...]:  # type: ignore[override]
-        """The problems: they make the exit status 1."""
+        """The problems; any problem makes the exit status 1."""
         return self.problems
 
     def _declare(self) -> dict[str, Table]:
@@ -111,7 +110,7 @@ class Checked(Result):
 
 
 def check_files(paths: Sequence[Path]) -> Checked:
-    """Checks these files together, as one bank."""
+    """Check these files together, as one bank."""
     for path in paths:
         form = sniffed(path)
         if form not in (None, "bank"):
@@ -144,7 +143,7 @@ def check_lines(
     query_texts: Mapping[str, str] | None = None,
     expected: Mapping[str, str] | None = None,
 ) -> Checked:
-    """Checks a bank. Retired items are checked only for lines that cannot be read and for duplicate ids.
+    """Check a bank. Retired items are checked only for lines that cannot be read and for duplicate ids.
 
     Args:
         lines: (file, line) of all files of the bank.
@@ -162,11 +161,11 @@ def check_lines(
     live: dict[str, int] = {}
     n_retired = 0
     for file, line in rows:
-        place = BankFinding(file, line.number, line.query_id, "", "", "")
+        on_line = BankFinding(file, line.number, line.query_id, "", "", "")
         if line.error is not None:
-            problems.append(place._replace(problem=line.error.reason))
+            problems.append(on_line._replace(problem=line.error.reason))
         if line.query_id:
-            queries.setdefault(line.query_id, place)
+            queries.setdefault(line.query_id, on_line)
         for item in line.items:
             n_retired += item.retired
             live[item.query_id] = live.get(item.query_id, 0) + (not item.retired)
@@ -175,11 +174,11 @@ def check_lines(
                 BankFinding(file, line.number, item.query_id, item.item_id, problem, item.text)
                 for problem in (*doubts, *_repeats(first, (file, line.number, item)))
             )
-    for query_id, place in queries.items():
+    for query_id, on_line in queries.items():
         if not live.get(query_id, 1):
-            problems.append(place._replace(problem="all items of the query are retired"))
+            problems.append(on_line._replace(problem="all items of the query are retired"))
         if query_texts is not None and not texts.get(query_id, "").strip():
-            problems.append(place._replace(problem="the track has no text of this query"))
+            problems.append(on_line._replace(problem="the track has no text of this query"))
     problems += (
         BankFinding(file, None, query_id, "", "a query without any items", "")
         for query_id, file in (expected or {}).items()
@@ -210,21 +209,21 @@ def _doubts(item: Item, query_text: str | None) -> Iterator[str]:
         yield "a copy of the query"
 
 
-def _repeats(first: dict[tuple[str, ...], _Found], found: _Found) -> Iterator[str]:
+def _repeats(first: dict[tuple[str, ...], _Found], entry: _Found) -> Iterator[str]:
     """Yield how an item repeats an earlier one: its id, or its text within the query.
 
     Args:
         first: the first item of each id and text; receives this one.
     """
-    file, _, item = found
+    file, _, item = entry
 
     def place(other: _Found) -> str:
         return f"line {other[1]}" if other[0] == file else f"{other[0]}:{other[1]}"
 
     if not item.text.strip():
         return
-    before = first.setdefault(("id", item.item_id), found)
-    if before is not found:
+    before = first.setdefault(("id", item.item_id), entry)
+    if before is not entry:
         same = (before[2].query_id, before[2].text) == (item.query_id, item.text)
         what = "the same item" if same else f"item id '{item.item_id}'"
         yield f"{what} occurs twice, first on {place(before)}"
@@ -232,15 +231,15 @@ def _repeats(first: dict[tuple[str, ...], _Found], found: _Found) -> Iterator[st
             return
     if item.retired:
         return
-    exact = first.setdefault(("exact", item.query_id, item.kind, item.text), found)
-    near = first.setdefault(("alike", item.query_id, item.kind, *folded(item.text)), found)
-    if near is not found:
-        end = ", but for case, punctuation or blanks" if exact is found else ""
-        other = near if exact is found else exact
+    exact = first.setdefault(("exact", item.query_id, item.kind, item.text), entry)
+    near = first.setdefault(("alike", item.query_id, item.kind, *folded(item.text)), entry)
+    if near is not entry:
+        end = ", but for case, punctuation or blanks" if exact is entry else ""
+        other = near if exact is entry else exact
         yield f"duplicate of '{other[2].item_id}' on {place(other)}{end}"
 
 
 def junk_in(text: str) -> str | None:
     """Describe what remains of the answer in an item's text; None if nothing does."""
-    found = ((what, pattern.search(text)) for what, pattern in _REMAINS)
-    return next((what.format(*match.groups()) for what, match in found if match), None)
+    matches = ((what, pattern.search(text)) for what, pattern in _REMAINS)
+    return next((what.format(*match.groups()) for what, match in matches if match), None)

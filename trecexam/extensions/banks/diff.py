@@ -34,10 +34,10 @@ Change = Literal["added", "removed", "edited", "retired", "un-retired", "importa
 
 
 class BankChange(NamedTuple):
-    """An item that differs between the banks, known by its id.
+    """An item that differs between the banks, matched by id.
 
-    `change` is "edited" where the text, the kind or the answer key is another; "importance" where only the
-    importance or the weight is. `old` and `new` are None where the item is not there.
+    `change` is "edited" for a new text, kind or answer key; "importance" for only a new importance or weight.
+    `old` and `new` are None for a missing item.
     """
 
     query_id: str
@@ -48,7 +48,7 @@ class BankChange(NamedTuple):
 
 
 class LabelChange(NamedTuple):
-    """A passage whose label changed; None where it has none: it is not in the pool or without a rating."""
+    """A passage with a changed label; None for a passage outside of the pool or without a rating."""
 
     query_id: str
     doc_id: str
@@ -59,8 +59,8 @@ class LabelChange(NamedTuple):
 class RunChange(NamedTuple):
     """A run before and after, by a measure.
 
-    Ranks are from 1; runs with equal means share the better rank; None without a mean. `move` is by how many
-    ranks the run is better now.
+    Ranks are from 1; runs with equal means share the better rank; None without a mean. `move` is the number
+    of ranks gained.
     """
 
     run: str
@@ -73,12 +73,12 @@ class RunChange(NamedTuple):
 
 
 class BankSide(NamedTuple):
-    """One of the two banks, on the track's pool.
+    """A bank on the track's pool.
 
     Attributes:
-        files: as they were named, with the track's other bank files.
+        files: the given files, with the track's other bank files.
         queries: the queries that means are over.
-        items, retired_items: how many; the retired ones are not among the first.
+        items, retired_items: counts; retired items are not in `items`.
         ungraded: item_id -> how many of its cells have no grade.
     """
 
@@ -93,8 +93,8 @@ class MeasureDiff(NamedTuple):
     """The two leaderboards by one measure; `runs` are in the order of the new one.
 
     `kendall_tau` is tau-b, in -1..1; NaN where it is undefined: fewer than two runs, or all tied on one side.
-    `reranked` is the number of runs whose rank differs, `moved` of runs whose rank or mean differs; how a sum
-    was rounded is no difference.
+    `reranked` counts runs with a different rank, `moved` runs with a different rank or mean, apart from
+    rounding.
     """
 
     measure: str
@@ -111,8 +111,8 @@ class BankDiff(Result):
     Attributes:
         items: the items that differ.
         labels: the passages whose label differs.
-        measures: each measure by itself; means are over all queries of the respective bank.
-        notes: which items differ, how many labels do, what has no grade yet.
+        measures: comparison by each measure; means are over all queries of the respective bank.
+        notes: differing items, number of differing labels, and ungraded items.
     """
 
     old: BankSide
@@ -146,7 +146,7 @@ class BankDiff(Result):
         }
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """Each measure, the runs whose rank differs, the items that do, and the passages whose label does."""
+        """Return measures, then runs, items and passages with a different rank, text or label."""
         tables = self.tables
         old, new = (tables["runs"].header.index(f"rank.{side}") for side in ("old", "new"))
         rows = tuple(row for row in tables["runs"].rows if row[old] != row[new])
@@ -154,7 +154,7 @@ class BankDiff(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the two banks have."""
+        """Counts of both banks."""
         return {"old": self.old._asdict(), "new": self.new._asdict()}
 
 
@@ -164,7 +164,7 @@ def bank_diff(
     new: Path | str,
     measures: Measures | None = None,
 ) -> BankDiff:
-    """Items, labels and ranks that differ between two bank files, with stored grades."""
+    """Compare two bank files by items, and by labels and ranks on stored grades."""
     old, new, names = Path(old), Path(new), names_of(measures)
     track_files = loader.folder.bank(optional=True)
     replaced = [path for path in track_files if _same(path, old) or _same(path, new)]
@@ -210,7 +210,7 @@ def _same(path: Path, other: Path) -> bool:
 
 
 def _rejected(track: GradedTrack, side: BankSide) -> Iterator[str]:
-    """Yield what of the bank's files was rejected: the first, and how many more."""
+    """Yield the first rejected line of the bank's files, and the number of further rejected lines."""
     rows = [str(row) for row in track.rejected if row.file in (*side.files, "the bank")]
     if rows:
         yield f"rejected {rows[0]}" + (f", and {len(rows) - 1:,} more" if len(rows) > 1 else "")
@@ -219,7 +219,7 @@ def _rejected(track: GradedTrack, side: BankSide) -> Iterator[str]:
 def bank_changes(old: Bank, new: Bank) -> tuple[BankChange, ...]:
     """Return the differences by query, in the new bank's order; then items that the new bank lacks.
 
-    What is retired in both, or added or removed as a retired item, makes no difference.
+    Items retired in both banks, or added or removed while retired, are no difference.
     """
     changes = []
     for query_id in sorted({*old.items, *old.retired, *new.items, *new.retired}):
@@ -278,7 +278,7 @@ def _compared(boards: Sequence[Leaderboard], column: int) -> MeasureDiff:
 
 
 def _summary(diff: BankDiff, cautions: Sequence[str]) -> Iterator[str]:
-    """Yield notes: which items differ, how many labels differ, and what is not graded yet."""
+    """Yield notes: differing items, number of differing labels, and ungraded items."""
     sides = (("OLD", diff.old), ("NEW", diff.new))
     sizes = [
         f"{name} {plural(side.items, 'item')} of {plural(len(side.queries), 'query')}"
@@ -312,7 +312,7 @@ def _summary(diff: BankDiff, cautions: Sequence[str]) -> Iterator[str]:
 
 
 def _ungraded(track: GradedTrack) -> dict[str, int]:
-    """Return item_id -> how many of its cells could have a grade and have none."""
+    """Return item_id -> number of gradable but ungraded cells."""
     cells = Counter[str]()
     for sheet in track.sheets.values():
         _, columns = sheet.where((sheet.flat() == MISSING) & sheet.gradable)

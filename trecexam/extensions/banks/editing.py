@@ -1,4 +1,4 @@
-"""A person's changes of the bank's items: one item a line, and the file as it was is kept beside."""
+"""A person's changes of bank items: one item per line; a copy of the original file is kept."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from trecexam.track_groups import Group
 KINDS = ("question", "nugget")
 #: The key of an item's recorded changes.
 EDITS = "edits"
-#: Lists of a line of several items.
+#: Keys of item lists in a line of several items.
 _LISTS = ("questions", "items", "nuggets", "rubrics")
 
 
@@ -44,8 +44,8 @@ class Edited:
 
     Attributes:
         item: the current item.
-        file: the bank's file that has it.
-        written: False where it was so already.
+        file: the bank file with the item.
+        written: False if nothing had to change.
     """
 
     item: Item
@@ -54,9 +54,8 @@ class Edited:
 
 
 class ToEdit(NamedTuple):
-    """An item with its file.
-
-    `edits` are its recorded changes, oldest first; `warnings` what `bank check` says of it.
+    """An item with its file. `edits` are its recorded changes, oldest first; `warnings` come from `bank
+    check`.
     """
 
     item: Item
@@ -66,7 +65,7 @@ class ToEdit(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line of a file: its JSON object, and its items; a line of several items is a line for each."""
+    """A line of a file: its JSON object and items; a line of several items is split."""
 
     path: Path
     row: dict[str, Any]
@@ -75,7 +74,7 @@ class _Line(NamedTuple):
 
 
 class _Bank:
-    """The bank's files, read again."""
+    """The bank's files, read anew."""
 
     def __init__(self, folder: TrackFolder) -> None:
         self.folder = folder
@@ -86,25 +85,24 @@ class _Bank:
 
     @property
     def items(self) -> list[Item]:
-        """All items, file by file."""
+        """Items of all lines, file by file."""
         return [item for line in self.lines for item in line.items]
 
     def find(self, item_id: str, seen: str | None) -> tuple[int, Item]:
         """Return the index of an item's line, and the item.
 
         Raises:
-            ItemConflictError: the item is not the one that a person saw.
-            TrecexamError: there is none.
+            ItemConflictError: the item changed since the person saw it. TrecexamError: no such item.
         """
         lines = ((index, item) for index, line in enumerate(self.lines) for item in line.items)
-        found = next((each for each in lines if each[1].item_id == item_id), None)
-        if found is None:
+        match = next((each for each in lines if each[1].item_id == item_id), None)
+        if match is None:
             root = self.folder.root
             if seen is not None:
                 raise ItemConflictError(f"item '{item_id[:80]}' is no longer in the bank", None, path=root)
             hint = did_you_mean(item_id, [item.item_id for item in self.items], before="; ")
             raise TrecexamError(f"no item '{item_id[:80]}' in the bank{hint}", path=root)
-        index, item = found
+        index, item = match
         if seen is not None and seen != digest_of(item):
             reason = f"was changed meanwhile, and nothing was written; its text is now: {item.text}"
             raise ItemConflictError(f"item '{item_id[:80]}' {reason}", item, path=self.lines[index].path)
@@ -114,7 +112,7 @@ class _Bank:
         """Refuse an item whose text its query has already.
 
         Args:
-            ignore_retired: only an item that is not retired counts.
+            ignore_retired: ignore retired items.
         """
         for item in self.items:
             same = (item.query_id, item.kind, item.text) == (new.query_id, new.kind, new.text)
@@ -130,7 +128,7 @@ class _Bank:
             raise TrecexamError(f"no query '{query_id}' in the track{hint}", path=self.folder.root)
 
     def change(self, index: int, old: Item, new: Item, note: Mapping[str, Any]) -> Edited:
-        """Write an item in place of another."""
+        """Replace an item by another."""
         line = self.lines[index]
         row = dict(line.row)
         if new.text != old.text:
@@ -144,7 +142,7 @@ class _Bank:
         return self._write(line.path, [*self.lines[:index], edited, *self.lines[index + 1 :]], new)
 
     def add(self, new: Item, note: Mapping[str, Any]) -> Edited:
-        """Write a new item behind its query's; in the last file with items of its kind, else the last one."""
+        """Write a new item after its query's items, in the last file with its kind, else the last file."""
         of_kind = [line.path for line in self.lines if any(item.kind == new.kind for item in line.items)]
         path = (of_kind or [*self.contents])[-1]
         of_file = [index for index, line in enumerate(self.lines, 1) if line.path == path]
@@ -154,26 +152,26 @@ class _Bank:
         return self._write(path, [*self.lines[:at], added, *self.lines[at:]], new)
 
     def _write(self, path: Path, lines: list[_Line], new: Item) -> Edited:
-        """Write a file, if it then has the new item, and all others as they were."""
-        content, found = self.contents[path], list[Item]()
+        """Write a file, if the new item is readable in it and all other items stay unchanged."""
+        content, reread = self.contents[path], list[Item]()
         if packed_as(content):
             raise TrecexamError("is compressed, and could not be edited: unpack it", path=path)
         rows = [line.row for line in lines if line.path == path]
         with suppress(ConversionError):
-            found = _items(path, [_scanned(path, number, row) for number, row in enumerate(rows, 1)])
+            reread = _items(path, [_scanned(path, number, row) for number, row in enumerate(rows, 1)])
         before = [item for line in self.lines if line.path == path for item in line.items]
-        others = [[item for item in each if item.item_id != new.item_id] for each in (before, found)]
-        if new not in found or others[0] != others[1]:
+        unchanged = [[item for item in each if item.item_id != new.item_id] for each in (before, reread)]
+        if new not in reread or unchanged[0] != unchanged[1]:
             reason = f"item '{new.item_id}' cannot be changed by itself: edit the file by hand "
             raise ConversionError(path, None, reason + '(`"retired": true` takes its line out)')
         if b"".join(row_line(line.row) for line in self.lines if line.path == path) != content:
-            # Where the bank is named by a pattern, a file beside it could be read as a part of it.
+            # A pattern in the settings could match a copy in the same folder.
             is_read = self.folder.takes_as_bank(path.with_name(f"{path.name}.orig"))
             parent = self.folder.shared_state if is_read else path.parent
             names = (parent / f"{path.name}.orig{number or ''}" for number in count())
             original = next(name for name in names if not name.exists())
             files.replace(original, content, mode=path.stat().st_mode & 0o777)
-        # A link stays a link.
+        # Keep a symbolic link.
         files.replace(Path(os.path.realpath(path)), b"".join(map(row_line, rows)))
         return Edited(new, path, written=True)
 
@@ -191,17 +189,17 @@ class BankEditing(Group):
         importance: str = "",
         why: str = "",
     ) -> Edited:
-        """Adds an item to the end of a query's items; `update` then grades only this item.
+        """Add an item to the end of a query's items; `update` then grades only this item.
 
         Args:
             kind: "question" or "nugget".
             importance: "vital", "okay" or "".
-            who, why: noted beside the item in the bank's file; a reason is not needed.
+            who, why: stored with the item in the bank's file; `why` may be "".
 
         Raises:
             LockedError: a model is writing the track's bank.
-            TrecexamError, ConversionError: the text is empty or the query has it already, the query is not
-                the track's, or the bank cannot be read or written.
+            TrecexamError, ConversionError: the text is empty or a duplicate, the query is unknown, or the
+                bank cannot be read or written.
         """
         text, note = _text(text), _noted(who, why)
         if kind not in KINDS:
@@ -212,22 +210,21 @@ class BankEditing(Group):
             refuse_controls("an id", query_id)
             bank.check_query(query_id)
             bank.refuse_twice(Item(query_id, "", text, kind))
-            taken = {item.item_id for item in bank.items}
+            used_ids = {item.item_id for item in bank.items}
             ids = (made_id(query_id, text) + f"-{number}" * (number > 1) for number in count(1))
-            item_id = next(each for each in ids if each not in taken)
+            item_id = next(each for each in ids if each not in used_ids)
             return bank.add(Item(query_id, item_id, text, kind, importance=importance), note)
 
     def edit_item(
         self, item_id: str, text: str, *, who: str, seen: str | None = None, why: str = ""
     ) -> Edited:
-        """Changes an item's text and keeps its id and answer key; `update` then grades only this item.
+        """Change an item's text and keep its id and answer key; `update` then grades only this item.
 
         Args:
-            seen: `trecexam.inputs.overrides.digest_of` the item that the person saw; None to change it
-                whatever it is by now.
+            seen: `trecexam.inputs.overrides.digest_of` the item that the person saw; None skips the check.
 
         Raises:
-            ItemConflictError: the item is another one by now, or gone; nothing was written.
+            ItemConflictError: the item changed or is gone; nothing was written.
             LockedError, TrecexamError, ConversionError: as `add_item`, or there is no such item.
         """
         text, note = _text(text), _noted(who, why)
@@ -243,7 +240,7 @@ class BankEditing(Group):
     def retire_item(
         self, item_id: str, *, who: str, retired: bool = True, seen: str | None = None, why: str = ""
     ) -> Edited:
-        """Retires an item, or takes it back with `retired=False`; its grades are kept.
+        """Retire an item, or restore it with `retired=False`; its grades are kept.
 
         Args:
             seen: as in `edit_item`.
@@ -263,7 +260,7 @@ class BankEditing(Group):
     @contextmanager
     def _bank(self) -> Iterator[_Bank]:
         folder = self._track.folder
-        # Generating a bank holds the second lock until it ends.
+        # Bank generation holds the second lock until its end.
         with (
             exclusive_lock(folder.shared_state / "bank.lock"),
             track_lock(folder.shared_state / "generate.lock", "writing this track's bank"),
@@ -275,7 +272,7 @@ def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
     """Return the items of a query in file order, retired ones too, read from the bank's files again."""
     bank = _Bank(folder)
     by_facets = folder.config.track.facets
-    # Queries that cannot be read show elsewhere.
+    # Other commands report unreadable queries.
     problems = dict[str, list[str]]()
     with suppress(ConversionError):
         for finding in check_track(folder).problems:
@@ -301,7 +298,7 @@ def _content(path: Path) -> bytes:
 
 def _lines(path: Path) -> Iterator[_Line]:
     parsed = [(row, _scanned(path, number, row)) for number, row in iter_objects(path)]
-    # Blank items and second ones are none of the bank's.
+    # The bank skips blank and repeated items.
     left = {*_items(path, [line for _, line in parsed])}
     for row, line in parsed:
         items = tuple(item for item in dict.fromkeys(line.items) if item in left)
@@ -332,7 +329,7 @@ def _noted(who: str, why: str) -> dict[str, str]:
 
 
 def _noted_row(row: dict[str, Any], note: Mapping[str, Any]) -> dict[str, Any]:
-    # A field of this name from another program stays.
+    # Keep a field of this name from another program.
     if not isinstance(row.get(EDITS, []), list):
         return row
     return {**row, EDITS: [*row.get(EDITS, []), {key: value for key, value in note.items() if value != ""}]}
@@ -351,7 +348,7 @@ def _text(text: str) -> str:
 
 
 def item_row(item: Item, query_text: str) -> dict[str, Any]:
-    """Return the JSON object of one item, readable and editable."""
+    """Return the JSON object of an item for a bank file."""
     row = {
         "query_id": item.query_id,
         "query_text": query_text,

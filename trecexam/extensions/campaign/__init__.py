@@ -1,4 +1,4 @@
-"""Judging campaigns: plan, agreement of assessors, and what to judge next."""
+"""Judging campaigns: plan, agreement of assessors, and suggestions of passages to judge."""
 
 from __future__ import annotations
 

@@ -35,24 +35,24 @@ class JudgingAccessor(Group):
     ) -> Tables:
         """Divide the passages of the pool among assessors, and write the plan into judging.tsv.
 
-        A task is a pooled passage, or with `unit = "response"` a response: as a whole where the track has a
-        scale of judgments, else with all its items. A topic stays with one assessor, and all get about as
-        many tasks. Passages that are judged already are left out; of passages with one text one is judged.
+        A task is a pooled passage, or with `unit = "response"` a response: judged as a whole if the track has
+        a scale of judgments, else on all items. A topic stays with one assessor, and all assessors get about
+        as many tasks. Judged passages are left out; of passages with equal text, one is planned.
 
-        Planned again, finished tasks stay, and a topic stays with the assessor who began it. The same
-        arguments give the same plan.
+        A second call keeps finished tasks and the assessors of begun topics. The same arguments give the same
+        plan.
 
         Args:
-            assessors: their names, at least one.
-            topics_each: at most so many topics of each assessor.
-            overlap: the share of tasks, 0..1, drawn at random, that a second assessor gets, too.
-            budget: tasks in all, the overlap counted twice; evenly over topics.
-            passages: plan only those of this table with the columns query_id and doc_id, as `judge-next`
-                writes it, in its order; None: all, in the order of `judge_next`.
-            progress: as of `judge_next`.
+            assessors: names of the assessors, at least one.
+            topics_each: maximum number of topics per assessor.
+            overlap: share of tasks, 0..1, that a second assessor judges, too; drawn at random.
+            budget: total number of tasks, overlap counted twice, spread evenly over topics.
+            passages: table with columns query_id and doc_id, as from `judge-next`, of passages to plan in
+                this order; None for all, in the order of `judge_next`.
+            progress: as for `judge_next`.
 
         Raises:
-            TrecexamError: arguments do not go together, or a plan or list cannot be read, written or used.
+            TrecexamError: incompatible arguments, or a plan or list that cannot be read, written or used.
         """
         names = [typed("an assessor's name", name, MAX_WHO) for name in assessors]
         check_plan(names, topics_each, overlap, budget)
@@ -64,10 +64,10 @@ class JudgingAccessor(Group):
         return self._track.with_grader_note(written, graded.name)
 
     def agreement(self) -> Tables:
-        """Compare the ratings of the cells that at least two people rated, planned or not.
+        """Compare the ratings of all cells that at least two people rated, planned or not.
 
-        Each person's last rating counts, whatever counts for the track. "Cannot judge" and decisions between
-        people are no ratings.
+        Each person's last rating counts, whatever counts for the track. "Cannot judge" and adjudications are
+        no ratings.
         """
         graded = self._track.graded(has_bank, bank_needed=False)
         return self._track.with_grader_note(assessor_agreement(graded), graded.name)
@@ -76,23 +76,23 @@ class JudgingAccessor(Group):
         """Write what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv.
 
         A passage's label is the judgment that counts, on the scale of [judging] or of the official judgments.
-        Where nobody judged on such a scale, it is made of people's ratings by the rule of [scores]. A passage
+        Without such judgments, labels are made from people's ratings by the rule of [scores]. A passage
         without a rating that counts has no line. qrels-6.txt has the columns of TREC RAG 2025, `query_id Q0
-        doc_id label confidence run_id`: the share of the assessors who gave this label, and their names with
-        + between them.
+        doc_id label confidence run_id`: confidence is the share of assessors with this label, run_id their
+        names joined by +.
 
         Raises:
-            TrecexamError: a file cannot be written, an id has white space in it, or a file of people's
-                ratings has no header line. Nothing is written then.
+            TrecexamError: a file cannot be written, an id contains white space, or a file of people's ratings
+                lacks its header line. Nothing is written then.
         """
         graded = self._track.graded(has_bank, documents=True, bank_needed=False)
         return self._track.with_grader_note(export_judgments(graded, folder), graded.name)
 
     def take_in(self, path: Path | str) -> Tables:
-        """Add the judgments of a table, as `export` writes it, and skip existing ones.
+        """Add the judgments of a table in the form of `export`; skip existing judgments.
 
-        Lines go to the end of overrides.tsv; judgments of whole passages on the track's scale to that of
-        judgments.tsv. A line that an update would reject, as of an unknown query, is not added.
+        Lines are appended to overrides.tsv, judgments of whole passages on the track's scale to
+        judgments.tsv. Lines that an update would reject, such as for unknown queries, are not added.
 
         Raises:
             TrecexamError, ConversionError: the table or a file of the track cannot be read or written.

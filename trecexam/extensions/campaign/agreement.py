@@ -18,7 +18,7 @@ from trecexam.results.text import plural
 from trecexam.scores.kappa import MIN_QUERIES, Kappa, kappa, weighted_kappa
 from trecexam.scores.ratings import MAX_RATING
 
-#: What the intervals are, in words.
+#: Description of the intervals.
 INTERVALS = f"intervals are 95%, over topics, with {MIN_QUERIES} topics or more"
 _RATINGS = MAX_RATING + 1
 
@@ -27,10 +27,10 @@ class Disagreement(NamedTuple):
     """A cell with different ratings.
 
     Attributes:
-        ratings: assessor -> her rating, in the order in which they gave them.
-        spread: from the lowest rating to the highest.
-        counts: the rating that counts by the track's rule; None where none does.
-        adjudicated: whether somebody decided between them.
+        ratings: assessor -> rating, in order of time.
+        spread: highest rating minus lowest rating.
+        counts: the rating that counts by the track's rule, or None.
+        adjudicated: True if a person decided between the assessors.
     """
 
     level: str
@@ -46,9 +46,9 @@ class Disagreement(NamedTuple):
 def assessor_agreement(track: GradedTrack) -> Tables:
     """Return the agreement on the cells that at least two people rated, whether planned or not.
 
-    `agreement` has a row for all who rated and for each pair; `topics` and `cells` are those that at least
-    two of them rated, and on `same` cells all of them agree. alpha is Krippendorff's, ordinal; kappa is
-    Cohen's, of two, also with quadratic weights.
+    `agreement` has a row for all assessors and for each pair; `topics` and `cells` count those rated by two
+    or more, `same` the cells with equal ratings. alpha is Krippendorff's, ordinal; kappa is Cohen's for
+    pairs.
     """
     rows: list[tuple[Value, ...]] = []
     for level, cells in _shared(track).items():
@@ -61,42 +61,42 @@ def assessor_agreement(track: GradedTrack) -> Tables:
                     by_topic.setdefault(key.query_id, []).append(of_group)
             if by_topic:
                 rows.append(_row(level, group, [*by_topic.values()]))
-    found = disagreements(track)
+    differences = disagreements(track)
     header = (
         *("level", "assessors", "topics", "cells", "same"),
         *("alpha", "alpha.low", "alpha.high", "kappa", "kappa.low", "kappa.high", "weighted_kappa"),
     )
     differing: list[tuple[Value, ...]] = []
-    for row in found:
+    for row in differences:
         in_words = ", ".join(f"{name} {rating}" for name, rating in row.ratings.items())
         decided = "yes" if row.adjudicated else "no"
         differing.append((*row[:4], in_words, row.spread, row.counts, decided))
-    told = "no passage is judged by two people; see --overlap of `trecexam judge plan`"
+    note = "no passage is judged by two people; see --overlap of `trecexam judge plan`"
     if rows:
-        told = f"people differ on {plural(len(found), 'judgment')}; {INTERVALS}"
+        note = f"people differ on {plural(len(differences), 'judgment')}; {INTERVALS}"
     tables = {
         "agreement": Table(header, tuple(rows), layout=Layout(("level", "assessors"))),
         "disagreements": Table(Disagreement._fields, tuple(differing)),
     }
-    return Tables(tables, (told,), about={"rule": track.config.judging.rule, "intervals": INTERVALS})
+    return Tables(tables, (note,), about={"rule": track.config.judging.rule, "intervals": INTERVALS})
 
 
 def disagreements(track: GradedTrack) -> list[Disagreement]:
-    """Return the cells with different ratings, the widest apart first."""
+    """Return the cells with different ratings, largest spread first."""
     of_cell = counting(track)
-    found = []
+    differences = []
     for level, cells in _shared(track).items():
         for key, ratings in cells.items():
             if len(set(ratings.values())) > 1:
                 now = of_cell.get(key)
                 decided = now is not None and now.kind == ADJUDICATED
                 spread = max(ratings.values()) - min(ratings.values())
-                found.append(Disagreement(level, *key, ratings, spread, now and now.rating, decided))
-    return sorted(found, key=lambda row: (-row.spread, row[:4]))
+                differences.append(Disagreement(level, *key, ratings, spread, now and now.rating, decided))
+    return sorted(differences, key=lambda row: (-row.spread, row[:4]))
 
 
 def _shared(track: GradedTrack) -> dict[str, dict[CellKey, dict[str, int]]]:
-    """Return the ratings by assessor of the cells with two or more, by level."""
+    """Return level -> cell -> assessor -> rating, for cells with two ratings or more."""
     of_item = "item" if track.asked.citing is None else "citation"
     cells: dict[CellKey, dict[str, int]] = {}
     for name, opinions in opinions_of(track).items():

@@ -1,6 +1,6 @@
-"""Krippendorff's alpha of people who rate on an ordered scale, with an interval that keeps topics together.
+"""Krippendorff's alpha for ordinal ratings, with an interval that resamples whole topics.
 
-The library `krippendorff` is under the GPL, which we are not; it also takes each unit as independent.
+The library `krippendorff` has an incompatible licence (GPL) and treats units as independent.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ DRAWS = 2_000
 
 
 def alpha(topics: Sequence[Sequence[Sequence[int]]], n_values: int) -> Kappa:
-    """Krippendorff's alpha for ordinal data of any number of raters, each of whom may leave cells out.
+    """Return Krippendorff's alpha for ordinal data of any number of raters, with missing ratings.
 
     alpha = 1 - Do / De, observed over expected disagreement, with the ordinal difference of Krippendorff,
     "Computing Krippendorff's Alpha-Reliability" (2011), section C; cells with one rating do not count. The
     interval is the 2.5% and 97.5% percentile of `DRAWS` bootstrap samples of topics; samples without a value
-    are left out. With fewer than `MIN_QUERIES` topics there is none: cells of a topic are not independent.
+    are left out. There is no interval for fewer than `MIN_QUERIES` topics, as cells depend on their topic.
 
     Args:
-        topics: of each topic, of each of its cells, the ratings 0 .. n_values - 1, in any order.
+        topics: for each topic and each of its cells, the ratings 0 .. n_values - 1, in any order.
     """
     of_topic = [
         [_coincidences(ratings, n_values) for ratings in cells if len(ratings) > 1] for cells in topics
@@ -46,14 +46,14 @@ def alpha(topics: Sequence[Sequence[Sequence[int]]], n_values: int) -> Kappa:
 
 
 def _coincidences(ratings: Sequence[int], n_values: int) -> Floats:
-    """Coincidence matrix of pairs of ratings of a cell, counted in both orders; shape (values, values)."""
+    """Return the coincidence matrix of rating pairs per cell, in both orders; shape (values, values)."""
     counts = np.bincount(np.asarray(ratings, np.int64), minlength=n_values).astype(np.float64)
     pairs: Floats = (np.outer(counts, counts) - np.diag(counts)) / (counts.sum() - 1)
     return pairs
 
 
 def _alpha(tables: Floats) -> Floats:
-    """Alpha of each coincidence matrix, shape (n, values, values); NaN if undefined."""
+    """Return alpha of each coincidence matrix, shape (n, values, values); NaN if undefined."""
     totals = tables.sum(axis=2)
     n = totals.sum(axis=1)
     # The ordinal difference of c and k: how many ratings lie between them, the two halved.

@@ -1,4 +1,4 @@
-"""Each assessor's judgments, written and read without loading the rest of the track."""
+"""Reading and writing of an assessor's judgments without loading the track."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from trecexam.folder import TrackFolder
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.overrides import REFUSED, JudgingScale, takes_back
 
-#: The reasons in the file if no reason is requested.
+#: Default reasons in the file.
 JUDGED, WITHDRAWN = "judged", "withdrawn"
 
 
 class CellKey(NamedTuple):
-    """A judged cell: an item and a passage, or with item_id "" the whole passage."""
+    """A cell to judge: an item and a passage; item_id "" is the whole passage."""
 
     query_id: str
     doc_id: str
     item_id: str
 
 
-def asked_items(track: GradedTrack, query_id: str) -> tuple[str, ...]:
+def items_to_judge(track: GradedTrack, query_id: str) -> tuple[str, ...]:
     """Return the item_ids to judge on each passage of a query; "" is the whole passage.
 
-    With a scale of judgments the passage as a whole is judged, and with `whole_passage = false` its items;
-    without one its items, and with `whole_passage = true` the passage as a whole last. Where there is no item
-    that people could be asked about, it is the passage as a whole.
+    With a scale of judgments, people judge the whole passage or, with `whole_passage = false`, its items.
+    Without a scale, people judge its items and, with `whole_passage = true`, the whole passage last. Without
+    items, people judge the whole passage.
     """
     items, whole = track.bank.items.get(query_id, ()), track.config.judging.whole_passage
     of_items = tuple(item.item_id for item in items if item.kind != QUERY)
@@ -46,7 +46,7 @@ def asked_items(track: GradedTrack, query_id: str) -> tuple[str, ...]:
 def is_done(
     opinions: Mapping[CellKey, HumanRating], query_id: str, doc_id: str, item_ids: Sequence[str]
 ) -> bool:
-    """Return True if a person with these opinions judged all items of a passage, or cannot judge it."""
+    """Return True if a person's opinions cover all items of a passage, or say "cannot judge"."""
     whole = opinions.get(CellKey(query_id, doc_id, ""))
     return (whole is not None and whole.cannot) or all(
         CellKey(query_id, doc_id, item_id) in opinions for item_id in item_ids
@@ -54,16 +54,16 @@ def is_done(
 
 
 def own_assessments(folder: TrackFolder, who: str, scale: JudgingScale | None) -> dict[CellKey, HumanRating]:
-    """Return what a person says now of each cell; reads the files again.
+    """Return a person's current judgment of each cell; read the files again.
 
-    What she took back and decisions between other people are not there. A judgment of an earlier text of the
-    passage is there, as nothing but the two files is read.
+    Withdrawn judgments and adjudications are left out. Judgments of an earlier text of a passage are
+    included, since only the two files are read.
     """
     return _standing(folder, scale, who).get(who, {})
 
 
 def ratings_by_assessor(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> dict[str, int]:
-    """Return assessor -> rating of a cell, without adjudications; reads the files again."""
+    """Return assessor -> rating of a cell, without adjudications; read the files again."""
     opinions = _standing(folder, scale, cell.query_id, cell.doc_id)
     rows = ((name, of_person.get(cell)) for name, of_person in opinions.items())
     return {name: row.rating for name, row in rows if row is not None and row.rating is not None}
@@ -79,7 +79,7 @@ def _standing(
 
 
 def _counts_beside(row: HumanRating, scale: JudgingScale | None) -> bool:
-    """Return True if a line of overrides.tsv counts, where whole passages are judged on `scale`, if any."""
+    """Return True if a line of overrides.tsv counts beside judgments of whole passages on `scale`."""
     return scale is None or bool(row.item_id) or row.rating is None
 
 
@@ -87,7 +87,7 @@ def _lines(path: Path, naming: Sequence[str]) -> list[HumanRating]:
     try:
         return [row for _, row in read_overrides(path, lambda refused: None, naming=naming)]
     except ConversionError:
-        # There is no such file yet, or the update names what is wrong with it.
+        # No file yet; or an unreadable file, which updates report.
         return []
 
 
@@ -107,7 +107,7 @@ def standing_opinions(rows: Iterable[HumanRating]) -> dict[str, dict[CellKey, Hu
 def opinions_of(track: GradedTrack) -> dict[str, dict[CellKey, HumanRating]]:
     """Return `standing_opinions` of all accepted lines of the track.
 
-    Where judgments of whole passages have a scale, ratings of these on the grader's scale are left out.
+    With a scale of judgments, ratings of whole passages on the grader's scale are left out.
     """
     return standing_opinions(
         decision.row
@@ -119,7 +119,7 @@ def opinions_of(track: GradedTrack) -> dict[str, dict[CellKey, HumanRating]]:
 
 
 def counting(track: GradedTrack) -> dict[tuple[str, str, str], HumanRating]:
-    """Return (query_id, doc_id, item_id) -> the rating that counts; as in `opinions_of` on one scale."""
+    """Return (query_id, doc_id, item_id) -> the rating that counts, on one scale as in `opinions_of`."""
     rated = {k: row for k, row in track.overrides.ratings.items() if _counts_beside(row, track.judging_scale)}
     return {**rated, **track.judgments.ratings}
 
@@ -137,16 +137,17 @@ def record_assessment(
     seconds: float | None = None,
     seen: str | None = None,
 ) -> HumanRating:
-    """Store a person's judgment of a cell or, with item_id "", of a whole passage; return what she says now.
+    """Store a person's judgment of a cell or whole passage (item_id ""); return the stored line.
 
     Args:
-        rating: "cannot" where it cannot be judged; None takes back the last one, and brings back what this
-            person said before, if she did.
-        seconds, note, seen: as of `take` with `own_only`.
+        rating: "cannot" if the cell cannot be judged; None withdraws the last judgment and restores the one
+            before, if any.
+        seconds, note, seen: as for `take` with `own_only`.
 
     Raises:
-        RatingConflictError: she said something else meanwhile, in another window; nothing was written.
-        TrecexamError: as `take`; there is nothing to take back.
+        RatingConflictError: the person changed the judgment meanwhile, in another window; nothing was
+            written.
+        TrecexamError: as `take`; or there is no judgment to withdraw.
     """
     why = why if why.strip() else WITHDRAWN if rating is None else JUDGED
     value = rating if isinstance(rating, int) else None

@@ -1,4 +1,4 @@
-"""`trecexam judge`, a plan for assessors, their agreement, and judgments as files; and `judge-next`."""
+"""`trecexam judge` (plan, agreement and judgment files of assessors) and `trecexam judge-next`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def judge() -> None:
 
 
 def _share(ctx: click.Context, param: click.Parameter, text: str) -> float:
-    """Reads a share: `10%` and `0.1` are 0.1."""
+    """Read a share: `10%` and `0.1` are 0.1."""
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:

@@ -44,7 +44,7 @@ QRELS, SIX_COLUMNS, TABLE = "qrels.txt", "qrels-6.txt", "judgments.tsv"
 
 
 def export_judgments(track: GradedTrack, folder: Path | str) -> Tables:
-    """Write what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv."""
+    """Write people's judgments into a folder: qrels.txt, qrels-6.txt and judgments.tsv."""
     folder = Path(folder)
     refuse_folder(folder, (track.folder.root,), (QRELS, SIX_COLUMNS, TABLE))
     sources = (track.folder.overrides(), track.folder.judgments())
@@ -102,7 +102,7 @@ def export_judgments(track: GradedTrack, folder: Path | str) -> Tables:
 
 
 def import_judgments(track: GradedTrack, path: Path | str) -> Tables:
-    """Add the judgments of a table, as `export_judgments` writes it; existing ones are skipped."""
+    """Add the judgments of a table in the form of `export_judgments`; skip existing judgments."""
     errors: list[ConversionError] = []
     targets: dict[bool, list[tuple[int, HumanRating]]] = {False: [], True: []}
     scale = track.judging_scale
@@ -122,28 +122,28 @@ def import_judgments(track: GradedTrack, path: Path | str) -> Tables:
             targets[own_scale].append((line, row))
         except (ValueError, TrecexamError) as error:
             errors.append(ConversionError(path, line, str(error)))
-    known = {decision.row for people in (track.overrides, track.judgments) for decision in people.decisions}
+    present = {decision.row for people in (track.overrides, track.judgments) for decision in people.decisions}
     refused = [Rejected(str(path), error.line, error.reason, error.lost) for error in errors]
     outside: list[Decision] = []
     n_new = n_known = 0
     for own_scale, rows in targets.items():
         resolved = _resolved(track, str(path), rows, own_scale=own_scale)
         wrong = {each.line: each for each in resolved.rejected}
-        refused += [wrong[line] for line, row in rows if line in wrong and row not in known]
+        refused += [wrong[line] for line, row in rows if line in wrong and row not in present]
         outside += [
             decision
             for decision in resolved.decisions
-            if decision.state in (NOT_POOLED, NOT_CITED) and decision.row not in known
+            if decision.state in (NOT_POOLED, NOT_CITED) and decision.row not in present
         ]
-        taken = [row for line, row in rows if line not in wrong or row in known]
+        accepted = [row for line, row in rows if line not in wrong or row in present]
         target = track.folder.judgments() if own_scale else track.folder.overrides()
-        n_added = add_rows(track.folder, target, taken) if taken else 0
-        n_new, n_known = n_new + n_added, n_known + len(taken) - n_added
+        n_added = add_rows(track.folder, target, accepted) if accepted else 0
+        n_new, n_known = n_new + n_added, n_known + len(accepted) - n_added
     refused.sort(key=lambda row: row.line or 0)
-    told = f"{plural(n_new, 'new judgment')}, {n_known:,} already in the track"
+    note = f"{plural(n_new, 'new judgment')}, {n_known:,} already in the track"
     notes = [
         *rejected_notes(refused),
-        told + (f", {plural(len(refused), 'line')} rejected" if refused else ""),
+        note + (f", {plural(len(refused), 'line')} rejected" if refused else ""),
     ]
     if outside:
         line, row, _ = min(outside)
@@ -156,7 +156,7 @@ def import_judgments(track: GradedTrack, path: Path | str) -> Tables:
 def _resolved(
     track: GradedTrack, file: str, rows: Sequence[tuple[int, HumanRating]], *, own_scale: bool
 ) -> Overrides:
-    """Return which of these lines would count, were they all that the track has."""
+    """Return the ratings that would count if these lines were the track's only ones."""
     pool = {query_id: pooled.doc_ids for query_id, pooled in track.pool.items()}
     best, scale = track.grader.scale.max_rating, track.judging_scale if own_scale else None
     cited = None if own_scale else track.asked.cited_by({row.query_id for _, row in rows})
@@ -173,12 +173,12 @@ def _check(row: HumanRating) -> None:
 
 
 def _is_on_scale(track: GradedTrack) -> bool:
-    """Whether labels are people's judgments of whole passages, not made of their ratings of items."""
+    """Return True if labels are people's judgments of whole passages, not made of their ratings of items."""
     return track.config.judging.scale is not None or bool(track.judgments.decisions)
 
 
 def _undecided(track: GradedTrack, people: Overrides) -> Counter[str]:
-    """Return query_id -> the number of pooled passages on which people differ and nobody decided."""
+    """Return query_id -> number of pooled passages with undecided differences between people."""
     waiting: set[tuple[str, str]] = set()
     for decision in people.decisions:
         row = decision.row
@@ -190,10 +190,10 @@ def _undecided(track: GradedTrack, people: Overrides) -> Counter[str]:
 
 
 def _labels(track: GradedTrack, query_id: str, rated: QueryOverrides) -> dict[str, int]:
-    """Return doc_id -> label, from these ratings only."""
+    """Return doc_id -> label from these ratings only."""
     if _is_on_scale(track):
         return rated.passages
-    # On another scale, ratings of passages on the grader's say nothing.
+    # Judgments have another scale than ratings of whole passages here.
     passages = rated.passages if track.judging_scale is None else {}
     scores, items = track.config.scores, track.bank.items.get(query_id, ())
     column_of = {item.item_id: column for column, item in enumerate(items)}
@@ -223,7 +223,7 @@ def _labels_by_person(track: GradedTrack, judged: Overrides) -> dict[tuple[str, 
 
 
 def _six_columns(row: Qrel, people: Mapping[str, int]) -> str:
-    """A line of qrels-6.txt."""
+    """Return a line of qrels-6.txt."""
     names = "+".join("_".join(name.split()) for name in sorted(people))
     share = sum(label == row.relevance for label in people.values()) / len(people)
     ids = f"{column(row.query_id, 'query id')} Q0 {column(row.doc_id, 'document id')}"

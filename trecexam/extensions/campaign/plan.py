@@ -1,4 +1,4 @@
-"""The plan of a campaign, `judging.tsv`: which assessor judges which passages, in which order."""
+"""The plan of a campaign, `judging.tsv`: passages for each assessor, in order."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ OWN, OVERLAP = "own", "overlap"
 
 
 class PlannedTask(NamedTuple):
-    """A passage that an assessor judges: as a whole, or item by item.
-
-    `overlap`: it is another assessor's, and judged a second time to see how far people agree.
+    """A passage for an assessor to judge, as a whole or item by item. `overlap`: a second judgment of another
+    assessor's passage, to measure agreement.
     """
 
     assessor: str
@@ -31,15 +30,15 @@ class PlannedTask(NamedTuple):
     overlap: bool = False
 
 
-#: Assessor -> her tasks in the order of judging; none twice.
+#: Assessor -> tasks in the order of judging, without duplicates.
 JudgingPlan = Mapping[str, Sequence[PlannedTask]]
 
 
 def read_plan(folder: TrackFolder) -> JudgingPlan | None:
-    """Return the track's plan; None without one. It is cached until the file changes.
+    """Return the track's plan, cached until the file changes; None without a plan.
 
     Raises:
-        TrecexamError: with the line: it cannot be read.
+        TrecexamError: an unreadable line, with its number.
     """
     path = folder.root / PLAN
     current = stamp(path)
@@ -71,7 +70,7 @@ def write_plan(folder: TrackFolder, rows: Sequence[PlannedTask]) -> Path:
     """Write the track's plan, replacing an existing one.
 
     Raises:
-        TrecexamError: it cannot be written, or an id has a tab or a control character in it.
+        TrecexamError: the file cannot be written, or an id contains a tab or a control character.
     """
     lines = (COLUMNS, *((*row[:3], OVERLAP if row.overlap else OWN) for row in rows))
     for row in rows:

@@ -1,4 +1,4 @@
-"""Make the plan of a campaign: passages to judge, their order, and their assessors."""
+"""Making of a campaign's plan: passages to judge, their order, and their assessors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from trecexam.errors import TrecexamError, quoted
-from trecexam.extensions.campaign.assessments import asked_items, counting, is_done, opinions_of
+from trecexam.extensions.campaign.assessments import counting, is_done, items_to_judge, opinions_of
 from trecexam.extensions.campaign.judge_next.next_judgments import suggestions
 from trecexam.extensions.campaign.plan import PlannedTask, by_assessor, read_plan, write_plan
 from trecexam.extensions.campaign.tables import read_columns
@@ -40,28 +40,28 @@ def check_plan(names: Sequence[str], topics_each: int | None, overlap: float, bu
 
 
 def done_tasks(track: GradedTrack) -> list[PlannedTask]:
-    """Return the tasks of the present plan that are finished."""
+    """Return the finished tasks of the current plan."""
     opinions = opinions_of(track)
     return [
         task
         for tasks in (read_plan(track.folder) or {}).values()
         for task in tasks
-        if is_done(opinions.get(task.assessor, {}), *task[1:3], asked_items(track, task.query_id))
+        if is_done(opinions.get(task.assessor, {}), *task[1:3], items_to_judge(track, task.query_id))
     ]
 
 
 def judging_progress(track: GradedTrack) -> Tables:
     """Return each assessor's work on the track's plan; empty without a plan.
 
-    `judgments` of cells, of a passage there may be several; `cannot` of them say that it cannot be judged;
-    `median_seconds` of active work on those that were timed.
+    `judgments` counts cells (several per passage); `cannot` counts those marked "cannot
+    judge"; `median_seconds` is the active time per timed judgment.
     """
     opinions = opinions_of(track)
     n_done = Counter(task.assessor for task in done_tasks(track))
     rows = []
     for name, tasks in (read_plan(track.folder) or {}).items():
         cells = {
-            (*task[1:3], item_id) for task in tasks for item_id in (*asked_items(track, task.query_id), "")
+            (*task[1:3], item_id) for task in tasks for item_id in (*items_to_judge(track, task.query_id), "")
         }
         judgments = [row for cell, row in opinions.get(name, {}).items() if cell in cells]
         seconds = [row.seconds for row in judgments if row.seconds is not None]
@@ -78,7 +78,7 @@ def passages_to_judge(
     passages: Path | str | None,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Return query_id -> the passages to judge, the first first, and a note on their order."""
+    """Return query_id -> passages to judge, in order, and notes on the order."""
     notes: list[str] = []
     if passages is None:
         suggested, _, why = suggestions(track, progress=progress, with_judged=True)
@@ -93,9 +93,9 @@ def passages_to_judge(
     own_done = {task[1:3] for task in done if not task.overlap}
     topics: dict[str, list[str]] = {}
     for query_id, doc_ids in by_query.items():
-        sheet, items = track.sheets[query_id], asked_items(track, query_id)
+        sheet, items = track.sheets[query_id], items_to_judge(track, query_id)
         skipped = track.inputs.judged.get(query_id, {}) if "" in items else {}
-        # Of passages with one text, the first; all without a text where the track has no passages.
+        # The first passage of each text; every passage if the track has no texts.
         of_text: dict[str, str] = {}
         for doc_id in doc_ids:
             of_text.setdefault(sheet.text_of(doc_id) or ("" if has_texts else doc_id), doc_id)
@@ -117,11 +117,11 @@ def write_campaign(
     n_done: int,
     notes: list[str],
 ) -> Tables:
-    """Write a plan; return a row for each assessor, with `shared` of the tasks another one has, too."""
+    """Write a plan; return a row per assessor, where `shared` counts tasks of a second assessor, too."""
     if not rows:
         if not track.runs:
             raise TrecexamError(NO_RUNS, path=track.folder.runs)
-        of_whole = any("" in asked_items(track, query_id) for query_id in track.inputs.judged)
+        of_whole = any("" in items_to_judge(track, query_id) for query_id in track.inputs.judged)
         why = " (passages with official judgments are not planned)" if of_whole else ""
         notes.append(f"no passage is left to judge{why}")
     elif not _has_texts(track):
@@ -157,12 +157,12 @@ def write_campaign(
 
 
 def _has_texts(track: GradedTrack) -> bool:
-    """Return False for a track that needs no texts, and has no passages."""
+    """Return False for a track that needs no texts and has no passages."""
     return bool(len(track.bank) or track.folder.passages() or track.config.track.dataset)
 
 
 def _listed(track: GradedTrack, path: Path) -> Sequence[tuple[str, ...]]:
-    """Return (query_id, doc_id) of the pooled passages of a list, in its order."""
+    """Return (query_id, doc_id) of the pooled passages in a list, in its order."""
     pooled = {(query_id, doc_id) for query_id, of in track.pool.items() for doc_id in of.doc_ids}
     rows = read_columns(path, ("query_id", "doc_id"))
     listed = [row for _, row in rows if row in pooled]
@@ -180,13 +180,13 @@ def divided(
     budget: int | None = None,
     done: Sequence[PlannedTask] = (),
 ) -> list[PlannedTask]:
-    """Return a plan with each topic for one assessor, about equal work for all, and an overlap of tasks.
+    """Return a plan with one assessor per topic, about equal work for all, and an overlap of tasks.
 
-    What is done stays, and a topic stays with the assessor who began it, if she is named. The same arguments
-    give the same plan.
+    Finished tasks stay, and a begun topic stays with its assessor, if still named. The same arguments give
+    the same plan.
 
     Args:
-        topics: query_id -> the passages to judge, the first to judge first; none that is in `done`.
+        topics: query_id -> passages to judge, in order, without those in `done`.
         done: finished tasks of an earlier plan.
     """
     most = topics_each or max(len(topics), len(done))
@@ -199,13 +199,13 @@ def divided(
     free = [query_id for query_id, doc_ids in topics.items() if doc_ids and query_id not in owners]
     free = sorted(free, key=_draw)[: max(0, most * len(assessors) - len(owners))]
     doc_ids = {query_id: topics[query_id] for query_id in topics if query_id in owners or query_id in free}
-    # With what is done, also of topics without any passage left.
+    # Include finished tasks of topics without remaining passages.
     sizes = {query_id: begun[query_id] + len(doc_ids.get(query_id, ())) for query_id in (*doc_ids, *owners)}
     if budget is not None:
         by_others = len(own_done) - begun.total()
         sizes = _filled(sizes, begun, max(1, round(budget / (1 + overlap))) - by_others)
     _give(owners, free, sizes, assessors, most)
-    # Whoever judged a passage a second time does not get it as her own, too.
+    # Nobody gets a passage twice, as her own and as overlap.
     judged = {row[:3] for row in again}
     first = [
         *own_done,
@@ -223,7 +223,7 @@ def divided(
 
 
 def _draw(*ids: str) -> bytes:
-    """A random number that depends only on the ids."""
+    """Return a random number that depends only on the ids."""
     return hashlib.sha256("\t".join(("0", *ids)).encode("utf-8", "surrogatepass")).digest()
 
 
@@ -234,7 +234,7 @@ def _give(
     assessors: Sequence[str],
     most: int,
 ) -> None:
-    """Assigns free topics, largest first, each to the assessor with the least work."""
+    """Assign free topics, largest first, each to the assessor with the least work."""
     has = Counter(owners.values())
     work = Counter({name: sum(sizes[q] for q in owners if owners[q] == name) for name in assessors})
     for query_id in sorted(free, key=lambda query_id: (-sizes[query_id], _draw(query_id))):
@@ -245,7 +245,7 @@ def _give(
 
 
 def _filled(sizes: Mapping[str, int], least: Mapping[str, int], total: int) -> dict[str, int]:
-    """Counts per topic: at least the given ones, then one more for the smallest up to the total."""
+    """Count per topic: at least the given ones, then one more for the smallest up to the total."""
     counts = {name: least.get(name, 0) for name in sizes}
     left = total - sum(counts.values())
     for level in range(1, max(sizes.values(), default=0) + 1):
@@ -262,7 +262,7 @@ def _overlap(
     n_wanted: int,
     done: Sequence[PlannedTask],
 ) -> list[PlannedTask]:
-    """The passages to judge twice, by their second assessor: those that are done, and others drawn."""
+    """Return the passages to judge twice, by their second assessor: those that are done, and others drawn."""
     twice = [*done]
     drawn = {row[1:3] for row in twice}
     work = Counter(row.assessor for row in (*first_tasks, *twice))
@@ -281,13 +281,13 @@ def _ordered(rows: Sequence[PlannedTask], assessors: Sequence[str]) -> list[Plan
     ordered: list[PlannedTask] = []
     for name in dict.fromkeys((*assessors, *(row.assessor for row in rows))):
         mine = [row for row in rows if row.assessor == name]
-        own, again = (
+        once, again = (
             list(dict.fromkeys(row.query_id for row in mine if row.overlap == kind)) for kind in (False, True)
         )
-        place = {(query_id, False): (at, -1) for at, query_id in enumerate(own, 1)}
-        # The overlap's topics come after the same share of her own.
-        place |= {
-            (query_id, True): (-(-at * len(own) // len(again)), at) for at, query_id in enumerate(again, 1)
+        position = {(query_id, False): (at, -1) for at, query_id in enumerate(once, 1)}
+        # Overlap tasks come after the same share of own tasks.
+        position |= {
+            (query_id, True): (-(-at * len(once) // len(again)), at) for at, query_id in enumerate(again, 1)
         }
-        ordered += sorted(mine, key=lambda row: place[row.query_id, row.overlap])
+        ordered += sorted(mine, key=lambda row: position[row.query_id, row.overlap])
     return ordered

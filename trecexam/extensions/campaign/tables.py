@@ -1,6 +1,6 @@
-"""Tab-separated tables under a header line that names the columns, in any order.
+"""Tab-separated tables with a header line; columns may be in any order.
 
-`judgments.tsv` of an export has a line for each judgment ever given.
+`judgments.tsv` of an export has a line for each judgment, old ones included.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from converters.overrides import CANNOT, human_rating, is_scale
 from converters.records import HumanRating
 from trecexam.errors import TrecexamError
 
-#: The columns, and what they are called in overrides.tsv.
+#: Column -> name in overrides.tsv.
 COLUMNS = {
     **{each: each for each in ("query_id", "doc_id", "item_id")},
     "assessor": "who",
@@ -24,15 +24,15 @@ COLUMNS = {
     **{each: each for each in ("note", "why", "kind", "passage_sha256", "item_sha256", "scale")},
 }
 REQUIRED = ("query_id", "doc_id", "assessor", "rating")
-#: The reason for judgments without one in the table.
+#: Default reason of judgments.
 IMPORTED = "imported"
-#: The scales that ratings are on: a judgment of a whole passage is on TRACK, the scale of [judging] or of the
-#: official judgments, or names that scale, as 0..3. It is "" where a table of others does not say.
+#: Scales of ratings. Judgments of whole passages have the scale TRACK (of [judging] or the official
+#: judgments), or name the scale, such as 0..3. "" means unknown.
 TRACK, GRADER = "track", "grader"
 
 
 def judgment_table(rows: Iterable[HumanRating]) -> bytes:
-    """Return the table as text: a header line, then these lines in order."""
+    """Return the table as text: a header line, then the lines in order."""
     lines = ["\t".join(COLUMNS)]
     for row in rows:
         values = {**row._asdict(), "rating": CANNOT if row.cannot else row.rating}
@@ -44,13 +44,13 @@ def judgment_table(rows: Iterable[HumanRating]) -> bytes:
 def read_judgment_table(
     path: str | os.PathLike[str], refuse: Callable[[ConversionError], None]
 ) -> Iterator[tuple[int, HumanRating]]:
-    """Yield the accepted lines with their numbers, in file order; the `scale` of each is a text as above.
+    """Yield the accepted lines with line numbers, in file order; `scale` is one of the texts above.
 
     Args:
-        refuse: called with the reason for each line that cannot be accepted.
+        refuse: called with the reason for each rejected line.
 
     Raises:
-        ConversionError: the header line is missing or lacks a column, so that no line can be read.
+        ConversionError: the header line is missing or lacks a column.
     """
     for number, values in _lines(path, REQUIRED, COLUMNS):
         try:
@@ -70,10 +70,10 @@ def read_judgment_table(
 
 
 def read_columns(path: Path, columns: Sequence[str]) -> list[tuple[int, tuple[str, ...]]]:
-    """Read these columns of a table, such as that of `judge-next`: (line number, values), in order.
+    """Return (line number, values) of these columns of a table, such as from `judge-next`.
 
     Raises:
-        TrecexamError: with the line: it cannot be read, or lacks a value.
+        TrecexamError: an unreadable line, or a missing value, with the line number.
     """
     rows = []
     try:
@@ -88,9 +88,9 @@ def read_columns(path: Path, columns: Sequence[str]) -> list[tuple[int, tuple[st
 
 
 def _lines(
-    path: str | os.PathLike[str], needed: Sequence[str], known: Iterable[str]
+    path: str | os.PathLike[str], needed: Sequence[str], known_columns: Iterable[str]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the lines under the header line, as column -> value, with numbers; blank lines are skipped.
+    """Yield (line number, column -> value) of the lines below the header; skip blank lines.
 
     Values beyond those that the header line names have the column "\t".
     """
@@ -108,7 +108,7 @@ def _lines(
         twice = [name for name in header if name and header.count(name) > 1]
         if missing or twice:
             wrong = f"lacks {', '.join(missing)}" if missing else f"names '{twice[0]}' twice"
-            columns = f"columns, separated by tabs: {' '.join(known)}"
+            columns = f"columns, separated by tabs: {' '.join(known_columns)}"
             raise ConversionError(path, number, f"the header line {wrong}; {columns}")
     if not header:
         raise ConversionError(path, None, f"is empty: its first line names the columns, {' '.join(needed)}")

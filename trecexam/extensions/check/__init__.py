@@ -1,4 +1,4 @@
-"""Checks how trec_eval reads a run or qrels, byte by byte, and repairs what it would reject."""
+"""Check of how trec_eval reads a run or qrels, byte by byte, and repair of rejected files."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from trecexam.extensions.check.preflight import Kind
 
 HEADER = ("line", "severity", "trec_eval", "reason")
-#: Kinds of findings on scores that trec_eval reads otherwise than they are written.
+#: Kinds of findings on scores that trec_eval misreads.
 _MISREAD = ("decimal comma", "score not a number")
-#: Characters of a reason's line on a terminal.
+#: Maximum characters of a reason's line on a terminal.
 _WIDTH = 50
 
 
@@ -70,13 +70,13 @@ def check(file: Path, kind: Kind | None, version: str | None, fix: Path | None, 
 
     versions = VERSIONS if version is None else (int(version),)
     kind = kind or kind_of(file)
-    known = None
+    known_ids = None
     if track is not None:
         # Imports pydantic, which --help and checks of single files must not load.
         from trecexam.extensions.check.track_ids import track_ids
 
-        known = track_ids(track)
-    findings = [each for each in check_file(file, kind, known) if set(each.versions) & set(versions)]
+        known_ids = track_ids(track)
+    findings = [each for each in check_file(file, kind, known_ids) if set(each.versions) & set(versions)]
     accepting = {number: takes(findings, number) for number in versions}
     notes = [
         f"{file}: trec_eval {number} {'accepts' if good else 'rejects'} this {kind} file"
@@ -113,7 +113,7 @@ class _Findings(Tables):
     """Findings whose reasons are broken into lines on a terminal."""
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """The findings, their reasons over several lines and never cut; `wide` in one line each."""
+        """Return the findings with reasons over several lines, or with `wide` in one line."""
         if wide:
             return (self.table,)
         rows: list[tuple[Value, ...]] = []
@@ -124,7 +124,7 @@ class _Findings(Tables):
 
 
 def _write_new(path: Path, content: bytes) -> None:
-    """Write a file; refuse one that is there with other content."""
+    """Write a file; refuse to replace a file with other content."""
     if path.suffix == ".gz":
         raise TrecexamError("trec_eval reads no gzip: give a name without .gz", path=path)
     with lines.reading(path, None):

@@ -1,12 +1,12 @@
-"""Rewrites runs and qrels so that trec_eval 9 and 10 accept them and compute the same scores.
+"""Repair of runs and qrels, so that trec_eval 9 and 10 accept them and compute the same scores.
 
-What the original leaves open is decided as follows:
+Ambiguities of the original are resolved as follows:
 
-- Comments, blank lines and lines that cannot be read are left out, a byte-order mark is removed.
-- A run line without a run id gets the file's; of several run ids the last line's is kept, as trec_eval does.
-- Of a docno that occurs twice, the entry with the best score is kept, in qrels the highest label.
-- Tied scores are lowered by the least step of a 32-bit float, in trec_eval's own order. A topic where that
-  cannot be done (infinite scores) is scored n..1. NaN comes last.
+- Comments, blank lines, unreadable lines and byte-order marks are removed.
+- A run line without a run id gets the file's; of several run ids, the last is kept, as in trec_eval.
+- For a repeated docno, the best score is kept, in qrels the highest label.
+- Tied scores are lowered by the least step of a 32-bit float, in trec_eval's own order. A topic with infinite
+  scores is scored n..1. NaN comes last.
 - A topic without a label of 0 or more is left out of qrels: the evaluation would stop there.
 """
 
@@ -24,29 +24,28 @@ from converters.errors import ConversionError
 from trecexam.extensions.check.preflight import Kind, read_lines
 from trecexam.extensions.check.trec_eval_rules import Topic, compared, order, repeated, shown
 
-#: The run id for a run without one.
+#: Default run id.
 NO_RUN_ID = b"run"
-#: Kinds of findings that leave open what the file says: it is not mended.
+#: Kinds of findings with no unambiguous repair.
 _UNCLEAR = ("not in columns", "unreadable", "carriage return", "decimal comma", "label too high")
-# A file that began with a topic like these would be taken for gzip or UTF-16.
+# A file that begins with such a topic would look like gzip or UTF-16.
 _MAGIC = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff")
 _MARKS = re.compile(rb"(?:\xef\xbb\xbf)+")
 
 
 def to_points(path: Path) -> str:
-    """Return the command that writes a run's scores with points."""
+    """Return the command that rewrites a run's scores with decimal points."""
     return f"to write points: awk '{{ sub(/,/, \".\", $5) }} 1' {shlex.quote(str(path))} > points.run"
 
 
 def mended(path: Path, kind: Kind, version: int = 10) -> bytes:
-    """Return a file mended: topics as they come, a run's entries in trec_eval's order, ranks from 1.
+    """Return a repaired file: topics in file order, a run's entries in trec_eval's order, ranks from 1.
 
     Args:
-        version: whose order of a run is kept, where the two versions differ.
+        version: the version of trec_eval whose order of a run is kept.
 
     Raises:
-        ConversionError: it cannot be read; nothing is left; it is open what the file says, as with scores
-            that have a decimal comma.
+        ConversionError: an unreadable file, no usable line, or ambiguous content such as decimal commas.
     """
     findings, by_topic, run_id = read_lines(path, kind)
     for each in findings.all():
@@ -94,7 +93,7 @@ def _judgments(topic: Topic) -> Iterator[tuple[bytes, bytes, int]]:
 
 
 def _ranking(topic: Topic, version: int) -> list[tuple[bytes, str]]:
-    """Return (docno, score) in trec_eval's order, without duplicates, no score like another."""
+    """Return (docno, score) in trec_eval's order, without duplicates and tied scores."""
     docs = topic.doc_ids()
     scores = np.array(topic.values)
     entry_order = order(scores, docs, version)
@@ -105,7 +104,7 @@ def _ranking(topic: Topic, version: int) -> list[tuple[bytes, str]]:
 
 
 def _distinct(scores: NDArray[np.float64]) -> list[str]:
-    """Return descending scores as texts that are distinct as 32-bit floats; n..1 where none are."""
+    """Return descending scores as texts that are distinct as 32-bit floats; n..1 if impossible."""
     single = compared(scores, 9).astype(np.float32)
     texts = [repr(score) for score in scores.tolist()]
     if np.isfinite(single).all():
@@ -116,7 +115,7 @@ def _distinct(scores: NDArray[np.float64]) -> list[str]:
                 continue
             with np.errstate(all="ignore"):
                 last = np.nextafter(last, np.float32("-inf"))
-            # The shortest text that is this 32-bit float, in the way that Python writes it.
+            # The shortest text of this 32-bit float, in Python's format.
             texts[index] = repr(float(str(last)))
         if np.isfinite(last):
             return texts

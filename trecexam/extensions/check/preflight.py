@@ -1,6 +1,6 @@
-"""Checks whether trec_eval accepts a file, which lines stop it, and what it would change silently.
+"""Check of whether trec_eval accepts a file, which lines stop it, and which values it misreads.
 
-The file is read once, line by line; of its lines only packed docnos and numbers are kept.
+The file is read once, line by line; only packed docnos and numbers stay in memory.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from trecexam.results.text import plural
 from trecexam.scaffold import look_at
 
 Kind = Literal["run", "qrels"]
-#: A whole number as tables of floats write it.
+#: A whole number written as a float.
 _WHOLE = re.compile(rb"[+-]?[0-9]+\.0*")
 
 
 class KnownIds(NamedTuple):
-    """The ids to compare a file with; None where nothing is known of them.
+    """The ids to compare a file with; None if unknown.
 
     Attributes:
         topics: all topics.
-        docs: all docnos, looked at once.
-        judged: the topics of the qrels that a run will be evaluated with.
+        docs: all docnos, iterated once.
+        judged: topics of the qrels for the evaluation of a run.
     """
 
     topics: Collection[str] | None = None
@@ -63,8 +63,8 @@ class Lines(NamedTuple):
 
     Attributes:
         findings: findings on single lines.
-        by_topic: topic -> its entries, among them those of lines that stop trec_eval and can be mended.
-        run_id: the run id of a run's last line that has one.
+        by_topic: topic -> entries, including repairable lines that stop trec_eval.
+        run_id: the last run id of a run.
     """
 
     findings: Findings
@@ -73,31 +73,31 @@ class Lines(NamedTuple):
 
 
 def kind_of(path: Path) -> Kind:
-    """Return "run" or "qrels", detected from the content as `trecexam init` does, or else from the name.
+    """Return "run" or "qrels", detected from the content like `trecexam init`, else from the name.
 
     Raises:
         ConversionError: neither.
     """
-    found = look_at(path.absolute()).format
+    file_format = look_at(path.absolute()).format
     name = without_ending(path.name)
-    if found == "run" or (found != "qrels" and name.endswith(".run")):
+    if file_format == "run" or (file_format != "qrels" and name.endswith(".run")):
         return "run"
-    if found == "qrels" or name.endswith(".qrels"):
+    if file_format == "qrels" or name.endswith(".qrels"):
         return "qrels"
     raise ConversionError(path, None, "is neither a run nor qrels: add --as run or --as qrels")
 
 
-def check_file(path: Path, kind: Kind, known: KnownIds | None = None) -> tuple[Finding, ...]:
+def check_file(path: Path, kind: Kind, ids: KnownIds | None = None) -> tuple[Finding, ...]:
     """Return findings on how trec_eval reads a run or qrels.
 
     Raises:
         ConversionError: there is no such file, or it cannot be opened.
     """
     findings, by_topic, _ = read_lines(path, kind)
-    known = known or KnownIds()
+    ids = ids or KnownIds()
     if not by_topic and (versions := tuple(each for each in VERSIONS if each not in findings.stopped())):
         findings.add("empty", None, "fatal", "the file has no lines to evaluate", versions)
-    judged = None if known.judged is None or kind == "qrels" else {each.encode() for each in known.judged}
+    judged = None if ids.judged is None or kind == "qrels" else {each.encode() for each in ids.judged}
     for topic_id, topic in by_topic.items():
         if kind == "run":
             _look_at_ranking(findings, topic_id, topic)
@@ -108,7 +108,7 @@ def check_file(path: Path, kind: Kind, known: KnownIds | None = None) -> tuple[F
             )
             findings.add("only negative labels", topic.lines[0], "fatal", reason)
         _look_at_duplicates(findings, topic_id, topic, evaluated=judged is None or topic_id in judged)
-    _look_for_unknown(findings, by_topic, known)
+    _look_for_unknown(findings, by_topic, ids)
     if judged is not None and by_topic:
         _look_for_judged(findings, by_topic, judged)
     return findings.all()
@@ -126,7 +126,7 @@ def read_lines(path: Path, kind: Kind) -> Lines:
 
 
 def _lines(path: Path, findings: Findings, kind: Kind) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines as trec_eval sees them: with a byte-order mark if there is one."""
+    """Yield the lines as trec_eval sees them, including a byte-order mark."""
     packed = packing(path)
     if in_rows(path):
         first = head(path).lines[0].lstrip()
@@ -182,7 +182,7 @@ def _read_qrels(lines: Iterable[tuple[int, bytes]], findings: Findings) -> Lines
     for number, line in lines:
         columns = line.split()
         if line.startswith(b"#"):
-            # trec_eval 10 checks for one comment before each judgment, and reads a second one as one.
+            # trec_eval 10 skips one comment before each judgment, and reads a second comment as a judgment.
             _comment(findings, number, len(columns) == 4, (9,) if comment is None else VERSIONS)
             comment = number if comment is None else None
             continue
@@ -280,7 +280,7 @@ def _look_at_ranking(findings: Findings, topic_id: bytes, topic: Topic) -> None:
         )
         line = topic.lines[np.setdiff1d(tied_in_9, tied)[0]]
         findings.add("ties past float precision", line, "silent", reason, (9,))
-    # Both increase, or both decrease, from the entry before; NaN where there is no rank.
+    # Both increase, or both decrease, from the previous entry; NaN for a missing rank.
     ranks = np.array([float(rank) if rank.isdigit() else np.nan for rank in topic.others()])
     with np.errstate(all="ignore"):
         against = np.flatnonzero(np.diff(ranks) * np.diff(scores) > 0) + 1
@@ -302,14 +302,14 @@ def _look_at_duplicates(findings: Findings, topic_id: bytes, topic: Topic, *, ev
         findings.add("duplicate", topic.lines[index], "fatal" if evaluated else "warning", reason)
 
 
-def _look_for_unknown(findings: Findings, by_topic: Mapping[bytes, Topic], known: KnownIds) -> None:
-    if known.topics is not None:
-        topics = {topic.encode() for topic in known.topics}
+def _look_for_unknown(findings: Findings, by_topic: Mapping[bytes, Topic], known_ids: KnownIds) -> None:
+    if known_ids.topics is not None:
+        topics = {topic.encode() for topic in known_ids.topics}
         for topic_id in by_topic.keys() - topics:
             reason = f"topic {shown(topic_id)} is not in the track"
             findings.add("unknown topic", by_topic[topic_id].lines[0], "warning", reason)
-    if known.docs is not None:
-        docs = {doc.encode() for doc in known.docs}
+    if known_ids.docs is not None:
+        docs = {doc.encode() for doc in known_ids.docs}
         for topic in by_topic.values():
             for doc, line in zip(topic.doc_ids(), topic.lines, strict=True):
                 if doc not in docs:

@@ -1,4 +1,4 @@
-"""The ids of a track's topics, documents and judged topics, to compare a run or qrels with."""
+"""Ids of a track's topics, documents and judged topics, to compare with a run or qrels."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from trecexam.inputs.inputs import query_texts, whole_bank
 def track_ids(track: Path) -> KnownIds:
     """Read the ids in a track's files; grade and compute nothing.
 
-    Topics are those of its bank, queries and judgments. Where there are no official judgments, the judged
-    topics are those of the track's own labels.
+    Topics come from the bank, queries and judgments. Without official judgments, the judged topics are those
+    of the track's labels.
     """
     folder = TrackFolder.open(track)
     official, passages, dataset = folder.qrels(), folder.passages(), folder.config.track.dataset

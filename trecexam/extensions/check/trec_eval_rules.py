@@ -1,4 +1,4 @@
-"""Rules by which trec_eval reads bytes, from the sources of 9.0 and 10.0.
+"""Rules of how trec_eval reads bytes, from the sources of 9.0 and 10.0.
 
 The rules are those of get_trec_results.c and get_qrels.c (white space, fields, comments), of form_res_rels.c
 (order, duplicates, labels), and of C's atof and atol.
@@ -21,10 +21,10 @@ from converters.lines import open_input, reading
 Path = str | os.PathLike[str]
 Severity = Literal["fatal", "silent", "warning"]
 
-#: The versions of trec_eval whose rules are known here; 9 means all 9.x.
+#: Supported versions of trec_eval; 9 means all 9.x.
 VERSIONS = (9, 10)
 BOM = b"\xef\xbb\xbf"
-#: trec_eval reserves eight bytes for each label up to the highest; above this there is seldom the memory.
+#: Maximum label: trec_eval reserves eight bytes for each label up to the highest.
 MOST_LABEL = 1_000_000_000
 
 _LONG_MAX = 2**63 - 1
@@ -43,12 +43,12 @@ class Finding:
     """A finding about a file.
 
     Attributes:
-        line: 1-based, or None where the whole file is meant.
+        line: line number from 1, or None for the whole file.
         severity: "fatal": trec_eval stops; "silent": it continues with other values than the file's;
-            "warning": it reads what the file says, which may be a mistake.
-        versions: of trec_eval, to which this applies.
+            "warning": it reads the file's values, which may be a mistake.
+        versions: affected versions of trec_eval.
         kind: one word for all findings of this kind.
-        count: how many there are; `line` and `reason` are of the first.
+        count: number of occurrences; `line` and `reason` are those of the first.
     """
 
     line: int | None
@@ -60,12 +60,12 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """The reason, and how many more there are of this kind."""
+        """The reason, and the number of further occurrences."""
         return self.reason + (f" (and {self.count - 1:,} more of this kind)" if self.count > 1 else "")
 
 
 class Findings:
-    """Collects findings: the first of each kind, and a count."""
+    """Collector of findings: the first of each kind, with a count."""
 
     def __init__(self) -> None:
         self._first: dict[tuple[str, Severity, tuple[int, ...]], Finding] = {}
@@ -78,7 +78,7 @@ class Findings:
         reason: str,
         versions: tuple[int, ...] = VERSIONS,
     ) -> None:
-        """Add a finding, which applies to these versions of trec_eval."""
+        """Add a finding for these versions of trec_eval."""
         new = Finding(line, severity, versions, kind, reason)
         first = self._first.setdefault((kind, severity, versions), replace(new, count=0))
         earliest = new if (line or 0) < (first.line or 0) else first
@@ -89,17 +89,17 @@ class Findings:
         return {version for _, severity, of in self._first if severity == "fatal" for version in of}
 
     def all(self) -> tuple[Finding, ...]:
-        """Return all findings by line, those on the whole file first."""
+        """Return all findings by line, whole-file findings first."""
         return tuple(sorted(self._first.values(), key=lambda finding: finding.line or 0))
 
 
 def takes(findings: Iterable[Finding], version: int) -> bool:
-    """Return True where this version of trec_eval accepts the file."""
+    """Return True if this version of trec_eval accepts the file."""
     return not any(finding.severity == "fatal" and version in finding.versions for finding in findings)
 
 
 def atof(text: bytes) -> tuple[float, bool]:
-    """Read a number as C's atof: the one that the text begins with, or 0; True where that is all."""
+    """Return the number at the start of a text, like C's atof, else 0; and True if it is the whole text."""
     number = _NUMBER.match(text)
     if number is None:
         return 0.0, False
@@ -115,11 +115,11 @@ def atof(text: bytes) -> tuple[float, bool]:
 
 
 def atol(text: bytes) -> tuple[int, bool]:
-    """Read a whole number as C's atol with 64 bits: its beginning, or 0; True where that is all."""
+    """Return the integer at a text's start, like C's 64-bit atol, or 0; True if it is the whole text."""
     number = _WHOLE.match(text)
     if number is None:
         return 0, False
-    # Python refuses to read thousands of digits; C stops at the highest long.
+    # Python refuses thousands of digits; C stops at the highest long.
     value = min(int(number[2][:20]), _LONG_MAX)
     return -value if number[1] == b"-" else value, number.end() == len(text)
 
@@ -133,7 +133,7 @@ def compared(scores: NDArray[np.float64], version: int) -> NDArray[np.float64]:
 def order(scores: NDArray[np.float64], docs: list[bytes], version: int) -> list[int]:
     """Return indices in trec_eval's order: score descending, then docno descending (strcmp).
 
-    Where trec_eval's own order is not defined: NaN comes last, the same docno by its line.
+    Where trec_eval's order is undefined, NaN comes last, and equal docnos follow their lines.
     """
     values = compared(scores, version).tolist()
     entry_order = sorted(range(len(docs)), key=docs.__getitem__, reverse=True)
@@ -152,7 +152,7 @@ class Topic:
     """
 
     def __init__(self, typecode: Literal["d", "q"]) -> None:
-        """Args: typecode: "d" for scores, "q" for labels."""
+        """Create an empty topic; `typecode` is "d" for scores, "q" for labels."""
         self._docs = bytearray()
         self._others = bytearray()
         self.values: array[Any] = array(typecode)
@@ -189,7 +189,7 @@ def repeated(docs: list[bytes]) -> list[tuple[int, int]]:
 
 
 def has_mark(path: Path) -> bool:
-    """Return True where a plain file begins with a UTF-8 byte-order mark.
+    """Return True if an uncompressed file begins with a UTF-8 byte-order mark.
 
     Raises:
         ConversionError: it cannot be read.

@@ -1,4 +1,4 @@
-"""Runs graders on the workers of a Ray cluster; only `driver.py` imports Ray."""
+"""Graders on the workers of a Ray cluster; only `driver.py` imports Ray."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from trecexam.extension import Extension
 from trecexam.packages import install, missing_packages
 
-#: What must be installed before a cluster can be used; "" where nothing is missing.
+#: Packages to install before using a cluster; "" if nothing is missing.
 missing_for_cluster = partial(missing_packages, ("ray",), install("ray"))
 
 EXTENSION = Extension(

@@ -25,35 +25,35 @@ from trecexam.extensions.cluster.settings import RaySection
 from trecexam.graders.base import UngradedError
 from trecexam.version import __version__
 
-#: Batches per worker: one running and one waiting, so that it is never idle.
+#: Batches per worker: one running and one waiting, so that the worker is never idle.
 AT_ONCE = 2
-#: Workers that may end in a row before the driver gives up. One that was loading its model counts as four.
+#: Maximum number of consecutive failures of workers; a failure while loading the model counts as four.
 MOST_IN_A_ROW, LOADING = 12, 4
-#: Words in an error of Ray on a machine that is set up otherwise than this one, and what to do.
+#: Text in an error of Ray on a machine with a different setup -> what to do.
 _SET_UP = {
     "No module named": "a machine of the cluster lacks a package ({}): install trecexam there with the same "
     "extras as here",
-    # We have a token, but Ray rejects a cluster that does not use tokens.
+    # A token is set, but the cluster does not use tokens.
     "all references to the actor were removed": "this machine expects a Ray token, and the cluster does not "
     "use one: set RAY_AUTH_MODE=disabled here, or start the cluster with RAY_AUTH_MODE=token",
 }
 
 
 class Worker:
-    """A Ray actor. It starts empty, so that its placement is known at once."""
+    """A Ray actor; starts empty, so that its placement is known at once."""
 
     _work: Any = None
 
     def place(self) -> tuple[str, str]:
-        """Return the name of its machine, and the version of trecexam there."""
+        """Return the worker's machine name and version of trecexam."""
         return socket.gethostname(), __version__
 
     def load(self, recipe: bytes) -> None:
-        """Create the function that does the work."""
+        """Create the work function."""
         self._work = pickle.loads(recipe)()
 
     def work(self, items: bytes) -> tuple[bytes, float]:
-        """Return the results of a batch, pickled, and the seconds that they took."""
+        """Return the pickled results of a batch, and the seconds that it took."""
         began = time.perf_counter()
         results = self._work(pickle.loads(items))
         return pickle.dumps(results), time.perf_counter() - began
@@ -61,7 +61,7 @@ class Worker:
 
 @dataclass(eq=False)
 class _Hired:
-    """An actor: the call that sets it up (None once it is ready), its machine, and its batches by call."""
+    """An actor: its set-up call (None once ready), its machine, and its batches by call."""
 
     actor: Any
     setup: Any
@@ -70,7 +70,7 @@ class _Hired:
 
 
 class Driver:
-    """Runs batches on the actors of the cluster that this process joined."""
+    """Driver of batches on the actors of the cluster that this process joined."""
 
     def __init__(self, link: Connection, cluster: RaySection, recipe: bytes) -> None:
         self._link, self._cluster, self._recipe = link, cluster, recipe
@@ -83,7 +83,7 @@ class Driver:
         """Run until the connection is closed.
 
         Raises:
-            GraderError: it cannot go on; UngradedError where a later try may succeed.
+            GraderError: the driver cannot continue; UngradedError if a later try may succeed.
         """
         try:
             while True:
@@ -98,7 +98,7 @@ class Driver:
                 ray.kill(worker.actor)
 
     def _hire(self) -> None:
-        """Start as many workers as fit on the cluster now and have a batch, but at least one."""
+        """Start a worker for each waiting batch, as many as fit on the cluster, but at least one."""
         has, cluster = ray.cluster_resources(), self._cluster
         if cluster.gpus_per_worker is None and has.get("GPU"):
             self._gpus = 1.0
@@ -123,7 +123,7 @@ class Driver:
                     worker.batches[worker.actor.work.remote(batch.items)] = batch
 
     def _hear(self) -> None:
-        """Wait for the end of a call, the first of its worker, and pass on the results."""
+        """Wait for the end of a worker's first call, and pass on the results."""
         calls = {
             call: worker
             for worker in self._hired
@@ -154,10 +154,10 @@ class Driver:
                 self._link.send(Done(worker.batches.pop(call).number, *answer))
 
     def _mourn(self, worker: _Hired, error: RayError) -> None:
-        """Give the batches of a worker that ended to others, but for the one that it processed.
+        """Give the waiting batches of an ended worker to other workers.
 
         Raises:
-            GraderError: others would end, too.
+            GraderError: other workers would end, too.
         """
         reason, host = str(error), worker.host or "?"
         for words, advice in _SET_UP.items():
@@ -193,7 +193,7 @@ class Driver:
 
 
 def main(descriptor: int) -> None:
-    """Serve the process at the other end of this socket until it is closed."""
+    """Serve the process at the other end of this socket until the socket closes."""
     link = Connection(descriptor)
     cluster, recipe = link.recv()
     try:

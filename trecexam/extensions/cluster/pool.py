@@ -1,7 +1,7 @@
 """The daemon's interface to a cluster: groups of items in, results out, without Ray.
 
 The store stays here: workers see items and give results. A driver process gives batches to workers; items and
-results travel through it as bytes that it does not open.
+results pass through it as opaque bytes.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from trecexam.graders.base import UngradedError
 
 Item = TypeVar("Item")
 
-#: Seconds between results, which may be none.
+#: Maximum seconds between yields; a yield may have no results.
 BEAT = 0.25
-#: Seconds that it may take to leave the cluster.
+#: Maximum seconds for leaving the cluster.
 LEAVING = 5.0
-#: Items of the first batches, before it is known how long they take, and the most of one batch.
+#: Items of the first batches, before times are measured, and maximum items of a batch.
 FIRST, MOST = 64, 8192
 #: The maximum growth factor of batch sizes.
 GROWTH = 4
-#: Workers that a single item may end.
+#: Maximum number of workers that a single item may end.
 MOST_ALONE = 3
 
 
@@ -43,7 +43,7 @@ class Batch(NamedTuple):
 
 
 class Done(NamedTuple):
-    """Pickled results of a batch, and the seconds that they took; None if the worker ended."""
+    """Pickled results of a batch, and the seconds that it took; None if the worker ended."""
 
     number: int
     results: bytes | None
@@ -51,13 +51,13 @@ class Done(NamedTuple):
 
 
 class Lost:
-    """Replaces the result of a batch of one item that ended `MOST_ALONE` workers."""
+    """Result of a single item that ended `MOST_ALONE` workers."""
 
 
 class Batches:
-    """Batches to send and sent batches; made lazily, since a track can have millions.
+    """Batches to send and sent batches; created lazily, since a track can have millions.
 
-    Each new batch takes a worker about `seconds`, as measured times say.
+    Batch sizes aim at `seconds` per batch, by measured times.
     """
 
     def __init__(self, groups: Iterable[Sequence[Any]], seconds: float) -> None:
@@ -65,16 +65,16 @@ class Batches:
         self._size = FIRST
         self._new = self._packed(groups)
         self._number = 0
-        #: Batches of workers that ended; with the number of these workers for a single item.
+        #: Batches of ended workers; for a single item with the number of these workers.
         self._again: list[tuple[list[Any], int]] = []
         self._sent: dict[int, tuple[list[Any], int]] = {}
 
     def __len__(self) -> int:
-        """The number of batches that are sent and not finished."""
+        """Return the number of batches that are sent and not finished."""
         return len(self._sent)
 
     def _packed(self, groups: Iterable[Sequence[Any]]) -> Iterator[tuple[list[Any], int]]:
-        """Yield batches of whole groups; each ends with the group that fills it."""
+        """Yield batches of whole groups; a batch ends with the group that fills the size."""
         batch: list[Any] = []
         for group in groups:
             batch += group
@@ -94,13 +94,13 @@ class Batches:
         return Batch(self._number, pickle.dumps(batch[0]))
 
     def finish(self, message: Done) -> tuple[list[Any], Any]:
-        """Return the items of a batch and their results, or an item that is given up and `Lost`.
+        """Return the items of a batch and their results, or an abandoned item and `Lost`.
 
-        A batch whose worker ended is sent again, in halves: no items and None.
+        A batch whose worker ended is sent again in halves; the return value is then no items and None.
         """
         items, deaths = self._sent.pop(message.number)
         if message.results is not None:
-            # The rest, or half a batch, is slow for its size, and says nothing of a whole batch.
+            # The time of a last or half batch says nothing about a whole batch.
             if 2 * len(items) >= self._size:
                 ideal = len(items) / max(message.seconds, 1e-9) * self._seconds
                 self._size = max(1, int(min(ideal, MOST, GROWTH * len(items))))
@@ -118,23 +118,22 @@ class Batches:
 def run(
     cluster: RaySection, recipe: Callable[[], Callable[[list[Item]], Any]], groups: Iterable[Sequence[Item]]
 ) -> Iterator[tuple[list[Item], Any]]:
-    """Yield items with what workers of a cluster return for them, in any order.
+    """Yield items with the results of a cluster's workers, in any order.
 
-    Workers are hired when it starts and dismissed when it ends, however it ends.
+    Workers start with the first item and end with the generator.
 
     Args:
-        cluster: where it is, and what a worker gets.
-        recipe: makes the function that does the work, in each worker; it is pickled, so what it is made of
-            must be importable there.
-        groups: items of a group go to a worker together, as long as none ends of them.
+        cluster: address of the cluster, and resources of a worker.
+        recipe: creates the work function in each worker; pickled, so its parts must be importable there.
+        groups: items of a group go to a worker together, unless they end a worker.
 
     Yields:
         A batch and its results; a batch of one item and `Lost`, if the item ended several workers; or no
         items and None, if `BEAT` seconds brought nothing.
 
     Raises:
-        UngradedError: the cluster is not there, or is lost; what is not done can be done later.
-        GraderError: it cannot be done at all; the message says what to do. Notes of an error are its details.
+        UngradedError: the cluster is unreachable or lost; the rest can be done later.
+        GraderError: a permanent failure; the message says what to do, notes of the error have details.
     """
     if missing := missing_for_cluster():
         raise GraderError(f"`address` in [ray] is set, but a cluster cannot be used here: {missing}")
@@ -153,7 +152,7 @@ def run(
             if isinstance(message, GraderError):
                 raise message
             if isinstance(message, int):
-                # How many batches the driver, which joined the cluster, can hold.
+                # The number of batches that the driver can hold.
                 window = message
             elif isinstance(message, Done):
                 result = batches.finish(message)
@@ -168,7 +167,7 @@ def run(
 
 @contextlib.contextmanager
 def _driver() -> Iterator[tuple[Connection, IO[bytes]]]:
-    """Start the driver; yield the connection to it, and what it prints. It leaves the cluster at the end."""
+    """Start the driver; yield the connection and its printed output. The driver leaves the cluster last."""
     ours, theirs = multiprocessing.Pipe()
     code = (
         f"import sys; sys.path[:] = {sys.path!r}\n"

@@ -22,10 +22,10 @@ from trecexam.graders.base import Answer, Cell, Grader, UngradedError
 from trecexam.graders.replies import Unwritten, WrittenText
 from trecexam.graders.writing.base import LocalModelSettings, Writer, naming
 
-#: Answers of a worker to cells (None for a cell without one), their environment, and why cells may get an
-#: answer later; "" where that is not so.
+#: Answers of a worker to cells (None if missing), their environment, and the reason for answers that may come
+#: later, or "".
 WorkerAnswers = tuple[list[Answer | None], Mapping[str, str] | None, str]
-#: What a worker does: grade a batch of cells, or write a text for each prompt of a batch.
+#: Work functions: grade a batch of cells, or write a text for each prompt of a batch.
 Grade = Callable[[Sequence[Cell]], WorkerAnswers]
 Write = Callable[[Sequence[str]], list[WrittenText | Unwritten]]
 
@@ -50,9 +50,9 @@ def _check_folder(model: Path) -> None:
         )
 
 
-def _check_identity(what: str, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    """Refuse a worker that would answer otherwise than the grader or writer of the daemon."""
-    different = sorted(key for key in found.keys() | expected if found.get(key) != expected.get(key))
+def _check_identity(what: str, actual: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Refuse a worker whose identity differs from the daemon's grader or writer."""
+    different = sorted(key for key in actual.keys() | expected if actual.get(key) != expected.get(key))
     if different:
         raise GraderError(
             f"the {what} on that machine differs from this one in {', '.join(different)}: give all machines "
@@ -61,14 +61,14 @@ def _check_identity(what: str, found: Mapping[str, Any], expected: Mapping[str, 
 
 
 def make_grader(settings: GraderSection, files: Mapping[str, bytes], identity: Mapping[str, Any]) -> Grade:
-    """Create a grader in a worker, load its model, let it answer once, and return the function that grades.
+    """Create a grader in a worker, load its model, grade once as a test, and return the grading function.
 
     Args:
-        files: name -> content of the files of the track that the settings name.
-        identity: of the daemon's grader.
+        files: name -> content of the track's files named in the settings.
+        identity: identity of the daemon's grader.
 
     Raises:
-        GraderError: the grader cannot be made here, or would not grade as the daemon's.
+        GraderError: the grader cannot be created here, or differs from the daemon's.
     """
     _check_folder(Path(settings.model or ""))
     with tempfile.TemporaryDirectory(prefix="trecexam-") as folder:
@@ -76,7 +76,7 @@ def make_grader(settings: GraderSection, files: Mapping[str, bytes], identity: M
             Path(folder, name).write_bytes(content)
         grader = available()[settings.name].create(settings, Path(folder))
         _check_identity("grader", grader.identity, identity)
-    # A worker's end here is not caused by a cell.
+    # No cell is the cause of a worker's end here.
     item = Item("q", "q/1", "What is the capital of France?", min(grader.item_kinds), ("Paris",))
     for _ in grader.grade([Cell("q", "capital of France", "d", "Paris is the capital of France.", item)]):
         pass
@@ -84,10 +84,10 @@ def make_grader(settings: GraderSection, files: Mapping[str, bytes], identity: M
 
 
 def make_writer(settings: LocalModelSettings, identity: Mapping[str, Any]) -> Write:
-    """Create a writer in a worker, load its model, let it write once, and return the function that writes.
+    """Create a writer in a worker, load its model, write once as a test, and return the writing function.
 
     Raises:
-        GraderError: the writer cannot be made here, or would not write as the daemon's.
+        GraderError: the writer cannot be created here, or differs from the daemon's.
     """
     _check_folder(settings.folder)
     writer = provided("models").writer(settings, None, "grader")
@@ -100,8 +100,8 @@ def make_writer(settings: LocalModelSettings, identity: Mapping[str, Any]) -> Wr
 def recipe_of(grader: Grader, settings: GraderSection, root: Path) -> Callable[[], Grade]:
     """Return the call of `make_grader` that creates this grader on any machine.
 
-    A model in a folder of the track is looked for under the same absolute path on every machine. The
-    prompt file travels with the settings.
+    A model folder of the track must have the same absolute path on every machine. The prompt file is sent
+    with the settings.
     """
     # The metric runs here, where the user's function is available.
     changed: dict[str, Any] = {"metric": None}
@@ -146,7 +146,7 @@ class ClusterGrader(Grader):
         """Yield answers as they arrive; lists may be empty, so that the caller is not blocked."""
         recipe = recipe_of(self._grader, self._settings, self._root)
         unanswered = ""
-        # A passage's cells stay together: a model reads what they begin with once.
+        # A passage's cells stay together: a model reads their common prefix once.
         passages = itertools.groupby(cells, lambda cell: (cell.query_id, cell.text))
         for batch, result in run(self._cluster, recipe, (list(group) for _, group in passages)):
             if isinstance(result, Lost):

@@ -1,4 +1,4 @@
-"""Compares graders of one track with official judgments and with each other."""
+"""Comparison of graders of one track with official judgments and with each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares graders of a track with the official side and with each other."""
+"""Comparison of graders of a track with the official side and with each other."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def compare_graders(
     """Compare graders with the official side by rank correlations and kappa, and any two by kappa.
 
     Returns:
-        The table "graders", where there is an official side: rows by grader, measure, official measure and
-        min_rating, which is empty where it has no bearing on the measure. `kappa` is of labels that reach
-        min_rating against judgments that reach min_relevant, over the `n_judged` passages that have both.
-        The table "pairs", where there are several graders: rows over labels, then over ratings.
+        The table "graders", if there is an official side: rows by grader, measure, official measure and
+            min_rating, which is empty for measures without it. `kappa` compares labels that reach min_rating
+            with judgments that reach min_relevant, over `n_judged` passages.
+        The table "pairs", if there are several graders: rows for labels, then for ratings.
     """
     tracks = compared_graders(loader, graders, recorded)
     rows: list[Row] = []
@@ -121,12 +121,12 @@ def compare_graders(
 
 
 def _scale(track: GradedTrack) -> range:
-    """Return the ratings from which on an item may count as answered."""
+    """Return the possible values of min_rating."""
     return range(1, track.grader.scale.max_rating + 1)
 
 
 def _kappas(track: GradedTrack) -> Mapping[object, Row]:
-    """Return min_rating -> kappa of labels with judgments, its interval, passages with both, min_relevant."""
+    """Return min_rating -> kappa of labels and judgments, interval, number of passages, min_relevant."""
     if track.official is None:
         return {}
     try:
@@ -141,12 +141,12 @@ def _kappas(track: GradedTrack) -> Mapping[object, Row]:
 
 
 def _ratings(first: GradedTrack, second: GradedTrack) -> RatedTwice | None:
-    """Return the ratings of the items that both graders grade; None where there are no such items."""
+    """Return the ratings of items that both graders grade; None without such items."""
     items_of = first.bank.items
     common: dict[str, list[tuple[int, int]]] = {}
     for query_id, items in second.bank.items.items():
-        place_of = {item.item_id: place for place, item in enumerate(items_of.get(query_id, ()))}
-        both = [(place_of[i.item_id], place) for place, i in enumerate(items) if i.item_id in place_of]
+        place_of = {item.item_id: index for index, item in enumerate(items_of.get(query_id, ()))}
+        both = [(place_of[i.item_id], index) for index, i in enumerate(items) if i.item_id in place_of]
         if both:
             common[query_id] = both
     a, b = ({q.query_id: q for q in each.ratings()} for each in (first, second))
@@ -154,7 +154,7 @@ def _ratings(first: GradedTrack, second: GradedTrack) -> RatedTwice | None:
 
 
 def _thresholds(first: GradedTrack, second: GradedTrack) -> list[tuple[int, int] | None]:
-    """Return the compared pairs of min_ratings; first None if both scales have the same length."""
+    """Return the pairs of min_ratings to compare; the first is None if both scales have equal length."""
     best = first.grader.scale.max_rating, second.grader.scale.max_rating
     thresholds = {(rating, rating) for rating in range(1, min(best) + 1)}
     if best[0] == best[1]:
@@ -164,17 +164,17 @@ def _thresholds(first: GradedTrack, second: GradedTrack) -> list[tuple[int, int]
 
 
 def _agreement(rated: RatedTwice, thresholds: tuple[int, int] | None) -> Row:
-    """Return the columns on two graders' labels or ratings, which are binary where there are thresholds."""
-    found = rater_agreement(rated, graded=thresholds is None)
+    """Return the columns on two graders' labels or ratings, made binary by thresholds if given."""
+    agreement = rater_agreement(rated, graded=thresholds is None)
     return (
         *(thresholds or (None, None)),
-        *(found.n, found.first_only, found.second_only, found.agreement),
-        *(*found.kappa, found.linear, found.quadratic),
+        *(agreement.n, agreement.first_only, agreement.second_only, agreement.agreement),
+        *(*agreement.kappa, agreement.linear, agreement.quadratic),
     )
 
 
 def _labels(track: GradedTrack, min_rating: int | None) -> Labels:
-    """Return labels from the track's rule; or, with a min_rating, 1 and 0."""
+    """Return labels by the track's rule or, with a min_rating, 1 and 0."""
     scores = track.config.scores
     return {
         q.query_id: labels(q, scores.label, scores.min_rating, scores.min_answers)
@@ -185,10 +185,10 @@ def _labels(track: GradedTrack, min_rating: int | None) -> Labels:
 
 
 def _left_out(loader: GraderView, names: Collection[str]) -> Iterator[str]:
-    """Yield notes on graders that are not compared, and on people's ratings, which are left out."""
-    own = loader.folder.whole.graders
-    rest = ", ".join(name for name in own if name not in names)
-    if rest and own.keys() & names:
+    """Yield notes on graders that are not compared, and on left-out ratings of people."""
+    track_graders = loader.folder.whole.graders
+    rest = ", ".join(name for name in track_graders if name not in names)
+    if rest and track_graders.keys() & names:
         line = f"not compared, because they grade other items or texts, or cannot run: {rest}"
         yield Note(line, CHANGES)
     if loader.folder.overrides().exists():

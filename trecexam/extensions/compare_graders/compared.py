@@ -1,4 +1,4 @@
-"""Loads the compared graders, each with the track and its grades."""
+"""Loading of the compared graders, each with the track and its grades."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from trecexam.inputs.track_graders import folder_of, grader_names
 def compared_graders(
     loader: GraderView, graders: Sequence[str], recorded: Sequence[str | Path]
 ) -> dict[str, GradedTrack]:
-    """Load the track with the grades of each compared grader, by unique names; grade nothing.
+    """Return unique name -> track with the grades of a compared grader; grade nothing.
 
     People's ratings are left out.
 
     Args:
-        loader: the track's own.
-        graders: names of graders of the track, which come in this order.
-        recorded: recordings. Of each (model, prompt) in one comes a grader. Where no `graders` are given,
-            those of the track are compared that grade the same items and texts as the loader's; of a track
-            with one grader, this one, unless it has no grades and there are recordings.
+        loader: the loader of the track's grader.
+        graders: names of graders of the track, in this order.
+        recorded: recordings, with a grader for each (model, prompt). Without `graders`, the track's graders
+            of the same items and texts as the loader's are compared; a track's only grader is left out if it
+            has no grades and there are recordings.
 
     Raises:
-        TrecexamError, ConversionError: a file or a grader cannot be used, or nobody graded anything.
+        TrecexamError, ConversionError: a file or a grader cannot be used, or there are no grades.
     """
     for grader in graders:
         folder_of(loader.folder, grader)
@@ -66,17 +66,17 @@ def compared_graders(
 
 
 def _own(loader: GraderView, grader: str) -> tuple[str, GradedTrack]:
-    """Return the name and the track of one of its graders; the only one is known by what it is."""
+    """Return the name and the track of a grader; a track's only grader has the name of its kind."""
     if len(grader_names(loader.folder)) == 1:
         return loader.folder.config.grader.name, loader.load()
     return grader, loader.track[grader].load()
 
 
 def _default(loader: GraderView, *, needed: bool) -> Iterator[tuple[str, GradedTrack]]:
-    """Yield the graders that are compared where none is named.
+    """Yield the graders to compare by default.
 
     Args:
-        needed: the only grader of a track is compared whether it has grades or not.
+        needed: include a track's only grader even without grades.
     """
     names = grader_names(loader.folder)
     for grader in names:
@@ -107,7 +107,7 @@ def _recorded(loader: GraderView, recorded: Sequence[str | Path]) -> Iterator[tu
             )
             view = GraderView(loader.track, replace(loader.folder, config=config))
             if config.scores.min_rating > view.grader.scale.max_rating:
-                # It is the track's grader's.
+                # This min_rating is for the scale of the track's grader.
                 scores = config.scores.model_dump(exclude_unset=True, exclude={"min_rating"})
                 config = config.model_copy(update={"scores": ScoresSection(**scores)})
                 view = GraderView(loader.track, replace(loader.folder, config=config), view.grader)
@@ -115,13 +115,13 @@ def _recorded(loader: GraderView, recorded: Sequence[str | Path]) -> Iterator[tu
 
 
 def _same_cells(track: GradedTrack, other: GradedTrack) -> bool:
-    """Return True where both grade the same items on the same texts."""
+    """Return True if both graders grade the same items on the same texts."""
     same = (of_query.doc_ids == other.pool[query].doc_ids for query, of_query in track.pool.items())
     return track.bank.items == other.bank.items and all(same)
 
 
 def _with_recorded_answers(track: GradedTrack) -> GradedTrack:
-    """Return the track with what its recording has of cells without a grade, which is stored nowhere."""
+    """Return the track with recorded answers for ungraded cells, which are not stored."""
     codes_of: dict[tuple[str, bytes], int] = {}
     for batch in track.grader.grade(missing_cells(track)):
         for cell, answer in batch:

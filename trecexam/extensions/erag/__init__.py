@@ -1,4 +1,4 @@
-"""eRAG: from gold outputs, runs and outputs by document to labels, scores and files."""
+"""eRAG: labels, scores and files from gold outputs, runs and a model's outputs by document."""
 
 from __future__ import annotations
 

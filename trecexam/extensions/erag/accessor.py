@@ -1,4 +1,4 @@
-"""`track.erag`: evaluates runs by a downstream model's answers from their documents."""
+"""`track.erag`: evaluation of runs by a downstream model's answers from their documents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from trecexam.track_groups import Group
 
 
 class EragAccessor(Group):
-    """Scores runs by a RAG system's answers from each document."""
+    """Accessor for scores of runs by a RAG system's answers from each document."""
 
     def score(
         self,
@@ -48,27 +48,27 @@ class EragAccessor(Group):
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Evaluation:
-        """eRAG: labels each document with the score of the model's answer from it alone, like `erag`.
+        """Label each document with the score of the model's answer from this document only, like `erag`.
 
-        Outputs are kept in the track's store, so each prompt is sent once, whatever the metric.
+        Outputs are kept in the track's store, so each prompt is sent once for all metrics.
 
         Args:
-            gold: the gold outputs; None for the track's bank.
+            gold: file of gold outputs; None for the track's bank.
             metric: em, f1, rouge-l, accuracy, module:function, or a function of output and gold outputs; None
-                for the track's, else em.
-            measures: names; None for P, nDCG, Success, R, AP and RR at 10, as far as the labels allow.
-            outputs: `query_id, doc_id, output` lines, in place of a model.
-            end_to_end: `run query_id score` lines, to correlate with.
-            labels: "outputs"; or a baseline's, for which no model runs: "contains-answer", 1 where the
-                document contains a gold answer, or "provenance", 1 where the track's official judgments name
-                it, or KILT's gold outputs.
-            output: a folder for the files; None writes none. Nothing is written where it was stopped.
+                for the track's metric, else em.
+            measures: names; None for P, nDCG, Success, R, AP and RR at 10, if the labels allow them.
+            outputs: file of `query_id, doc_id, output` lines that replace a model.
+            end_to_end: file of `run query_id score` lines to correlate with.
+            labels: "outputs"; or a baseline without a model: "contains-answer", 1 if the document contains a
+                gold answer, or "provenance", 1 if official judgments or KILT's gold outputs name the
+                document.
+            output: folder for the files; None, or a stopped call, writes none.
             progress: called after each batch of outputs.
-            stop: asked again and again; True ends it early.
+            stop: called repeatedly; True ends the call early.
 
         Raises:
-            LockedError: another process grades this track, and there is something to ask.
-            StoreError: the store is gone or an older one, and what it had would be paid for again.
+            LockedError: another process grades this track, and prompts are unanswered.
+            StoreError: the store is missing or outdated, and its outputs would cost again.
         """
         folder, gold = self._track.folder, _path(gold)
         outputs, end_to_end = _path(outputs), _path(end_to_end)
@@ -84,7 +84,7 @@ class EragAccessor(Group):
         notes: list[str] = []
         complete, name, label = True, labels, partial(scored, contains_answer)
         if labels == OUTPUTS:
-            # The metric before any model: code may be refused.
+            # Load the metric before any model: its code may be refused.
             name, loaded = load_metric(folder, metric)
             label = partial(label_of, loaded)
         files = gold_files(folder, gold)
@@ -94,8 +94,8 @@ class EragAccessor(Group):
             inputs = read_inputs(folder, Needs(frozenset((KIND,))), bank_files=files)
             lists = lists_of(folder, inputs, inputs.rejected)
             if outputs is not None:
-                shown = folder.shown(outputs)
-                texts = read_outputs(outputs, shown, lists.golds, lists.pairs, lists.rejected)
+                display_path = folder.shown(outputs)
+                texts = read_outputs(outputs, display_path, lists.golds, lists.pairs, lists.rejected)
             elif labels != PROVENANCE:
                 texts = texts_of_documents(folder, inputs, lists)
         if labels == PROVENANCE:
@@ -127,7 +127,7 @@ class EragAccessor(Group):
         return evaluation
 
     def estimate(self, gold: Path | str | None = None) -> Estimate:
-        """Estimates the documents ("cells"), tokens and cost of `score`; calls no model."""
+        """Estimate the documents ("cells"), tokens and cost of `score`; calls no model."""
         return estimate(self._track.folder, _path(gold))
 
 

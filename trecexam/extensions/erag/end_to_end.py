@@ -18,7 +18,7 @@ from trecexam.scores.values import MeasureValues
 class QueryCorrelation(NamedTuple):
     """Rank correlation of a run's values with its end-to-end scores.
 
-    `kendall_tau` and `spearman_rho` are None for fewer than two queries, or equal values on a side.
+    `kendall_tau` and `spearman_rho` are None with fewer than two queries or constant values on a side.
     """
 
     run: str
@@ -34,8 +34,8 @@ def read_end_to_end(
     """Read run -> query_id -> score from `run<TAB>query_id<TAB>score` lines, with a header or without.
 
     Args:
-        values: have the runs and queries that may be named.
-        rejected: receives the lines that are rejected.
+        values: values of runs; other runs and queries are rejected.
+        rejected: receives the rejected lines.
     """
     scores: dict[str, dict[str, float]] = {run: {} for run in values.runs}
 

@@ -1,4 +1,4 @@
-"""What `trecexam erag` labels: the runs' documents, and a model's answers from them."""
+"""Inputs of `trecexam erag`: the runs' documents, and a model's answers from them."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from trecexam.results.text import plural, shorten_list
 
 
 class Lists(NamedTuple):
-    """The runs' lists of the queries with gold outputs.
+    """Ranked lists of runs for the queries with gold outputs.
 
     Attributes:
         golds: query_id -> gold outputs; sorted.
         documents: query_id -> all ranked documents, sorted.
-        rejected: inputs that were rejected, and gold outputs of queries that the track does not have.
+        rejected: rejected inputs, and gold outputs of queries that the track lacks.
     """
 
     golds: Mapping[str, tuple[str, ...]]
@@ -61,7 +61,7 @@ def ask_model(
     progress: Callable[[grading.Progress], None] | None,
     stop: Callable[[], bool] | None,
 ) -> tuple[Lists, LabelTexts, bool]:
-    """Return the model's outputs, and whether it was not stopped; `notes` receives what it took."""
+    """Return the lists, the model's outputs, and False if stopped; `notes` receives usage and cost."""
     # The settings section with the budget.
     purse = None if folder.config.grader.name == "erag" else writing_purse(folder)
     complete = True
@@ -89,14 +89,14 @@ def ask_model(
 
 def _lists_of_track(track: GradedTrack) -> Lists:
     folder = track.folder
-    # People's ratings may be of items other than these gold outputs.
+    # People's ratings may belong to other items than these gold outputs.
     people = {folder.shown(folder.overrides()), folder.shown(folder.judgments())}
     rejected = [row for row in track.not_taken if row.file not in people]
     return lists_of(folder, track.inputs, rejected, track.config.track.depth)
 
 
 def load_metric(folder: TrackFolder, metric: str | Metric | None) -> tuple[str, Metric]:
-    """Return a metric with its name, None for the track's; code must be trusted."""
+    """Return the name and function of a metric (None: the track's); code must be trusted."""
     if callable(metric):
         return str(getattr(metric, "__qualname__", type(metric).__name__)), metric
     names = (metric, folder.config.grader.metric, DEFAULT_METRIC)
@@ -114,7 +114,7 @@ def gold_files(folder: TrackFolder, gold: Path | None) -> tuple[Path, ...]:
 
 
 def estimate(folder: TrackFolder, gold: Path | None) -> Estimate:
-    """Estimate what asking the model would take."""
+    """Estimate prompts, tokens and cost of asking the model."""
     with OpenTrack(folder) as loaders:
         view = GraderView(loaders, folder, _grader(folder))
         track = view.load(bank_files=gold_files(folder, gold))
@@ -125,7 +125,7 @@ def estimate(folder: TrackFolder, gold: Path | None) -> Estimate:
 def _grader(folder: TrackFolder) -> Grader:
     """Return the model of [grader] if its name is `erag`, else the one that writes test banks.
 
-    Labels are made from the outputs afterwards, by the metric that was asked for.
+    Labels are made from the outputs later, by the requested metric.
     """
     config = folder.config
     if config.grader.name == "erag":
@@ -138,23 +138,23 @@ def texts_of_documents(folder: TrackFolder, inputs: TrackInputs, lists: Lists) -
     """Return the texts of the ranked documents."""
     own_texts = inputs.dropped.own_texts
     needed = {doc_id for _, doc_id in lists.pairs} - own_texts.keys()
-    found, unread = Texts(folder).of(needed) if needed else ({}, ())
+    by_id, unread = Texts(folder).of(needed) if needed else ({}, ())
     lists.rejected.extend(unread)
-    texts = {**found, **own_texts}
+    texts = {**by_id, **own_texts}
     return {pair: texts.get(pair[1], Unlabelled(*pair, *NO_TEXT)) for pair in lists.pairs}
 
 
 def label_by_provenance(folder: TrackFolder, inputs: TrackInputs, lists: Lists, notes: list[str]) -> Labelled:
-    """Label documents in the provenance 1, ranked or not, and other ranked documents 0.
+    """Label documents in the provenance with 1, ranked or not, and other ranked documents with 0.
 
-    The provenance is the official judgments, else that of KILT's gold outputs.
+    The provenance comes from official judgments, else from KILT's gold outputs.
 
     Args:
-        notes: receives a note on runs of which nothing is judged.
+        notes: receives a note on runs without judged documents.
     """
     qrels = inputs.official
     if qrels is None:
-        # KILT's gold outputs name only what is right, so they say nothing about a run without it.
+        # KILT's gold outputs name only right documents, so they say nothing about other runs.
         qrels = tuple(row for file in inputs.bank_files for row in kilt_provenance(file))
         if not qrels:
             raise TrecexamError(
@@ -173,7 +173,7 @@ def label_by_provenance(folder: TrackFolder, inputs: TrackInputs, lists: Lists, 
 def lists_of(
     folder: TrackFolder, inputs: TrackInputs, rejected: Iterable[Rejected], depth: int | None = None
 ) -> Lists:
-    """Return the runs' lists to this depth, None for all of them; refuse a track without gold or runs."""
+    """Return the runs' lists to this depth (None: whole lists); refuse a track without gold or runs."""
     items, runs = inputs.bank.items, inputs.runs
     if not items:
         why = next((f": {row}" for row in inputs.rejected), "")
@@ -182,8 +182,8 @@ def lists_of(
         files = {folder.shown(path) for path in folder.run_files()}
         why = next((f" (rejected: {row})" for row in inputs.rejected if row.file in files), "")
         raise TrecexamError(f"no run to evaluate in {folder.shown(folder.runs)}{why}", path=folder.root)
-    known = set(inputs.own_queries).union(*(run.query_ids for run in runs.values()))
-    query_ids = [query_id for query_id in inputs.bank.query_ids if query_id in known]
+    track_queries = set(inputs.own_queries).union(*(run.query_ids for run in runs.values()))
+    query_ids = [query_id for query_id in inputs.bank.query_ids if query_id in track_queries]
     ranked = {name: {q: run.ranking(q, depth) for q in query_ids} for name, run in sorted(runs.items())}
     lists = Lists(
         {q: items[q][0].gold_answers or (items[q][0].text,) for q in query_ids},
@@ -191,7 +191,7 @@ def lists_of(
         {q: sorted({doc_id for of in ranked.values() for doc_id in of[q]}) for q in query_ids},
         [*rejected],
     )
-    if unknown := [query_id for query_id in inputs.bank.query_ids if query_id not in known]:
+    if unknown := [query_id for query_id in inputs.bank.query_ids if query_id not in track_queries]:
         file = folder.shown(inputs.bank_files[0]) if len(inputs.bank_files) == 1 else "the bank"
         some = f"{len(unknown):,} of its {plural(len(items), 'query')} not in the track, left out"
         lists.rejected.append(Rejected(file, None, f"{some}: {shorten_list(unknown, dots=True)}", "line"))

@@ -1,4 +1,4 @@
-"""The result of an evaluation: the leaderboard, the labels, notes, and the files."""
+"""Result of an evaluation: leaderboard, labels, notes and files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.values import MeasureValues
 
 Number = TypeVar("Number", int, float)
-#: What `Evaluation.write` always writes, and what it may write; what does not apply is removed.
+#: Files that `Evaluation.write` always writes, and optional files; stale files are removed.
 ALWAYS = ("labels.tsv", "scores.tsv")
 FILES = (*ALWAYS, "unlabelled.tsv", "correlation.tsv", "rejected.tsv", "labels.qrels", "labels.graded.qrels")
 
@@ -35,15 +35,15 @@ class Evaluation(Result):
     """Scores of runs from a downstream model's answers from each document.
 
     Attributes:
-        metric: the name of what labels are made with.
+        metric: name of the metric behind the labels.
         labelled: the labels, and the documents without one.
         by_query: each run's value on each query of the computed measures.
         leaderboard: means over all queries with gold outputs; a query that a run skips counts 0.
-        refused: reasons for measures that were named and not computed.
+        refused: reasons why requested measures were not computed.
         correlations: by run and measure; empty without end-to-end scores.
-        rejected: inputs that were rejected.
-        notes: what one must know beside, one per line.
-        complete: False where the model was stopped before it had answered all.
+        rejected: rejected inputs.
+        notes: notes, one per line.
+        complete: False if the model was stopped early.
     """
 
     metric: str
@@ -76,7 +76,7 @@ class Evaluation(Result):
         ]
         tables = {
             "runs": self.leaderboard.table,
-            # Labels are whole numbers in files where all are 0 or 1.
+            # Labels are integers in files if all are 0 or 1.
             "labels": Table(("query_id", "doc_id", "label"), self._rows(int if self.binary else float)),
             "scores": Table(("run", "measure", "query_id", "value"), tuple(scores)),
             "unlabelled": Table(Unlabelled._fields, self.labelled.unlabelled),
@@ -87,7 +87,7 @@ class Evaluation(Result):
         return {name: table for name, table in tables.items() if table.rows or name in always}
 
     def _rows(self, number: Callable[[float], Number]) -> tuple[tuple[str, str, Number], ...]:
-        """Return (query_id, doc_id, label as this number)."""
+        """Return (query_id, doc_id, label) with labels converted by `number`."""
         return tuple(
             (query_id, doc_id, number(label))
             for query_id, labels in self.labelled.labels.items()
@@ -96,7 +96,7 @@ class Evaluation(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The metric, the number of labels, and measures that they do not allow."""
+        """The metric, the number of labels, and measures that the labels do not allow."""
         return {
             "metric": self.metric,
             "binary": self.binary,
@@ -113,7 +113,7 @@ class Evaluation(Result):
         return any(row.status != "missing" for row in self.labelled.unlabelled)
 
     def write(self, folder: Path) -> None:
-        """Write the files, and remove files of an earlier evaluation that do not apply."""
+        """Write the files, and remove stale files of an earlier evaluation."""
         contents = {f"{name}.tsv": to_tsv(table).encode() for name, table in self.tables.items()}
         del contents["runs.tsv"]
         buffer = io.BytesIO()
@@ -125,7 +125,7 @@ class Evaluation(Result):
 
 
 def noted(evaluation: Evaluation) -> Evaluation:
-    """Return an evaluation with notes on what was rejected, has no label, or was not computed."""
+    """Return an evaluation with notes on rejected inputs, missing labels and refused measures."""
     notes = (*rejected_notes(evaluation.rejected), *evaluation.notes, *_notes(evaluation))
     return replace(evaluation, notes=notes)
 

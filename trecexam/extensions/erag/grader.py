@@ -1,4 +1,4 @@
-"""The `erag` grader: the RAG system's own model answers from one document, compared with the gold outputs.
+"""The `erag` grader: compares a RAG system's answer from one document with the gold outputs.
 
 Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generation", SIGIR 2024.
 """
@@ -56,10 +56,10 @@ def erag_prompt(path: Path | None = None) -> OwnPrompt[_PromptFile]:
 
 
 class EragGrader(WritingGrader):
-    """The rating of a document is its label on the scale 0..5: 5 x label, halves rounded up.
+    """Grader of documents by a downstream model; the rating is 5 x label, halves rounded up.
 
-    The model is told the query and the document, and never a gold output. What it wrote is kept; the metric
-    is a reading of that, so that another metric, or mended gold outputs, run no model.
+    The model sees the query and the document, never a gold output. Its output is stored, and the metric is
+    computed from it, so that another metric or new gold outputs need no model.
     """
 
     name = "erag"
@@ -72,11 +72,11 @@ class EragGrader(WritingGrader):
         self._prompt = prompt
 
     def prompt(self, cell: Cell) -> Fitted:
-        own, query = self._prompt, self.writer.plain(cell.query_text)
+        erag_prompt, query = self._prompt, self.writer.plain(cell.query_text)
 
         def render(document: str) -> str:
             slots = {"query": query, "document": document}
-            return filled(own.template, slots, jinja=own.jinja, name=own.name)
+            return filled(erag_prompt.template, slots, jinja=erag_prompt.jinja, name=erag_prompt.name)
 
         return self.writer.fitted(render, cell.text)
 
@@ -84,12 +84,12 @@ class EragGrader(WritingGrader):
         return _read(self.metric, item, text, cut)
 
     def asked(self) -> Mapping[str, Any]:
-        own, version = self._prompt, str(self._prompt.file.version)
-        return {"prompts": [{"name": own.name, "version": version, "template": own.template, "asks": KIND}]}
+        text, version = self._prompt, str(self._prompt.file.version)
+        return {"prompts": [{"name": text.name, "version": version, "template": text.template, "asks": KIND}]}
 
 
 def _read(metric: Metric, item: Item, text: str, cut: bool = False) -> int | None:
-    # What is left of a whole output is no measure of the whole.
+    # A truncated output cannot be scored.
     gold = item.gold_answers or (item.text,)
     label = Unread(RAISE_LIMIT) if cut else label_of(metric, text, gold)
     return None if isinstance(label, Unread) else five(label)

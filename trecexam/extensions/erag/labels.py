@@ -1,4 +1,4 @@
-"""Labels of documents: a metric's values of texts, or the documents that official judgments name.
+"""Labels of documents: a metric's values of texts, or provenance in official judgments.
 
 The texts are a model's outputs; for the baseline "Containing the Answer", the documents themselves.
 Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generation", SIGIR 2024.
@@ -19,7 +19,7 @@ from trecexam.graders.replies import RAISE_LIMIT, Unread
 if TYPE_CHECKING:
     from trecexam.grades.graded_track import GradedTrack
 
-#: What labels are made from: the model's outputs, or one of the baselines.
+#: Sources of labels: the model's outputs, or a baseline.
 OUTPUTS, PROVENANCE = "outputs", "provenance"
 SOURCES = (OUTPUTS, "contains-answer", PROVENANCE)
 Gold = tuple[str, ...]
@@ -31,9 +31,8 @@ Pairs = Sequence[tuple[str, str]]
 class Unlabelled(NamedTuple):
     """A ranked document without a label, which counts as 0.
 
-    `status` is "missing" where there is no text to answer from, or no output in the file; "unanswered" where
-    the model is still to be asked; "refused" or "error" where it gave no output; "unparsed" where the metric
-    gave no score.
+    `status` is "missing" without a text or an output in the file; "unanswered" before the model is called;
+    "refused" or "error" if the model gave no output; "unparsed" if the metric gave no score.
     """
 
     query_id: str
@@ -42,7 +41,7 @@ class Unlabelled(NamedTuple):
     reason: str
 
 
-#: (query_id, doc_id) -> the text to label, or the reason for having none; every ranked document is there.
+#: (query_id, doc_id) -> text to label, or the reason for none; has every ranked document.
 LabelTexts = Mapping[tuple[str, str], str | Unlabelled]
 
 
@@ -51,8 +50,8 @@ class Labelled(NamedTuple):
 
     Attributes:
         labels: query_id -> doc_id -> label 0..1; both sorted.
-        unlabelled: the documents without one.
-        empty: the number of empty outputs, which are labelled by the metric like others.
+        unlabelled: the documents without a label.
+        empty: number of empty outputs, which the metric labels, too.
     """
 
     labels: Mapping[str, Mapping[str, float]]
@@ -79,7 +78,7 @@ def label_texts(
 
 
 def stored_outputs(track: GradedTrack, pairs: Pairs) -> LabelTexts:
-    """Return the outputs in the track's store; its pool has the ranked documents."""
+    """Return the outputs in the track's store; the track's pool has the ranked documents."""
     query_ids = frozenset(query_id for query_id, _ in pairs)
     rows = {(row["query_id"], row["doc_id"]): row for row in track.grade_rows(query_ids)}
     outputs: dict[tuple[str, str], str | Unlabelled] = {}
@@ -102,10 +101,10 @@ def stored_outputs(track: GradedTrack, pairs: Pairs) -> LabelTexts:
 def take_lines(
     path: Path, display_name: str, rejected: list[Rejected], take: Callable[[int, bytes], None]
 ) -> None:
-    """Take the number and content of each line that is not blank; `rejected` receives those that are refused.
+    """Call `take` with number and content of each non-blank line; `rejected` receives rejected lines.
 
     Args:
-        take: raises a ConversionError for a line to reject.
+        take: function that raises a ConversionError to reject a line.
     """
     for number, line in iter_filled(path):
         try:
@@ -117,7 +116,7 @@ def take_lines(
 def read_outputs(
     path: Path, display_name: str, query_ids: Collection[str], pairs: Pairs, rejected: list[Rejected]
 ) -> LabelTexts:
-    """Read the outputs of a JSON Lines file, `{"query_id", "doc_id", "output"}` a line.
+    """Read the outputs of a JSON Lines file with `{"query_id", "doc_id", "output"}` per line.
 
     Args:
         query_ids: the queries with gold outputs.

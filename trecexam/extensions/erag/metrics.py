@@ -25,12 +25,12 @@ Metric = Callable[[str, tuple[str, ...]], float]
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _WORDS = re.compile(r"[^\W_]+")
-#: How far outside 0..1 a score may be by rounding, as cosines in single precision are.
+#: Tolerance for scores outside 0..1 by rounding, as of cosines in single precision.
 _ROUNDING = 1e-6
 
 
 def normalised(text: str) -> str:
-    """The text as SQuAD 1 and KILT compare it: lower case, without punctuation, articles and extra blanks.
+    """Return the text normalised as in SQuAD 1 and KILT: lower case, no punctuation, articles, extra blanks.
 
     Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", EMNLP 2016, section 6.1;
     Petroni et al., "KILT: a Benchmark for Knowledge Intensive Language Tasks", NAACL 2021.
@@ -39,25 +39,25 @@ def normalised(text: str) -> str:
 
 
 def exact_match(output: str, gold: Sequence[str]) -> float:
-    """1 if the output equals a gold output after normalisation, else 0. "" equals "the", as in KILT."""
+    """Return 1 if the output equals a gold output after normalisation, else 0; "" equals "the" as in KILT."""
     plain = normalised(output)
     return float(any(plain == normalised(each) for each in gold))
 
 
 def accuracy(output: str, gold: Sequence[str]) -> float:
-    """1 if the output equals a gold output exactly, apart from blanks at its ends, else 0.
+    """Return 1 if the output equals a gold output exactly, apart from outer blanks, else 0.
 
-    So KILT's evaluation has it, which eRAG's experiments use for labels such as SUPPORTS and REFUTES (Petroni
+    This is KILT's metric, which eRAG's experiments use for labels such as SUPPORTS and REFUTES (Petroni
     et al., "KILT: a Benchmark for Knowledge Intensive Language Tasks", NAACL 2021).
     """
     return float(output.strip() in {each.strip() for each in gold})
 
 
 def token_f1(output: str, gold: Sequence[str]) -> float:
-    """The harmonic mean of precision and recall of the output's words, both normalised.
+    """Return the harmonic mean of precision and recall of the output's words, both normalised.
 
-    0 where no word is shared, even if neither has one ("AN." and "the"): so have it SQuAD 1 and KILT,
-    while SQuAD 2 gives 1 for that.
+    0 without a shared word, even if both are empty ("AN." and "the"), as in SQuAD 1 and KILT; SQuAD 2 gives
+    1.
     """
     tokens = Counter(normalised(output).split())
     return max(_f(tokens, Counter(normalised(each).split())) for each in gold)
@@ -69,11 +69,11 @@ def _f(tokens: Counter[str], gold: Counter[str]) -> float:
 
 
 def rouge_l(output: str, gold: Sequence[str]) -> float:
-    """ROUGE-L: the harmonic mean of the shares that the longest common subsequence has of both texts.
+    """Return ROUGE-L: the harmonic mean of the longest common subsequence's shares of both texts.
 
-    Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, section 3.1. Counted are words:
-    runs of letters and digits, in lower case and not stemmed. So does the package rouge-score, by default,
-    but that it drops all letters other than a to z.
+    Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, section 3.1. Words are runs of
+    letters and digits, in lower case and not stemmed, as in the package rouge-score, which drops all letters
+    except a to z.
     """
     from rapidfuzz.distance import LCSseq
 
@@ -88,7 +88,7 @@ def rouge_l(output: str, gold: Sequence[str]) -> float:
 
 
 def contains_answer(text: str, gold: Sequence[str]) -> float:
-    """1 if a text contains a gold answer as consecutive words, both normalised as for `em`, else 0."""
+    """Return 1 if a text contains a gold answer as consecutive words, normalised as for `em`, else 0."""
     words = f" {normalised(text)} "
     return float(any(answer and f" {answer} " in words for answer in map(normalised, gold)))
 
@@ -102,13 +102,13 @@ METRICS: dict[str, Metric] = {
 
 
 def metric_of(name: str, root: Path) -> Metric:
-    """The metric of this name, or the callable that `module:function` names.
+    """Return the metric of this name, or the callable that `module:function` names.
 
-    A module is looked for in the track's folder, then in the working directory, then where Python finds
-    modules. A file of the track is read anew each time, so that an edit counts.
+    Modules are searched in the track's folder, the working directory, then Python's path. A file of the track
+    is read at each call, so that edits take effect.
 
     Raises:
-        GraderError: it does not exist, cannot be loaded or needs a package; the message says what to do.
+        GraderError: the metric is missing, cannot be loaded or needs a package; the message says what to do.
     """
     if ":" not in name:
         if name not in METRICS:
@@ -140,7 +140,7 @@ def _module(name: str, root: Path) -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # What is next to it can be imported by it, and classes in it know where they are.
+    # So the module can import its neighbours, and its classes know their module.
     folder = str(path.parent.absolute())
     sys.path.insert(0, folder)
     sys.modules[name] = module
@@ -155,7 +155,7 @@ def _module(name: str, root: Path) -> Any:
 
 
 def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> float | Unread:
-    """Return the metric's value, or why it is no number from 0 to 1; prints go to stderr, off the table."""
+    """Return the metric's value, or the reason why it is no number in 0..1; redirect prints to stderr."""
     try:
         with redirect_stdout(sys.stderr):
             value: Any = metric(output, gold)

@@ -1,18 +1,17 @@
-"""Scores ranked lists by their documents' labels in 0..1, as in eRAG.
+"""Scores of ranked lists by their documents' labels in 0..1, as in eRAG.
 
 Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generation", SIGIR 2024, section 3.
-Where all labels are 0 or 1, `ir_measures` computes all. Where one is not, with l(i) the label at rank i:
+If all labels are 0 or 1, `ir_measures` computes all measures. Else, with l(i) the label at rank i:
 
     P@k    = (l(1) + ... + l(k)) / k
     Success@k = max(l(1), ..., l(k))                      (eRAG: Hit)
     nDCG@k = sum of l(i) / log2(i + 1), over the same sum of the query's labels in falling order
 
-and no other measure is defined. P and Success are eRAG's; on labels of 0 and 1 all three are the usual
-measures.
+Other measures are undefined. P and Success are eRAG's; on labels of 0 and 1 all three are the usual measures.
 
-A document without a label counts as 0. A list shorter than k is as if such documents followed: P@k divides by
-k. Of an empty list all are 0.
-What can be found (R, AP, nDCG) is what has a label, whichever run retrieved it.
+A document without a label counts as 0. Lists shorter than k are padded with such documents: P@k divides by k.
+All measures of an empty list are 0. The relevant documents in R, AP and nDCG are those with a label, from any
+run.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from trecexam.scores.columns.ranked import run_of
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.values import MeasureValues
 
-#: run -> query_id -> its doc_ids, best first, as far as they count.
+#: run -> query_id -> doc_ids down to the evaluated depth, best first.
 Ranked = Mapping[str, Mapping[str, Sequence[str]]]
 #: query_id -> doc_id -> label, 0..1.
 Labels = Mapping[str, Mapping[str, float]]
@@ -42,7 +41,7 @@ DEFAULT = ("P@10", "nDCG@10", "Success@10", "R@10", "AP@10", "RR@10")
 
 
 def measures_of(names: Iterable[str]) -> list[Measure]:
-    """Return the measures with these names, in ir_measures' notation; each is there once."""
+    """Return the measures with these names in ir_measures' notation, without duplicates."""
     measures = []
     for name in names:
         try:
@@ -56,12 +55,12 @@ def measures_of(names: Iterable[str]) -> list[Measure]:
 
 
 def is_binary(labels: Labels) -> bool:
-    """Return True if all labels are 0 or 1, or there are none."""
+    """Return True if all labels are 0 or 1, or there are no labels."""
     return all(label in (0, 1) for by_document in labels.values() for label in by_document.values())
 
 
 def allowed(measures: Sequence[Measure], labels: Labels) -> tuple[list[Measure], tuple[str, ...]]:
-    """Return the measures that are defined for these labels, and reasons why the other measures are not."""
+    """Return the measures defined for these labels, and reasons why other measures are not."""
     binary = is_binary(labels)
     able = [m for m in measures if binary or (m.NAME in FRACTIONAL and m.params.keys() <= {"cutoff"})]
     why = "needs labels of 0 and 1, but some are fractions; use P, Success and nDCG"
@@ -71,7 +70,7 @@ def allowed(measures: Sequence[Measure], labels: Labels) -> tuple[list[Measure],
 def measure_values(
     labels: Labels, measures: Sequence[Measure], query_ids: Sequence[str], ranked: Ranked
 ) -> MeasureValues:
-    """Return the runs' values of measures that the labels allow, for exactly these queries.
+    """Return the runs' values of allowed measures for exactly these queries.
 
     A query that a run skips has 0.
     """

@@ -22,16 +22,16 @@ class ExamAccessor(Group):
     def fit(
         self, settings: Settings | None = None, *, components: Path | None = None, groups: Path | None = None
     ) -> ExamFit:
-        """Fits an item response model: abilities of runs, difficulty and discrimination of items.
+        """Fit an item response model: abilities of runs, difficulty and discrimination of items.
 
-        A run has an item right where one of its first passages is rated min_rating or better on it.
+        A run has an item right if one of its first passages is rated min_rating or better on the item.
 
         Args:
             settings: None for the 2PL with priors.
-            components, groups: tables of what runs are made of, and which groups items are in.
+            components, groups: tables with the components of runs, and with the groups of items.
 
         Raises:
-            TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
+            TrecexamError, ConversionError: no grades, or no model can be fitted.
         """
         graded = self._track.graded(has_examinees)
         result = fit_track(graded, settings, components=components, groups=groups)
@@ -46,7 +46,7 @@ class ExamAccessor(Group):
         drop: float = 0.1,
         progress: Callable[[int, int], None] | None = None,
     ) -> ImprovedExam:
-        """Drops the least discriminating items and fits again, step by step.
+        """Drop the least discriminating items and fit again, step by step.
 
         Args:
             settings, components: as in `fit`.
@@ -68,13 +68,13 @@ class ExamAccessor(Group):
         progress: ShowProgress | None = None,
         stop: Stop | None = None,
     ) -> GeneratedExam:
-        """Writes a question about each passage with a language model, like `exam generate`.
+        """Write a question about each passage with a language model, like `exam generate`.
 
         Args:
-            task_domain: what the passages are of, as "the manuals of heat pumps".
-            output: the exam; None for exam.jsonl in the track's folder.
-            progress: called with how many of how many prompts are answered.
-            stop: called again and again; True ends asking early, with what there is.
+            task_domain: the source of the passages, such as "the manuals of heat pumps".
+            output: file of the exam; None for exam.jsonl in the track's folder.
+            progress: called with (prompts answered, prompts in all).
+            stop: called repeatedly; True ends the requests early and keeps the answers so far.
 
         Raises:
             ConversionError: the passages cannot be read.

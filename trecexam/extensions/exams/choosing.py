@@ -1,4 +1,4 @@
-"""The model that takes an exam: behind a server; or local, with the probabilities of each continuation."""
+"""Writers for taking an exam: a server's model, or a local model that scores continuations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HOW_TO_GET = (
 
 
 class ChoosingWriter(LocalWriter):
-    """Its prompts and its texts are JSON: [prompt, continuation, ...], and the log-probability of each."""
+    """Writer that scores continuations: JSON [prompt, continuation, ...] in, JSON log-probabilities out."""
 
     backend: CausalBackend
 
@@ -44,11 +44,11 @@ class ChoosingWriter(LocalWriter):
             **({} if settings.dtype == "auto" else {"dtype": settings.dtype}),
         }
 
-    def asked(self, render: Callable[[str], str], context: str, continuations: Sequence[str]) -> Fitted:
-        """The prompt, with the context cut so that the longest continuation fits.
+    def fit_prompt(self, render: Callable[[str], str], context: str, continuations: Sequence[str]) -> Fitted:
+        """Return the prompt, with the context cut so that the longest continuation fits.
 
         Args:
-            render: the context, plain already -> the prompt.
+            render: context without control tokens -> prompt.
         """
         backend = self.backend
         limit = backend.length_limit(max(map(len, tokens_of(backend, continuations))))
@@ -81,7 +81,7 @@ class ChoosingWriter(LocalWriter):
 
 
 def tokens_of(backend: CausalBackend, texts: Sequence[str]) -> list[list[int]]:
-    """The tokens of continuations, after a blank unless a chat template ends the prompt."""
+    """Return the tokens of continuations, after a blank unless a chat template ends the prompt."""
     continuations = []
     for text in texts:
         spelled = text if backend.tokens.chat else f" {text}"
@@ -96,7 +96,7 @@ def examinee(settings: GeneratorSection, folder: Path) -> KeepingWriter:
     """Return the model in the settings, ready to take exams.
 
     Args:
-        folder: where its answers are stored.
+        folder: folder of the stored answers.
     """
     if settings.name == "openai":
         writer: Writer = create_writer(TrackConfig.model_validate({"generator": settings}), folder)
@@ -120,7 +120,7 @@ def _here(settings: GeneratorSection, folder: Path) -> ChoosingWriter:
         new_tokens=0,
         device=settings.device,
         dtype=settings.dtype,
-        # One question at a time: each has answers of its own.
+        # One question at a time, since candidates differ.
         max_batch_tokens=1,
     )
     # An estimate must not create a folder.

@@ -1,4 +1,4 @@
-"""Multiple-choice exams: JSON Lines, a question a line, with the passage that it was made from."""
+"""Multiple-choice exams: JSON Lines with a question per line and its source passage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from converters.fields import TEXT_KEYS, a_text, an_id
 from converters.lines import iter_objects
 from converters.passages import ID_KEYS
 
-#: Candidates of a question, and the letters that they are known by.
+#: Number of candidates of a question, and their letters.
 LETTERS = "ABCD"
 _FIELDS = ("question_id", "question", "choices", "correct", "doc_id", "documentation", "topic")
 
@@ -25,10 +25,10 @@ class ExamQuestion:
     Attributes:
         question: the stem.
         choices: four candidates, without letters.
-        correct: the place of the right one, 0..3.
-        documentation: the text of the passage `doc_id`, which it was made from.
-        topic: "" where none is known.
-        rest: what else the line says; it is written again unchanged.
+        correct: index of the right candidate, 0..3.
+        documentation: text of the source passage `doc_id`.
+        topic: topic, or "".
+        rest: other fields of the line, kept unchanged.
     """
 
     question_id: str
@@ -41,7 +41,7 @@ class ExamQuestion:
     rest: Mapping[str, Any] = field(default_factory=dict)
 
     def row(self) -> dict[str, Any]:
-        """The question as a JSON object."""
+        """Return the question as a JSON object."""
         return {
             "question_id": self.question_id,
             "question": self.question,
@@ -55,7 +55,7 @@ class ExamQuestion:
 
 
 def read_exam(path: str | os.PathLike[str]) -> Iterator[ExamQuestion]:
-    """Reads the questions of an exam, in order."""
+    """Read the questions of an exam, in order."""
     lines: dict[str, int] = {}
     for number, row in iter_objects(path):
         question = _question(path, number, row)
@@ -70,12 +70,12 @@ def read_exam(path: str | os.PathLike[str]) -> Iterator[ExamQuestion]:
 
 
 def exam_line(row: Mapping[str, Any]) -> bytes:
-    """A line of an exam file."""
+    """Return a line of an exam file."""
     return json.dumps(row, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
 def _tsv_id(path: str | os.PathLike[str], number: int, row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    """An id that can be a column or cell of a TSV file."""
+    """Return an id that can be a column or cell of a TSV file."""
     record_id = an_id(path, number, row, keys)
     if not record_id.isprintable() or record_id != record_id.strip():
         raise ConversionError(
@@ -128,7 +128,7 @@ class Source(NamedTuple):
 
 
 def read_sources(path: str | os.PathLike[str]) -> Iterator[Source]:
-    """Reads the passages of a corpus with titles and topics, in order."""
+    """Read the passages of a corpus with titles and topics, in order."""
     lines: dict[str, int] = {}
     for number, row in iter_objects(path):
         doc_id = _tsv_id(path, number, row, ID_KEYS)

@@ -1,4 +1,4 @@
-"""`trecexam exam filter`: removes questions from an exam, and writes the rest and the reasons."""
+"""`trecexam exam filter`: removal of questions from an exam, with reasons."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _PATTERNS = Path(__file__).parent / "questions" / "texts" / "self-contained.txt"
 
 @dataclass(frozen=True)
 class FilteredExam(Result):
-    """An exam and the questions that its filter drops.
+    """An exam and its dropped questions.
 
     Attributes:
-        questions: all, in their order.
-        reasons: index of a dropped question -> why it is dropped.
-        notes: how many questions there were, and are left.
+        questions: all questions, in order.
+        reasons: index of a dropped question -> reason.
+        notes: numbers of questions before and after.
     """
 
     path: Path
@@ -56,7 +56,7 @@ class FilteredExam(Result):
         }
 
     def groups(self) -> Table:
-        """The kept questions by level, type and topic, in the format of `exam fit --groups`."""
+        """Return the kept questions by level, type and topic, in the format of `exam fit --groups`."""
         topics = any(question.topic for question in self.kept)
         rows = tuple(
             (
@@ -85,9 +85,9 @@ def filter_exam(path: Path | str) -> FilteredExam:
 
 
 def write_filtered(exam: FilteredExam, folder: Path) -> None:
-    """Writes kept.jsonl, dropped.jsonl, groups.tsv and queries.tsv, all of them or none."""
+    """Write kept.jsonl, dropped.jsonl, groups.tsv and queries.tsv, all of them or none."""
     dropped = ({**exam.questions[n].row(), "reason": reason} for n, reason in exam.reasons.items())
-    # Kept stems are queries, to make runs for `exam score`.
+    # Kept stems serve as queries of runs for `exam score`.
     queries = "".join(f"{each.question_id}\t{' '.join(each.question.split())}\n" for each in exam.kept)
     contents = (
         b"".join(exam_line(each.row()) for each in exam.kept),
@@ -99,18 +99,18 @@ def write_filtered(exam: FilteredExam, folder: Path) -> None:
 
 
 def read_patterns(path: Path) -> list[re.Pattern[str]]:
-    """Reads regular expressions from a file, one per line; lines that begin with # are comments."""
+    """Read regular expressions from a file, one per line; lines that begin with # are comments."""
     lines = path.read_text(encoding="utf-8").splitlines()
     patterns = (line.strip() for line in lines if line.strip() and not line.startswith("#"))
     return [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
 
 
 def not_self_contained(questions: Sequence[ExamQuestion]) -> dict[int, str]:
-    """Index of a question whose stem refers to its text -> the reason to drop the question."""
+    """Return index -> reason for dropping, for questions whose stem refers to the source text."""
     patterns = read_patterns(_PATTERNS)
     reasons: dict[int, str] = {}
     for question_index, question in enumerate(questions):
-        # Typographic quotes are quotes, too.
+        # Treat typographic quotes like plain quotes.
         stem = re.sub("[\u201c\u201d]", '"', question.question)
         match = next(filter(None, (pattern.search(stem) for pattern in patterns)), None)
         if match:

@@ -1,4 +1,4 @@
-"""Fits and improves exams from files and tracks, and writes the files."""
+"""Fit and improvement of exams from files and tracks, and their output files."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from trecexam.results.table import to_json, to_tsv
 from trecexam.results.text import plural
 
 _PLOTS = ("plots/*.svg", "plots/*.tsv")
-#: What `write_fit` always writes, and what it may write.
+#: Files that `write_fit` always writes, and optional files.
 _ALWAYS_OF_FIT = ("items.tsv", "examinees.tsv", "information.tsv", "item_quality.tsv", "fit.json")
 _OF_FIT = (*_ALWAYS_OF_FIT, "components.tsv", "correlation.tsv", *_PLOTS)
-#: The same of `write_improvement`.
+#: Files that `write_improvement` always writes, and optional files.
 _ALWAYS_OF_IMPROVEMENT = ("steps.tsv",)
 _OF_IMPROVEMENT = (*_ALWAYS_OF_IMPROVEMENT, *_PLOTS, *(f"step-*/{name}" for name in _OF_FIT))
 
@@ -36,13 +36,13 @@ def fit_exam(
     components: Path | None = None,
     groups: Path | None = None,
 ) -> ExamFit:
-    """Fits an item response model to a response matrix.
+    """Fit an item response model to a response matrix.
 
     Args:
-        source: a TSV or JSON Lines file, or a folder of them.
+        source: a TSV or JSON Lines file, or a folder of such files.
         settings: None for the 3PL with the published bounds and starts, and weak priors.
-        components: a TSV file that says what each examinee is made of; abilities are then their sums.
-        groups: a TSV file that says which groups each question is in.
+        components: a TSV file with the components of each examinee; abilities are then sums over components.
+        groups: a TSV file with the groups of each question.
 
     Raises:
         TrecexamError, ConversionError: with the reason, file and line.
@@ -59,7 +59,7 @@ def improve_exam(
     drop: float = 0.1,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImprovedExam:
-    """Drops the least discriminating questions and fits again, step by step.
+    """Drop the least discriminating questions and fit again, step by step.
 
     Args:
         source, settings, components: as in `fit_exam`.
@@ -118,16 +118,16 @@ def improved(
 
 
 def refuse_out(out: Path, inputs: Iterable[Path | None], *, improvement: bool = False) -> None:
-    """Refuses a folder for the files of a fit or an improvement, see `refuse_folder`."""
+    """Refuse a folder for the files of a fit or an improvement, see `refuse_folder`."""
     names, always = (_OF_IMPROVEMENT, _ALWAYS_OF_IMPROVEMENT) if improvement else (_OF_FIT, _ALWAYS_OF_FIT)
     refuse_folder(out, inputs, names, always=always)
 
 
 def write_fit(exam: ExamFit, out: Path) -> list[str]:
-    """Writes a fit's files into a folder, and removes files of an earlier fit that do not apply.
+    """Write a fit's files into a folder, and remove stale files of an earlier fit.
 
     Returns:
-        Why a plot could not be drawn, one per line.
+        Reasons for failed plots, one per line.
     """
     contents, why = _fit_files(exam)
     replace_all(out, contents, _OF_FIT)
@@ -135,7 +135,7 @@ def write_fit(exam: ExamFit, out: Path) -> list[str]:
 
 
 def write_improvement(improved_exam: ImprovedExam, out: Path) -> list[str]:
-    """Writes a folder per step, steps.tsv and the curves; removes those of an earlier improvement.
+    """Write a folder per step, steps.tsv and the curves; remove files of an earlier improvement.
 
     Returns, Raises:
         As `write_fit`.

@@ -1,4 +1,4 @@
-"""`trecexam exam generate`: has a model write a question about each passage, and reads its answers."""
+"""`trecexam exam generate`: a question about each passage, written by a model."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from trecexam.templates import filled
 
 #: The published prompt (ICML 2024), stored with each question.
 PROMPT = "mcq-generation"
-#: Endings of the files beside the exam: what it was written with; answers that are not questions.
+#: Suffixes of files beside the exam: metadata of the generation, and unreadable answers.
 _GENERATION, _UNREAD = ".generation.json", ".unread.jsonl"
-#: Of the order of the candidates.
+#: Seed for the order of the candidates.
 _SEED = 0
 
 
@@ -40,10 +40,10 @@ class GeneratedExam(AskingResult[str]):
     """Result of generating an exam; complete if each passage has an answer, readable or not.
 
     Attributes:
-        output, unread_file: the exam, and the file of answers that are not questions.
-        questions: in the order of the passages.
-        badly_parsed: why answers are no questions, and how many.
-        unwritten: by doc_id.
+        output, unread_file: file of the exam, and file of unreadable answers.
+        questions: questions in the order of the passages.
+        badly_parsed: reason -> number of unreadable answers.
+        unwritten: doc_id -> reason for no answer.
     """
 
     output: Path
@@ -55,9 +55,9 @@ class GeneratedExam(AskingResult[str]):
 def exam_job(
     folder: TrackFolder, task_domain: str, *, output: Path | str | None = None
 ) -> Job[GeneratedExam]:
-    """Writes a question about each passage with a language model, like `exam generate`.
+    """Return the job of writing a question about each passage, like `exam generate`.
 
-    Without one readable answer the exam is not written: a file that is there stays.
+    Without a readable answer no exam is written, and an existing file stays.
     """
     passages = folder.passages()
     exam = folder.root / "exam.jsonl" if output is None else Path(output)
@@ -75,7 +75,7 @@ def exam_job(
     )
 
     def write(result: AskingResult[str]) -> GeneratedExam:
-        replies = [*read_replies([prompts], lambda _, kept: read_question(kept.text, cut=kept.cut))]
+        replies = [*read_replies([prompts], lambda _, reply: read_question(reply.text, cut=reply.cut))]
         questions = tuple(
             _question(sources[each.key], each, each.record)
             for each in replies
@@ -103,7 +103,7 @@ def exam_job(
                 "shuffle_seed": _SEED,
                 "exam_sha256": sha256(contents[exam]),
             }
-            # Written last, because it marks the exam as ours.
+            # Written last, since this file marks the exam as generated.
             contents[_beside(exam, _GENERATION)] = to_json(noted).encode()
         if replies:
             replace_together(contents)
@@ -119,7 +119,7 @@ def exam_job(
 
 
 def _prompt(source: Source, task_domain: str, plain: Callable[[str], str]) -> str:
-    """The prompt for one passage, without control tokens. A title is a line before the passage."""
+    """Return the prompt for one passage, without control tokens. A title is a line before the passage."""
     documentation = f"{source.title}\n{source.text}" if source.title else source.text
     values = {"task_domain": plain(task_domain), "documentation": plain(documentation)}
     return filled(_published(), values, jinja=False, name=PROMPT)
@@ -127,7 +127,7 @@ def _prompt(source: Source, task_domain: str, plain: Callable[[str], str]) -> st
 
 @cache
 def _published() -> str:
-    """The published text, including its literal braces."""
+    """Return the published text, including its literal braces."""
     path = Path(__file__).parent / "questions" / "texts" / f"{PROMPT}.txt"
     return path.read_text(encoding="utf-8").removesuffix("\n")
 
@@ -138,7 +138,7 @@ def _beside(exam: Path, ending: str) -> Path:
 
 
 def _check_ours(exam: Path) -> None:
-    """Raises an error for an edited exam."""
+    """Raise a TrecexamError for an edited exam."""
     if sha256(exam.read_bytes()) != read_object(_beside(exam, _GENERATION)).get("exam_sha256"):
         raise TrecexamError(
             "was edited, or not written by `exam generate`, and was not changed: give another name with -o",

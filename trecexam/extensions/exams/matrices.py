@@ -1,4 +1,4 @@
-"""Reads the response matrix in a folder, adds examinees, and writes it again."""
+"""Update of the response matrix in a folder with new examinees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trecexam.results.table import Table, to_tsv
 
 #: What `add_examinee` writes.
 FILES = ("matrix.tsv", "components.tsv")
-#: What an examinee is made of.
+#: Components of an examinee.
 PARTS = ("model", "retriever", "examples")
 
 
@@ -57,13 +57,13 @@ def _write(examinee: Examinee, questions: Sequence[ExamQuestion], folder: Path) 
 
 
 def _accuracy(responses: Sequence[int | None]) -> tuple[int, float | None]:
-    """The number of responses and the share of right ones."""
+    """Return the number of responses and the share of right ones."""
     answered = [value for value in responses if value is not None]
     return len(answered), sum(answered) / len(answered) if answered else None
 
 
 def _old(folder: Path, ids: Sequence[str]) -> dict[str, tuple[tuple[str, ...], list[int | None]]]:
-    """The components and responses of the examinees in a folder."""
+    """Return the components and responses of the examinees in a folder."""
     path = folder / "matrix.tsv"
     if not path.exists():
         return {}

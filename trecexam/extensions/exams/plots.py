@@ -28,17 +28,17 @@ from trecexam.results.terminal import cut
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: The maximum number of curves; more are sampled evenly by discrimination.
+#: Maximum number of curves; items are sampled evenly by discrimination.
 _CURVES = 100
-#: The curves that stand out: so many of the most and of the least discriminating items.
+#: Number of highlighted curves of the most and of the least discriminating items.
 _MARKED = 3
 _ROW, _MOST = 0.155, 8.2
-#: So many names stand within a plot, more beside it; so many curves are named, the first and last included.
+#: Maximum number of names inside a plot (more go beside it), and of named curves, first and last included.
 _INSIDE, _TOLD = 4, 12
 
 
 def curves_plot(fitted: ExamFit) -> Plot:
-    """Item characteristic curves: the chance of a right response by ability."""
+    """Plot item characteristic curves: the probability of a right response by ability."""
     f = fitted.fit
     best = np.lexsort((np.arange(len(f.a)), -np.round(f.a, 9)))
     drawn = best[np.unique(np.linspace(0, len(best) - 1, min(_CURVES, len(best))).round().astype(int))]
@@ -72,7 +72,7 @@ def _draw_curves(figure: Figure, plot: Plot) -> None:
         axes.plot(
             values[:, 0],
             values[:, n],
-            # Told apart in grey, too.
+            # Distinguishable in grey, too.
             "--" if late else "-",
             color=colour,
             linewidth=0.5 if plain else 1.6,
@@ -88,7 +88,7 @@ def _draw_curves(figure: Figure, plot: Plot) -> None:
 
 
 def information_plot(fitted: ExamFit) -> Plot:
-    """The exam's information by ability, and its 2PL form if that differs."""
+    """Plot the exam's information by ability, and the 2PL form if different."""
     f = fitted.fit
     guessed = bool(f.c.any())
     exact = exam_information(GRID, f.a, f.b, f.c)
@@ -112,7 +112,7 @@ def information_plot(fitted: ExamFit) -> Plot:
 
 
 def steps_plot(improvement: Improvement) -> Plot:
-    """The mean item's information at every step of an improvement."""
+    """Plot the mean item's information at every step of an improvement."""
     curves = {}
     for number, step in enumerate(improvement.steps):
         f = step.fit
@@ -172,7 +172,7 @@ def _draw_information(figure: Figure, plot: Plot) -> None:
     axes.set_ylabel("information of the mean item" if of_steps else "information")
     if len(names) > 1:
         legend_indices = np.linspace(0, len(names) - 1, min(len(names), _TOLD)).round()
-        # A long legend would lie upon the curves.
+        # A long legend would cover the curves.
         legend_place: dict[str, Any] = (
             {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(legend_indices) > _INSIDE else {}
         )
@@ -187,7 +187,7 @@ def _draw_information(figure: Figure, plot: Plot) -> None:
 
 
 def abilities_plot(fitted: ExamFit) -> Plot:
-    """The examinees' abilities with their intervals, best on top."""
+    """Plot the examinees' abilities with intervals, best on top."""
     rows = tuple(row[1:5] for row in fitted.tables["examinees"].rows)
     bare = sum(row[2] != row[2] for row in rows)
     without = f" {bare} at a bound have no interval." if bare else ""

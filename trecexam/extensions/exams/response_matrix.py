@@ -1,4 +1,4 @@
-"""Reads response matrices, and tables of components and groups.
+"""Reading of response matrices, and of tables of components and groups.
 
 Read from
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: What the first column of both tables is called.
+#: Names of the first column of each table.
 EXAMINEE = "examinee"
-#: Names that a response's item may have, and its value.
+#: Accepted keys of a response's item and of its value.
 _ITEM = ("question_id", "item", "item_id", "id")
 _VALUE = ("acc", "correct", "response")
 _ENDINGS = (".jsonl", ".jsonl.gz")
@@ -39,9 +39,9 @@ class ResponseMatrix:
     """Responses of examinees to items.
 
     Attributes:
-        examinees, items: their ids, each once.
-        values: 1 right, 0 wrong, NaN where there is no response; shape (n_examinees, n_items).
-        texts: item -> its text, where the file has it.
+        examinees, items: unique ids.
+        values: 1 right, 0 wrong, NaN no response; shape (n_examinees, n_items).
+        texts: item -> text, if in the file.
     """
 
     examinees: tuple[str, ...]
@@ -51,7 +51,7 @@ class ResponseMatrix:
 
 
 def read_matrix(path: str | os.PathLike[str]) -> ResponseMatrix:
-    """The matrix in a TSV or JSON Lines file, or in a folder of JSON Lines files."""
+    """Return the matrix in a TSV or JSON Lines file, or in a folder of JSON Lines files."""
     path = Path(path)
     if path.is_dir():
         return _folder(path)
@@ -61,12 +61,12 @@ def read_matrix(path: str | os.PathLike[str]) -> ResponseMatrix:
 
 
 def read_components(path: str | os.PathLike[str]) -> LabelTable:
-    """Reads `examinee`, then a column per component: each examinee's levels."""
+    """Read `examinee`, then a column per component: each examinee's levels."""
     return read_labels(path, EXAMINEE, empty="name each component's level, such as 'none'")
 
 
 def read_groups(path: str | os.PathLike[str]) -> LabelTable:
-    """Reads `item`, then a column per grouping: each item's groups, separated by `|`."""
+    """Read `item`, then a column per grouping: each item's groups, separated by `|`."""
     table = read_labels(path, "item", empty=None)
     for name in table.names:
         if ":" in name:
@@ -143,11 +143,11 @@ def _json_responses(path: Path, examinee: str | None) -> Iterator[_Response]:
     for row_number, (number, row) in enumerate(iter_objects(path), 1):
         name = an_id(path, number, row, (EXAMINEE,)) if examinee is None or EXAMINEE in row else examinee
         doc = row["doc"] if isinstance(row.get("doc"), dict) else {}
-        # In a row, as the evaluation harness has it, doc_id is the question's number; in a question it is
+        # In a row of the evaluation harness, doc_id is the question's number; in a question it is
         # the passage's.
         ids = {key: value for key, value in {**doc, **row}.items() if key in _ITEM and value is not None}
         ids |= {"id": row["doc_id"]} if not ids and row.get("doc_id") is not None else {}
-        # The released files have no ids: all have the questions in the same order.
+        # The released files have no ids, but all have the same order of questions.
         item = an_id(path, number, ids, _ITEM) if ids else str(row_number)
         values = [row[key] for key in _VALUE if key in row]
         if not values:

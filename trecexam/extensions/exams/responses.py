@@ -1,4 +1,4 @@
-"""Exams: responses from a matrix, or from a track's runs to its bank, prepared for fitting."""
+"""Exams: responses from a matrix or from a track's runs to its bank, prepared for fitting."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Exam:
-    """The responses to fit: each examinee and each item has a response.
+    """Responses to fit; each examinee and each item has at least one response.
 
     Attributes:
-        source: where the responses come from, as people know it.
+        source: display name of the responses' source.
         values: 1, 0, NaN; shape (n_examinees, n_items).
-        texts: item -> its text, where it is known.
+        texts: item -> text, if known.
         groups: grouping -> group -> the indices of its items.
-        queries: item -> its query, for a rubric bank.
-        notes: what was left out and what else one must know of the responses, one per line.
+        queries: item -> query, for a rubric bank.
+        notes: left-out data and other notes on the responses, one per line.
     """
 
     source: str
@@ -58,7 +58,7 @@ class Exam:
 
 
 def from_file(path: Path, components: Path | None = None, groups: Path | None = None) -> Exam:
-    """Reads an exam from a matrix file or a folder of response files."""
+    """Read an exam from a matrix file or a folder of response files."""
     return usable_responses(str(path), read_matrix(path), components, groups)
 
 
@@ -69,14 +69,14 @@ def from_track(
     *,
     min_rating: int | None = None,
 ) -> Exam:
-    """A loaded track's runs as examinees, and its items as questions.
+    """Return a loaded track's runs as examinees, and its items as questions.
 
-    A run has an item right where one of its first passages is rated min_rating or better on it, as Cover has
-    it; a query that it skips is wrong. Where nothing is known, as none of those passages has a rating on the
-    item, there is no response. Retired items are not asked. People's ratings count.
+    A run has an item right if one of its first passages is rated min_rating or better on the item, as in
+    Cover; all items of a skipped query are wrong. If none of these passages has a rating on the item, there
+    is no response. Retired items are left out. People's ratings count.
 
     Args:
-        min_rating: in place of the track's.
+        min_rating: replaces the track's setting.
     """
     root = track.folder.root
     threshold = resolve_min_rating(track, min_rating)
@@ -106,7 +106,7 @@ def from_track(
 
 
 def _unanswered(runs: Sequence[str], n_unanswered: NDArray[np.int64]) -> Iterator[str]:
-    """A line on the runs that have nothing to grade for some queries."""
+    """Yield a line on runs with nothing to grade for some queries."""
     some = [
         f"{run} ({plural(number, 'query')})"
         for run, number in zip(runs, n_unanswered.tolist(), strict=True)
@@ -120,19 +120,19 @@ def _unanswered(runs: Sequence[str], n_unanswered: NDArray[np.int64]) -> Iterato
 
 
 def item_names(bank: Bank) -> dict[tuple[str, str], str]:
-    """(query_id, item_id) -> the item's name in the exam: its id, after its query's if not unique."""
+    """Return (query_id, item_id) -> name in the exam: the item's id, with the query's if not unique."""
     keys = [(query_id, item.item_id) for query_id, items in bank.items.items() for item in items]
     unique = len({item_id for _, item_id in keys}) == len(keys)
     return {(query_id, item_id): item_id if unique else f"{query_id}:{item_id}" for query_id, item_id in keys}
 
 
 def response_matrix(q: QueryRatings, ranks: NDArray[np.int32], min_rating: int) -> NDArray[np.float64]:
-    """1 if a run's passages reach an item, 0 if not, NaN if none of them has a rating.
+    """Return 1 if a run's passages reach an item, 0 if not, NaN if none has a rating.
 
     A ranking without passages reaches nothing.
 
     Args:
-        ranks: of shape (n_rankings, depth): the rows of the passages that count; -1 if missing.
+        ranks: rows of the passages at each rank, shape (n_rankings, depth); -1 if missing.
 
     Returns:
         Shape (n_rankings, n_items).
@@ -149,7 +149,7 @@ def usable_responses(
     groups: Path | None,
     queries: Mapping[str, str] | None = None,
 ) -> Exam:
-    """The part of a matrix that can be fitted, with its tables."""
+    """Return the part of a matrix that can be fitted, with its tables."""
     notes = []
     responded = ~np.isnan(matrix.values)
     rows: NDArray[np.bool_] = np.asarray(responded.any(axis=1), np.bool_)
@@ -231,7 +231,7 @@ def _groups(path: Path | None, items: Sequence[str], notes: list[str]) -> dict[s
     lacking = [item for item in items if item not in table.rows]
     if lacking:
         notes.append(f"questions that are in no group: {shorten_list(lacking)}")
-    # Levels from the lowest, so that two exams' plots have the same order; others as they come.
+    # Bloom levels from the lowest, for the same order in all plots; other groups in file order.
     level_order = {name.lower(): rank for rank, name in enumerate((*bloom_words(), *question_types()))}
     return {
         name: dict(

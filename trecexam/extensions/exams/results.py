@@ -30,9 +30,9 @@ class ExamFit(Result):
     Attributes:
         exam: the responses.
         fit: the estimates.
-        notes: what one must know to read it, and how well it fits.
-        official: of a track, ("theta" or "accuracy", official measure, how far the two agree); () without an
-            official side, as abilities have no values per query there are no intervals.
+        notes: notes on how to read the fit, and on its quality.
+        official: for a track, ("theta" or "accuracy", official measure, correlation), without intervals,
+            since abilities have no values per query; () without an official side.
     """
 
     exam: Exam
@@ -63,7 +63,7 @@ class ExamFit(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The model, how well it fits, and its settings; results in their certain digits."""
+        """The model, the quality of its fit, and its settings; results rounded to certain digits."""
         f, s = self.fit, self.fit.settings
         values: dict[str, Any] = {
             "model": s.model,
@@ -120,7 +120,7 @@ class ExamFit(Result):
         return Table(("item", "a", "b", "c", "se_a", "se_b", "se_c", "n"), tuple(rows))
 
     def _components(self) -> Table:
-        """Return a row per level of each component, whose abilities sum to 0; `se` as of examinees."""
+        """Return a row per level of each component, whose abilities sum to 0; `se` as for examinees."""
         rows = [
             (part.name, *row)
             for part in self.fit.components
@@ -131,8 +131,8 @@ class ExamFit(Result):
     def _information(self) -> Table:
         """Return abilities from -4 to 4, and the exam's information there.
 
-        `test` is of all items together, `item` of the mean item, both with `.compat`, the 2PL form
-        a^2 p (1 - p); `GROUPING:GROUP` is of the mean item of a group.
+        `test` is for all items together, `item` for the mean item, both with `.compat`, the 2PL form a^2 p (1
+        - p); `GROUPING:GROUP` is for the mean item of a group.
         """
         f = self.fit
         whole = {
@@ -213,9 +213,9 @@ class ImprovedExam(Result):
     """An exam's improvement.
 
     Attributes:
-        improvement: the steps, and the reason why they end.
-        fits: the exam that was left after each step, fitted; the first is the whole one.
-        notes: those of the whole exam, and why there are no more steps.
+        improvement: the steps, and the reason for the end.
+        fits: the fit after each step; the first is of the whole exam.
+        notes: notes of the whole exam, and the reason for the end.
     """
 
     improvement: Improvement
@@ -256,5 +256,5 @@ class ImprovedExam(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The reason why the steps end."""
+        """The reason for the end of the steps."""
         return {"stopped": self.improvement.stopped}

@@ -22,17 +22,17 @@ from trecexam.inputs.official import never_judged, never_judged_note
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.rank_correlation import QueryDraws
 
-#: With fewer runs an item's discrimination is its prior's, not its own.
+#: Minimum number of runs; with fewer, discriminations only reflect the prior.
 LEAST_RUNS = 5
 
 
 def has_examinees(track: GradedTrack) -> bool:
-    """Return True where there are several runs, the examinees."""
+    """Return True if there are at least two runs as examinees."""
     return len(track.runs) > 1
 
 
 def default_settings() -> Settings:
-    """Settings for a rubric bank: 2PL (no guessing), with priors, because there are few runs."""
+    """Return settings for a rubric bank: 2PL (no guessing), with priors for few runs."""
     return Settings.of("2pl", priors=True)
 
 
@@ -43,14 +43,14 @@ def fit_track(
     components: Path | None = None,
     groups: Path | None = None,
 ) -> ExamFit:
-    """Fits an item response model: abilities of runs, difficulty and discrimination of items."""
+    """Fit an item response model: abilities of runs, difficulty and discrimination of items."""
     exam_fit = fitted(from_track(track, components, groups), settings or default_settings())
     exam_fit = ExamFit.of(exam_fit.exam, exam_fit.fit, tuple(_against_official(track, exam_fit)))
     return replace(exam_fit, notes=(*exam_fit.notes, *_never_judged(track, exam_fit)))
 
 
 def discriminations(track: GradedTrack, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:
-    """(query_id, item_id) -> discrimination of items that tell runs apart; {} with too few runs.
+    """Return (query_id, item_id) -> discrimination of items that tell runs apart; {} with too few runs.
 
     Items that all or none of the runs cover have none.
     """
@@ -59,7 +59,7 @@ def discriminations(track: GradedTrack, min_rating: int | None = None) -> Mappin
     try:
         exam = from_track(track, min_rating=min_rating)
     except TrecexamError:
-        # All runs alike, or a single item: then none is known, which an empty column says.
+        # All runs alike, or a single item: discriminations are unknown, and the column is empty.
         return {}
     a = fitting.fit(exam.values, default_settings()).a
     of_items = np.where(fitting.constant(exam.values), math.nan, a).tolist()
@@ -73,7 +73,7 @@ def discriminations(track: GradedTrack, min_rating: int | None = None) -> Mappin
 
 
 def _never_judged(track: GradedTrack, exam_fit: ExamFit) -> Iterator[str]:
-    """Yield a note on runs of which nothing is judged, if abilities are compared with official judgments."""
+    """Yield a note on runs without judged passages, if abilities are compared with official judgments."""
     queries = common_queries(track)
     if track.official is None or not queries or not exam_fit.official:
         return
@@ -84,18 +84,18 @@ def _never_judged(track: GradedTrack, exam_fit: ExamFit) -> Iterator[str]:
 
 
 def _against_official(track: GradedTrack, exam_fit: ExamFit) -> Iterator[tuple[str, str, Correlation]]:
-    """Yield how far abilities and shares of right responses agree with each official measure."""
+    """Yield correlations of abilities and accuracies with each official measure."""
     try:
         sides = {pair.official_measure: pair for pair in paired_scores(track)}
     except NothingToCompareError:
         return
-    places = {run: place for place, run in enumerate(exam_fit.exam.examinees)}
+    row_of = {run: position for position, run in enumerate(exam_fit.exam.examinees)}
     for theirs, pair in sides.items():
-        rows = [row for row, run in enumerate(pair.runs) if run in places]
+        rows = [row for row, run in enumerate(pair.runs) if run in row_of]
         if len(rows) < 2:
             continue
         official = pair.official.reshape(len(pair.runs), -1).mean(axis=1)[rows]
-        at = [places[pair.runs[row]] for row in rows]
+        at = [row_of[pair.runs[row]] for row in rows]
         fit = exam_fit.fit
         for name, mine in (("theta", fit.theta.round(CERTAIN_DIGITS)), ("accuracy", fit.accuracy)):
             values = mine[at][:, None]

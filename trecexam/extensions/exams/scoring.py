@@ -1,4 +1,4 @@
-"""`trecexam exam score`: a model takes an exam with retrievers and in-context examples."""
+"""`trecexam exam score`: a model taking an exam with retrievers and in-context examples."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from trecexam.results.notes import LOST, Note
 from trecexam.results.text import plural
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
-#: The documents of a run that are shown.
+#: Number of a run's documents in a prompt.
 _DOCUMENTS = 3
-#: Draws the in-context examples.
+#: Seed for drawing in-context examples.
 _SEED = 0
 
 
@@ -46,7 +46,7 @@ class Retriever:
         return "oracle" if self.run is None else "retrieved"
 
     def context(self, question: ExamQuestion, texts: Mapping[str, str]) -> str:
-        """The context that the examinee reads; "" if it reads nothing."""
+        """Return the context that the examinee reads; "" if it reads nothing."""
         if self.run is not None:
             ranking = self.run.ranking(question.question_id, _DOCUMENTS)
             return "\n".join(texts[doc_id] for doc_id in ranking if doc_id in texts)
@@ -58,9 +58,9 @@ class ExamSetup:
     """Settings of a model that takes an exam.
 
     Attributes:
-        model: its name, as a component of the examinee's.
-        examples: how many in-context examples each question is sent with.
-        texts: doc_id -> what the retriever shows of it.
+        model: name of the model, a component of the examinee.
+        examples: number of in-context examples per question.
+        texts: doc_id -> text in the prompt.
     """
 
     model: str
@@ -75,7 +75,7 @@ class ExamSetup:
         return {"model": self.model, "retriever": self.retriever.name, "examples": str(self.examples)}
 
     def notes(self) -> list[str]:
-        """Notes on documents that could not be shown, one per line."""
+        """Return notes on documents without a text, one per line."""
         if self.retriever.run is None:
             return []
         notes = []
@@ -96,8 +96,8 @@ class Examinee:
     Attributes:
         answers: question_id -> the index of the chosen candidate, None if the answer could not be read; a
             question that was not answered is not in it.
-        notes: what one must know of it, one per line.
-        why: why it ended early, "" where it did not.
+        notes: notes on the result, one per line.
+        why: reason for an early end, or "".
     """
 
     components: Mapping[str, str]
@@ -107,7 +107,7 @@ class Examinee:
 
     @property
     def name(self) -> str:
-        """Its components, joined."""
+        """The joined components."""
         return "+".join(self.components.values())
 
     def responses(self, questions: Sequence[ExamQuestion]) -> list[int | None]:
@@ -119,7 +119,7 @@ class Examinee:
 
 
 def retrievers(named: Sequence[str]) -> list[Retriever]:
-    """The retrievers: closed-book, oracle, or run files, named by their tags (by file if tags repeat)."""
+    """Return the retrievers: closed-book, oracle, or run files, named by tag (by file if tags repeat)."""
     runs = {name: read_run(name) for name in named if name not in (CLOSED_BOOK, ORACLE)}
     tags = [run.name for run in runs.values()]
     named_so: dict[str, Retriever] = {}
@@ -140,7 +140,7 @@ def _tag(tag: str, tags: Sequence[str], path: Path) -> str:
 def texts_of(
     passages: Path | None, retrievers: Sequence[Retriever], questions: Sequence[ExamQuestion]
 ) -> dict[str, str]:
-    """The texts that retrievers show: the corpus, else the exam's passages.
+    """Return the texts that retrievers show: the corpus, else the exam's passages.
 
     Returns:
         doc_id -> text.
@@ -169,7 +169,7 @@ def texts_of(
 
 
 def exam_prompts(source: KeepingWriter, setup: ExamSetup) -> PromptSet[str]:
-    """The prompts by question_id: a local model chooses a continuation, a server writes a letter."""
+    """Return the prompts by question_id: a local model chooses a continuation, a server writes a letter."""
     writer = source.writer
     kind, examples = setup.retriever.kind, examples_for(setup.questions, setup.examples, _SEED)
 
@@ -184,7 +184,7 @@ def exam_prompts(source: KeepingWriter, setup: ExamSetup) -> PromptSet[str]:
             continue
         among = candidates(question, writer.plain)
         try:
-            prompt_texts[question.question_id] = writer.asked(partial(render, question), context, among)
+            prompt_texts[question.question_id] = writer.fit_prompt(partial(render, question), context, among)
         except NoRoomError as lengths:
             raise TrecexamError(
                 f"question '{question.question_id}' with its {setup.examples:,} examples has {lengths}: use "
@@ -194,11 +194,11 @@ def exam_prompts(source: KeepingWriter, setup: ExamSetup) -> PromptSet[str]:
 
 
 def taking_job(source: KeepingWriter, setup: ExamSetup) -> Job[Examinee]:
-    """Have a model take the exam.
+    """Return the job of a model that takes the exam.
 
-    One in this process chooses the candidate "A) text" with the highest log-likelihood divided by its length
-    in characters, as the published evaluation does (Gao et al., lm-evaluation-harness, `acc_norm`). What
-    others write is read as a letter.
+    A local model chooses the candidate "A) text" with the highest log-likelihood divided by its length
+    in characters, as the published evaluation does (Gao et al., lm-evaluation-harness, `acc_norm`). Texts of
+    other models are read as a letter.
     """
     prompts = exam_prompts(source, setup)
     return Job([prompts], partial(_take, prompts, setup))
@@ -220,7 +220,7 @@ def _take(prompts: PromptSet[str], setup: ExamSetup, result: AskingResult[str]) 
 
 
 def _likeliest(question: ExamQuestion, reply: Kept) -> int:
-    """Return the index of the candidate with the highest log-probability a character."""
+    """Return the index of the candidate with the highest log-probability per character."""
     log_probabilities = zip(json.loads(reply.text), candidates(question), strict=True)
     scores = [value / len(each) for value, each in log_probabilities]
     return scores.index(max(scores))

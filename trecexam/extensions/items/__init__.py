@@ -1,4 +1,4 @@
-"""Quality of the bank's items: grades, items that do not tell runs apart."""
+"""Quality of the bank's items: grades, and items that do not tell runs apart."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from trecexam.results.table import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: More dots than this become one picture: an SVG of them would be large and slow.
+#: Maximum number of vector dots; more become an image, since their SVG would be large and slow.
 _DRAWN = 400
 
 

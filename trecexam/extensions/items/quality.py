@@ -19,11 +19,11 @@ class ItemRow(NamedTuple):
     Attributes:
         retired: "retired" or "".
         passages: pooled passages of the query that have a text.
-        rated: how many of these have a rating, a person's or the grader's, once unparsed ones count or not.
-        unparsed: how many answers of the grader had no rating in them, refusals included.
-        mean_rating: over the rated ones, 0..5; None without any.
-        share_reaching: the share of them that have min_rating or better; None without any.
-        runs_covering: how many of `n_runs` runs have such a passage in their first ranks.
+        rated: number of these with a rating by a person or the grader, after the rule for unparsed answers.
+        unparsed: number of the grader's answers without a rating, refusals included.
+        mean_rating: mean over rated passages, 0..5; None without any.
+        share_reaching: share of rated passages with min_rating or better; None without any.
+        runs_covering: number of the `n_runs` runs with such a passage in their first ranks.
     """
 
     query_id: str
@@ -43,7 +43,7 @@ class ItemRow(NamedTuple):
 
 
 def item_rows(track: GradedTrack) -> tuple[ItemRow, ...]:
-    """Return a row per item, retired items last; () without runs, and where no passage has a rating."""
+    """Return a row per item, retired items last; () without runs or ratings."""
     scores, n_runs = track.config.scores, len(track.runs)
     rows: list[ItemRow] = []
     for q in track.ratings() if n_runs else ():
@@ -86,7 +86,7 @@ def item_rows(track: GradedTrack) -> tuple[ItemRow, ...]:
 
 
 def grades_table(track: GradedTrack) -> Table:
-    """Return how often the grader gave each rating, and how many cells have none; no rows without cells."""
+    """Return counts of the grader's ratings, and of cells without a rating; no rows without cells."""
     counts = track.counts
     codes = np.concatenate([np.empty(0, np.int8), *(sheet.flat() for sheet in track.sheets.values())])
     ratings = np.bincount(codes[codes >= 0].astype(np.int64), minlength=track.grader.scale.max_rating + 1)

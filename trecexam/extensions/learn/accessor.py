@@ -21,12 +21,11 @@ class LearnAccessor(Group):
     ) -> LearnedLabels:
         """Learn gains and labels of the whole pool from the track's judgments; grades nothing.
 
-        Half of the judgments are hidden, to see how well they are predicted.
+        A cross-validation hides half of the judgments and predicts them.
 
         Args:
-            source: another track, whose judgments are learned from, too.
-            progress: called while texts are encoded, then while models are fitted; None shows bars or log
-                lines.
+            source: another track with judgments to learn from.
+            progress: called during encoding, then during fitting; None shows bars or log lines.
         """
         graded = self._track.graded(documents=True, bank_needed=False)
         learned = learn(graded, source=source, progress=progress)

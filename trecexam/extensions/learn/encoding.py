@@ -1,4 +1,4 @@
-"""Vectors of a track's texts; each text is encoded once, and its vector is kept in `.trecexam/`."""
+"""Vectors of a track's texts; each text is encoded once, and its vector is stored in `.trecexam/`."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from trecexam.files.kept import read_kept, write_kept
 from trecexam.graders.base import identity_digest
 from trecexam.graders.embedding import EmbeddingGrader
 
-#: Texts that are encoded at a time. With 512 encoding takes 4% less.
+#: Texts per batch of encoding. 512 would save 4% of the time.
 BLOCK = 64
-#: Seconds of encoding that a killed process loses.
+#: Seconds between writes: the encoding time that a killed process loses.
 LOST = 30.0
 
 
 def encode(
     folder: Path, encoder: EmbeddingGrader, texts: Sequence[str], progress: Encoded | None = None
 ) -> Vectors:
-    """Return the unit vectors of texts, shape (len(texts), dimension); encode those that are not kept.
+    """Return the unit vectors of texts, shape (len(texts), dimension); encode texts without a stored vector.
 
-    A vector is kept as 16-bit numbers, which are more precise than bfloat16.
+    Vectors are stored as 16-bit numbers, which are more precise than bfloat16.
 
     Args:
-        folder: where vectors are kept, in a file for each encoder.
+        folder: folder of the vector files, one per encoder.
     """
     if not texts:
         return np.empty((0, 1), np.float32)
@@ -71,7 +71,7 @@ def _read(path: Path) -> dict[bytes, NDArray[np.float16]]:
 
 
 def _write(path: Path, vectors: dict[bytes, NDArray[np.float16]]) -> None:
-    """Keep vectors, beside the vectors that another process kept meanwhile, where the file can be written."""
+    """Store vectors together with those of other processes, if the file is writable."""
     merged = _read(path) | vectors
     buffer = io.BytesIO()
     np.savez(buffer, keys=np.array([*merged], "V16"), vectors=np.array([*merged.values()]))

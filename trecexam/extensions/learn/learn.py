@@ -1,4 +1,4 @@
-"""Learns labels of the pool's unjudged passages from a track's judgments."""
+"""Learning of labels of the pool's unjudged passages from a track's judgments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from trecexam.scores.leaderboard import Leaderboard
 
 TABLE, BOARD = "learned.tsv", "learned-leaderboard.tsv"
 
-#: Query, passage, gain, standard deviation, label, judged or not.
+#: Columns: query, passage, gain, standard deviation, label, judged or not.
 Row = tuple[str, str, float, float, int, str]
 
 
@@ -44,12 +44,12 @@ class LearnedLabels(Result):
 
     Attributes:
         rows: query, passage, gain, standard deviation, label, judged or not; one for each pooled passage.
-        qrels: the official judgments as they are, people's, and after them a line for each other row.
-        board: the runs by expected nDCG and AP; None where there are no runs.
-        validation: how well hidden judgments are predicted.
-        identity: what it was learned by and from; `track` is a digest of the track's files,
-            grades and settings.
-        notes: how many labels were learned, then what a reader must know.
+        qrels: the official judgments unchanged, people's judgments, then a line for each other row.
+        board: the runs by expected nDCG and AP; None without runs.
+        validation: the cross-validation on hidden judgments.
+        identity: encoder, features and versions; `track` is a digest of the track's files, grades and
+            settings.
+        notes: number of learned labels, then warnings.
     """
 
     rows: tuple[Row, ...]
@@ -74,11 +74,10 @@ class LearnedLabels(Result):
         return {"learned": self.identity}
 
     def write(self, folder: Path) -> tuple[Path, ...]:
-        """Write learned.tsv, learned.qrels, where there are runs learned-leaderboard.tsv, and learned.json,
-        which says what they were made by and from.
+        """Write learned.tsv, learned.qrels, learned.json and, if there are runs, learned-leaderboard.tsv.
 
         Raises:
-            TrecexamError: one cannot be written.
+            TrecexamError: a file cannot be written.
 
         Returns:
             The files that changed.
@@ -127,11 +126,11 @@ def learn(
         "versions": {name: version(name) for name in ("scikit-learn", "numpy")},
         "track": track_digest(track),
     }
-    # `fill` learns from this track alone.
+    # `fill` learns from this track only.
     if validation.table.rows and source is None:
         identity["cross_validation"] = {
             "best": validation.facts["best"],
-            "losses": {way: loss for used_by, way, loss, *_ in validation.table.rows if used_by == FILL},
+            "losses": {name: loss for used_by, name, loss, *_ in validation.table.rows if used_by == FILL},
             "basis": basis(track, data.official),
         }
     labels = [label for *_, label, judged in rows if judged == "no"]

@@ -27,30 +27,30 @@ from trecexam.scores.leaderboard import Leaderboard, Row, Score, Scores, best_fi
 from trecexam.scores.values import MeasureValues
 from trecexam.version import versions
 
-#: Of nDCG; less where the pool is not so deep.
+#: Cutoff of nDCG; smaller for a shallower pool.
 K = 10
-#: Digits after the point that are certain in expected means: where the regressions stop (see `learn`) moves
-#: those of DL 2019 by up to 2e-4. Means that agree to these share a rank.
+#: Certain decimals of expected means: the stopping point of the regressions (see `learn`) moves means of DL
+#: 2019 by up to 2e-4. Means equal to these decimals share a rank.
 CERTAIN_DIGITS = 3
 
 
 def board_of(track: GradedTrack, data: LearningData, learned: Learned) -> Leaderboard:
     """Return the learned leaderboard of a track with runs, best expected nDCG first.
 
-    Judged passages count as judged. Labels of the others are drawn again and again from what is learned;
-    scores are means over draws. Ranks beyond the pool's depth are not looked at: AP is AP@depth. A query
-    without judgments counts by what the others say of it; one without a pooled passage is left out.
+    Judged passages have their judgments. Labels of other passages are drawn repeatedly from the learned
+    probabilities; scores are means over draws. Ranks beyond the pool's depth are ignored: AP is AP@depth. A
+    query without judgments has only predicted labels; a query without a pooled passage is left out.
     """
     queries, min_relevant, k = data.queries, track.config.scores.min_relevant, min(K, track.depth)
     scores = expected_scores(learned, queries, k, min_relevant)
     retrieved = [query.ranks[:, :k] >= 0 for query in queries]
     judged = [np.append(query.judged, False)[query.ranks[:, :k]].sum(axis=1) for query in queries]
-    shares = [of / np.maximum(found.sum(axis=1), 1) for of, found in zip(judged, retrieved, strict=True)]
+    shares = [of / np.maximum(ranked.sum(axis=1), 1) for of, ranked in zip(judged, retrieved, strict=True)]
     array = np.stack([*scores, np.column_stack(shares)], axis=-1)
     measures = (f"nDCG@{k}", f"AP(rel={min_relevant})@{track.depth}", f"Judged@{k}")
     names, query_ids = tuple(track.runs), tuple(query.query_id for query in queries)
     answered = {
-        run: [query_id for query_id, found in zip(query_ids, retrieved, strict=True) if found[at].any()]
+        run: [query_id for query_id, ranked in zip(query_ids, retrieved, strict=True) if ranked[at].any()]
         for at, run in enumerate(names)
     }
     values = MeasureValues(names, query_ids, measures, array)
@@ -85,7 +85,7 @@ def board_of(track: GradedTrack, data: LearningData, learned: Learned) -> Leader
 
 
 def stored_board(track: GradedTrack) -> Leaderboard | None:
-    """Read the leaderboard that `learn` stored; None if it is missing, or of another state of the track."""
+    """Return the leaderboard stored by `learn`; None if missing or outdated."""
     learned = read_object(track.folder.out / LEARNED_IDENTITY)
     stored = learned.get("leaderboard")
     if stored is None or learned["track"] != track_digest(track):
@@ -94,14 +94,14 @@ def stored_board(track: GradedTrack) -> Leaderboard | None:
     rows = []
     for row in stored["runs"]:
         figures = [(row["scores"][name]["mean"], row["scores"][name]["stderr"]) for name in measures]
-        # Of a single query there is no standard error.
+        # A single query has no standard error.
         scores = (Score(mean, math.nan if error is None else error) for mean, error in figures)
         rows.append(Row(row["run"], n_queries, row["n_answered"], Scores(scores, measures)))
     return Leaderboard(measures, n_queries, "all", tuple(rows), tuple(stored["notes"]))
 
 
 def track_digest(track: GradedTrack) -> str:
-    """Return a digest of grades, settings and all input files but the official leaderboard."""
+    """Return a digest of grades, settings and all input files except the official leaderboard."""
     ranks = track.folder.official_leaderboard()
     not_learned_from = None if ranks is None else track.folder.shown(ranks)
     files = {file: digest for file, digest in track.digests.items() if file != not_learned_from}
@@ -116,10 +116,10 @@ def track_digest(track: GradedTrack) -> str:
 
 
 def learned_leaderboard(track: GradedTrack, runs: Collection[str] | None = None) -> Leaderboard:
-    """Return the leaderboard that `learn` stored, of these runs.
+    """Return the leaderboard stored by `learn`, with only these runs.
 
     Raises:
-        TrecexamError: nothing was learned, or from another state of the track; there is no such run.
+        TrecexamError: nothing was learned for the current track, or an unknown run.
     """
     check_runs(track, runs)
     if not track.runs:

@@ -1,4 +1,4 @@
-"""Gathers what is learned from (pooled passages, features, judgments), and fits the model on it."""
+"""Gathering of pooled passages, features and judgments, and fit of the model."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from trecexam.results.notes import CHANGES, Note
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores.ratings import MAX_RATING
 
-#: Passages of other queries that mean what no run retrieves, of each query, at most.
+#: Maximum number of other queries' passages that represent unretrieved passages, per query.
 BACKGROUND = 20
-#: With fewer judgments the highest label may not have been given yet.
+#: Minimum number of judgments for trust in the highest label.
 FEW = 50
-#: With fewer judged passages of a query, in the median, the order of runs may be far off.
+#: Minimum median number of judged passages per query for a reliable order of runs.
 FEW_A_QUERY = 5
-#: What to do about too few judgments.
+#: Advice on too few judgments.
 MORE = "`trecexam judge-next` names passages to judge"
 
 
@@ -45,31 +45,31 @@ class LearningData:
     """A track's data for learning: passages, features and judgments.
 
     Attributes:
-        queries: of the track.
-        others: of the other track, with its judgments.
-        official: the track's judgments; empty where there are none.
-        notes: what a reader must know, one per line.
-        encoder: its name and identity.
+        queries: queries of the track.
+        other_queries: queries of the other track, with its judgments.
+        official: the track's judgments; empty if there are none.
+        notes: warnings, one per line.
+        encoder: name and identity of the encoder.
     """
 
     queries: tuple[QueryPassages, ...]
-    others: tuple[QueryPassages, ...]
+    other_queries: tuple[QueryPassages, ...]
     official: Official
     notes: tuple[str, ...]
     encoder: dict[str, Any]
 
 
 def fit_pool(track: GradedTrack, data: LearningData) -> tuple[Learned, LearningData]:
-    """Fit the model on all judgments, and add notes on what they are too few for; grades nothing.
+    """Fit the model on all judgments, and add notes on too few judgments; grade nothing.
 
-    For each step of the judgment scale a logistic regression on the features, and a Gaussian process over
-    each query's passages where that adds something.
+    The model has a logistic regression on the features for each step of the judgment scale and, if it helps,
+    a Gaussian process over each query's passages.
 
     Raises:
-        TrecexamError: there are no judgments, or all are the same.
+        TrecexamError: no judgments, or only equal judgments.
     """
     try:
-        learned = fit([*data.others, *data.queries])
+        learned = fit([*data.other_queries, *data.queries])
     except ValueError as error:
         pooled = {query_id: pool.doc_ids for query_id, pool in track.pool.items()}
         unmet = no_overlap(data.official, pooled, track.config.track.unit) if data.official.judged else None
@@ -82,7 +82,7 @@ def fit_pool(track: GradedTrack, data: LearningData) -> tuple[Learned, LearningD
 
 
 def _few(queries: Sequence[QueryPassages], learned: Learned) -> Iterator[str]:
-    """Yield notes on what the judgments are too few for."""
+    """Yield notes on conclusions for which there are too few judgments."""
     median = np.median([int(query.judged.sum()) for query in queries])
     if median < FEW_A_QUERY:
         line = (
@@ -112,9 +112,9 @@ def gather_data(
     """Encode new texts, and gather features and judgments.
 
     Args:
-        source: another track, whose judgments are learned from, too.
-        official: people's judgments in place of the track's.
-        progress: called with how many texts are encoded, and of how many.
+        source: another track with judgments to learn from.
+        official: judgments that replace the track's.
+        progress: called with (texts encoded, texts in all).
 
     Raises:
         TrecexamError: there are no judgments; scales do not fit.
@@ -126,7 +126,7 @@ def gather_data(
         official = _official(track, needed=source is None)
     encoder = track_encoder(track)
     queries = _gather(track, encoder, official, progress)
-    others: tuple[QueryPassages, ...] = ()
+    extra: tuple[QueryPassages, ...] = ()
     notes = [*_odd_judgments(track, official), *_odd_texts(track)]
     if source is not None:
         with OpenTrack(TrackFolder.open(source)) as opened:
@@ -135,17 +135,17 @@ def gather_data(
                 raise TrecexamError(
                     "is this track itself, whose judgments are used already: give another track", path=source
                 )
-            others = _gather(other, encoder, _official(other, needed=True), progress)
-        # A query that both ask may have another id there, and another query the same one.
-        others = tuple(replace(query, query_id=f"{Path(source).name}/{query.query_id}") for query in others)
+            extra = _gather(other, encoder, _official(other, needed=True), progress)
+        # Query ids of the two tracks are unrelated.
+        extra = tuple(replace(query, query_id=f"{Path(source).name}/{query.query_id}") for query in extra)
         if other.grader.identity != track.grader.identity:
-            # Ratings of one grader say nothing about those of another.
+            # Ratings of different graders are not comparable.
             is_rating = np.arange(len(FEATURES)) == FEATURES.index("rating")
-            others = tuple(
-                replace(query, features=np.where(is_rating, 0.0, query.features)) for query in others
+            extra = tuple(
+                replace(query, features=np.where(is_rating, 0.0, query.features)) for query in extra
             )
-        notes += _other_scale(queries, others, source)
-    return LearningData(queries, others, official, tuple(notes), {"model": encoder.model, **encoder.identity})
+        notes += _other_scale(queries, extra, source)
+    return LearningData(queries, extra, official, tuple(notes), {"model": encoder.model, **encoder.identity})
 
 
 def _gather(
@@ -154,7 +154,7 @@ def _gather(
     """Gather passages, features and judgments of the queries with pooled passages, in bank order.
 
     Raises:
-        TrecexamError: there are no queries, no passages, or nothing is pooled.
+        TrecexamError: no queries, no passages, or an empty pool.
     """
     pooled = {query_id: pool for query_id, pool in track.pool.items() if pool.doc_ids}
     if not track.bank.query_ids:
@@ -224,7 +224,7 @@ def _ratings(track: GradedTrack, query_id: str) -> Floats:
 
 
 def _background(query_id: str, pooled: Collection[str], with_text: Sequence[str]) -> list[str]:
-    """Select passages with a text that are pooled only for other queries, whatever the order of files."""
+    """Select passages with a text that are pooled only for other queries, independent of file order."""
     candidates = [doc for doc in with_text if doc not in pooled]
     if len(candidates) <= BACKGROUND:
         return candidates
@@ -237,7 +237,7 @@ def track_encoder(track: GradedTrack) -> EmbeddingGrader:
     """Return the encoder of [learn], else that of the embedding grader, else that of the extra `offline`.
 
     Raises:
-        GraderError: it is not installed.
+        GraderError: the encoder is not installed.
     """
     settings, root = track.config.grader, track.folder.root
     model, revision, dtype = track.config.section(LearnSection).encoder, None, processor_dtype()
@@ -251,7 +251,7 @@ def _official(track: GradedTrack, *, needed: bool) -> Official:
     """Return the track's judgments, see `track_judgments`.
 
     Raises:
-        TrecexamError: they are needed but missing, or a model wrote them.
+        TrecexamError: judgments are needed but missing, or written by a model.
     """
     file = track.folder.qrels()
     if track.official is None and not needed and file is None:
@@ -272,10 +272,10 @@ def _other_scale(
     """Check that both tracks' judgments have the same highest label.
 
     Yields:
-        A line, where there are so few here that the highest label may not have been given yet.
+        A line, if there are too few judgments here to know the highest label.
 
     Raises:
-        TrecexamError: with both.
+        TrecexamError: different highest labels, both named.
     """
     judged = [np.concatenate([q.judgments[q.judged] for q in side]) for side in (queries, other_queries)]
     if not all(map(len, judged)):

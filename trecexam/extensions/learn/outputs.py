@@ -35,7 +35,7 @@ def _page(track: GradedTrack, page: Page) -> None:
 
 
 def learn_after(track: GradedTrack) -> tuple[Iterable[Path], Iterable[str]]:
-    """Learn at an update, if it is set and there are judgments; return changed files and notes."""
+    """Learn at an update, if set and if there are judgments; return changed files and notes."""
     if not track.config.section(LearnSection).update or track.official is None:
         return (), ()
     from trecexam.extensions.learn.learn import learn
@@ -44,7 +44,7 @@ def learn_after(track: GradedTrack) -> tuple[Iterable[Path], Iterable[str]]:
         labels = learn(track)
         written = labels.write(track.folder.out)
     except TrecexamError as error:
-        # Grades and leaderboard do not depend on it.
+        # A failure here must not affect grades and leaderboard.
         return (), (f"nothing learned; out/learned.tsv is unchanged: {error}",)
     return written, (f"learn: {line}" for line in labels.notes)
 

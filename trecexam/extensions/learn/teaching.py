@@ -1,4 +1,4 @@
-"""Labels that a track's judgments teach, for `trecexam fill` and `trecexam simulate`."""
+"""Labels learned from a track's judgments, for `trecexam fill` and `trecexam simulate`."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.inputs.official import Official
 from trecexam.inputs.sources import LEARNED_IDENTITY
 
-#: Digits after the point that are certain in gains and standard deviations. scikit-learn's LogisticRegression
+#: Certain decimals of gains and standard deviations. scikit-learn's LogisticRegression
 #: stops at a gradient of 1e-4; going on to 1e-12 moves gains of DL 2019 by up to 6e-4, standard deviations by
 #: up to 2.5e-3 (a processor with other instructions: by 1e-7).
 CERTAIN_DIGITS = 2
 
 
 class JudgmentsTeach:
-    """Labels that a track's judgments teach, and whether they are the best way to fill."""
+    """Learned labels of a track, and the advice on the best method to fill."""
 
     def advice(self, track: GradedTrack, official: Official) -> Advice:
         stored = read_object(track.folder.out / LEARNED_IDENTITY).get("cross_validation")
@@ -88,10 +88,10 @@ def basis(track: GradedTrack, official: Official) -> str:
 
 
 class PoolLearner:
-    """Learns labels from the remaining judgments.
+    """Learner of labels from the remaining judgments.
 
     Attributes:
-        n_unlearned: how often these were too few to learn from.
+        n_unlearned: number of calls with too few judgments.
     """
 
     def __init__(self, queries: Sequence[QueryPassages]) -> None:
@@ -121,7 +121,7 @@ class PoolLearner:
 
 def _in_words(learned: Learned) -> str:
     scale, cuts = learned.scale.tolist(), learned.cuts.tolist()
-    # A passage gets the highest label whose cut it reaches: those below that share a cut are never given.
+    # A passage gets the highest label whose cut it reaches, so lower labels with the same cut never occur.
     highest = {cut: label for cut, label in zip(cuts, scale[1:], strict=True) if math.isfinite(cut)}
     steps = [f"below: {scale[0]:g}", *(f"from {cut:.2f}: {label:g}" for cut, label in highest.items())]
     steps += [f"never: {label:g}" for label in scale[1:] if label not in highest.values()]

@@ -32,17 +32,17 @@ from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table, Value
 from trecexam.scores.kappa import kappa
 
-#: The columns of a cross-validation, and the values of the first one.
+#: Columns of a cross-validation, and values of the first column.
 HEADER = ("used_by", "way", "loss", "kappa", "kappa.low", "kappa.high", "used")
 BOARD, FILL = "leaderboard", "fill"
-#: The ways to order runs beside learned labels.
+#: Methods to order runs beside learned labels.
 ZERO, CONDENSED = "unjudged = 0", "condensed"
-#: Rankings by each of them.
+#: Rankings by each of these methods.
 _INSTEAD = {
     ZERO: "`trecexam leaderboard {root} --official`, which counts unjudged passages as not relevant",
     CONDENSED: "lists without unjudged passages: `nDCG(judged_only=True)@10` with ir_measures",
 }
-#: What was hidden, by whether the most retrieved passages are judged.
+#: Description of the hidden half; key: the most retrieved passages are judged.
 _HIDDEN = {
     True: "the judged passages are the most retrieved ones, so of each query the less retrieved half was "
     "hidden; loss: by how much hiding changes nDCG@10 of a run relative to the other runs",
@@ -58,19 +58,19 @@ def cross_validate(
 ) -> Tables:
     """Hide half of the track's judgments, and compare their predicted labels with them.
 
-    Judged passages alone are looked at. The leaderboard by learned labels is compared with giving 0 to
-    unjudged passages and with leaving them out; what `fill` writes with leaving holes, and with the labels of
-    the track's grader, cut where they agree best with the known judgments. Nothing that is hidden is seen by
-    what is fitted. Learned labels are the best way, unless another one is better by more than chance.
+    Only judged passages are used. The leaderboard by learned labels is compared with counting unjudged
+    passages as 0 and with leaving them out; labels of `fill` with leaving holes, and with the grader's
+    labels, cut for best agreement with the known judgments. Fits never see hidden judgments. Learned labels
+    are the best method, unless another one is significantly better.
 
     Args:
-        fitted: as of `compare`.
+        fitted: as for `compare`.
 
     Returns:
         The table `ways` with a row for each method, first the methods of the leaderboard, then those of
-        `fill`; without rows where too little is judged to hide half of it. Facts: `judged` and `hidden`, how
-        many judgments there are, and how many were hidden at once; and `best`, the best way to fill
-        ("learned", "grader" or "none").
+        `fill`; no rows with too few judgments to hide half. Facts: `judged` and `hidden`, the numbers of
+        judgments and of those hidden at once; and `best`, the best method to fill ("learned", "grader" or
+        "none").
     """
     queries, least = data.queries, track.config.scores.min_relevant
     judged = sum(int(query.judged.sum()) for query in queries)
@@ -90,7 +90,7 @@ def cross_validate(
         ways[FILL, GRADER] = partial(_by_grader, automatic)
     why, hidden = "" if track.runs else "there are no runs", 0.0
     try:
-        compared = compare(queries, ways, least, data.others, fitted)
+        compared = compare(queries, ways, least, data.other_queries, fitted)
         hidden = float(compared[BOARD, LEARNED].counts.sum()) / len(hidings(queries))
         if hidden < 1:
             why = f"judge at least two passages of a query; {MORE}"
@@ -99,11 +99,11 @@ def cross_validate(
     rows: list[tuple[Value, ...]] = []
     chosen: dict[str, str] = {}
     for used_by in () if why else (BOARD, FILL):
-        of_ways = {name: way for (user, name), way in compared.items() if user == used_by}
+        of_ways = {name: result for (user, name), result in compared.items() if user == used_by}
         chosen[used_by] = best(of_ways, LEARNED)
-        for name, way in of_ways.items():
-            agreed = kappa(way.counts) if used_by == FILL and name != NOTHING else (math.nan,) * 3
-            rows.append((used_by, name, way.loss, *agreed, "yes" if name == chosen[used_by] else ""))
+        for name, result in of_ways.items():
+            agreed = kappa(result.counts) if used_by == FILL and name != NOTHING else (math.nan,) * 3
+            rows.append((used_by, name, result.loss, *agreed, "yes" if name == chosen[used_by] else ""))
     how = (
         f"{_HIDDEN[most_retrieved(queries)]} (judged passages only: passages without a judgment are left out)"
     )
@@ -123,7 +123,7 @@ def cross_validate(
 
 
 def _by_grader(automatic: Sequence[Floats], queries: Sequence[QueryPassages], _: Learned) -> list[Floats]:
-    """Return the labels of `fill --by grader`: mapped with the rule that agrees best with judgments."""
+    """Return the labels of `fill --by grader`, by the rule with the best agreement with judgments."""
     both = [~np.isnan(of) & query.judged for of, query in zip(automatic, queries, strict=True)]
     labels = np.concatenate([of[rows] for of, rows in zip(automatic, both, strict=True)]).astype(int)
     judged = np.concatenate([query.judgments[rows] for query, rows in zip(queries, both, strict=True)])

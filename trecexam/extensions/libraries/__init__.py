@@ -1,4 +1,4 @@
-"""Converts a track to objects of other libraries: data frames, PyTerrier (`trecexam.pyterrier`)."""
+"""Conversion of a track to objects of other libraries: data frames, PyTerrier (`trecexam.pyterrier`)."""
 
 from __future__ import annotations
 

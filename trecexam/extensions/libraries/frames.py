@@ -13,7 +13,7 @@ from trecexam.results.frames import Library, data_frame, texts
 from trecexam.scores.expected import gains
 from trecexam.scores.labels import LabelRule
 
-#: Texts of a grade beside its ids.
+#: Text columns of a grade beside the ids.
 _TEXTS = ("who", "status", "answer", "model", "prompt")
 
 
@@ -26,7 +26,7 @@ def qrels_frame(
     binary: bool = False,
     library: Library = "pandas",
 ) -> Any:
-    """The Rubric-Qrels as a data frame with a row for each labelled passage and item."""
+    """Return the Rubric-Qrels as a data frame with a row for each labelled passage and item."""
     rows = qrels(track, label=label, min_rating=min_rating, min_answers=min_answers, binary=binary)
     cells = [
         (row, item, rating)
@@ -58,7 +58,7 @@ def qrels_frame(
 
 
 def grades_frame(track: GradedTrack, *, library: Library = "pandas") -> Any:
-    """Every grade of the pool as a data frame, a row for each graded passage and item."""
+    """Return every grade of the pool as a data frame, a row for each graded passage and item."""
     rows = list(track.grade_rows())
     columns: dict[str, Any] = {}
     for name in ("query_id", "doc_id", "item_id", "rating", "human_rating", *_TEXTS):

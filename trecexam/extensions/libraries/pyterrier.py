@@ -8,8 +8,8 @@
     track = trecexam.open_track("mytrack")
     pt.Experiment(runs(track), topics(track), qrels(track), eval_metrics=[nDCG @ 10, Cover(rel=4) @ 20])
 
-Frames have PyTerrier's columns; ids are text, so leading zeros stay. All of it is of the grades as they are
-when it is called: after an update, call again. Nothing here starts Java.
+Frames have PyTerrier's columns; ids are text, so leading zeros stay. All functions use the current grades:
+after an update, call again. Nothing here starts Java.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def qrels(
     min_answers: int | None = None,
     binary: bool = False,
 ) -> pandas.DataFrame:
-    """The Rubric-Qrels in PyTerrier's format, with the ratings that Cover and nCover need.
+    """Return the Rubric-Qrels in PyTerrier's format, with the ratings for Cover and nCover.
 
     With it, `pt.Experiment` and `pt.Evaluate` give the values of the track's own leaderboard. A query of the
     bank without any rated passage has no row: PyTerrier leaves it out of its means, the leaderboard counts 0.
@@ -75,7 +75,7 @@ def qrels(
 
 
 def topics(track: Track) -> pandas.DataFrame:
-    """The queries of the bank: `qid` and `query`, both text, in the bank's order; "" without a text.
+    """Return the queries of the bank: `qid` and `query`, both text, in the bank's order; "" without a text.
 
     Raises:
         TrecexamError, ConversionError: the track cannot be read.
@@ -86,17 +86,17 @@ def topics(track: Track) -> pandas.DataFrame:
 
 
 def runs(track: Track, names: Collection[str] | None = None) -> dict[str, pt.Transformer]:
-    """The track's runs as transformers that return a topic's stored results.
+    """Return the track's runs as transformers that return a topic's stored results.
 
     Args:
-        names: those runs, in this order; None for all.
+        names: runs in this order; None for all.
 
     Returns:
         Display name -> `pt.Transformer.from_df` of `qid`, `docno` (text), `score` (float64) and `rank`
         (int64, from 0, trec_eval's order), as `pt.Experiment` takes them in place of a list of systems.
 
     Raises:
-        TrecexamError, ConversionError: there is no run of a name, or the track cannot be read.
+        TrecexamError, ConversionError: an unknown run, or the track cannot be read.
     """
     transformers = {}
     exported = exports.runs(selection(track).graded(), names)

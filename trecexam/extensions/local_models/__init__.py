@@ -1,6 +1,4 @@
-"""Language models in this process: `seq2seq` (FLAN-T5 and similar ones), `causal` (decoder-only); what they
-write.
-"""
+"""Language models in this process: `seq2seq` (FLAN-T5 and similar), `causal` (decoder-only); writers."""
 
 from __future__ import annotations
 

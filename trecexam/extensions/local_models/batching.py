@@ -1,8 +1,8 @@
-"""Plans batches of prompts and runs them; uses no model.
+"""Planning and running of batches of prompts, independent of a model.
 
-Prompts are taken in windows. A thread tokenises the next window while the model computes. A window is sorted
-by length and cut into batches of at most a budget of tokens, padding included. A batch that does not fit into
-memory halves the budget.
+Prompts are processed in windows. A thread tokenises the next window while the model computes. A window is
+sorted by length and cut into batches of at most a budget of tokens, padding included. A batch that does not
+fit into memory halves the budget.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trecexam.extensions.local_models.backend import Job, Request
 
 Reply = TypeVar("Reply")
 
-#: A batch ends where its padding would pass this share of its tokens, once it has `FILLED` of the budget.
+#: A batch with `FILLED` of the budget ends before its padding exceeds this share of its tokens.
 PADDING, FILLED = 0.08, 1 / 8
 
 
@@ -32,9 +32,9 @@ class Budget:
     """Tokens of a batch, padding included.
 
     Attributes:
-        new_tokens: that may follow each prompt; they count.
-        beams: of the search; a prompt counts once for each.
-        lowered: memory ran out, so there are fewer tokens than at the start.
+        new_tokens: maximum new tokens per prompt; they count.
+        beams: number of beams; a prompt counts once per beam.
+        lowered: True if memory ran out and reduced the budget.
     """
 
     tokens: int
@@ -44,7 +44,7 @@ class Budget:
 
 
 def plan(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
-    """Cut rows into batches of similar length, longest first, so that a lack of memory shows at once.
+    """Cut rows into batches of similar length, longest first, to detect a lack of memory at once.
 
     Args:
         max_tokens: limit of rows x longest row; a single row may be longer.
@@ -75,11 +75,11 @@ class _Running(NamedTuple, Generic[Request, Reply]):
 
 
 class Batcher(Generic[Request, Reply]):
-    """Runs requests through a model.
+    """Runner of requests through a model.
 
     Args:
-        prepare: returns the prompts of a window of requests, and replies to those that have none; called in a
-            second thread.
+        prepare: returns the prompts of a window of requests, and replies to requests without a prompt; called
+            in a second thread.
         launch: starts a batch within a number of tokens and returns a call that waits for its replies.
             Either may raise `OutOfMemoryError`.
         plan: cuts jobs into batches within a budget; with 1 token each job is alone.
@@ -101,7 +101,7 @@ class Batcher(Generic[Request, Reply]):
     def run(
         self, requests: Iterable[Request], first: int, later: int
     ) -> Generator[Sequence[Reply], None, None]:
-        """Yield replies batch by batch; while the caller stores a batch, the next one runs on the device.
+        """Yield replies batch by batch; the next batch runs while the caller stores replies.
 
         Args:
             first: requests of the first window.
@@ -121,7 +121,7 @@ class Batcher(Generic[Request, Reply]):
             work: deque[list[Job[Request]]] = deque()
             waiting: _Running[Request, Reply] | None = None
             while work or waiting or prepared:
-                # An error of tokenising waits until the batch that runs is stored.
+                # Raise an error of tokenising after the running batch is stored.
                 ready = prepared and prepared.done() and not prepared.exception()
                 if not work and prepared and (waiting is None or ready):
                     (jobs, unable), prepared = prepared.result(), tokenised(later)
@@ -157,10 +157,10 @@ class Batcher(Generic[Request, Reply]):
         return _Running(batch, fail, alone)
 
     def _lower(self, batch: list[Job[Request]], *, alone: bool) -> None:
-        """Halve the budget until it cuts a batch that did not fit.
+        """Halve the budget until it splits a batch that did not fit.
 
         Args:
-            alone: the batch had the device for itself.
+            alone: no other batch was on the device.
         """
         if len(batch) > 1:
             while len(self.plan(batch, self.budget)) == 1:
@@ -172,5 +172,5 @@ class Batcher(Generic[Request, Reply]):
                 "`max_length` or `max_new_tokens` in [grader], or another `device`"
             )
         else:
-            # The batch that was on the device with it may have left too little memory.
+            # A second batch on the device may have left too little memory.
             self._one_at_a_time = True

@@ -29,13 +29,13 @@ class CausalBackend(LocalModel):
 
     @cached_property
     def scorer(self) -> Decoder:
-        """What scores answers."""
+        """The scorer of answers."""
         from trecexam.extensions.local_models.decoder import Decoder
 
         return Decoder(self.model, self.pad, self.ends)
 
     def length_limit(self, new_tokens: int) -> int:
-        # The positions are a setting of the model; its tokenizer often gives no length.
+        # Use the model's number of positions, since tokenizers often lack a length.
         config = loading.written_config(self.folder)
         config |= config.get("text_config") or {}
         names = "max_position_embeddings", "n_positions", "max_seq_len"
@@ -53,12 +53,12 @@ class CausalBackend(LocalModel):
         return self.scorer.scores(jobs, tree, max_tokens)
 
     def plan(self, jobs: Sequence[Job[Any]], budget: Budget) -> list[list[int]]:
-        """Cut jobs into batches; what the prompts of a passage begin with counts once in a batch."""
+        """Cut jobs into batches; a common prefix of a passage's prompts counts once per batch."""
         if budget.new_tokens or not self.scorer.shares:
             return super().plan(jobs, budget)
         alone = [index for index, job in enumerate(jobs) if not job.prefix]
         parts = plan([jobs[index].length for index in alone], budget.tokens)
-        batches = [[alone[place] for place in part] for part in parts]
+        batches = [[alone[position] for position in part] for part in parts]
         shared = [index for index, job in enumerate(jobs) if job.prefix]
         size, group = budget.tokens, None
         for index in sorted(shared, key=lambda index: (-jobs[index].prefix, jobs[index].group, index)):

@@ -1,4 +1,4 @@
-"""Permitted answers as a tree of tokens, so that all of them are scored in one decoder pass.
+"""Permitted answers as a tree of tokens, to score all answers in one decoder pass.
 
 The log-probability of an answer is the sum of those of its tokens, end token included:
 log P(a | prompt) = sum_t log P(a_t | prompt, a_<t) + log P(end | prompt, a). Answers share the nodes of
@@ -15,19 +15,19 @@ from torch import Tensor
 
 
 class ChoiceTree:
-    """A set of answers as tensors on a device; made once.
+    """A set of answers as tensors on a device.
 
     The root, node 0, is the end of the prompt.
 
     Attributes:
-        branches: for each answer, how many of its tokens an earlier answer begins with, and its tokens.
+        branches: for each answer, the length of its prefix shared with an earlier answer, and its tokens.
         tokens: the token of each node but the root, in the order of `branches`.
         depths: the number of tokens from the root to each node, the node's own included.
-        sees: True where a node sees another, which is itself or an ancestor; shape (nodes, nodes).
+        sees: True if the column's node is the row's node or an ancestor; shape (nodes, nodes).
 
     Args:
         answers: as token ids.
-        ends: the tokens that end an answer; none if an answer may go on.
+        ends: tokens that end an answer; empty if text may follow an answer.
 
     Raises:
         ValueError: an answer is empty, or two answers have the same tokens.
@@ -62,9 +62,9 @@ class ChoiceTree:
         """Return log P(answer, end | prompt), float32 of shape (prompts, answers).
 
         Args:
-            logits: at each node; shape (prompts, nodes, vocabulary).
+            logits: logits at each node; shape (prompts, nodes, vocabulary).
         """
-        # One node after the other: all logits in float32 may take gigabytes.
+        # One node at a time: all logits in float32 may take gigabytes.
         total = torch.stack([torch.logsumexp(of.float(), dim=-1) for of in logits.unbind(1)], dim=1)
         nodes, tokens, answers = self._steps.unbind(1)
         values = logits[:, nodes, tokens].float() - total[:, nodes]

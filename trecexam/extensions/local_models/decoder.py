@@ -1,13 +1,13 @@
 """Log-probabilities of answers from a decoder-only model.
 
-There are three ways. Each model takes the first that gives what its plain forward passes give:
+There are three methods. A model uses the first method that reproduces its plain forward passes:
 
 - "tree": a prompt and all answers are one sequence; a mask shows each answer the prompt and itself.
-- "cache": the prompt is read once, and each answer continues a copy of its cache. Models without such masks
-  (recurrent ones, attention by distance) go this way.
-- "rows": a prompt is read again with each answer behind it.
+- "cache": the prompt is read once, and each answer continues a copy of its cache. For models without such
+  masks (recurrent ones, attention by distance).
+- "rows": a prompt is read again with each answer.
 
-In the first two, what the prompts of a passage have in common is read once. Rows are padded at the left, so
+The first two read the common prefix of a passage's prompts once. Rows are padded at the left, so
 that all prompts end in the same column; a prompt's cached beginning is cut so that no padding comes after it.
 """
 
@@ -30,21 +30,21 @@ from trecexam.extensions.local_models.batching import plan
 from trecexam.extensions.local_models.choices import ChoiceTree
 
 Way = Literal["tree", "cache", "rows"]
-#: A cache of beginnings of prompts, and the row of each group.
+#: A cache of prompt prefixes, and the row of each group.
 _Prefixes = tuple[Any, dict[Any, int]]
-#: How far, in nats, log-probabilities may be from those of plain forward passes.
+#: Tolerance, in nats, for differences from plain forward passes.
 TOLERANCE, TOLERANCE_IN_HALF = 1e-3, 0.2
 EXACT = (torch.float32, torch.float64)
-#: Tokens up to which masks are laid out for all pairs of a prompt's tokens.
+#: Maximum tokens of a prompt for masks over all pairs of tokens.
 LONGEST_TREE = 8_192
-#: Settings of models that limit how far a token sees.
+#: Model settings that limit the attention window.
 OTHER_WINDOWS = ("window_size", "attention_chunk_size")
-#: Tokens of the prompts that are compared; the first two begin alike.
+#: Tokens of the test prompts; the first two have a common prefix.
 CHECKED, CHECKED_PREFIX = (150, 141, 40), 100
 
 
 class Decoder:
-    """Scores answers with a model of transformers.
+    """Scorer of answers with a decoder-only model of transformers.
 
     Args:
         pad: the padding token.
@@ -64,38 +64,39 @@ class Decoder:
         self.cuts_caches = not any(hasattr(layer, "conv_states") for layer in layers)
         self._attends = any(hasattr(layer, "keys") for layer in layers)
         kinds = getattr(self._config, "layer_types", None) or [""] * len(layers)
-        # How far each kind of layer looks back; None: without limit.
+        # Attention window of each kind of layer; None is unlimited.
         self._windows = {
             kind: getattr(layer, "sliding_window", None) for kind, layer in zip(kinds, layers, strict=False)
         }
         # The tree's masks have transformers' sliding windows, no others.
         settings = self._config.to_dict()
-        others = [settings.get(name) for name in OTHER_WINDOWS]
-        self._longest_tree = min([LONGEST_TREE, *(size for size in others if isinstance(size, int))])
+        windows = [settings.get(name) for name in OTHER_WINDOWS]
+        self._longest_tree = min([LONGEST_TREE, *(size for size in windows if isinstance(size, int))])
 
-    def way(self, length: int) -> Way:
-        """Return the way for prompts of up to `length` tokens, answers included."""
+    def method_for(self, length: int) -> Way:
+        """Return the method for prompts of up to `length` tokens, answers included."""
         if length <= self._longest_tree and self.works("tree"):
             return "tree"
         return "cache" if self.works("cache") else "rows"
 
     @property
     def shares(self) -> bool:
-        """Whether a common beginning of prompts is read once."""
-        return self.cuts_caches and self.way(0) != "rows"
+        """True if a common prefix of prompts is read once."""
+        return self.cuts_caches and self.method_for(0) != "rows"
 
-    def works(self, way: Way) -> bool:
-        """Return True if the way gives what plain forward passes give; compared once."""
-        if way not in self._works:
+    def works(self, name: Way) -> bool:
+        """Return True if the method reproduces plain forward passes; tested once."""
+        if name not in self._works:
             with loading.out_of_memory():
-                self._works[way] = self._cache_name is not None and self.difference(way) <= self._tolerance
-        return self._works[way]
+                self._works[name] = self._cache_name is not None and self.difference(name) <= self._tolerance
+        return self._works[name]
 
     @torch.inference_mode()
-    def difference(self, way: Way) -> float:
+    def difference(self, method: Way) -> float:
         """Return the difference in nats from plain forward passes; infinite if the model fails.
 
-        It is the largest of six, in half precision their mean: logits there are up to an eighth apart.
+        The result is the largest of six differences, in half precision their mean, since logits there are
+        coarse.
         """
         numbers = np.random.default_rng(1).integers(0, self._config.vocab_size, (3, max(CHECKED)))
         numbers[1, :CHECKED_PREFIX] = numbers[0, :CHECKED_PREFIX]
@@ -105,29 +106,29 @@ class Decoder:
             first = int(self._forward(self._tensor([jobs[0].tokens]), 1)[0, -1].argmax())
             tree = ChoiceTree([[first], [first - 1 if first else 1, first]], self.ends, self.device)
             expected = self._scored("rows", jobs, tree, 1)
-            found = self._scored(way, jobs, tree, 10**6)
+            scores = self._scored(method, jobs, tree, 10**6)
         except Exception as error:
-            # A model that does not take such a mask, cache or length can fail in any way.
+            # A model without support for the mask, cache or length can raise any error.
             if loading.is_out_of_memory(error):
                 raise
             return float("inf")
-        differences = (found - expected).abs().nan_to_num(nan=float("inf"))
+        differences = (scores - expected).abs().nan_to_num(nan=float("inf"))
         return float(differences.max() if self.model.dtype in EXACT else differences.mean())
 
     @torch.inference_mode()
     def scores(self, jobs: Sequence[Job[Any]], tree: ChoiceTree, max_tokens: int) -> Tensor:
         """Return log P(answer, end | prompt), shape (prompts, answers)."""
-        way = self.way(max(job.length for job in jobs) + tree.longest)
-        return self._scored(way, jobs, tree, max_tokens)
+        method = self.method_for(max(job.length for job in jobs) + tree.longest)
+        return self._scored(method, jobs, tree, max_tokens)
 
     def continued(self, prompt: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
-        """Return log P(continuation | prompt), whatever comes after."""
+        """Return log P(continuation | prompt), without an end token."""
         tree = ChoiceTree(continuations, [], self.device)
         scores: list[float] = self.scores([Job(None, prompt)], tree, 1)[0].tolist()
         return scores
 
-    def _scored(self, way: Way, jobs: Sequence[Job[Any]], tree: ChoiceTree, max_tokens: int) -> Tensor:
-        if way == "rows" or not self.cuts_caches:
+    def _scored(self, method: Way, jobs: Sequence[Job[Any]], tree: ChoiceTree, max_tokens: int) -> Tensor:
+        if method == "rows" or not self.cuts_caches:
             jobs = [job._replace(prefix=0) for job in jobs]
         prefixes = self._read_prefixes(jobs)
         after = [job.length - job.prefix for job in jobs]
@@ -136,16 +137,16 @@ class Decoder:
         scores = []
         for part in parts:
             batch = [jobs[index] for index in part]
-            if way == "rows":
+            if method == "rows":
                 logits = _at_nodes(tree, partial(self._in_rows, batch))
             else:
-                logits = self._read(way, batch, prefixes, tree)
+                logits = self._read(method, batch, prefixes, tree)
             scores.append(tree.scores(logits))
         order = [index for part in parts for index in part]
         return torch.cat(scores)[self._tensor(np.argsort(order).tolist())]
 
     def _read_prefixes(self, jobs: Sequence[Job[Any]]) -> _Prefixes:
-        """Read the beginning of each group's prompts; no token sees the padding at the right."""
+        """Read the common prefix of each group's prompts; no token attends to padding on the right."""
         rows = {job.group: job.tokens[: job.prefix] for job in jobs if job.prefix}
         cache = DynamicCache()
         if rows:
@@ -153,9 +154,9 @@ class Decoder:
         return cache, {group: index for index, group in enumerate(rows)}
 
     def _read(
-        self, way: Literal["tree", "cache"], jobs: Sequence[Job[Any]], prefixes: _Prefixes, tree: ChoiceTree
+        self, name: Literal["tree", "cache"], jobs: Sequence[Job[Any]], prefixes: _Prefixes, tree: ChoiceTree
     ) -> Tensor:
-        """Read prompts behind their cached beginnings; return the logits at each node."""
+        """Read prompts after their cached prefixes; return the logits at each node."""
         longest = max(job.length for job in jobs)
         width = max(job.length - job.prefix for job in jobs)
         before = longest - width
@@ -166,7 +167,7 @@ class Decoder:
         if before:
             index = self._tensor([prefixes[1].get(job.group, 0) for job in jobs])
             cache = self._cut(prefixes[0], index, positions[:, :before])
-        if way == "tree":
+        if name == "tree":
             inputs = torch.cat([inputs, tree.tokens.expand(len(jobs), -1)], dim=1)
             positions = torch.cat([positions, lengths + tree.depths[1:] - 1], dim=1)
             masks = self._tree_masks(positions, before, tree)
@@ -176,20 +177,20 @@ class Decoder:
         logits = self._forward(inputs, 1, cache, mask, positions[:, before:].clamp(min=0))
 
         def go_on(answer: Sequence[int]) -> Tensor:
-            own, seen, found = copy.deepcopy(cache), mask, [logits]
-            # Recurrent layers go on with a state by one token only.
+            copied, seen, parts = copy.deepcopy(cache), mask, [logits]
+            # Recurrent layers continue from a state by only one token.
             step = len(answer) if self.cuts_caches else 1
             for start in range(0, len(answer), step):
                 tokens = self._tensor([answer[start : start + step]]).expand(len(jobs), -1)
                 seen = torch.nn.functional.pad(seen, (0, step), value=1)
-                places = lengths + torch.arange(start, start + step, device=self.device)
-                found.append(self._forward(tokens, step, own, seen if self._attends else None, places))
-            return torch.cat(found, dim=1)
+                positions = lengths + torch.arange(start, start + step, device=self.device)
+                parts.append(self._forward(tokens, step, copied, seen if self._attends else None, positions))
+            return torch.cat(parts, dim=1)
 
         return _at_nodes(tree, go_on)
 
     def _tree_masks(self, positions: Tensor, before: int, tree: ChoiceTree) -> Any:
-        """Return the attention mask of prompts and nodes; one for each kind of layer if these differ."""
+        """Return the attention mask of prompts and nodes, or a mask per kind of layer if these differ."""
         columns, nodes = positions.shape[1], len(tree.sees)
         sees = torch.ones(columns - before, columns, dtype=torch.bool, device=self.device).tril(before)
         sees[-nodes:, -nodes:] = tree.sees
@@ -204,7 +205,7 @@ class Decoder:
         return masks if len(set(self._windows.values())) > 1 else next(iter(masks.values()))
 
     def _in_rows(self, jobs: Sequence[Job[Any]], answer: Sequence[int]) -> Tensor:
-        """Return the logits at the end of prompts and behind each token of an answer, without a mask."""
+        """Return the logits at the end of prompts and after each token of an answer, without a mask."""
         first = min(job.length for job in jobs) - 1
         inputs = self._tensor([[*job.tokens, *answer] for job in jobs])
         logits = self._forward(inputs, inputs.shape[1] - first)
@@ -230,7 +231,7 @@ class Decoder:
         return logits[:, -keep:]
 
     def _new_cache(self) -> Any:
-        # Without the configuration, no layer drops what is out of its window: a cache can be cut anywhere.
+        # Without the configuration, layers keep tokens outside of their window, so the cache can be cut.
         return DynamicCache() if self.cuts_caches else DynamicCache(config=self._config)
 
     def _cut(self, prefixes: Any, index: Tensor, positions: Tensor) -> Any:

@@ -23,24 +23,24 @@ from trecexam.graders.prompts import Prompt, PromptedGrader, chosen_prompts, pro
 from trecexam.graders.replies import cut_at, read_reply, unwrapped
 from trecexam.graders.weights import config_digest, model_folder, weights_digest
 
-#: Cells that one prompt asks about.
+#: Cells of one prompt.
 Call = tuple[Cell, ...]
 
-#: Ratings that a stored distribution has a place for.
+#: Number of ratings in a stored distribution.
 RATINGS = 6
 #: Digits of log-probabilities, in nats, for comparing answers.
 DIGITS = 4
-#: Tokens that prompts have in common at least, so that these are read once.
+#: Minimum length, in tokens, of a common prefix to read once.
 LEAST_SHARED = 16
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """How answers are decoded.
+    """Settings for decoding answers.
 
     Attributes:
         mode: "choices" (the most probable of the permitted answers) or "beam" (beam search, free text).
-        new_tokens: tokens that an answer may have in beam search.
+        new_tokens: maximum tokens of an answer in beam search.
     """
 
     mode: str
@@ -48,17 +48,17 @@ class Decoding:
     new_tokens: int
 
     def identity(self, prompts: Iterable[Prompt]) -> dict[str, Any]:
-        """Return all that can change an answer."""
+        """Return all settings that can change an answer."""
         if self.mode == "choices":
             return {"mode": "choices", "answers": [prompt.answers for prompt in prompts]}
         return {"mode": "beam", "beams": self.beams, "new_tokens": self.new_tokens, "early_stopping": True}
 
 
 class LanguageGrader(PromptedGrader):
-    """Grades with a local language model.
+    """Grader with a local language model.
 
     Args:
-        memory: where digests of weights are kept.
+        memory: file for digests of weights.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class LanguageGrader(PromptedGrader):
 
     @cached_property
     def _greedy(self) -> LanguageGrader:
-        """The same request with greedy decoding, since beam search would repeat its answer."""
+        """A grader for repeated requests with greedy decoding, since beam search would repeat its answer."""
         return self._asking(self.prompts.values(), replace(self.decoding, beams=1))
 
     def _asking(self, prompts: Iterable[Prompt], decoding: Decoding) -> LanguageGrader:
@@ -243,13 +243,13 @@ class LanguageGrader(PromptedGrader):
 
     def _text(self, prompt: Prompt, call: Call, passage: str) -> str:
         text = self._filled(prompt, call, passage, self.backend.tokens.plain)
-        # Models have no way in common to be told something before the prompt.
+        # Local models have no common interface for system messages.
         return f"{prompt.system}\n\n{text}" if prompt.system else text
 
     def _cut(self, prompt: Prompt, call: Call) -> list[int]:
         whole, characters = call[0].text, self._enough
         while True:
-            # A passage of megabytes is not tokenised for the sake of its first page.
+            # Cut a passage of megabytes before tokenising.
             passage = self.backend.tokens.plain(whole[:characters])
             tokens, part = fitted(
                 lambda part: self._text(prompt, call, part), passage, self.backend.tokens, self.max_length
@@ -284,7 +284,7 @@ class LanguageGrader(PromptedGrader):
         top = max(scores)
         shares = [math.exp(score - top) for score in scores]
         total = sum(shares)
-        # What differs by less than float32 can tell is equal.
+        # Differences below float32 precision are ties.
         rounded = [round(score, DIGITS) for score in scores]
         best = rounded.index(max(rounded))
         return ModelOutput(self._labels[best], tuple(share / total for share in shares))
@@ -322,13 +322,13 @@ class LanguageGrader(PromptedGrader):
 
 
 def _with_prefixes(jobs: Sequence[Job[Call]]) -> list[Job[Call]]:
-    """Return jobs with the number of tokens that the prompts about their passage begin with."""
+    """Return jobs with the length of the common prefix of their passage's prompts."""
     by_group: dict[Any, list[Job[Call]]] = {}
     for job in jobs:
         by_group.setdefault(job.group, []).append(job)
     prefixes = dict.fromkeys(by_group, 0)
     for group, members in by_group.items():
-        # The last token of a prompt is always read on its own.
+        # The last token of a prompt is always read separately.
         columns = zip(*(job.tokens[:-1] for job in members), strict=False)
         common = sum(1 for _ in takewhile(lambda tokens: len(set(tokens)) == 1, columns))
         if len(members) > 1 and common >= LEAST_SHARED:
@@ -337,10 +337,10 @@ def _with_prefixes(jobs: Sequence[Job[Call]]) -> list[Job[Call]]:
 
 
 def _decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decoding:
-    """Return the decoding that is set, else `choices` if the prompt has permitted answers, else `beam`.
+    """Return the decoding in the settings, else `choices` if the prompt has permitted answers, else `beam`.
 
     Raises:
-        GraderError: `choices` is set for a prompt that wants free text.
+        GraderError: `choices` is set for a prompt with free-text answers.
     """
     free = [prompt.name for prompt in prompts if not prompt.answers]
     if settings.decode == "choices" and free:
@@ -350,7 +350,7 @@ def _decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decoding:
 
 
 def local_factory(make: type[LocalModel], summary: str) -> Factory:
-    """Return the factory of graders with such a model."""
+    """Return the factory of graders with this kind of model."""
     return Factory(
         summary=summary,
         missing=loading.missing_for_models,

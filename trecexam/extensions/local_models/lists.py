@@ -1,8 +1,8 @@
 """Constrained decoding of lists of labels: `['support', 'not_support']`.
 
-Token by token the model chooses among those that permitted lists go on with, so that each list has the length
-that it should have. At most places there is one such token; where labels part, the model's probabilities of
-these tokens, made to sum to 1, say how probable each label is, given the labels before it.
+At each step, the model chooses among the tokens that continue a permitted list, so that each list has the
+right length. Mostly there is one such token; where labels diverge, the model's normalised probabilities of
+these tokens give the probability of each label, given the labels before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Texts -> their tokens as answers.
 Spell = Callable[[Sequence[str]], list[list[int]]]
-#: The tokens of each label at a place.
+#: Tokens of each label at a position.
 Ways = tuple[tuple[int, ...], ...]
 
 
@@ -30,9 +30,9 @@ class ListTokens:
     """The tokens of lists of labels.
 
     Attributes:
-        first: those of each label as the first.
-        later: the same after each label.
-        closing: what ends a list after each label.
+        first: tokens of each label at the start.
+        later: tokens of each label after each label.
+        closing: tokens that end a list after each label.
     """
 
     first: Ways
@@ -65,7 +65,7 @@ def _after(begun: str, rest: str, before: tuple[int, ...], spell: Spell) -> tupl
     return tokens[len(before) :] if tokens[: len(before)] == before else tuple(spell([rest])[0])
 
 
-#: The tokens that may come next; it is sent the one that came, and the scores that each of them had.
+#: Generator of permitted next tokens; receives the chosen token, and the scores of the permitted tokens.
 _List = Generator[list[int], tuple[int, Sequence[float]], None]
 
 
@@ -74,7 +74,7 @@ def _list(tokens: ListTokens, number: int, end: int, scores: list[tuple[float, .
     last = -1
     for _ in range(number):
         ways = tokens.first if last < 0 else tokens.later[last]
-        # Labels that what is written of this one can still become.
+        # Labels that the written tokens can still become.
         label, still, written = [0.0] * len(ways), [*range(len(ways))], 0
         while len(still) > 1 or written < len(ways[still[0]]):
             going_on = {each: ways[each][written] for each in still}
@@ -106,12 +106,12 @@ class LabelLists:
     """A logits processor of transformers that permits only lists, and records probabilities.
 
     Args:
-        numbers: labels of each row's list.
+        numbers: number of labels in each row's list.
         end: the token that ends an answer.
 
     Attributes:
-        scores: for each row and place of its list log P of each label, given the labels written before; they
-            grow while the model writes.
+        scores: for each row and position of its list log P of each label, given the labels before; filled
+            while the model writes.
     """
 
     def __init__(self, tokens: ListTokens, numbers: Sequence[int], end: int) -> None:
@@ -123,7 +123,7 @@ class LabelLists:
         """Return the scores of each row's next token; -inf for tokens that do not continue a list.
 
         Args:
-            input_ids: each row so far; its last token was chosen here, but for the first time.
+            input_ids: tokens of each row so far; the last token was chosen here, except at the first call.
             scores: shape (rows, vocabulary).
         """
         import torch

@@ -1,4 +1,4 @@
-"""Loads language models from a folder or the hub, on the best device."""
+"""Loading of language models from a folder or the hub, on the best device."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ HOW_TO_GET = (
     "set `model` in [grader] of trecexam.toml to a folder with the model, or to a hub id where a hub can "
     "be reached"
 )
-#: Means "no limit" where a model's files give none.
+#: Length that means "no limit".
 NO_LIMIT = 10**9
 TOKENIZER_FILES = ("tokenizer.json", "spiece.model", "tokenizer.model", "vocab.json")
-#: The oldest major version whose model classes these graders are written against.
+#: Oldest supported major version of transformers.
 TRANSFORMERS = 5
 INSTALL = install("models")
-#: What says, beside the weights, what a language model writes.
+#: Files beside the weights that determine a model's output.
 LANGUAGE_FILES = (
     "config.json",
     "generation_config.json",
@@ -92,14 +92,14 @@ def load_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        # transformers would make an empty one.
+        # transformers would create an empty tokenizer.
         raise GraderError(
             f"the folder has no tokenizer: it needs one of {', '.join(TOKENIZER_FILES)}", path=folder
         )
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     except Exception as error:
-        # From a missing file to a vocabulary of another kind, each with its own error class.
+        # Each kind of damaged file has its own error class.
         raise GraderError(f"the tokenizer cannot be loaded: {line_of(error)}", path=folder) from error
     if not tokenizer.is_fast:
         raise GraderError("this model's tokenizer has no fast form (tokenizer.json)", path=folder)
@@ -110,7 +110,7 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
     """Load the model in `folder`.
 
     Raises:
-        GraderError: it cannot be loaded, or does not fit the device.
+        GraderError: the model cannot be loaded, or does not fit the device.
     """
     import transformers
     from transformers.utils import logging
@@ -132,12 +132,12 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
         )
         lacking = sorted({*loading_info["missing_keys"], *loading_info["mismatched_keys"]})
         if lacking:
-            # transformers makes them up, differently each time.
+            # transformers initialises missing weights at random.
             raise ValueError(f"its files lack {len(lacking)} weights, '{lacking[0]}' among them")
         damaged = next((name for name, weight in model.named_parameters() if weight.isnan().any()), None)
         if damaged is not None:
             raise ValueError(f"its weights '{damaged}' are not numbers (NaN)")
-        # Only what an answer is made of: penalties and sampling of the model's own files would change it.
+        # Leave out penalties and sampling of the model's files, which would change answers.
         released_settings = model.generation_config
         model.generation_config = transformers.GenerationConfig(
             eos_token_id=released_settings.eos_token_id,
@@ -151,14 +151,14 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
                 f"the model does not fit into the memory of {device}: use a smaller one, or set `device`",
                 path=folder,
             ) from error
-        # From a missing file to damaged weights, each with its own error class.
+        # Each kind of damaged file has its own error class.
         raise GraderError(f"the model cannot be loaded: {line_of(error)}", path=folder) from error
     finally:
         logging.set_verbosity(verbosity)
 
 
 def written_limit(folder: Path) -> int:
-    """Return the maximum length in the tokenizer's files; huge if they have none."""
+    """Return the maximum length in the tokenizer's files; a huge number if missing."""
     try:
         limit = json.loads((folder / "tokenizer_config.json").read_bytes()).get("model_max_length")
     except (OSError, ValueError, AttributeError):

@@ -1,4 +1,4 @@
-"""A local language model: takes tokens of prompts, returns answers."""
+"""A local language model from prompt tokens to answers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from trecexam.extensions.local_models.choices import ChoiceTree
 
-#: Tokens of a batch where answers are scored, and where answers are written.
+#: Tokens per batch for scoring answers, and for writing answers.
 SCORING, WRITING = {"cuda": 32_768, "cpu": 4_096}, {"cuda": 131_072, "cpu": 16_384}
-#: Prompts of the first window and of all later ones: a GPU does not wait for a slow tokenizer, and a CPU soon
-#: turns to what is more useful.
+#: Prompts of the first window and of later windows: a GPU must not wait for a slow tokenizer, and a CPU soon
+#: turns to more useful cells.
 WINDOWS = {"cuda": (2_048, 16_384), "cpu": (512, 1_024)}
 
 
@@ -34,17 +34,17 @@ class LocalModel(ABC):
     """A model of transformers with its tokenizer, loaded when first used.
 
     Args:
-        device: None for the best one here.
+        device: device name; None for the best device.
         dtype: "auto", or as torch names it.
     """
 
     #: The grader's name.
     name: ClassVar[str]
-    #: The class of transformers that loads it.
+    #: Class of transformers that loads the model.
     auto_class: ClassVar[str]
-    #: Whether it reads and writes one sequence: chat templates, and texts that begin with the prompt.
+    #: True for decoder-only models, which use chat templates and repeat the prompt in their output.
     decoder_only: ClassVar[bool] = False
-    #: Where the settings name none.
+    #: Default model.
     default_model: ClassVar[str | None] = None
 
     def __init__(self, folder: Path, device: str | None = None, dtype: str = "auto") -> None:
@@ -55,7 +55,7 @@ class LocalModel(ABC):
 
     @classmethod
     def shared(cls, folder: Path, device: str | None, dtype: str) -> Self:
-        """Return the model of these files that a grader or writer of this process has, else a new one."""
+        """Return the process's shared model of these files, or a new model."""
         files = tuple(stamp(path) for path in sorted(folder.iterdir()))
         key = cls, folder.absolute(), device, dtype, files
         return shared_model(key, lambda: cls(folder, device, dtype))
@@ -174,13 +174,13 @@ class LocalModel(ABC):
     def write(
         self, prompts: Sequence[Sequence[int]], decoding: GenerationConfig, lists: LabelLists | None = None
     ) -> list[tuple[str, bool]]:
-        """Return the text that follows each prompt, and whether it was stopped before its end.
+        """Return the text after each prompt, and True if it was cut off.
 
         Args:
-            lists: holds the model to certain tokens.
+            lists: restricts the model to permitted tokens.
 
         Raises:
-            GraderError: this model cannot write so.
+            GraderError: the model does not support this decoding.
             OutOfMemoryError: there are too many prompts.
         """
         import torch
@@ -194,7 +194,7 @@ class LocalModel(ABC):
                     generation_config=decoding,
                     logits_processor=None if lists is None else [lists],
                 )
-                # T5 begins an answer with a token that may be one which ends it.
+                # T5's start token of an answer may equal an end token.
                 rows: list[list[int]] = generated[:, tokens.shape[1] if self.decoder_only else 1 :].tolist()
         except (ValueError, NotImplementedError) as error:
             raise GraderError(
@@ -204,20 +204,20 @@ class LocalModel(ABC):
         texts = self.tokens.texts(rows)
         return [(text, ends.isdisjoint(row)) for text, row in zip(texts, rows, strict=True)]
 
-    def budget(self, wanted: int | None, new_tokens: int = 0, beams: int = 1) -> Budget:
+    def budget(self, max_tokens: int | None, new_tokens: int = 0, beams: int = 1) -> Budget:
         """Return the budget of batches; the lowered one if memory ran out in such batches before.
 
         Args:
-            wanted: tokens; None for what suits the device.
+            max_tokens: tokens; None for a default by device.
         """
         import torch
 
         sizes = WRITING if new_tokens else SCORING
         suitable = sizes.get(self.device.split(":")[0], sizes["cpu"])
         if new_tokens and self.device.startswith("cuda"):
-            # The size is for a card of 32 GiB: caches of answers take most of it.
+            # The default is for a card of 32 GiB, mostly for caches of answers.
             suitable *= max(1, torch.cuda.get_device_properties(self.device).total_memory // 2**35)
-        budget = Budget(wanted or suitable, new_tokens, beams)
+        budget = Budget(max_tokens or suitable, new_tokens, beams)
         return self._budgets.setdefault((budget.tokens, new_tokens, beams), budget)
 
     @property

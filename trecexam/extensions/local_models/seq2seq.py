@@ -1,4 +1,4 @@
-"""The `seq2seq` grader: FLAN-T5 and similar ones, on transformers' T5 classes."""
+"""The `seq2seq` grader: FLAN-T5 and similar models, on transformers' T5 classes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 #: The model of the Rubric and EXAM papers.
 FLAN_T5_LARGE = "google/flan-t5-large"
-#: How far, in nats, log-probabilities may be from those of transformers.
+#: Tolerance, in nats, for differences from transformers' log-probabilities.
 TOLERANCE = 1e-3
-#: Tokens of a prompt where the model's files name no length: T5 was trained on so many.
+#: Default maximum tokens of a prompt: T5's training length.
 T5_LENGTH = 512
-#: Lengths of batches on a GPU are multiples.
+#: Lengths of batches on a GPU are multiples of this number.
 STEP = 8
 
 
@@ -66,8 +66,8 @@ class Seq2SeqBackend(LocalModel):
 
     def length_limit(self, new_tokens: int) -> int:
         limits = loading.written_limit(self.folder), loading.written_config(self.folder).get("n_positions")
-        known = [limit for limit in limits if isinstance(limit, int) and limit < loading.NO_LIMIT]
-        return max(known, default=T5_LENGTH)
+        written_limits = [limit for limit in limits if isinstance(limit, int) and limit < loading.NO_LIMIT]
+        return max(written_limits, default=T5_LENGTH)
 
     def log_probabilities(self, jobs: Sequence[Job[Any]], tree: ChoiceTree, max_tokens: int) -> Tensor:
         tokens, mask = self.padded([job.tokens for job in jobs])

@@ -25,16 +25,16 @@ from trecexam.extensions.local_models.choices import ChoiceTree
 
 #: Classes of transformers whose weights have these names and this meaning.
 SUPPORTED = ("T5ForConditionalGeneration", "MT5ForConditionalGeneration")
-#: Weights of the last step up to which it is computed in float32: T5's up to XL, not mT5's eightfold words.
+#: Maximum weights of the output layer for float32: T5 up to XL, but not mT5 with its large vocabulary.
 MOST_EXACT = 2**26
-#: Sizes of the small model that is compared with transformers, and tokens of its longer prompt.
+#: Sizes of the small model for the comparison with transformers, and tokens of its longer prompt.
 SMALL = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_heads": 4, "vocab_size": 512}
 SMALL |= {"num_layers": 2, "num_decoder_layers": 2}
 CHECKED_LENGTH = 144
 
 
 class T5Scorer:
-    """Scores answers with a T5 model.
+    """Scorer of answers with a T5 model.
 
     Args:
         model: a transformers model of one of the classes in `SUPPORTED`; its weights are shared.
@@ -48,7 +48,7 @@ class T5Scorer:
         fast = {"gelu_new": "gelu_pytorch_tanh"}
         self.activation = ACT2FN[fast.get(config.dense_act_fn, config.dense_act_fn)]
         self.embedding = model.shared.weight
-        # In bfloat16 logits around 20 are an eighth apart: answers would be decided by their order.
+        # In bfloat16, logits around 20 have steps of 1/8, which would cause ties.
         head = model.lm_head.weight.detach()
         self.head = head.float() if head.numel() <= MOST_EXACT else head
         # Only the first T5 scales; MT5's configuration has no such setting, and says "tied" all the same.
@@ -129,8 +129,8 @@ class T5Scorer:
         scores = scores.masked_fill(blocked, torch.finfo(scores.dtype).min)
         weights = functional.softmax(scores, dim=-1).to(hidden.dtype)
         attended = torch.bmm(weights, hidden).view(prompts, self.heads, nodes, width)
-        found = torch.einsum("bhnd,hkd->bnhk", attended, value).reshape(prompts, nodes, -1)
-        output: Tensor = attention.o(found)
+        mixed = torch.einsum("bhnd,hkd->bnhk", attended, value).reshape(prompts, nodes, -1)
+        output: Tensor = attention.o(mixed)
         return state + output
 
     def _feed_forward(self, hidden: Tensor, layer: Any) -> Tensor:
@@ -159,10 +159,10 @@ def difference(model: Any) -> float:
     mask = torch.ones(2, CHECKED_LENGTH, dtype=torch.bool)
     mask[1, CHECKED_LENGTH // 3 :] = False
     answers, end = [[5], [5, 6]], 1
-    found = T5Scorer(small).log_probabilities(prompt.expand(2, -1), mask, ChoiceTree(answers, [end], "cpu"))
-    expected = torch.empty_like(found)
+    scores = T5Scorer(small).log_probabilities(prompt.expand(2, -1), mask, ChoiceTree(answers, [end], "cpu"))
+    expected = torch.empty_like(scores)
     for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
         output = torch.tensor([[config.decoder_start_token_id, *answers[column], end]])
         logits = small(input_ids=prompt[:, mask[row]], decoder_input_ids=output[:, :-1]).logits
         expected[row, column] = logits.log_softmax(-1).gather(2, output[:, 1:, None]).sum()
-    return float((found - expected).abs().max())
+    return float((scores - expected).abs().max())

@@ -1,4 +1,4 @@
-"""Converts texts to tokens and back, in the same way for every model."""
+"""Conversion of texts to tokens and back, in the same way for every model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trecexam.errors import GraderError
 
 #: A base model's answer follows this; only where the words of the answer begin depends on it.
 CUE = "Answer:"
-#: Chat templates that name the date get this one (the default in Llama 3's): answers must not depend on it.
+#: Fixed date for chat templates (Llama 3's default), so that answers do not depend on the day.
 TODAY = datetime.datetime(2024, 7, 26)
 
 
@@ -28,7 +28,7 @@ class PromptTokens:
         self.tokenizer = tokenizer
         self.chat = decoder_only and bool(getattr(tokenizer, "chat_template", None))
         self._cue = CUE if decoder_only and not self.chat else None
-        # The items of a passage come one after the other.
+        # Items of a passage are consecutive.
         self.token_ends = lru_cache(maxsize=64)(self._token_ends)
         self.plain = lru_cache(maxsize=1024)(self._plain)
 
@@ -38,7 +38,7 @@ class PromptTokens:
             return []
         if self.chat:
             texts = [self._chat(text) for text in texts]
-        # verbose=False: what is too long for the model is cut later, so that only the passage is.
+        # verbose=False: too long prompts are cut later, in the passage only.
         encoded: list[list[int]] = self.tokenizer(
             list(texts), add_special_tokens=not self.chat, truncation=False, padding=False, verbose=False
         )["input_ids"]
@@ -62,7 +62,7 @@ class PromptTokens:
         offsets = self.tokenizer(
             text, add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False
         )["offset_mapping"]
-        # Characters of several tokens end several times: a cut is made only after a whole one.
+        # A character may have several tokens: cut only after a whole character.
         return sorted({end for start, end in offsets if end > start})
 
     def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
@@ -76,11 +76,11 @@ class PromptTokens:
                 tokenize=False,
                 add_generation_prompt=True,
                 strftime_now=TODAY.strftime,
-                # Models that may think first (Qwen 3) are to answer at once.
+                # Disable thinking (Qwen 3).
                 enable_thinking=False,
             )
         except Exception as error:
-            # A template is a program of the model's makers: it can fail in any way.
+            # A template is third-party code and can raise any error.
             raise GraderError(
                 f"this model's chat template fails: {error}", path=self.tokenizer.name_or_path
             ) from error

@@ -1,4 +1,4 @@
-"""Cuts only the passage, so that a prompt fits the model."""
+"""Truncation of the passage, so that a prompt fits the model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def fitted(
 ) -> tuple[list[int], str]:
     """Return the tokens of a prompt of at most `max_length` tokens, and the part of the passage in it.
 
-    The passage is cut at its end, after as many whole tokens of its own as fit.
+    The passage is cut at its end, after the last whole token that fits.
 
     Args:
         render: the passage -> the prompt's text.
@@ -30,7 +30,7 @@ def fitted(
     if len(tokens) <= max_length:
         return tokens, passage
     ends = tokeniser.token_ends(passage)
-    # In place, the passage's tokens may differ by a few from those it has alone: the count is a first guess.
+    # Inside the prompt, a passage's tokens may differ by a few, so the count is a first guess.
     keep = max(1, len(ends) - (len(tokens) - max_length))
     while True:
         part = passage[: ends[keep - 1]] if ends else ""

@@ -22,16 +22,16 @@ from trecexam.graders.writing.base import Fitted, LocalModelSettings, naming
 
 BACKENDS: dict[str, type[LocalModel]] = {"causal": CausalBackend, "seq2seq": Seq2SeqBackend}
 
-#: A prompt with its text, or with the reason why there is none.
+#: A prompt with its text, or the reason for none.
 Pair = tuple[str, WrittenText | Unwritten]
 
 
 class LocalWriter:
-    """Writes with a local model; loads the model when first used.
+    """Writer with a local model, loaded when first used.
 
     Args:
         memory: where digests of weights are kept.
-        section: of trecexam.toml, that errors name.
+        section: section of trecexam.toml to name in errors.
     """
 
     meter = None
@@ -93,9 +93,9 @@ class LocalWriter:
             yield from self._write(prompts)
 
     def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[Pair]]:
-        # Random texts one at a time, so that no text depends on other prompts.
-        wanted = 1 if self.settings.temperature > 0 else self.settings.max_batch_tokens
-        budget = self.backend.budget(wanted, self.settings.new_tokens)
+        # Sample one text at a time, so that texts do not depend on other prompts.
+        max_tokens = 1 if self.settings.temperature > 0 else self.settings.max_batch_tokens
+        budget = self.backend.budget(max_tokens, self.settings.new_tokens)
         batcher = Batcher(self._prepare, self._launch, budget, self.backend.plan)
         return batcher.run(prompts, *self.backend.windows)
 
@@ -138,7 +138,7 @@ class LocalWriter:
 
 
 class _Models:
-    """Language models of this process, for the core."""
+    """Interface for the core to local language models."""
 
     default = FLAN_T5_LARGE
     how_to_get = loading.HOW_TO_GET

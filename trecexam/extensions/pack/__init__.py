@@ -1,4 +1,4 @@
-"""Packs: inputs, grades and environment of a track in one archive, from which out/ is made again."""
+"""Packs: archives of a track's inputs, grades and environment, which reproduce out/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packs: a track in one archive, a track made of one, and its graders without their models."""
+"""Packing of a track into an archive, unpacking, and graders of a pack without their models."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from trecexam.inputs.track_graders import ONLY, usable_folders
 from trecexam.outputs.outputs import MANIFEST
 from trecexam.results.text import plural, shorten_list
 
-#: Where the track's files are in a pack; the grades.
+#: Paths in a pack: the folder of the track's files, and the grades.
 TRACK, GRADES = "track/", "grades.jsonl"
 _Rating = Literal[0, 1, 2, 3, 4, 5]
 #: A line of the grades: position of the source, passage, item, rating, status, reply, probabilities, limit.
 _GRADE = tuple[int, bytes, bytes, _Rating | None, str, str, tuple[float, ...] | None, int | None]
-#: What reads the stored answers of a grader.
+#: Kinds of readers of a grader's stored answers.
 _READERS = ("cosines", "probabilities", "read")
 #: The settings that name files of the track.
 _FILES = {"queries", "passages", "qrels", "official_leaderboard", "runs", "recorded", "prompt", "bank"}
-#: Files of a pack; their bytes: at most so many, and so many times the packed ones beyond the first.
+#: Limits of a pack: files, bytes, and the ratio of unpacked to packed bytes beyond a first amount.
 MOST_FILES, LARGEST, MOST_TIMES, FREE = 100_000, 2**31, 200, 2**26
 
 
 class PackedGrader(BaseModel):
-    """A grader as a pack has it; `reads` names what reads its stored answers."""
+    """A grader in a pack; `reads` names the reader of its stored answers."""
 
     settings: str
     identity: dict[str, Any]
@@ -93,7 +93,7 @@ class StoredGrader(Grader):
         return self._packed.identity
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        """Grade cells that the pack has no grade of, with the model."""
+        """Grade cells without a grade in the pack, with the model."""
         model = self._make()
         if dict(model.identity) != self.identity:
             raise GraderError("the pack has no grade of these cells, and the model here is another one")
@@ -101,7 +101,7 @@ class StoredGrader(Grader):
 
 
 class PackManifest(BaseModel):
-    """What a pack says of graders, of the sources (identity and environment) of grades, and of out/."""
+    """The manifest of a pack: graders, sources of grades (identity and environment), and digests of out/."""
 
     format: Literal["trecexam pack 1"] = "trecexam pack 1"
     graders: dict[str, PackedGrader]
@@ -112,7 +112,7 @@ class PackManifest(BaseModel):
 
 
 def pack(loaders: OpenTrack, output: Path | str) -> str:
-    """Write inputs, settings, grades and the digests of out/ to one .tar.gz, and say how large it is."""
+    """Write inputs, settings, grades and the digests of out/ to one .tar.gz; return a line on its size."""
     folder, files = loaders.folder, dict[str, bytes]()
     _refuse_outside(read_regular(folder.config_path))
     views = usable_folders(folder).values() or [folder]
@@ -123,10 +123,10 @@ def pack(loaders: OpenTrack, output: Path | str) -> str:
             files[f"{TRACK}{name}"] = read_regular(path)
     out, inputs, graders = read_object(folder.shared_out / MANIFEST), dict[str, str](), dict[str, Any]()
     for name in loaders:
-        # A grader that waits for a bank or a model has no part in out/.
+        # A waiting grader has no files in out/.
         with suppress(LackingError):
             inputs |= loaders[name].load().digests
-            # A recording is packed itself, and needs no model.
+            # Recordings are packed as files and need no model.
             if loaders[name].grader.known_passages is None:
                 graders[name] = PackedGrader.of(loaders[name])
     if out.get("inputs") != inputs:
@@ -153,10 +153,10 @@ def pack(loaders: OpenTrack, output: Path | str) -> str:
 
 
 def unpack(path: Path, root: Path) -> int:
-    """Make a track of a pack, with its grades; return the number of its files.
+    """Make a track with grades from a pack; return the number of files.
 
     Raises:
-        TrecexamError: the folder is not empty, or the file is no pack, is damaged or would do harm.
+        TrecexamError: the folder is not empty, or the file is no pack, damaged or unsafe.
     """
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise TrackError("is not empty: name a new folder for the pack's track", path=root)
@@ -184,7 +184,7 @@ def unpack(path: Path, root: Path) -> int:
         shutil.rmtree(root, ignore_errors=True)
         if not isinstance(error, Exception):
             raise
-        # gzip, tarfile, tomllib and pydantic raise errors of a dozen kinds; all end the same way.
+        # gzip, tarfile, tomllib and pydantic raise a dozen kinds of errors.
         why = plain_reason(error.errors()[0]) if isinstance(error, ValidationError) else error
         reason = f"nothing was unpacked: {why}; a pack is a file of `trecexam export pack`"
         raise TrecexamError(reason, path=path) from None
@@ -192,7 +192,7 @@ def unpack(path: Path, root: Path) -> int:
 
 
 def _read(path: Path) -> dict[str, bytes]:
-    """Return the files of an archive, where none would do harm and all together are not too large."""
+    """Return the files of an archive; refuse unsafe paths and too large archives."""
     with open_input(path) as packed:
         most = min(LARGEST, FREE + MOST_TIMES * os.fstat(packed.fileno()).st_size)
         content = gzip.GzipFile(fileobj=packed).read(most + 1)
@@ -210,12 +210,12 @@ def _read(path: Path) -> dict[str, bytes]:
 
 
 def _is_safe(name: str) -> bool:
-    """Return whether a file may have this name: a relative path without `..` and hidden parts."""
+    """Return True for a safe file name: a relative path without `..` and hidden parts."""
     return "\\" not in name and name.isprintable() and all(p and p[0] != "." for p in name.split("/"))
 
 
 def _refuse_outside(settings: bytes) -> None:
-    """Raise TrackError for settings that name files outside of the track."""
+    """Raise a TrackError for settings that name files outside of the track."""
     config = tomllib.loads(settings.decode())
     for section in (config.get("track", {}), config.get("grader", {}), *config.get("graders", {}).values()):
         for key in section.keys() & _FILES:
@@ -226,7 +226,7 @@ def _refuse_outside(settings: bytes) -> None:
 
 
 def stored_grader(folder: TrackFolder, make: Callable[[], Grader]) -> Grader | None:
-    """Return the pack's grader; None if its settings changed, or if the pack has none."""
+    """Return the pack's grader; None if missing or if its settings changed."""
     settings, manifest = folder.config.grader, _manifest(folder)
     packed = manifest and manifest.graders.get(folder.grader or ONLY)
     if not packed or packed.settings != _settings(folder):
@@ -238,7 +238,7 @@ def stored_grader(folder: TrackFolder, make: Callable[[], Grader]) -> Grader | N
 
 
 def _settings(folder: TrackFolder) -> str:
-    """Return a grader's settings and the sha256 of its prompt: where others are set, it is another grader."""
+    """Return a grader's settings and its prompt's sha256, which identify the grader."""
     prompt = folder.prompt()
     return folder.config.grader.model_dump_json(exclude_defaults=True) + (sha256_of(prompt) if prompt else "")
 
@@ -250,7 +250,7 @@ def _manifest(folder: TrackFolder) -> PackManifest | None:
 
 
 def differences(folder: TrackFolder) -> str:
-    """Compare out/ with the digests of the pack: name the files that differ, and what differs beside them."""
+    """Return a line on files of out/ that differ from the pack's digests, and on other differences."""
     pack, out = _manifest(folder), read_object(folder.shared_out / MANIFEST)
     if pack is None:
         return f"{PACK} is damaged: out/ is not compared with the pack"
@@ -268,5 +268,5 @@ def differences(folder: TrackFolder) -> str:
     return f"{differing}: {shorten_list(outputs, 10, quote='')}; {reason}"
 
 
-#: The calls on tracks that are made of packs.
+#: Calls for tracks made from packs.
 PACKS = SimpleNamespace(unpack=unpack, differences=differences, stored_grader=stored_grader)

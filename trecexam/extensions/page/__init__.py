@@ -12,7 +12,7 @@ PACKAGES = ("starlette", "uvicorn")
 
 
 def missing_packages() -> str | None:
-    """A line on packages to install; None if all are installed."""
+    """Return a line on packages to install; None if all are installed."""
     missing = [name for name in PACKAGES if find_spec(name) is None]
     return f"needs {', '.join(missing)}: {install('serve')}" if missing else None
 

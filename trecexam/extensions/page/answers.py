@@ -1,7 +1,7 @@
 """Raw answers of the grader, read from the store on request and not cached.
 
-Each reading opens the store for itself, for reading only, and is over in milliseconds: no writer waits, and
-a store that was moved away or made anew meanwhile is simply the one that is there now.
+Each request opens the store read-only for milliseconds: no writer waits, and a replaced store is found at
+once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trecexam.grades.store import GradeStore
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View
 
-#: Seconds to wait for a process that has the store for itself: one that makes or mends it.
+#: Seconds to wait for a process that creates or repairs the store.
 PATIENCE = 0.5
 
 
@@ -34,11 +34,11 @@ class GraderAnswer(NamedTuple):
 
 
 def answers_on(view: View, state: QueryView, row_index: int) -> tuple[dict[str, GraderAnswer], str]:
-    """Return item_id -> the grader's answer on a passage; and why they cannot be read, "" where they can."""
+    """Return item_id -> the grader's answer on a passage, and the reason for unreadable answers or ""."""
     key, answers = state.keys[row_index], {}
     if key is None:
         return {}, ""
-    cells = [item for _, item in state.asked(row_index)]
+    cells = [item for _, item in state.items_of(row_index)]
     try:
         with GradeStore(Path(view.store), write=False, patience=PATIENCE) as store:
             grader, (passage,) = (

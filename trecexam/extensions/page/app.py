@@ -24,7 +24,7 @@ from trecexam.extensions.page.sessions import Sessions
 from trecexam.extensions.page.users import Users, user_of
 from trecexam.results.html import LOOK
 
-#: Seconds that the first request waits for the first state: a small track is read by then.
+#: Maximum seconds that the first request waits for the first state.
 FIRST_LOOK = 1.5
 
 
@@ -37,10 +37,10 @@ def create_app(
     front: Front | None = None,
     users: Users | None = None,
 ) -> Starlette:
-    """The page of a track.
+    """Return the ASGI application of a track's page.
 
     Args:
-        live: running already, and stopped by who started it; so is the next one.
+        live: a running `LiveTrack`, which the caller stops.
         token, hosts, cookie, front: see `Guard`.
         users: who may log in; None where nobody has to.
     """
@@ -85,7 +85,7 @@ def _failed(request: Request, error: Exception) -> Response:
 
 
 def _blind(request: Request, error: Exception) -> str:
-    """The error's message; a general one for assessors, since it may name a document, a run or a file."""
+    """Return the error's message; for assessors a general text, since errors may name documents or runs."""
     user = user_of(request)
     if user is None or user.role in {"organizer", "reader"}:
         return str(error)

@@ -17,8 +17,8 @@ from converters.records import HumanRating, Item
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import (
     CellKey,
-    asked_items,
     is_done,
+    items_to_judge,
     own_assessments,
 )
 from trecexam.extensions.campaign.plan import JudgingPlan, read_plan
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from trecexam.extensions.page.view import View
     from trecexam.grades.graded_track import GradedTrack
 
-#: Letters of a passage's name.
+#: Length of a passage's opaque name.
 _LETTERS = 16
-#: Of the secret, which is in its file in hexadecimal digits.
+#: Bytes of the secret, stored in hexadecimal digits.
 _SECRET_BYTES = 32
 
 
@@ -55,15 +55,15 @@ class Question(NamedTuple):
 
     Attributes:
         number: from 1.
-        item: None for the passage as a whole.
+        item: the item; None for the whole passage.
         choices: the ratings to choose from.
-        own: what the assessor says now; None where she says nothing.
+        current: the assessor's current rating, or None.
     """
 
     number: int
     item: Item | None
     choices: tuple[Choice, ...]
-    own: HumanRating | None
+    current: HumanRating | None
 
     @property
     def item_id(self) -> str:
@@ -90,60 +90,60 @@ class Desk:
         return tuple(Task(name_of(self._secret, *pair), *pair) for pair in pairs)
 
     @cached_property
-    def own(self) -> dict[CellKey, HumanRating]:
+    def opinions(self) -> dict[CellKey, HumanRating]:
         """Her judgment of each cell."""
         return own_assessments(self.folder, self.who, self.view.scale)
 
     def take(self, judgment: HumanRating) -> None:
-        """Replaces her judgments by those just written."""
-        self.own.pop(CellKey(*judgment[:3]), None)
+        """Replace her judgments by those just written."""
+        self.opinions.pop(CellKey(*judgment[:3]), None)
         if not takes_back(judgment):
-            self.own[CellKey(*judgment[:3])] = judgment
+            self.opinions[CellKey(*judgment[:3])] = judgment
 
     @property
     def open(self) -> tuple[Task, ...]:
         """The open tasks, in order."""
         # Few of many tasks are begun.
-        begun = {key[:2] for key in self.own}
+        begun = {key[:2] for key in self.opinions}
         return tuple(task for task in self.tasks if task[1:] not in begun or not self.is_done(task))
 
-    def asked(self, query_id: str, doc_id: str) -> tuple[str, ...]:
-        """The item_ids to judge on a passage; "" is the whole passage."""
+    def item_ids(self, query_id: str, doc_id: str) -> tuple[str, ...]:
+        """Return the item_ids to judge on a passage; "" is the whole passage."""
         query = self._queries.get(query_id)
         if query is None:
             return ("",)
-        return query.asked if query.citing is None else query.citing.get(doc_id, ())
+        return query.item_ids if query.citing is None else query.citing.get(doc_id, ())
 
     def is_done(self, task: Task) -> bool:
-        """Whether she finished this task."""
-        return is_done(self.own, task.query_id, task.doc_id, self.asked(task.query_id, task.doc_id))
+        """Return True if she finished this task."""
+        return is_done(self.opinions, task.query_id, task.doc_id, self.item_ids(task.query_id, task.doc_id))
 
     def named(self, name: str) -> Task | None:
-        """Return the task of that name; without a plan also one that a colleague finished meanwhile."""
+        """Return the task of this name; without a plan also a task that a colleague finished meanwhile."""
         pairs = ((query_id, doc_id) for query_id, query in self._queries.items() for doc_id in query.doc_ids)
-        others = (Task(name_of(self._secret, *pair), *pair) for pair in pairs if self.plan is None)
-        return next((task for task in chain(self.tasks, others) if task.name == name), None)
+        other_tasks = (Task(name_of(self._secret, *pair), *pair) for pair in pairs if self.plan is None)
+        return next((task for task in chain(self.tasks, other_tasks) if task.name == name), None)
 
     def next_open(self, after: Task | None = None) -> Task | None:
-        """The next open task with a text: after this one, else before it."""
+        """Return the next open task with a text: after this one, else before it."""
         at = self.tasks.index(after) + 1 if after in self.tasks else 0
         open_tasks = frozenset(self.open) - {after}
         ordered = (*self.tasks[at:], *self.tasks[:at])
         return next((task for task in ordered if task in open_tasks and self.text_of(task)), None)
 
     def before(self, task: Task) -> Task | None:
-        """The previous task."""
+        """Return the previous task."""
         at = self.tasks.index(task) if task in self.tasks else 0
         return next((other for other in reversed(self.tasks[:at]) if self.text_of(other)), None)
 
     def text_of(self, task: Task) -> str | None:
-        """The passage's text; None without one, or if the passage left the pool."""
+        """Return the passage's text; None without one, or if the passage left the pool."""
         state = self.view.query(task.query_id)
         row_index = None if state is None else state.place(task.doc_id)
         return None if state is None or row_index is None else state.texts[row_index]
 
     def questions(self, task: Task) -> tuple[Question, ...]:
-        """All items of a passage, with her judgments."""
+        """Return the items to judge on a passage, with the assessor's current judgments."""
         state = self.view.query(task.query_id)
         assert state is not None
         items = {item.item_id: item for item in state.items}
@@ -152,16 +152,16 @@ class Desk:
                 number,
                 items.get(item_id),
                 choices(self.view, items.get(item_id)),
-                self.own.get(CellKey(task.query_id, task.doc_id, item_id)),
+                self.opinions.get(CellKey(task.query_id, task.doc_id, item_id)),
             )
-            for number, item_id in enumerate(self.asked(task.query_id, task.doc_id), 1)
+            for number, item_id in enumerate(self.item_ids(task.query_id, task.doc_id), 1)
         )
 
     def said(self, task: Task) -> dict[str, HumanRating]:
         """item_id -> her judgment of a passage; "" is the whole passage."""
-        cells = dict.fromkeys((*self.asked(task.query_id, task.doc_id), ""))
+        cells = dict.fromkeys((*self.item_ids(task.query_id, task.doc_id), ""))
         keys = {item_id: CellKey(task.query_id, task.doc_id, item_id) for item_id in cells}
-        return {item_id: self.own[key] for item_id, key in keys.items() if key in self.own}
+        return {item_id: self.opinions[key] for item_id, key in keys.items() if key in self.opinions}
 
     @property
     def judged(self) -> dict[str, list[tuple[Task, str]]]:
@@ -176,7 +176,7 @@ class Desk:
     def _in_words(self, task: Task, judgments: Mapping[str, HumanRating]) -> str:
         if "" in judgments and judgments[""].cannot:
             return "cannot judge"
-        answers = ((question.own, question.choices) for question in self.questions(task))
+        answers = ((question.current, question.choices) for question in self.questions(task))
         return ", ".join(
             "cannot judge" if row.rating is None else text_of(row.rating, choices)
             for row, choices in answers
@@ -184,24 +184,24 @@ class Desk:
         )
 
     def token(self, task: Task) -> str:
-        """A fingerprint of her judgments of a passage."""
+        """Return a fingerprint of her judgments of a passage."""
         lines = "\n".join(f"{item_id}\t{seen_token(row)}" for item_id, row in self.said(task).items())
         return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def shown(self, task: Task) -> str:
-        """A fingerprint of a passage and all its items."""
+        """Return a fingerprint of a passage and all its items."""
         questions = [(q.item_id, q.item and q.item.text, q.choices) for q in self.questions(task)]
         text = json.dumps([self.text_of(task), questions])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def _unplanned(self) -> Iterator[tuple[str, str]]:
-        begun = {key[:2] for key in self.own}
+        begun = {key[:2] for key in self.opinions}
         for query_id, query in self._queries.items():
             for doc_id in query.doc_ids:
-                item_ids = self.asked(query_id, doc_id)
+                item_ids = self.item_ids(query_id, doc_id)
                 if doc_id in query.judged and "" in item_ids:
                     continue
-                # Where somebody else rated all of it, and she nothing, it is not hers.
+                # Skip passages that other people finished and she did not begin.
                 is_free = not query.raters or any(
                     query.raters.get((doc_id, item_id)) in (None, self.who) for item_id in item_ids
                 )
@@ -213,15 +213,15 @@ class DeskQuery(NamedTuple):
     """A query for people who judge.
 
     Attributes:
-        doc_ids: passages with distinct texts, those first that most runs retrieve at high ranks.
-        asked: the item_ids to judge on each passage.
-        citing: passage -> the ids of the sentences that cite it; None where `asked` holds.
-        judged: passages with an official judgment, which nobody is asked to judge as a whole.
-        raters: (doc_id, item_id) -> whose rating counts.
+        doc_ids: passages with distinct texts, those that most runs rank high first.
+        item_ids: the items to judge on each passage.
+        citing: passage -> the ids of the sentences that cite it; None where `item_ids` holds.
+        judged: passages with an official judgment, which need no judgment as a whole.
+        raters: (doc_id, item_id) -> the person whose rating counts.
     """
 
     doc_ids: tuple[str, ...]
-    asked: tuple[str, ...]
+    item_ids: tuple[str, ...]
     citing: Mapping[str, tuple[str, ...]] | None
     judged: frozenset[str]
     raters: Mapping[tuple[str, str], str]
@@ -245,7 +245,7 @@ def desk_queries(track: GradedTrack) -> dict[str, DeskQuery]:
                 cited[doc_id] = (*cited.get(doc_id, ()), item.item_id)
         queries[query_id] = DeskQuery(
             tuple(first.values()),
-            asked_items(track, query_id),
+            items_to_judge(track, query_id),
             None if citing is None else cited,
             frozenset(track.inputs.judged.get(query_id, ())),
             {key: row.who for key, row in human_ratings(track, query_id).items()},
@@ -254,7 +254,7 @@ def desk_queries(track: GradedTrack) -> dict[str, DeskQuery]:
 
 
 def plan_of(folder: TrackFolder, view: View) -> JudgingPlan | None:
-    """The track's plan, if it applies to this grader: passages in its pool, not citations.
+    """Return the track's plan, if it applies to this grader: passages in its pool, not citations.
 
     Raises:
         TrecexamError: it cannot be read.
@@ -269,13 +269,13 @@ def plan_of(folder: TrackFolder, view: View) -> JudgingPlan | None:
 
 @lru_cache(maxsize=1 << 17)
 def name_of(secret: bytes, query_id: str, doc_id: str) -> str:
-    """A passage's opaque name for assessors, which reveals its id only with the secret."""
+    """Return a passage's opaque name for assessors, which reveals its id only with the secret."""
     message = f"{query_id}\0{doc_id}".encode("utf-8", "surrogatepass")
     return hmac.new(secret, message, hashlib.sha256).hexdigest()[:_LETTERS]
 
 
 def secret_of(folder: TrackFolder) -> bytes:
-    """The secret for a track's opaque names, created on first use.
+    """Return the secret for a track's opaque names, created on first use.
 
     Raises:
         TrecexamError: it cannot be written or read, or is not what was written: with an empty one everybody

@@ -1,6 +1,6 @@
 """The reader as a separate process, with messages in both directions.
 
-In the page's own process, seconds of Python would be seconds in which nobody is answered.
+In the page's own process, reading a track would block requests for seconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trecexam.extensions.page.reader import work
 
 #: Seconds that a process has to end once it is killed.
 LEAVING = 5.0
-#: Who clicks goes before what is read in the background.
+#: Requests have priority over background reading.
 NICE = 5
 
 
@@ -84,8 +84,8 @@ def main(root: str, fd: int) -> None:
     """Run the reader, connected through this file descriptor: the entry point of the process."""
     connection = Connection(fd)
     os.nice(NICE)
-    # What libraries print must not end up where the page's address is read.
+    # Prints of libraries must not mix with the page's address on stdout.
     sys.stdout = sys.stderr
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        # Who asked is gone.
+        # The requester is gone.
         work(Path(root), connection.recv, connection.send)

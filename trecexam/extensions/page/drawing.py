@@ -18,32 +18,32 @@ BEGINNING = 120
 
 
 def link(address: str, name: str) -> Markup:
-    """A link with an id as its text."""
+    """Return a link with an id as its text."""
     # Formatting by Markup takes five times as long, and tables have thousands.
     return Markup(f'<a href="{escape(address)}"><bdi>{escape(name)}</bdi></a>')
 
 
 def text(words: str | None, most: int = BEGINNING) -> Markup:
-    """The beginning of a text, in its own direction."""
+    """Return the beginning of a text, in its own direction."""
     return Markup(f'<span dir="auto">{escape(cut(words, most))}</span>') if words else Markup("")
 
 
 @lru_cache(maxsize=256)
 def rating(value: int | None, words: tuple[str, ...] = ()) -> Markup:
-    """A rating; `words` are names of the ratings from 0, if they have any."""
+    """Return a rating; `words` are names of the ratings from 0, if they have any."""
     if value is None or value < 0:
         return _NO_RATING
     return Markup('<span class="rating r{}">{}</span>').format(min(value, 5), named(value, words))
 
 
 def named(value: int, words: Sequence[str]) -> str:
-    """The name of a rating, or its number."""
+    """Return the name of a rating, or its number."""
     return words[value].replace("_", " ") if 0 <= value < len(words) else str(value)
 
 
 @lru_cache(maxsize=256)
 def label(value: int | None, least: int, words: tuple[str, ...] = ()) -> Markup:
-    """A label or judgment, relevant from `least` on; `words` are names from 0."""
+    """Return a label or judgment, relevant from `least` on; `words` are names from 0."""
     if value is None:
         return Markup('<span class="soft">–</span>')  # noqa: RUF001
     relevant = " yes" if value >= least else ""
@@ -51,7 +51,7 @@ def label(value: int | None, least: int, words: tuple[str, ...] = ()) -> Markup:
 
 
 def strip(state: QueryView, row_index: int) -> Markup:
-    """A passage's ratings on all items, as small boxes."""
+    """Return a passage's ratings on all items, as small boxes."""
     ratings = state.ratings[row_index].tolist()
     listed = ", ".join(str(rating) if rating >= 0 else "none" for rating in ratings)
     boxes = "".join(_BOXES[min(rating, 5)] for rating in ratings)
@@ -59,7 +59,7 @@ def strip(state: QueryView, row_index: int) -> Markup:
 
 
 def count(value: int | None) -> str:
-    """A whole number with thousands separators, or a dash."""
+    """Return a whole number with thousands separators, or a dash."""
     return "–" if value is None else f"{value:,}"  # noqa: RUF001
 
 

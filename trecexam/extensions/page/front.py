@@ -14,7 +14,7 @@ from trecexam.extensions.page.permissions import TABLE
 if TYPE_CHECKING:
     from starlette.types import Scope
 
-#: First segments of the page's own paths: a prefix that begins with one could be mistaken for a page.
+#: First segments of the page's paths, not allowed as the start of a prefix.
 OURS = frozenset(path.split("/")[1] for path in TABLE)
 _PREFIX = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+")
 
@@ -24,9 +24,8 @@ class Front:
     """The public address of the page.
 
     Attributes:
-        origin: scheme, name and port as their browsers say them, "https://nuggets.uni.edu"; "" where nothing
-            is known.
-        prefix: what stands before each path, as "/trec"; "" for nothing.
+        origin: scheme, name and port as their browsers say them, "https://nuggets.uni.edu"; "" if unknown.
+        prefix: path prefix, such as "/trec", or "".
     """
 
     origin: str = ""
@@ -34,10 +33,10 @@ class Front:
 
     @classmethod
     def of(cls, public_url: str = "") -> Front:
-        """A front from the option of `trecexam serve`.
+        """Return a front from the option of `trecexam serve`.
 
         Raises:
-            TrecexamError: the address cannot be.
+            TrecexamError: an invalid address.
         """
         origin, prefix = _origin(public_url) if public_url else ("", "")
         if prefix and not _PREFIX.fullmatch(prefix):
@@ -55,7 +54,7 @@ class Front:
 
     @property
     def is_secure(self) -> bool:
-        """Whether people reach the page by https."""
+        """True if the public address uses https."""
         return self.origin.startswith("https:")
 
     @property
@@ -64,12 +63,12 @@ class Front:
         return urlsplit(self.origin).hostname or ""
 
     def path(self, scope: Scope) -> str:
-        """The requested path without the prefix, whether or not the proxy removed it."""
+        """Return the requested path without the prefix, whether or not the proxy removed it."""
         path: str = scope["path"]
         return path[len(self.prefix) :] or "/" if self._has_prefix(path) else path
 
     def inside(self, scope: Scope) -> Scope:
-        """The request with the prefix and the public scheme and host."""
+        """Return the request with the prefix and the public scheme and host."""
         if not self.origin:
             return scope
         raw = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1")
@@ -91,7 +90,7 @@ class Front:
 
 
 def _origin(public_url: str) -> tuple[str, str]:
-    """The origin as browsers send it, and the path without a slash at its end."""
+    """Return the origin as browsers send it, and the path without a slash at its end."""
     try:
         parts = urlsplit(public_url)
         name, port = (parts.hostname or "").encode("idna").decode(), parts.port
@@ -113,7 +112,7 @@ def _origin(public_url: str) -> tuple[str, str]:
 
 
 def address_of(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Parses an IP address, with IPv4-mapped IPv6 as IPv4; None if invalid."""
+    """Parse an IP address, with IPv4-mapped IPv6 as IPv4; None if invalid."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

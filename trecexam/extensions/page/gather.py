@@ -1,4 +1,4 @@
-"""What the pages show of a loaded track, computed in the process that reads it."""
+"""Data of the pages from a loaded track, computed in the reading process."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def query_view(track: GradedTrack, query_id: str) -> QueryView | None:
     label = labels(q, scores.label, scores.min_rating, scores.min_answers)
     row_by_doc = {doc_id: row_index for row_index, doc_id in enumerate(q.doc_ids)}
     rankings = {
-        # What a grader of support looks at is no ranked passage, but what responses cite.
+        # Graders of support rate cited passages, not ranked ones.
         name: tuple(
             row_by_doc[doc_id]
             for doc_id in run.ranking(query_id, track.config.track.depth)
@@ -169,13 +169,13 @@ def grading(track: GradedTrack) -> Tables:
 @memoized
 def board(track: GradedTrack) -> Tables:
     """Return the leaderboard with its groups, then that on the official judgments."""
-    own, compared, judgments = own_leaderboard(track), own_differences(track), _official(track)[0]
-    table, notes = compared.joined_to(own.table), [*own.notes, *_official(track)[1]]
-    # The first score has room on a phone.
-    layout = replace(table.layout, keys=("run",), first=(*own.measures[:1], "group"), most=None)
+    board, compared, judgments = own_leaderboard(track), own_differences(track), _official(track)[0]
+    table, notes = compared.joined_to(board.table), [*board.notes, *_official(track)[1]]
+    # Show the first score on a phone.
+    layout = replace(table.layout, keys=("run",), first=(*board.measures[:1], "group"), most=None)
     tables = {"leaderboard": replace(table, layout=layout, caption="Runs by their means, best first")}
     if track.asked.citing is None and not len(track.bank):
-        # Zeros would say that no run found anything good.
+        # Zeros would look like bad runs.
         tables = {}
         notes = ["no test bank: put bank.<name>.jsonl there to score runs; people can judge whole passages"]
     elif track.runs and (why := why_no_scores(track)):
@@ -235,7 +235,7 @@ def view_of_track(track: GradedTrack) -> View:
         scale=track.judging_scale,
         is_cited=track.asked.citing is not None,
         sections=tuple(map(_without_links, _added(track))),
-        own=track.name,
+        grader_name=track.name,
     )
 
 
@@ -253,7 +253,7 @@ def human_ratings(track: GradedTrack, query_id: str) -> dict[tuple[str, str], Hu
 
 @memoized
 def _official(track: GradedTrack) -> tuple[Official | None, tuple[str, ...]]:
-    """The track's judgments and notes on them; None without official ones of what the grader rates."""
+    """Return the track's judgments and notes on them; None without official ones of what the grader rates."""
     if not track.kind.ranks or (track.official is None and track.folder.qrels() is None):
         return None, ()
     try:
@@ -275,7 +275,7 @@ def _around(track: GradedTrack, query_id: str) -> Iterator[tuple[str, tuple[str,
 
 
 def _without_links(section: Section) -> Section:
-    """The section for the live page, without links to out/ and styles in SVG."""
+    """Return the section for the live page, without links to out/ and styles in SVG."""
     plain = re.sub(r'<a href="[^"#]*">(.*?)</a>', r"\1", str(section.content))
     pictured = re.sub(r"<svg .*?<title[^>]*>(.*?)</title>.*?</svg>", _as_image, plain, flags=re.DOTALL)
     return section._replace(content=Markup(pictured))

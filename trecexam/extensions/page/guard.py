@@ -1,9 +1,8 @@
 """Access control: an ASGI middleware between the server and the pages.
 
-A page on this machine can be reached by every web site that its reader has open, so: the Host must be one of
-ours (DNS rebinding), what changes something must come from a form of ours (cross-site request forgery), and
-beyond this machine nothing goes without the token, or a login: then each may do what its role may
-(`permissions.py`), and nothing else. Bodies are bounded, and read here.
+Any web site in the reader's browser can send requests to a page on this machine. So the Host must be one of
+ours (DNS rebinding), changes must come from our forms (cross-site request forgery), and other machines need
+the token or a login, whose role limits the requests (`permissions.py`). Bodies are bounded, and read here.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from trecexam.extensions.page.urls import Urls
 if TYPE_CHECKING:
     from trecexam.extensions.page.sessions import Sessions, Visitor
 
-#: Bytes of an address and of a form, fields of a form, seconds in which a form must have come.
+#: Limits: bytes of an address and of a form, fields of a form, and seconds to receive a form.
 MAX_URL, MAX_BODY, MAX_FIELDS, BODY_SECONDS = 8192, 1 << 20, 200, 15.0
 #: The form field of the token against forged requests.
 FIELD = "csrf"
@@ -42,7 +41,7 @@ HEADERS = {
     "content-security-policy": POLICY,
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
-    # Not "no-referrer": then browsers say `Origin: null` of our own forms. To others nothing is told.
+    # Not "no-referrer": then browsers send `Origin: null` with our forms. Other sites get no referrer.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -51,17 +50,15 @@ HEADERS = {
 
 
 class Guard:
-    """Passes permitted requests on, with the form's fields in `request.scope["form"]`.
+    """Middleware that passes permitted requests on, with the form's fields in `request.scope["form"]`.
 
     With users, `users.user_of(request)` is the user, and `request.scope["visitor"]` the `Visitor`.
 
     Args:
-        token: what everybody must show; None where nobody must.
-        hosts: names that the page may be reached by, beside those of this machine; and any address, where
-            there is a token, or a login.
+        token: the required token; None for free access.
+        hosts: permitted host names beside this machine's; any address is permitted with a token or a login.
         cookie: the name of the token's cookie; ports of one machine share their cookies.
-        front: how people reach the page.
-        sessions: logged-in users; None where nobody has to be.
+        front: the public address. sessions: logged-in users; None without logins.
     """
 
     def __init__(
@@ -88,7 +85,7 @@ class Guard:
             self._hosts |= {socket.gethostname().lower(), socket.getfqdn().lower()}
 
     def _csrf(self, key: str) -> str:
-        """The CSRF token of a user's forms."""
+        """Return the CSRF token of a user's forms."""
         return hmac.new(self._secret, f"csrf {key}".encode(), hashlib.sha256).hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,7 +106,7 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                # Our own files may be kept, and are requested again in case they changed.
+                # Browsers may cache our files, but must revalidate them.
                 headers.setdefault("cache-control", "no-cache" if path.startswith("/static/") else "no-store")
             await send(message)
 
@@ -137,7 +134,7 @@ class Guard:
         await (refused or self.app)(inside, receive, guarded)
 
     def _refused(self, scope: Scope) -> Response | None:
-        """The response to an invalid request."""
+        """Return the response to an invalid request."""
         headers = Headers(scope=scope)
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_URL:
             return plain_page(self._urls, 414, "This address is too long.")
@@ -165,11 +162,11 @@ class Guard:
             return False
         if name in self._hosts:
             return True
-        # Rebinding needs a name that the attacker can point elsewhere; an address is what it is.
+        # Rebinding needs a name; addresses are safe.
         return self._is_closed and address_of(name) is not None
 
     def _welcome(self, scope: Scope, token: str) -> Response | None:
-        """None for users with the token's cookie; a response that sets it, or the token form, for others."""
+        """Return None for users with the token's cookie, else a response that sets it, or the token form."""
         cookie_value = hmac.new(token.encode(), b"trecexam cookie", hashlib.sha256).hexdigest()
         shown_cookies = cookies.sent(scope, self._cookie)
         if any(hmac.compare_digest(cookie.encode(), cookie_value.encode()) for cookie in shown_cookies):
@@ -208,7 +205,7 @@ def plain_page(
 
 
 def _says_nothing(path: str) -> bool:
-    """Whether the response is free of the track's data."""
+    """Return True if the response contains no data of the track."""
     return path.startswith("/static/") or path == "/healthz"
 
 
@@ -222,7 +219,7 @@ def _closed(urls: Urls) -> Response:
 
 
 def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
-    """The response to a user without permission."""
+    """Return the response to a user without permission."""
     roles, urls = roles_for(scope["method"], path), scope["urls"]
     if visitor.user.role in roles:
         return None
@@ -251,7 +248,7 @@ def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
 
 
 def _from_here(headers: Headers, host: str, public: str) -> bool:
-    """Whether the request comes from one of our pages, according to its headers."""
+    """Return True if the request comes from one of our pages, according to its headers."""
     if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return False
     origin = headers.get("origin")
@@ -259,7 +256,7 @@ def _from_here(headers: Headers, host: str, public: str) -> bool:
 
 
 async def _form(scope: Scope, receive: Receive) -> dict[str, str] | Response:
-    """The fields of the request's form, or the reason for rejecting it. Reads at most `MAX_BODY`."""
+    """Return the fields of the request's form, or the reason for rejecting it. Reads at most `MAX_BODY`."""
     headers, urls = Headers(scope=scope), scope["urls"]
     if (
         headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -27,23 +27,23 @@ class Address:
 
     @classmethod
     def of(cls, request: Request) -> Address:
-        """The address of a request."""
+        """Return the address of a request."""
         raw = request.scope.get("raw_path") or request.url.path.encode()
         return cls(raw.decode("latin-1").split("?")[0], dict(request.query_params))
 
     def get(self, name: str, *allowed: str) -> str:
-        """The value of a field; "" if missing or not among `allowed`."""
+        """Return the value of a field; "" if missing or not among `allowed`."""
         value = self.given.get(name, "")
         return value if not allowed or value in allowed else ""
 
     def number(self, name: str) -> int | None:
-        """The value of a field as a whole number; None if it is not one."""
+        """Return the value of a field as a whole number; None if it is not one."""
         value = self.given.get(name, "")
         # Beyond 4,300 digits Python makes no number of them.
         return int(value) if value.isascii() and value.lstrip("-").isdigit() and len(value) < 10 else None
 
     def but(self, **changes: Value) -> str:
-        """The address with changed fields; goes to the first page unless `page` is changed."""
+        """Return the address with changed fields; goes to the first page unless `page` is changed."""
         page = {} if "page" in changes else {"page": None}
         return with_query(self.path, {**self.given, **page, **changes})
 
@@ -72,7 +72,7 @@ class ListedRows(Generic[T]):
 
 
 def listed(rows: Sequence[T], address: Address, sort: str = "", *, down: bool = False) -> ListedRows[T]:
-    """The requested page of these rows, or the nearest existing one."""
+    """Return the requested page of these rows, or the nearest existing one."""
     requested_size = address.number("size")
     size = requested_size if requested_size in SIZES else SIZE
     pages = max(1, math.ceil(len(rows) / size))
@@ -84,7 +84,7 @@ def listed(rows: Sequence[T], address: Address, sort: str = "", *, down: bool = 
 def in_order(
     rows: Iterable[T], address: Address, keys: Mapping[str, Callable[[T], Any]], default: str
 ) -> ListedRows[T]:
-    """The requested page of these rows, sorted by `sort=COLUMN` or `sort=-COLUMN` of the address.
+    """Return the requested page of these rows, sorted by `sort=COLUMN` or `sort=-COLUMN` of the address.
 
     Args:
         keys: column -> what it is ordered by; rows without a value (None, NaN) come last either way.

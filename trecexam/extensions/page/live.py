@@ -21,11 +21,11 @@ from trecexam.extensions.page.view import QueryView, View
 
 T = TypeVar("T")
 
-#: Seconds that a request to the reader waits for it, and that it has to end.
+#: Seconds to wait for the reader's answer, and for its end.
 PATIENCE, LEAVING = 60.0, 5.0
 #: Seconds until a reader that ended is started again.
 RESTART = 1.0
-#: Queries that are kept for who looks at them again.
+#: Number of cached queries.
 KEPT = 100
 
 
@@ -33,11 +33,11 @@ class LiveTrack:
     """The state of a track, kept current in the background. Use it as a context manager.
 
     Attributes:
-        view: the state that was read last; None while the first one is being read. Never changed, but
-            replaced: take it once for a page.
+        view: the last state; None before the first one. Immutable and replaced as a whole: use one for a
+            page.
         version: grows with every new state.
-        trouble: why the track cannot be read now, though the last state holds; "" where all is well.
-        work: how far grading is, None where it is not known yet.
+        trouble: reason why the track cannot be read now, or ""; the last state stays valid.
+        work: progress of grading; None if unknown yet.
 
     Args:
         link: the reader; None for a new process.
@@ -84,14 +84,14 @@ class LiveTrack:
 
     def query(self, view: View, query_id: str) -> QueryView | None:
         """Return a query of a view."""
-        state: QueryView | None = self._query(view.version, view.own, query_id)
+        state: QueryView | None = self._query(view.version, view.grader_name, query_id)
         return state
 
     def call(self, grader: str, function: Callable[..., T], *args: Any) -> T:
         """Call `function(track, *args)` in the reader, with this grader's view of the track.
 
-        It is done after what the reader has in hand. What goes there and comes back is pickled; the function
-        must be importable, and must not change the track.
+        The call waits for the reader's current work. Arguments and results are pickled; the function must be
+        importable, and must not change the track.
 
         Raises:
             TrecexamError: the track is not read yet, or the reader does not answer.
@@ -125,7 +125,7 @@ class LiveTrack:
             return self._changed.wait_for(lambda: ready(self), seconds)
 
     def _listen(self) -> None:
-        # It sends nothing: where both sides wait for room in full pipes, nobody would go on.
+        # Send nothing here: two full pipes would cause a deadlock.
         while True:
             try:
                 message = self._link.receive()
@@ -144,7 +144,7 @@ class LiveTrack:
                     self._changed.notify_all()
 
     def _restart(self) -> None:
-        """Start the reader again after it ended by itself; who waits for it is told at once."""
+        """Start the reader again after an unexpected end, and fail waiting requests at once."""
         reason = "the process that reads the track ended, and is started again"
         with self._changed:
             self._take(Trouble(reason))
@@ -158,10 +158,10 @@ class LiveTrack:
     def _take(self, message: Loaded | Trouble | Work) -> None:
         if isinstance(message, Loaded):
             self.version += 1
-            shown = [
+            views = [
                 replace(view, version=self.version, ask=self.query) for view in pickle.loads(message.views)
             ]
-            self.view = replace(shown[0], others={view.own: view for view in shown[1:]})
+            self.view = replace(views[0], other_views={view.grader_name: view for view in views[1:]})
         elif isinstance(message, Trouble):
             self.trouble = message.reason
         else:

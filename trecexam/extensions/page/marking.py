@@ -1,11 +1,11 @@
-"""Finds an answer in a passage, to highlight it: unchanged, but for case, punctuation and blanks."""
+"""Search of an answer in a passage to highlight, ignoring case, punctuation and blanks."""
 
 from __future__ import annotations
 
 import re
 from itertools import groupby
 
-#: Letters of an answer that are looked at, and letters that a sentence of it has to be looked for by itself.
+#: Maximum letters of an answer, and minimum letters of a sentence to search separately.
 _MOST, _LEAST = 4_000, 12
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")  # noqa: RUF001 - Chinese and Japanese sentences
 _RATING = re.compile(r"\W*(?:(?:rating|score|grade|answer|label)\W*)?\d(?:\s*(?:/|out of|of)\s*\d)?\W*", re.I)
@@ -15,7 +15,7 @@ _NO_ANSWER = frozenset(
 
 
 def marked(passage: str, answer: str) -> list[tuple[str, bool]]:
-    """Return the passage in pieces, with the answer marked, or those of its sentences that are there.
+    """Return the passage in pieces, with the answer, or its sentences found in the passage, marked.
 
     Nothing is marked for an answer that is a rating or says that there is no answer.
 
@@ -35,7 +35,7 @@ def marked(passage: str, answer: str) -> list[tuple[str, bool]]:
 
 
 def _spans(passage: str, texts: list[str]) -> list[tuple[int, int]]:
-    """Return where each text that is in the passage stands there first, as whole words."""
+    """Return the span of the first whole-word match of each text in the passage."""
     patterns = (r"\W+".join(map(re.escape, re.findall(r"\w+", text))) for text in texts)
-    found = (re.search(rf"\b{pattern}\b", passage, re.I) for pattern in patterns if pattern)
-    return [match.span() for match in found if match]
+    matches = (re.search(rf"\b{pattern}\b", passage, re.I) for pattern in patterns if pattern)
+    return [match.span() for match in matches if match]

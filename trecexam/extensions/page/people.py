@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View
 
 
-#: What a nugget may be on the scale 0..5, and its keys.
+#: Ratings of a nugget on the scale 0..5, with their keys.
 _NUGGET = (("1", "support", "support"), ("2", "partial", "partial_support"), ("3", "not", "not_support"))
 
 
@@ -27,7 +27,7 @@ class Choice(NamedTuple):
 
 
 def words_of(view: View, *, whole: bool) -> tuple[str, ...]:
-    """Return what people call the ratings 0, 1, ... of a cell or of a `whole` passage; () for numbers."""
+    """Return names of the ratings 0, 1, ... of a cell or of a `whole` passage; () for numbers."""
     return view.scale.names if whole and view.scale is not None else view.words
 
 
@@ -49,18 +49,18 @@ def choices(view: View, item: Item | None) -> tuple[Choice, ...]:
 
 
 def text_of(rating: int, choices: Iterable[Choice]) -> str:
-    """A rating in words."""
+    """Return a rating in words."""
     return next((choice.text for choice in choices if choice.value == rating), "") or str(rating)
 
 
 def standing(view: View, state: QueryView) -> overriding.QueryToRate:
-    """A query with its current ratings."""
+    """Return a query with its current ratings."""
     cells = None
     if view.is_cited:
         cells = frozenset(
             (state.query_id, doc_id, item.item_id)
             for row_index, doc_id in enumerate(state.doc_ids)
-            for _, item in state.asked(row_index)
+            for _, item in state.items_of(row_index)
         )
     return overriding.QueryToRate(
         state.query_id,

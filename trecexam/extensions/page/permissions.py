@@ -49,7 +49,7 @@ TABLE: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
 
 
 def roles_for(method: str, path: str) -> frozenset[str]:
-    """The roles that may request a path (without prefix); empty for unknown pages."""
+    """Return the roles that may request a path (without prefix); empty for unknown pages."""
     for pattern, (get, post) in _patterns():
         roles = post if method == "POST" else get
         if roles and pattern.match(path):

@@ -1,8 +1,7 @@
 """The process behind `LiveTrack`: reads a track repeatedly, reports changes, and answers from what it read.
 
-It is a process of its own, since reading a track with a million grades takes seconds of Python, in which no
-page could be answered. One thread of it reads; the other answers meanwhile, from the track that was read
-last. It opens the store for reading only, and never writes.
+It is a separate process, since reading a track with a million grades takes seconds, in which no page could be
+answered. One thread reads; another answers meanwhile from the last read track. The store is opened read-only.
 """
 
 from __future__ import annotations
@@ -33,23 +32,23 @@ from trecexam.watching.settle import Settler
 
 #: Seconds between two looks at the folder.
 EVERY = 1.0
-#: While the store grows, the next view is made so many times later as the last one took.
+#: While the store grows, wait this multiple of the last view's time before the next view.
 REST = 4.0
-#: Seconds until a track that could not be read is read again though nothing changed.
+#: Seconds before an unreadable track is read again without changes.
 RETRY = 5.0
 
 
 class Look(NamedTuple):
-    """To the reader: something changed, look now; 0 needs no answer."""
+    """Message to the reader to check for changes now; number 0 needs no answer."""
 
     number: int
 
 
 class Call(NamedTuple):
-    """To the reader: call this with the loaded track and these arguments.
+    """Message to the reader to call a function with the loaded track and these arguments.
 
     Args:
-        grader: as which of its graders sees the track.
+        grader: name of the grader whose view of the track is used.
     """
 
     number: int
@@ -59,7 +58,7 @@ class Call(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """The pickled views of all graders, the first one's first."""
+    """The pickled views of all graders, the first grader's first."""
 
     views: bytes
 
@@ -87,7 +86,7 @@ class Returned(NamedTuple):
 
 
 class Reader:
-    """Reads a track as it changes.
+    """Reader of a changing track.
 
     Args:
         say: receives changes.
@@ -110,16 +109,16 @@ class Reader:
         self._stored = 0
 
     def close(self) -> None:
-        """Closes the store."""
+        """Close the store."""
         if self._loaders is not None:
             self._loaders.close()
 
     def look(self, *, now: bool = False) -> None:
-        """Reports changes since the last read.
+        """Report changes since the last read.
 
         Args:
-            now: somebody knows that something was written: the files are taken as they are; runs, which
-                others may be in the middle of writing, only at the first look.
+            now: a write just happened: read files at once; runs, which may be incomplete, only at the first
+                check.
         """
         try:
             self._look(now=now)
@@ -133,7 +132,7 @@ class Reader:
             self._fail(f"this should not happen, please report it: {type(error).__name__}: {error}")
 
     def call(self, request: Call) -> None:
-        """Calls a function with the last read track."""
+        """Call a function with the last read track."""
         try:
             if self._track is None:
                 raise TrecexamError(self._trouble or "the track is not read yet")
@@ -183,7 +182,7 @@ class Reader:
         self._tell_trouble("")
 
     def _loaded(self, loaders: OpenTrack, waiting: Collection[Path]) -> LoadedTrack:
-        """The current track, without those of its graders that cannot be loaded.
+        """Return the current track, without those of its graders that cannot be loaded.
 
         Raises:
             TrecexamError, ConversionError: none can.
@@ -193,9 +192,9 @@ class Reader:
                 loaders[name].forget_missing()
         track = loaders.load(tuple(waiting))
         if not track.graded_tracks:
-            error, *others = track.unable.values()
+            error, *other_errors = track.unable.values()
             had_bank = self._track is not None and len(self._track.first.bank) > 0
-            if others or had_bank:
+            if other_errors or had_bank:
                 raise error
             # Whole passages can be judged without a bank.
             first = loaders.first
@@ -204,7 +203,7 @@ class Reader:
         return replace(track, graded_tracks=fresh)
 
     def _opened(self) -> OpenTrack:
-        """The loaders with the current settings.
+        """Return the loaders with the current settings.
 
         Raises:
             TrecexamError: they are wrong, or there is no track.
@@ -222,7 +221,7 @@ class Reader:
         return self._loaders
 
     def _store_changes(self, loader: GraderView) -> object:
-        """A value that changes with every write to the store."""
+        """Return a value that changes with every write to the store."""
         path = loader.folder.store_path
         current: Stamp | None = stamp(path)
         if (current and current.inode) != self._store:
@@ -259,15 +258,15 @@ def _views(track: LoadedTrack) -> list[View]:
     """Return a view for each grader; the first has what is of all."""
     graders = () if track.is_single else (*track.graded_tracks, *track.unable)
     names = sorted(track.graded_tracks, key=lambda name: name != track.first.name)
-    first, *others = (replace(view_of_track(track[name]), graders=graders) for name in names)
+    first, *other_views = (replace(view_of_track(track[name]), graders=graders) for name in names)
     if track.is_single:
         return [first]
     unable = {name: str(error) for name, error in track.unable.items()}
-    return [replace(first, joint=track_leaderboard(track), unable=unable), *others]
+    return [replace(first, joint=track_leaderboard(track), unable=unable), *other_views]
 
 
 def _stamps(loaders: OpenTrack) -> dict[Path, Stamp]:
-    """The stamps of existing input files of all graders, even without a bank."""
+    """Return the stamps of existing input files of all graders, even without a bank."""
     stamps: dict[Path, Stamp] = {}
     for name in loaders:
         with suppress(TrecexamError, ConversionError):
@@ -283,11 +282,11 @@ def work(root: Path, receive: Callable[[], Any], say: Callable[[Any], None]) -> 
         receive: waits for a request.
         say: receives changes and answers.
     """
-    wanted, lock = queue.SimpleQueue[int | None](), threading.Lock()
+    requests, lock = queue.SimpleQueue[int | None](), threading.Lock()
 
     def tell(message: Any) -> None:
         with lock, suppress(BrokenPipeError, ConnectionResetError):
-            # Who is gone needs no answer.
+            # The requester is gone.
             say(message)
 
     reader = Reader(root, tell)
@@ -300,10 +299,10 @@ def work(root: Path, receive: Callable[[], Any], say: Callable[[Any], None]) -> 
                 tell(Returned(number, b"", False))
             numbers = []
             with suppress(queue.Empty):
-                numbers.append(wanted.get(timeout=EVERY))
-                # Whoever asked meanwhile shares a look.
+                numbers.append(requests.get(timeout=EVERY))
+                # Requests that came meanwhile share a check.
                 while True:
-                    numbers.append(wanted.get_nowait())
+                    numbers.append(requests.get_nowait())
         reader.close()
 
     reading = threading.Thread(target=follow, name="reads the track")
@@ -314,10 +313,10 @@ def work(root: Path, receive: Callable[[], Any], say: Callable[[Any], None]) -> 
             if isinstance(request, Call):
                 reader.call(request)
             else:
-                wanted.put(request.number)
+                requests.put(request.number)
     except EOFError:
-        # Who asked is gone.
+        # The requester is gone.
         pass
     finally:
-        wanted.put(None)
+        requests.put(None)
         reading.join()

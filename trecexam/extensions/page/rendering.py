@@ -86,7 +86,7 @@ def view_of(request: Request) -> View:
     name = request.path_params.get("grader")
     of_grader = view.of(name)
     if of_grader is None:
-        why = view.unable.get(str(name), f"the graders are {', '.join(view.graders) or view.own}")
+        why = view.unable.get(str(name), f"the graders are {', '.join(view.graders) or view.grader_name}")
         raise NotFoundError(f"There is no grader '{name}' here: {why}")
     return of_grader
 
@@ -115,7 +115,7 @@ def _switches(request: Request, view: View | None) -> list[tuple[str, str, bool]
     urls, path, params = urls_of(request), Address.of(request).path, request.path_params
     is_start = path == urls.start()
     page = "" if params.keys() - {"grader", "result"} or is_start else urls.bare(path).rstrip("/")
-    names = (view.own, *view.others)
+    names = (view.grader_name, *view.other_views)
     current = "" if is_start else urls.grader_name
     switches = [("All graders", urls.start(), is_start)]
     return switches + [(name, urls.of(name).board() + page, name == current) for name in names]
@@ -260,9 +260,9 @@ def grader_folder(request: Request) -> TrackFolder:
         NotFoundError: a form names no grader, and the first of trecexam.toml, which it is for, cannot go on.
     """
     root, view = live_of(request).root, view_of(request)
-    folder = open_folder(root, view.own)
+    folder = open_folder(root, view.grader_name)
     names = grader_names(folder)
-    if request.method == "POST" and "grader" not in request.path_params and view.own != names[0]:
+    if request.method == "POST" and "grader" not in request.path_params and view.grader_name != names[0]:
         why = view.unable.get(names[0], "see trecexam status")
         raise NotFoundError(f"Nothing was saved: the grader {names[0]} of this form cannot grade: {why}.")
     return folder

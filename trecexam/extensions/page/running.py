@@ -32,7 +32,7 @@ from trecexam.inputs.track_graders import open_folder
 from trecexam.results.terminal import printable
 from trecexam.results.text import shorten_list
 
-#: The least characters of a token that somebody chooses: so many hold 128 random bits.
+#: Minimum length of a chosen token, enough for 128 random bits.
 SHORTEST_TOKEN = 22
 #: Bytes of a request's head; requests at a time; seconds between two looks at the users file.
 MAX_HEAD, REQUESTS, FOLLOW_SECONDS = 32 << 10, 200, 1
@@ -49,18 +49,17 @@ def serve(
     front: Front | None = None,
     open_browser: bool = False,
 ) -> None:
-    """Serves a track's page until a signal.
+    """Serve a track's page until a signal.
 
     Args:
         port: 0 for any that is free.
         token: None for none on this machine, and a new one beyond it.
         grader: whose page is opened first; None for the track's.
-        users_file: who may log in; no token is needed then.
+        users_file: file of users; then no token is needed.
         front: how people reach the page.
 
     Raises:
-        TrecexamError: there is no such track, or no such place to listen at; or it has code that is not
-            trusted; or the file of users cannot be read.
+        TrecexamError: no such track, no such address, untrusted code, or an unreadable file of users.
     """
     front = front or Front()
     folder = open_folder(root, grader)
@@ -109,7 +108,7 @@ def serve(
 
 
 def unknown_assessors(folder: TrackFolder, users: Users) -> str:
-    """A warning about planned assessors who cannot log in and judge; "" if there are none."""
+    """Return a warning about planned assessors who cannot log in and judge; "" if there are none."""
     try:
         plan = read_plan(folder)
     except TrecexamError as error:
@@ -129,13 +128,13 @@ def _log(line: str) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach this host."""
+    """Return True if only this machine can reach this host."""
     at = address_of(host)
     return host == "localhost" or (at is not None and at.is_loopback)
 
 
 def address(host: str, port: int, token: str | None, page: str = "") -> str:
-    """The address to open in a browser."""
+    """Return the address to open in a browser."""
     name = socket.gethostname() if host in {"0.0.0.0", "::", ""} else host
     if ":" in name:
         name = f"[{name}]"
@@ -148,7 +147,7 @@ def _query(token: str | None) -> str:
 
 @contextmanager
 def bound(host: str, port: int) -> Iterator[socket.socket]:
-    """A listening socket; port 0 selects a free one.
+    """Yield a listening socket; port 0 selects a free one.
 
     Raises:
         TrecexamError: the port is in use, or there is no such address here.
@@ -207,20 +206,20 @@ class Server:
 
     @property
     def started(self) -> bool:
-        """Whether the server responds."""
+        """True if the server responds."""
         return self._server.started
 
     def run(self) -> None:
-        """Serves until `stop` or a signal, which is raised again at the end."""
+        """Serve until `stop` or a signal, which is raised again at the end."""
         self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
-        """Stops the server; thread-safe."""
+        """Stop the server; thread-safe."""
         self._server.should_exit = True
 
 
 def _at_most(app: Starlette) -> ASGIApp:
-    """Limits an application to `REQUESTS` concurrent requests."""
+    """Limit an application to `REQUESTS` concurrent requests."""
     requests, urls = 0, Urls(app.state.front.prefix)
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:

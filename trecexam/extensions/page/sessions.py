@@ -1,4 +1,4 @@
-"""Finds the user of a request from a login cookie."""
+"""Login sessions: from a request's cookie to its user."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Visitor(NamedTuple):
 
     Attributes:
         user: `VISITOR` where nobody is logged in.
-        key: what the tokens of this one's forms are made of; no two browsers or people have the same.
-        fresh: a cookie to be kept by a browser that has none, so that its login form is its own.
+        key: unique secret of the browser or user for form tokens.
+        fresh: new cookie for a browser without one, to protect the login form.
     """
 
     user: User
@@ -60,7 +60,7 @@ class Sessions:
         self._logins: OrderedDict[bytes, _Login] = OrderedDict()
 
     def begin(self, entry: User) -> str:
-        """A fresh cookie for a new login, to prevent session fixation."""
+        """Return a fresh cookie for a new login, to prevent session fixation."""
         cookie = secrets.token_urlsafe(32)
         now = time.monotonic()
         self._logins[_digest(cookie)] = _Login(entry, now, now)
@@ -69,12 +69,12 @@ class Sessions:
         return cookie
 
     def end(self, scope: Scope) -> None:
-        """Ends the login of the user."""
+        """End the login of the user."""
         for cookie in cookies.sent(scope, self.cookie):
             self._logins.pop(_digest(cookie), None)
 
     def visitor(self, scope: Scope) -> Visitor:
-        """The user of a request, from the current users file."""
+        """Return the user of a request, from the current users file."""
         sent = cookies.sent(scope, self.cookie)
         for cookie in sent:
             user = self._logged_in(cookie, is_click=not _has(scope, b"x-refresh"))
@@ -99,7 +99,7 @@ class Sessions:
         # Removed users are logged out; but some editors save an empty file first, which is to end no login.
         if entry is None:
             return None
-        # A page that renews itself is no sign of somebody before it.
+        # Automatic requests do not extend a login.
         if is_click:
             login.used = now
         return entry

@@ -17,11 +17,11 @@ from trecexam.results.table import Table
 from trecexam.results.view import Column, View
 from trecexam.scores.columns.measures.cover import NUGGET_SCORES
 
-#: What is drawn in a cell, by the row's place in the table.
+#: Function from a row's index to the HTML of a cell.
 Draw = Callable[[int], Markup]
-#: What columns of ids are about.
+#: Kind of object in columns of ids.
 _IDS = {"query_id": "query", "doc_id": "passage", "item_id": "item"}
-#: The column of long texts, of which the page shows the beginnings, and by which nobody sorts.
+#: The column of long texts: displayed shortened, and not sortable.
 _TEXT = "text"
 
 
@@ -32,11 +32,11 @@ def listed_table(
     sort: str = "",
     draw: Mapping[str, Draw] = MappingProxyType({}),
 ) -> tuple[ListedRows[int], View]:
-    """Return the rows that contain `q`, in the order of `sort`, both from the address; and their cells.
+    """Return the rows that match the address's `q`, in the order of its `sort`, and their cells.
 
     Args:
-        sort: where the address does not say; "" for the order of the table.
-        draw: as of `drawn`.
+        sort: default order; "" for the order of the table.
+        draw: as for `drawn`.
     """
     search_text = address.get("q").casefold()
     row_indices = [
@@ -58,15 +58,15 @@ def drawn(
     """Return the cells of rows of a table, all without `row_indices`. Runs, queries and passages are links.
 
     Args:
-        draw: column -> what is drawn in it.
+        draw: column -> function for its cells.
     """
     row_indices = range(len(table.rows)) if row_indices is None else row_indices
     draws = {**_links(table, urls), **draw}
     short = {name: _heading(name) for name in table.header} | dict(table.layout.short)
     table = replace(table, layout=replace(table.layout, short=short))
-    shown = table.view(page=True, rows=row_indices)
-    keys, rest = ([_drawn(each, row_indices, draws) for each in part] for part in (shown.keys, shown.rest))
-    return shown._replace(keys=tuple(keys), rest=tuple(rest))
+    view = table.view(page=True, rows=row_indices)
+    keys, rest = ([_drawn(each, row_indices, draws) for each in part] for part in (view.keys, view.rest))
+    return view._replace(keys=tuple(keys), rest=tuple(rest))
 
 
 def _drawn(column: Column, row_indices: Sequence[int], draws: Mapping[str, Draw]) -> Column:

@@ -27,7 +27,7 @@ from trecexam.files.track_lock import exclusive_lock
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-#: An assessor judges, blind; a reader looks at all and changes nothing; an organizer does all.
+#: Roles: an assessor judges blind; a reader sees everything and changes nothing; an organizer may do all.
 Role = Literal["assessor", "organizer", "reader"]
 #: The most characters of a name.
 LONGEST_NAME = 64
@@ -35,7 +35,7 @@ LONGEST_NAME = 64
 TOKEN_BYTES = 16
 #: Bytes that either file may have: some 100,000 users.
 LARGEST_FILE = 2**24
-#: Signs of a name beside letters, digits and marks: it is a column of files, and an argument of commands.
+#: Characters of a name beside letters, digits and marks; names are in files and command lines.
 SIGNS = "._@+- "
 #: The first line of a new file of hashes.
 _HEAD = "# Hashes of login tokens. Delete a person's line to get a new link from `trecexam serve --users`.\n"
@@ -59,7 +59,7 @@ def user_of(request: Request) -> User | None:
 
 
 def checked_name(name: str) -> str:
-    """The name in Unicode's composed form.
+    """Return the name in Unicode's composed form.
 
     Raises:
         ValueError: it can be no name of a user.
@@ -78,11 +78,10 @@ class Users:
     """The users in a file, read again after a change of it or of the hashes.
 
     Args:
-        log: told in a line of a file that cannot be read any more: nobody is known then, until it can, as who
-            is to be out may be in it still.
+        log: receives a line on a file that became unreadable; until it is readable, nobody can log in.
 
     Raises:
-        TrecexamError: a file cannot be read, or a user in it is not as they must be.
+        TrecexamError: an unreadable file, or an invalid user.
     """
 
     def __init__(self, path: Path, log: Callable[[str], None] = lambda line: None) -> None:
@@ -100,12 +99,12 @@ class Users:
         return self._trouble
 
     def get(self, name: str) -> User | None:
-        """The user with this name, ignoring case, from the current file."""
+        """Return the user with this name, ignoring case, from the current file."""
         self.refresh()
         return self._users.get(name_key(name))
 
     def with_token(self, token: str) -> User | None:
-        """The user with this token, or None; takes constant time."""
+        """Return the user with this token, or None; takes constant time."""
         self.refresh()
         token_sha256 = digest(token)
         right = [
@@ -155,7 +154,7 @@ class Users:
 
 
 def hashes_file(path: Path) -> Path:
-    """The file with the hashes of the tokens of a users file."""
+    """Return the file with the hashes of the tokens of a users file."""
     return path.with_name(f"{path.name}.tokens")
 
 
@@ -173,9 +172,9 @@ def read_users(path: Path) -> dict[str, User]:
         raise TrecexamError("not valid: nested too deeply", path=path) from None
     hashes = _hashes(path)
     users: dict[str, User] = {}
-    for given, role in data.items():
+    for name_in_file, role in data.items():
         try:
-            name = checked_name(given)
+            name = checked_name(name_in_file)
         except ValueError as error:
             raise TrecexamError(str(error), path=path) from None
         if role not in get_args(Role):
@@ -192,7 +191,7 @@ def read_users(path: Path) -> dict[str, User]:
 
 
 def add_tokens(path: Path, names: list[str]) -> dict[str, str]:
-    """Make a token for each of these users who has none, and store its hash.
+    """Make a token for each of these users without one, and store the token's hash.
 
     Returns:
         Name -> token, of the new ones.
@@ -202,8 +201,8 @@ def add_tokens(path: Path, names: list[str]) -> dict[str, str]:
     """
     file = hashes_file(path)
     with exclusive_lock(file.with_name(f".{file.name}.lock")):
-        known = _hashes(path)
-        tokens = {name: secrets.token_urlsafe(TOKEN_BYTES) for name in names if name_key(name) not in known}
+        hashes = _hashes(path)
+        tokens = {name: secrets.token_urlsafe(TOKEN_BYTES) for name in names if name_key(name) not in hashes}
         text = _read(file) if file.exists() else _HEAD
         text += "\n" * (not text.endswith("\n"))
         text += "".join(f"{name}\t{digest(token)}\n" for name, token in tokens.items())
@@ -246,10 +245,10 @@ def _read(path: Path) -> str:
 
 
 def name_key(name: str) -> str:
-    """A key that is equal for names that look the same, ignoring case."""
+    """Return a key that is equal for names that look the same, ignoring case."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def digest(token: str) -> str:
-    """A token's sha256; tokens have 128 random bits, so that a slower hash is not needed."""
+    """Return a token's sha256; tokens have 128 random bits, so that a slower hash is not needed."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,6 +1,6 @@
-"""What pages show of a track: a `View` of its runs, and of a query, on request, a `QueryView`.
+"""Immutable data of the pages: a `View` of a track, and on request a `QueryView` of a query.
 
-Both are values. The process that reads the track makes them (`gather.py`).
+The reading process makes both (`gather.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class QueryView:
         items: in the bank's order; an item's 1-based place is its index. `retired` ones are apart.
         doc_ids: the pooled passages, sorted; rows of `ratings` and `codes`, whose columns are the items.
         texts: None where the track has no text.
-        keys: what store and grader know the passages by, mostly their texts; None where one is not gradable.
+        keys: keys of the passages in the store, mostly texts; None if not gradable.
         ratings: as they count, people's in the grader's place; -1 if missing.
         codes: the grader's alone: 0..5, or a code of `trecexam.grades.sheets` (missing, unparsed ...).
         labels: of each passage, None if missing.
@@ -61,20 +61,20 @@ class QueryView:
 
     @property
     def has_bank(self) -> bool:
-        """Whether its items come from a bank, not from the query or from responses."""
+        """True if its items come from a bank, not from the query or from responses."""
         return all(item.kind not in {QUERY, STATEMENT} for item in self.items)
 
     def place(self, doc_id: str) -> int | None:
-        """The passage's row; None if it is not in the pool."""
+        """Return the passage's row; None if it is not in the pool."""
         return self.doc_ids.index(doc_id) if doc_id in self.doc_ids else None
 
-    def asked(self, row_index: int) -> tuple[tuple[int, Item], ...]:
-        """A passage's items with their columns."""
+    def items_of(self, row_index: int) -> tuple[tuple[int, Item], ...]:
+        """Return a passage's items with their columns."""
         codes = self.codes[row_index].tolist()
         return tuple((n, item) for n, item in enumerate(self.items) if codes[n] != NOT_ASKED)
 
     def ranks(self, row_index: int) -> dict[str, int]:
-        """run -> rank, from 1, of runs with this passage in their first ranks; best first."""
+        """Return run -> rank, from 1, of runs with this passage in their first ranks; best first."""
         ranks = {
             run: order.index(row_index) + 1 for run, order in self.rankings.items() if row_index in order
         }
@@ -86,7 +86,7 @@ class View:
     """A snapshot of a track.
 
     Attributes:
-        version: another one for each state that differs.
+        version: differs for each state.
         root, name: the track's folder, and what the page calls it; `store` is where its grades are.
         grader: its name; `grader_digest` is the digest of its identity.
         pool_judged: whether judged passages are pooled that no run has in its first `depth` ranks.
@@ -102,9 +102,9 @@ class View:
         words: what people call the ratings 0, 1, 2 ...; () where they say the number. `scale` is that of
             judgments of passages as a whole; None where these have the grader's scale.
         is_cited: items are sentences of responses, and are graded with the passages that they cite.
-        own: the grader that this is of; `graders` are all of the track, () where it is the only one.
-        joint: the leaderboard of all graders, `others` the views of the others, and `unable` says why some
-            have none; in the first grader's view alone.
+        grader_name: the grader of this view; `graders` are all of the track, () where it is the only one.
+        joint: the leaderboard of all graders; `other_views` has their views, and `unable` says why some
+            have none. Only in the first grader's view.
         ask: gives the `QueryView` of a query; set where the view is shown.
     """
 
@@ -131,16 +131,16 @@ class View:
     words: tuple[str, ...] = ()
     scale: JudgingScale | None = None
     is_cited: bool = False
-    own: str = ""
+    grader_name: str = ""
     graders: tuple[str, ...] = ()
     joint: Leaderboard | None = None
-    others: Mapping[str, View] = field(default_factory=dict, repr=False)
+    other_views: Mapping[str, View] = field(default_factory=dict, repr=False)
     unable: Mapping[str, str] = field(default_factory=dict)
     ask: Callable[[View, str], QueryView | None] | None = field(default=None, repr=False)
 
     def of(self, grader: str | None) -> View | None:
         """Return the view of a grader (None: this one); None if there is no such grader."""
-        return self if grader in (None, self.own) else self.others.get(grader)
+        return self if grader in (None, self.grader_name) else self.other_views.get(grader)
 
     def query(self, query_id: str) -> QueryView | None:
         """Return a query with its passages; None if the bank lacks it."""

@@ -16,7 +16,7 @@ from trecexam.track_groups import Group
 
 
 class RagvalAccessor(Group):
-    """Answers judged for truthfulness and relevance."""
+    """Accessor for questions, answers and judgments of truthfulness and relevance."""
 
     def write_questions(
         self,
@@ -26,11 +26,11 @@ class RagvalAccessor(Group):
         progress: ShowProgress | None = None,
         stop: Stop | None = None,
     ) -> Questions:
-        """Writes questions about knowledge blocks with a language model, like `ragval questions`.
+        """Write questions about knowledge blocks with a language model, like `ragval questions`.
 
         Args:
             blocks: JSON Lines; None for blocks.jsonl of the track.
-            per_block: questions about each block, with seeds that count up from that of [generator], or 0.
+            per_block: questions per block, with consecutive seeds from that of [generator], or 0.
             progress: called with how many of how many prompts are answered.
             stop: called again and again; True ends asking early, with what there is.
         """
@@ -40,7 +40,7 @@ class RagvalAccessor(Group):
             )
 
     def estimate_questions(self, blocks: Path | str | None = None, *, per_block: int = 1) -> Estimate:
-        """Estimates the prompts ("cells"), tokens and cost of `write_questions`, by its arguments; calls no
+        """Estimate the prompts ("cells"), tokens and cost of `write_questions`, by its arguments; calls no
         model.
 
         Args:
@@ -48,7 +48,7 @@ class RagvalAccessor(Group):
         return questions_job(self._track.folder, blocks, per_block=per_block).estimate()
 
     def answer(self, *, progress: ShowProgress | None = None, stop: Stop | None = None) -> Answers:
-        """Answers the bank's questions with a language model, as bounds, like `ragval answers`.
+        """Answer the bank's questions with a language model, as bounds, like `ragval answers`.
 
         Args:
             progress: called with how many of how many prompts are answered.
@@ -56,7 +56,8 @@ class RagvalAccessor(Group):
 
         Raises:
             ConversionError: the bank cannot be read.
-            TrecexamError: it has no questions with their blocks, or a file is there that is not ours.
+            TrecexamError: the bank has no questions with blocks, or a file of another origin would be
+                replaced.
         """
         with self._track.model_lock():
             return answers_job(self._track.folder).ask(progress, stop, self._track.loaders.spent_by_graders)
@@ -66,7 +67,7 @@ class RagvalAccessor(Group):
         return answers_job(self._track.folder).estimate()
 
     def report(self) -> RagvalReport:
-        """The report on systems by their judged answers; calls no model.
+        """Return the report on systems by their judged answers; calls no model.
 
         Raises:
             TrecexamError, ConversionError: no answer is judged, or the track cannot be read.

@@ -18,7 +18,7 @@ from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, read_r
 from trecexam.graders.writing.create import keeping_writers
 from trecexam.inputs.inputs import whole_bank
 
-#: The bounds, which are the runs' names: without the block, and with it.
+#: Bounds and names of the runs: without the block, and with the block.
 Bound = Literal["closed-book", "oracle"]
 BOUNDS: tuple[Bound, ...] = ("closed-book", "oracle")
 
@@ -28,8 +28,8 @@ class Answers(AskingResult[tuple[Bound, str]]):
     """Result of answering; keys are (bound, question_id).
 
     Attributes:
-        files: path -> how many answers it has.
-        cut: blocks that were given without their end.
+        files: path -> number of answers.
+        cut: number of truncated blocks.
     """
 
     files: Mapping[Path, int]
@@ -37,7 +37,7 @@ class Answers(AskingResult[tuple[Bound, str]]):
 
 
 def answers_job(folder: TrackFolder) -> Job[Answers]:
-    """Answers the bank's questions with a language model, as bounds, like `ragval answers`.
+    """Answer the bank's questions with a language model, as bounds, like `ragval answers`.
 
     Writes runs/closed-book.jsonl and runs/oracle.jsonl: all questions of the bank except retired ones.
     """
@@ -59,7 +59,7 @@ def answers_job(folder: TrackFolder) -> Job[Answers]:
             )
     (source,) = keeping_writers(folder)
     writer = source.writer
-    # A server does not say how much its model takes; the judge's block is cut there, too.
+    # A server's limit is unknown; cut at the judge's limit.
     most = folder.config.grader.max_characters if writer.meter is not None else None
     texts = {item.query_id: item.text for item in items}
     prompts = PromptSet.of_fitted(
@@ -72,9 +72,9 @@ def answers_job(folder: TrackFolder) -> Job[Answers]:
     )
 
     def write(result: AskingResult[tuple[Bound, str]]) -> Answers:
-        """Write all files; thoughts without an end are no answer."""
+        """Write all files; unfinished thoughts are no answer."""
         lines: dict[Bound, list[bytes]] = {bound: [] for bound in BOUNDS}
-        for reply in read_replies([prompts], lambda _, kept: read_reply(kept.text).text):
+        for reply in read_replies([prompts], lambda _, stored: read_reply(stored.text).text):
             bound, question_id = reply.key
             row = {
                 "question_id": question_id,

@@ -1,4 +1,4 @@
-"""Reads answers from the drop folder, each of which is judged as a whole."""
+"""Reading of answers from the drop folder; each answer is judged as a whole."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Answers:
             raise refused[0] if refused else ConversionError(path, None, "the file has no answers")
         name = one_run(path, list(dict.fromkeys(row.run_id for row in rows)))
         for row in rows:
-            # Without an id it is known by its text; the n-th answer goes to the n-th question of that text.
+            # Without an id, the n-th answer to a text goes to the n-th question with this text.
             if row.by_text:
                 ids = by_text.get(row.question.strip(), [])
                 if not ids:
@@ -58,7 +58,7 @@ class _Answers:
         return Dropped(run, texts, by_prompt, tuple(first_answers.values()), tuple(refused))
 
     def not_judged(self, file: str, answers: Sequence[Any], bank: Bank) -> Iterator[Rejected]:
-        """Answers to questions outside of the bank, and empty answers."""
+        """Yield answers to questions outside of the bank, and empty answers."""
         for row in answers:
             if row.question_id in bank.items:
                 if not row.answer.strip():
@@ -71,7 +71,7 @@ class _Answers:
 
 
 def _answer_id(row: AnswerRow) -> str:
-    """The document id of a whole answer."""
+    """Return the document id of a whole answer."""
     return response_id(row.run_id, row.question_id)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trecexam.grades.graded_track import GradedTrack
 
 
-#: What is counted among the answers, and the note on it.
+#: Count of answers -> note.
 _REMARKS = (
     ("empty", "empty answer", ": not judged, and counted as unparsed"),
     ("waiting", "answer", " not judged yet, and not in the report"),
@@ -27,11 +27,11 @@ _REMARKS = (
 
 
 def judged(track: GradedTrack) -> RagvalReport | None:
-    """Return the report on the grader's stored grades; None where no answer is judged. Calls no model.
+    """Return the report on the grader's stored grades; None without judged answers. Calls no model.
 
-    A person's rating of an item replaces that score; a 0, which is none, counts as 1.
+    A person's rating of an item replaces the score; 0 counts as 1, the lowest score.
     """
-    # As `dropped.py` reads them.
+    # Same order as in `dropped.py`.
     of_runs = cast("Mapping[str, tuple[AnswerRow, ...]]", track.inputs.dropped.answers)
     question_ids = {row.question_id for rows in of_runs.values() for row in rows}
     grades: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -43,7 +43,7 @@ def judged(track: GradedTrack) -> RagvalReport | None:
     n_runs_of = Counter(rows[0].run_id for rows in of_runs.values())
     for name, answers in of_runs.items():
         run = track.runs[name]
-        # As the system calls itself; a run's name has no white space.
+        # The system's own name, since a run's name has no white space.
         run_id = answers[0].run_id if n_runs_of[answers[0].run_id] == 1 else name
         for row in sorted(answers, key=lambda answer: answer.question_id):
             ranking = run.ranking(row.question_id, 1)
@@ -68,7 +68,7 @@ def judged(track: GradedTrack) -> RagvalReport | None:
 
 
 def _scores(stored: list[dict[str, Any]]) -> tuple[Scores | None, str, bool]:
-    """The scores of an answer, its status, and whether a person gave one."""
+    """Return the scores of an answer, its status, and True if a person gave a score."""
     status = next((grade["status"] for grade in stored if grade["status"] != "ok"), "ok")
     read = read_scores(stored[0]["answer"]) if status == "ok" else None
     values: Mapping[str, float] = {} if read is None else read._asdict()

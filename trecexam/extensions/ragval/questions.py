@@ -1,4 +1,4 @@
-"""`trecexam ragval questions`: has a model write questions about knowledge blocks, for the bank."""
+"""`trecexam ragval questions`: questions about knowledge blocks, written by a model for the bank."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.create import create_writer, keeping_writers
 from trecexam.inputs.missing_banks import check_unchanged, read_target
 
-#: Where [generator] says nothing else: questions are to differ.
+#: Default temperature, so that questions differ.
 TEMPERATURE, SEED = 1.0, 0
 
 
@@ -47,18 +47,18 @@ class Questions(AskingResult[str]):
 
     Attributes:
         output: bank.questions.jsonl of the track; `unread_file` has answers that are no questions.
-        questions: new ones in the file; `there` is how many more were asked for, which the file had.
-        duplicates: blocks that are dropped, since they stand in the file of blocks before.
-        rejected: lines of it that are no blocks.
-        cut: blocks that were asked about without their end.
-        unread: why answers are no questions, and how many.
-        unwritten: by block_id.
+        questions: new ones in the file; `n_existing` counts requested ones that the file had already.
+        duplicates: number of dropped blocks, which occur earlier in the file.
+        rejected: lines of the file that are no blocks.
+        cut: number of truncated blocks.
+        unread: reason -> number of unreadable answers.
+        unwritten: block_id -> reason for no answer.
     """
 
     output: Path
     unread_file: Path
     questions: int
-    there: int
+    n_existing: int
     duplicates: int
     rejected: tuple[ConversionError, ...]
     cut: int
@@ -68,9 +68,9 @@ class Questions(AskingResult[str]):
 def questions_job(
     folder: TrackFolder, blocks: Path | str | None = None, *, per_block: int = 1
 ) -> Job[Questions]:
-    """Writes questions about knowledge blocks with a language model, like `ragval questions`.
+    """Write questions about knowledge blocks with a language model, like `ragval questions`.
 
-    Each block and seed gets a question that the file lacks; answers that are none go to another file.
+    Each block and seed gets a question unless the file has it; unreadable answers go to another file.
     """
     names = [blocks] if blocks else [folder.root / name for name in ("blocks.jsonl", "blocks.jsonl.gz")]
     source = next((path for path in map(Path, names) if blocks or path.exists()), None)
@@ -96,15 +96,15 @@ def questions_job(
         once.setdefault(block.block_id, block)
     writers = _writers(folder.config, folder.root, per_block)
     lacking = [[key for key in once if (key, writer.seed) not in have] for writer in writers]
-    # The writers differ in their seeds alone.
+    # The writers differ only in their seeds.
     fitted = {key: about(once[key], writers[0]) for key in dict.fromkeys(chain(*lacking))}
     prompts = [
         PromptSet.of_fitted(source, {key: fitted[key] for key in keys})
         for source, keys in zip(keeping_writers(folder, *writers), lacking, strict=True)
     ]
 
-    def read(block_id: str, kept: Kept) -> str | Unread:
-        question = read_question(kept.text, cut=kept.cut)
+    def read(block_id: str, reply: Kept) -> str | Unread:
+        question = read_question(reply.text, cut=reply.cut)
         if isinstance(question, Unread):
             return question
         key = block_id, question.casefold()
@@ -137,7 +137,7 @@ def questions_job(
             output=target,
             unread_file=unread_file,
             questions=len(lines),
-            there=len(once) * per_block - sum(len(each.prompts) for each in prompts),
+            n_existing=len(once) * per_block - sum(len(each.prompts) for each in prompts),
             duplicates=len(blocks_read) - len(once),
             rejected=tuple(rejected),
             cut=len(frozenset().union(*(each.cut for each in prompts))),
@@ -148,7 +148,7 @@ def questions_job(
 
 
 def _writers(config: TrackConfig, root: Path, number: int) -> list[Writer]:
-    """A writer per question of a block: the model of [generator] with temperature and consecutive seeds."""
+    """Return writers for a block's questions: the model of [generator] with consecutive seeds."""
     generator = config.generator
     first = SEED if generator.seed is None else generator.seed
     heat = {} if "temperature" in generator.model_fields_set else {"temperature": TEMPERATURE}
@@ -164,7 +164,7 @@ def _writers(config: TrackConfig, root: Path, number: int) -> list[Writer]:
 
 
 def _questions_there(path: Path) -> tuple[set[tuple[str, int | None]], set[tuple[str, str]]]:
-    """(block_id, seed) of the questions that a model wrote and the file has, and (block_id, text) of all."""
+    """Return (block_id, seed) of a model's questions in the file, and (block_id, text) of all questions."""
     seeds: set[tuple[str, int | None]] = set()
     texts: set[tuple[str, str]] = set()
     for number, row in iter_objects(path):
@@ -174,7 +174,7 @@ def _questions_there(path: Path) -> tuple[set[tuple[str, int | None]], set[tuple
         texts.add((block_id, row["question"].casefold()))
         if isinstance(row.get("origin"), dict):
             seeds.add((block_id, row["origin"].get("seed")))
-            # What it was before a person edited it is not to come again.
+            # Texts before a person's edit must not come again.
             texts.add((block_id, str(row["origin"].get("text", "")).casefold()))
     return seeds, texts
 
@@ -185,7 +185,7 @@ def _row(block: Block, question: str, reply: Reply[str, str], known_ids: set[str
     known_ids.add(question_id)
     named = {"question_id": question_id, "question": question}
     return {
-        # They stand first, whatever the block has.
+        # These keys come first, whatever the block has.
         **named,
         **block.row,
         **named,

@@ -1,7 +1,7 @@
 """The report on judged answers, from files or rows.
 
-Judgments are RAGVAL's: truthfulness and relevance, 1 to 5 each, and their sum, 2 to 10. An answer that could
-not be judged is counted and has no score. Means and standard errors are the leaderboard's.
+Judgments are RAGVAL's: truthfulness and relevance, 1 to 5 each, and their sum, 2 to 10. Unjudged answers are
+counted without a score. Means and standard errors are the leaderboard's.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class RagvalReport(Result):
     Attributes:
         answers: system -> its answers, the best mean sum first.
         board: the leaderboard by sum, truthfulness and relevance, over each system's own scored answers.
-        notes: what one must know of it, one per line.
-        rejected: lines of the files that were rejected.
+        notes: notes on the report, one per line.
+        rejected: rejected lines of the files.
     """
 
     answers: Mapping[str, Sequence[AnswerRow]]
@@ -64,12 +64,12 @@ class RagvalReport(Result):
 
 
 def ragval_report(*paths: Path | str) -> RagvalReport:
-    """Systems by their judged answers in JSON Lines files, plain or gzip.
+    """Report systems by their judged answers in JSON Lines files, plain or gzip.
 
-    Lines that cannot be taken are left out, and are in the report's `rejected`.
+    Rejected lines are left out, and are in the report's `rejected`.
 
     Raises:
-        TrecexamError: a file is not there or is named twice, or no line can be taken.
+        TrecexamError: a missing or repeated file, or no usable line.
     """
     files = [Path(path) for path in paths]
     if not files:
@@ -106,9 +106,9 @@ def report_of(rows: Iterable[AnswerRow]) -> RagvalReport:
 
 
 def scores_of(answers: Mapping[str, Sequence[AnswerRow]]) -> MeasureValues:
-    """Return each system's sum, truthfulness and relevance of each question; NaN without a score."""
+    """Return each system's sum, truthfulness and relevance on each question; NaN without a score."""
     keyed = {
-        # An answer to an unknown question is the only one to it.
+        # Each answer without a known question gets a separate column.
         (run, row.question_id or f"{run} {number}"): row
         for run, rows in answers.items()
         for number, row in enumerate(rows)

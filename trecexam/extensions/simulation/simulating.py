@@ -132,7 +132,7 @@ def _constant(label: int, dropped: Mapping[str, Collection[str]]) -> Labels:
 
 
 def _notes(track: GradedTrack, simulation: Simulation, official: Official) -> Iterator[str]:
-    """Yield what is odd about the judgments, the queries and the runs."""
+    """Yield notes on unusual judgments, queries and runs."""
     yield from official.warnings()
     apart = no_overlap(official, track.ranked_passages(), track.config.track.unit)
     if apart:
@@ -179,6 +179,6 @@ def _moved(moves: Table) -> Iterator[str]:
             for row in of_measure
         }
         holes, fill = words.pop("holes"), words.pop("fill")
-        others = "".join(f"; {how}, by {shift}" for how, shift in words.items())
-        moved = f"a run whose own judgments are missing moves by {holes}; filled, by {fill}{others}"
+        more_shifts = "".join(f"; {how}, by {shift}" for how, shift in words.items())
+        moved = f"a run whose own judgments are missing moves by {holes}; filled, by {fill}{more_shifts}"
         yield Note(f"{measure}: {moved}", CHANGES)

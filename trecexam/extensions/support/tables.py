@@ -16,7 +16,7 @@ from trecexam.results.table import Table, Value
 from trecexam.results.text import plural, shorten_list
 from trecexam.scores.support import SUPPORT
 
-#: Why there is no label.
+#: Reasons for a missing label.
 WHY = {
     NO_TEXT: "no_text",
     MISSING: "not_graded",
@@ -24,7 +24,7 @@ WHY = {
     REFUSED: "refused",
     ERROR: "error",
 }
-#: What stands behind the measures, see `SupportTables.runs`.
+#: Columns after the measures, see `SupportTables.runs`.
 _COUNTED = (
     "uncited", "out_of_range", "no_text", "no_label", "words", "sentences", "citations", "over_limit"
 )  # fmt: skip
@@ -54,7 +54,7 @@ class SupportTables:
         """`run query_id sentence doc_id label`: each graded citation, and sentences without one.
 
         A citation out of range has no doc_id and the label `out_of_range`, a sentence without one `uncited`.
-        The column `who` is there where people labelled anything.
+        The column `who` exists if people labelled anything.
         """
         rows: dict[tuple[str, str], list[tuple[Value, ...]]] = {}
         for run, response, statements in self._statements():
@@ -66,7 +66,7 @@ class SupportTables:
         return Table(header, table) if by_people else Table(header[:-1], tuple(row[:-1] for row in table))
 
     def runs(self) -> Table:
-        """A row for each run of responses, best weighted precision first.
+        """Return a row for each run of responses, best weighted precision first.
 
         Columns: `responses`; the measures with their standard errors; `uncited`, the share of sentences
         without any citation; how many citations are `out_of_range`, and of those looked at have `no_text` or
@@ -126,7 +126,7 @@ class SupportTables:
         return ((run, each.query_id) for run, of_run in self._responses.items() for each in of_run)
 
     def _statements(self) -> Iterator[tuple[str, Response, list[CitedStatement]]]:
-        """Each response with its sentences, query by query."""
+        """Yield each response with its sentences, query by query."""
         return cited_statements(self.track, self._responses, self.track.bank.query_ids)
 
     @cached_property
@@ -135,7 +135,7 @@ class SupportTables:
         return {key: counted[key] for key in self._keys}
 
     def _without_text(self) -> str:
-        """The first cited passage that has no text."""
+        """Return the first cited passage that has no text."""
         for _, _, statements in self._statements():
             for each in statements:
                 for doc_id, code in zip(each.statement.doc_ids, each.codes, strict=True):
@@ -145,7 +145,7 @@ class SupportTables:
 
 
 def label_of(code: int) -> str:
-    """The label of a code, or the reason why there is none."""
+    """Return the label of a code, or the reason why there is none."""
     return LABELS[code] if code >= 0 else WHY[code]
 
 
@@ -176,7 +176,7 @@ def _count(response: Response, cited: Sequence[CitedStatement]) -> _Counted:
 
 
 def _columns(responses: Sequence[_Counted]) -> tuple[Value, ...]:
-    """The columns `_COUNTED` of these responses."""
+    """Return the columns `_COUNTED` of these responses."""
 
     def total(name: str) -> int:
         return sum(getattr(each, name) for each in responses)

@@ -1,1 +1,1 @@
-"""How far automatic labels agree with official judgments."""
+"""Agreement of automatic labels with official judgments."""

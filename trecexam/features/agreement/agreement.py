@@ -1,4 +1,4 @@
-"""How far the grader's labels agree with the official judgments: as tables, in out/ and in the report."""
+"""Agreement of the grader's labels with the official judgments: tables, files and report section."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from trecexam.scores.kappa import MIN_QUERIES, labels_of_both
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import QueryRatings
 
-#: In place of the sum over all labels or judgments.
+#: Name of the sum over all labels or judgments.
 ALL = "all"
-#: Disagreements that the report shows.
+#: Maximum number of disagreements in the report.
 _SHOWN = 10
 
 
@@ -40,18 +40,18 @@ class NothingInCommonError(TrecexamError):
 class Agreements(Result):
     """The agreement of a track's labels with its official judgments, for each choice of thresholds.
 
-    People see the tables `graded`, `merged` and `binary` of each choice, labels by judgments. Programs are
-    given `agreement`, all of them in one. `kappa`, `accuracy` and its facts are those of the first choice.
+    Displayed are the tables `graded`, `merged` and `binary` of each choice, labels by judgments. The table
+    `agreement` has all cells in one. `kappa`, `accuracy` and the facts are those of the first choice.
 
     Attributes:
         source: the official judgments' file or dataset.
-        grader: what graded: the grader's name and model.
+        grader: the grader's name and model.
         n_queries: queries with passages that have both labels.
-        n_both: passages that have both; only these count.
-        n_label_only, n_judgment_only: passages of the bank's queries that have only the one.
-        left_out: people's ratings, which do not count here: `cells`, `passages`, and `who`.
-        found: one for each choice, min_answers within min_rating.
-        notes: what was compared, from where on it is relevant and why, and what must be known of the figures.
+        n_both: passages with a label and a judgment; only these passages count.
+        n_label_only, n_judgment_only: passages of the bank's queries with only a label or only a judgment.
+        left_out: people's ratings, which are not compared: `cells`, `passages`, and `who`.
+        found: an `Agreement` per choice of thresholds, by min_rating, then min_answers.
+        notes: compared data, thresholds with their reasons, and warnings on the figures.
     """
 
     source: str
@@ -65,7 +65,7 @@ class Agreements(Result):
     notes: tuple[str, ...] = ()
 
     def _declare(self) -> dict[str, Table]:
-        """All tables in one, then by choice of thresholds the figures, then the tables that people see."""
+        """Declare one table of all cells, the figures by thresholds, then the displayed tables."""
         return {
             "agreement": _agreement_table(self.found),
             "thresholds": _thresholds_table(self.found),
@@ -73,7 +73,7 @@ class Agreements(Result):
         }
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """The tables of labels by judgments."""
+        """Return the tables of labels by judgments, without the first two."""
         return tuple(self.tables.values())[2:]
 
     @property
@@ -88,7 +88,7 @@ class Agreements(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What was compared, and the figures of the first choice of thresholds."""
+        """The compared data, and the figures of the first choice of thresholds."""
         counts = ("n_queries", "n_both", "n_label_only", "n_judgment_only")
         return {
             "official": self.source,
@@ -108,10 +108,10 @@ def agreements(
     """Return label by judgment tables and Cohen's kappa, for every min_rating with every min_answers.
 
     Raises:
-        NothingInCommonError: no passage has both labels; it says why.
+        NothingInCommonError: no passage has both labels; the message has the reason.
     """
     judged = track_judgments(track)
-    # The grader's own ratings: a person who put a cell right must not count as the grader's agreement.
+    # Without people's ratings: a person's correction is no agreement of the grader.
     ratings = track.ratings(human=False)
     choices = [
         relevance_thresholds(track, rating, min_relevant, answers)
@@ -145,7 +145,7 @@ def agreements(
         f"{pairs.first_only:,} have only a label, {pairs.second_only:,} only a judgment"
     ]
     axes = Note(f"rows are labels of {grader}, columns are {whose} ({judged.source})", CHANGES)
-    # Of several choices the axes, and mostly the pairing, are the same.
+    # All choices have equal axes, and mostly an equal pairing.
     notes += dict.fromkeys(note for agreed in compared for note in (axes, *_threshold_notes(agreed)))
     qrels = track.folder.qrels()
     official_digest = None if qrels is None else track.digests.get(track.folder.shown(qrels))
@@ -154,7 +154,7 @@ def agreements(
         notes.append(Note("the labels are the official judgments: agreement is 1 by construction", CHANGES))
     notes += [*judged.warnings(), *judged.people_notes]
     n_unpooled = sum(len(judgments[q.query_id].keys() - set(q.doc_ids)) for q in ratings)
-    # What qrels that are grades lack cannot be graded.
+    # Qrels used as grades cannot be extended.
     if n_unpooled and not track.config.track.pool_judged and track.grader.known_passages is None:
         notes.append(
             f"{plural(n_unpooled, 'judged passage')} without a label outside the runs' first ranks; "
@@ -188,8 +188,8 @@ def _why_none(track: GradedTrack, ratings: Sequence[QueryRatings]) -> str:
 def _agreement_table(agreements: Iterable[Agreement]) -> Table:
     """Return a row for each cell of each table and for each sum (`all`).
 
-    The row of a cell has the kappa of its label or another against its judgment or another, where these
-    are a pair; the row of `all` labels and judgments that of the whole table, also weighted.
+    The row of a paired cell has the kappa of label or not against judgment or not; the row of `all` labels
+    and judgments has the kappa of the whole table, also weighted.
     """
     rows: list[tuple[Value, ...]] = []
     no_kappa = (None,) * 5
@@ -228,9 +228,9 @@ def _thresholds_table(agreements: Iterable[Agreement]) -> Table:
 
 
 def _crosstabs(agreements: Sequence[Agreement]) -> dict[str, Table]:
-    """Return the tables for people by name: labels down, judgments across, each row with its kappa.
+    """Return name -> displayed table: labels down, judgments across, each row with its kappa.
 
-    `against` is the judgment that a row's kappa is with.
+    `against` is the judgment that the row's kappa compares with.
     """
     several, tables = len(agreements) > 1, {}
     for number, agreed in enumerate(agreements, 1):
@@ -252,7 +252,7 @@ def _crosstabs(agreements: Sequence[Agreement]) -> dict[str, Table]:
 
 
 def _threshold_notes(agreed: Agreement) -> tuple[str, str]:
-    """Return two notes: both thresholds and why, how graded labels are paired and why."""
+    """Return two notes: the thresholds, and the pairing of graded labels, with reasons."""
     at, graded, groups = agreed.thresholds, agreed.graded, agreed.merged
     paired = "graded table: a label is compared with the judgment of the same number"
     if not at.same_scale:
@@ -272,7 +272,7 @@ def _threshold_notes(agreed: Agreement) -> tuple[str, str]:
 
 
 def _figures_notes(agreed: Agreement) -> Iterator[str]:
-    """Yield the figures of the binary table, and where they say nothing."""
+    """Yield the figures of the binary table, and warnings where these are undefined."""
     at, binary = str(agreed.thresholds), agreed.binary
     value, low, high = binary.kappa
     accuracy, precision, recall, kappa = (
@@ -306,9 +306,9 @@ def own_agreement(track: GradedTrack) -> Agreements | None:
 
 
 def disagreements(track: GradedTrack) -> Table:
-    """List the passages that one side alone finds relevant, those furthest apart first.
+    """List the passages that only one side finds relevant, widest difference first.
 
-    Labels are the grader's own. A label and a judgment are apart by the difference of their distances from
+    Labels exclude people's ratings. The difference of a label and a judgment is that of their distances from
     the thresholds of `relevance_thresholds`.
     """
     at, judged = relevance_thresholds(track), track_judgments(track).judged
@@ -326,7 +326,7 @@ def disagreements(track: GradedTrack) -> Table:
 
 
 def _page(track: GradedTrack, page: Page) -> None:
-    """Add the end of the section "official": the agreement, then the texts of the widest disagreements."""
+    """Add to the section "official": the agreement, then the texts of the widest disagreements."""
     agreements, heading = own_agreement(track), "Agreement of labels with judgments"
     if agreements is None:
         judged = track.official is not None

@@ -1,11 +1,10 @@
-"""How far automatic labels agree with official judgments: label by judgment tables and Cohen's kappa.
+"""Agreement of automatic labels with official judgments: contingency tables and Cohen's kappa.
 
 The tables are those of Farzi & Dietz ("Pencils Down! Automatic Rubric-based Evaluation of
 Retrieve/Generate Systems", ICTIR 2024) and of their workbench: graded, every label by every judgment;
-merged, three groups of labels by three of judgments; binary, reached or not by relevant or not. Beside a
-label stands the kappa of this label or another against one judgment or another, that which it is paired
-with. With min_rating 4 the pairs and groups are the published ones, for TREC DL 2019 with min_relevant 2,
-for TREC CAR Y3 with min_relevant 1.
+merged, three groups of labels by three of judgments; binary, reached or not by relevant or not. Each label
+has a kappa: this label or not, against its paired judgment or not. With min_rating 4, pairs and groups are as
+published, for TREC DL 2019 with min_relevant 2, for TREC CAR Y3 with min_relevant 1.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ class Crosstab:
         name: "graded", "merged" or "binary".
         labels, judgments: what rows and columns mean, highest first: "5", "1..3", ">=4", "<2".
         counts: passages, of shape (len(labels), len(judgments)).
-        paired: for each row the column that it is paired with, or None.
-        kappas: for each row, kappa of this label or another against the paired judgment or another.
-        kappa: of the whole table, where each label has a judgment that says the same; else NaN.
-        linear, quadratic: weighted kappa of the whole table; NaN where `kappa` is.
+        paired: for each row the paired column, or None.
+        kappas: for each row, kappa of this label or not against the paired judgment or not.
+        kappa: kappa of the whole table if each label has an equal judgment, else NaN.
+        linear, quadratic: weighted kappa of the whole table; NaN if `kappa` is NaN.
     """
 
     name: str
@@ -54,8 +53,8 @@ class Agreement:
     """The tables for one choice of thresholds.
 
     Attributes:
-        accuracy, precision, recall: of the binary table, with the judgments as the truth; 0..1, NaN where
-            it would be a share of nothing.
+        accuracy, precision, recall: of the binary table, with the judgments as the truth; 0..1, NaN for an
+            empty denominator.
     """
 
     thresholds: Thresholds
@@ -68,12 +67,12 @@ class Agreement:
 
     @property
     def tables(self) -> tuple[Crosstab, Crosstab, Crosstab]:
-        """Graded, merged, binary."""
+        """The three tables: graded, merged, binary."""
         return self.graded, self.merged, self.binary
 
 
 def agreement(pairs: RatedTwice, thresholds: Thresholds, judgments: Collection[int]) -> Agreement:
-    """The tables of these passages.
+    """Return the tables and figures for these passages.
 
     Binary: labels that reach the threshold (min_rating; for "count" min_answers) or not, against
     judgments from min_relevant on or below.
@@ -82,16 +81,16 @@ def agreement(pairs: RatedTwice, thresholds: Thresholds, judgments: Collection[i
     0, or for "count" more than min_answers, just as many and fewer. Where one side has not all three,
     the groups are those of the binary table.
 
-    Graded: a label is paired with the lowest judgment (that is not negative) of the group that its own
-    group in the merged table is set against.
+    Graded: a label is paired with the lowest non-negative judgment of the group opposite its own group in the
+    merged table.
 
     On the same scale labels are merged as judgments are, a label is paired with its equal, and the graded
     table has kappas as a whole, for which a negative judgment is 0.
 
     Args:
-        pairs: the passages with both: labels first, judgments second.
-        thresholds: how their labels were made, from where on they count, and the scales.
-        judgments: the official labels there are; a column each.
+        pairs: (label, judgment) of the passages with both.
+        thresholds: the label rule, the thresholds, and the scales.
+        judgments: all official labels; one column each.
     """
     t = thresholds
     official = sorted(judgments, reverse=True)
@@ -123,7 +122,7 @@ def agreement(pairs: RatedTwice, thresholds: Thresholds, judgments: Collection[i
     )
 
 
-#: From where on the groups of labels begin, and those of judgments; rising, one or two on each side.
+#: Lowest levels of the groups of labels, and of judgments; rising, one or two per side.
 Cuts = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -173,12 +172,12 @@ def _crosstab(
     paired: Sequence[int | None],
     square: Ints | None,
 ) -> Crosstab:
-    """Return a table with the kappas of its rows; as a whole it has those of `square`."""
+    """Return a table with the kappas of its rows, and the kappas of `square` for the whole."""
     rows, columns = np.arange(counts.shape[1]), np.arange(counts.shape[2])
     kappas = []
     for row, column in enumerate(paired):
-        one = None if column is None else _collapse(counts, rows != row, columns != column, 2)
-        kappas.append(Kappa() if one is None else kappa(one))
+        binary = None if column is None else _collapse(counts, rows != row, columns != column, 2)
+        kappas.append(Kappa() if binary is None else kappa(binary))
     whole, linear, quadratic = Kappa(), math.nan, math.nan
     if square is not None:
         table = square.sum(axis=0)
@@ -188,7 +187,7 @@ def _crosstab(
 
 
 def _collapse(counts: Ints, rows: NDArray[Any], columns: NDArray[Any], k: int) -> Ints:
-    """Return counts with row i added into row rows[i] of k, and columns likewise."""
+    """Return k x k counts: row i is added to row rows[i], column j to column columns[j]."""
     into = np.eye(k, dtype=np.int64)
     summed: Ints = into[rows.astype(np.intp)].T @ counts @ into[columns.astype(np.intp)]
     return summed

@@ -44,7 +44,7 @@ def _citation_agreement(track: GradedTrack) -> Tables:
     for query_id, sheet in track.sheets.items():
         rated = sheet.flat() >= 0
         cells = zip(*sheet.where(rated), sheet.flat()[rated].tolist(), strict=True)
-        # Passages with the same text are one.
+        # Passages with the same text count once.
         ours[query_id] = {
             (sheet.texts[row] or "", sheet.items[column].item_id): code for row, column, code in cells
         }
@@ -53,31 +53,31 @@ def _citation_agreement(track: GradedTrack) -> Tables:
             for (doc_id, item_id), rating in (sheet.overrides.cells if sheet.overrides else {}).items()
         }
     rated_twice = labels_of_both(ours, people)
-    found = rater_agreement(rated_twice, graded=True)
-    kappa = found.kappa
+    both = rater_agreement(rated_twice, graded=True)
+    kappa = both.kappa
     counts = rated_twice.counts(len(LABELS), len(LABELS)).sum(axis=0).tolist()
     rows = tuple((name, *row) for name, row in zip(LABELS, counts, strict=True))
-    alone = f"{found.first_only:,} have only a label of the grader, {found.second_only:,} only one of people"
+    alone = f"{both.first_only:,} have only a label of the grader, {both.second_only:,} only one of people"
     notes = [f"no citation has both labels; {alone}"]
-    if found.n:
-        both, ends = plural(found.n, "citation"), ""
+    if both.n:
+        citations, ends = plural(both.n, "citation"), ""
         if not math.isnan(kappa.low):
             ends = f" (95% interval {kappa.low:.2f} to {kappa.high:.2f})"
-        agreed = f"Cohen's kappa {kappa.value:.2f}{ends}, with linear weights {found.linear:.2f}"
+        agreed = f"Cohen's kappa {kappa.value:.2f}{ends}, with linear weights {both.linear:.2f}"
         if math.isnan(kappa.value):
             agreed = "Cohen's kappa is not defined: all labels are the same"
-        notes = [f"{both} with both labels, {found.agreement:.0%} with the same; {alone}", agreed]
+        notes = [f"{citations} with both labels, {both.agreement:.0%} with the same; {alone}", agreed]
     return Tables(
         {"labels": Table(("label", *(f"people: {name}" for name in LABELS)), rows)},
         tuple(notes),
         about={
-            "n": found.n,
-            "first_only": found.first_only,
-            "second_only": found.second_only,
-            "agreement": found.agreement,
+            "n": both.n,
+            "first_only": both.first_only,
+            "second_only": both.second_only,
+            "agreement": both.agreement,
             "kappa": kappa.value,
             "kappa.low": kappa.low,
             "kappa.high": kappa.high,
-            "kappa_linear": found.linear,
+            "kappa_linear": both.linear,
         },
     )

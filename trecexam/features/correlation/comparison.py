@@ -37,11 +37,11 @@ from trecexam.scores.leaderboard import NOBODY
 from trecexam.scores.rank_correlation import DEFAULT_P, QueryDraws, find_outliers
 from trecexam.scores.values import MeasureValues
 
-#: What stands before a measure on the official judgments, where others have a grader's name.
+#: Prefix of measures on official judgments, in place of a grader's name.
 OFFICIAL = "official"
-#: Runs that the note on swapped pairs names.
+#: Maximum number of runs named in the note on swapped pairs.
 MOST_NAMED = 3
-#: What a row of a table of correlations is about, and what a terminal shows before all else.
+#: Key columns of a table of correlations, and the first columns on a terminal.
 _LAYOUT = Layout(
     keys=("measure", "other_measure", "official_measure", "min_rating", "query_id"),
     first=("kendall_tau", "spearman_rho", "tau_ap", "n_runs", "tau_ap_b", "rbo", "kendall@10"),
@@ -54,7 +54,7 @@ def _ends(*names: str) -> tuple[str, ...]:
 
 
 _TOPS = ("kendall@10", "kendall@15", "kendall@20")
-#: The columns of every table of correlations, after those that say what is compared.
+#: Columns of every table of correlations, after the key columns.
 _COLUMNS = (
     *("n_runs", "kendall_tau", "spearman_rho", "tau_ap", *_ends("kendall_tau")),
     *("rbo", *_ends("spearman_rho", "tau_ap", "rbo")),
@@ -64,30 +64,30 @@ _COLUMNS = (
 
 
 def correlation_table(pairs: Iterable[tuple[tuple[Value, ...], Correlation]], keys: tuple[str, ...]) -> Table:
-    """Return a row for each comparison: what is compared (`keys`), then the coefficients."""
+    """Return a row per comparison: the key columns (`keys`), then the coefficients."""
     rows = ((*key, *(_value(c, column) for column in _COLUMNS)) for key, c in pairs)
     return Table((*keys, *_COLUMNS), tuple(rows), layout=_LAYOUT)
 
 
 def _value(correlation: Correlation, column: str) -> float:
-    """Return the value of a column: a number of the correlation, or of one of its coefficients."""
+    """Return the value of a column of a correlation or of one of its coefficients."""
     name, _, end = column.replace("@", "_at_").partition(".")
-    found = getattr(correlation, name)
-    return float(getattr(found, end or "value")) if isinstance(found, Coefficient) else found
+    value = getattr(correlation, name)
+    return float(getattr(value, end or "value")) if isinstance(value, Coefficient) else value
 
 
 @dataclass(frozen=True)
 class LeaderboardComparison(Result):
-    """Correlations of every rubric measure with every official one, a row a pair.
+    """Correlations of every rubric measure with every official measure, a row per pair.
 
     Attributes:
-        n_queries: queries that both sides have; official values are over these.
+        n_queries: shared queries; official values are over these queries.
         keys: the names of the parts of each pair's key.
         pairs: ((rubric measure, official measure[, min_rating][, query_id]), its correlation).
         rbo_p: the persistence of rank-biased overlap.
-        notes: what was compared, and what was not and why.
-        human_ratings: how many grades people gave, and who.
-        rejected: the graders that it cannot show.
+        notes: what was compared, and what was left out and why.
+        human_ratings: the number of people's ratings, and the people.
+        rejected: the graders without a leaderboard.
     """
 
     n_queries: int
@@ -104,7 +104,7 @@ class LeaderboardComparison(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return the number of queries, RBO's p, and how many grades people gave."""
+        """Return the number of queries, RBO's p, and the number of people's ratings."""
         human = dict(self.human_ratings)
         return {"n_queries": self.n_queries, "rbo_p": self.rbo_p, "human_ratings": human}
 
@@ -118,7 +118,7 @@ def compare(
     per_query: bool = False,
     rbo_p: float | None = None,
 ) -> LeaderboardComparison:
-    """Correlate rubric with official measures, over the runs and queries that both sides have."""
+    """Correlate rubric measures with official measures, over shared runs and queries."""
     p, draws = DEFAULT_P if rbo_p is None else rbo_p, QueryDraws()
     measures, official_measures = listed(measures), listed(official_measures)
     comparisons = paired_scores(track, names_of(measures), names_of(official_measures), min_ratings)
@@ -158,7 +158,7 @@ def compare_all(
     per_query: bool = False,
     rbo_p: float | None = None,
 ) -> LeaderboardComparison:
-    """Correlate a grader's measures with official ones; of several graders, each two columns, too."""
+    """Correlate a grader's measures with official measures; with several graders, also each two columns."""
     if track.is_single:
         sides, options = (measures, official_measures), {"per_query": per_query, "rbo_p": rbo_p}
         compared = compare(track.first, *sides, min_ratings=min_ratings, **options)  # type: ignore[arg-type]
@@ -203,7 +203,7 @@ def compare_all(
 
 
 class _Column(NamedTuple):
-    """A measure of a grader, with the values of its runs."""
+    """A grader's measure with the values of all runs."""
 
     grader: str
     measure: str
@@ -211,7 +211,7 @@ class _Column(NamedTuple):
 
 
 def _columns(track: LoadedTrack, measures: Measures | None) -> Iterator[_Column]:
-    """Yield the columns that are compared."""
+    """Yield the columns to compare."""
     if measures is None:
         named: Mapping[str, Sequence[str]] = {n: each.columns for n, each in track.graded_tracks.items()}
     else:
@@ -223,7 +223,7 @@ def _columns(track: LoadedTrack, measures: Measures | None) -> Iterator[_Column]
 
 
 def _of_both(left: _Column, other: _Column) -> PairedScores:
-    """Return two columns' values, over the runs and queries that both have."""
+    """Return the values of two columns, over shared runs and queries."""
     runs = [run for run in left.values.runs if run in set(other.values.runs)]
     queries = [query for query in left.values.query_ids if query in set(other.values.query_ids)]
     return PairedScores(
@@ -240,10 +240,10 @@ def _of_both(left: _Column, other: _Column) -> PairedScores:
 def _correlated(
     scores: PairedScores, p: float, draws: QueryDraws, *, per_query: bool, at_ratings: bool = False
 ) -> list[tuple[Key, Correlation]]:
-    """Return the key and correlation of two sides, or those of each query.
+    """Return the key and correlation of two sides, in total or per query.
 
     Args:
-        at_ratings: measures are computed at several ratings, which are in the key.
+        at_ratings: add min_rating to the key, since measures are computed at several ratings.
     """
     key: Key = scores.measure, scores.official_measure, *[scores.min_rating] * at_ratings
     if per_query:
@@ -253,7 +253,7 @@ def _correlated(
 
 
 def _without_scores(track: LoadedTrack) -> Iterator[str]:
-    """Yield which graders have no scores and why, then which runs have none from the others."""
+    """Yield graders without scores, with reasons, then runs without scores from the other graders."""
     why = {name: why_no_scores(each) for name, each in track.graded_tracks.items()}
     yield from (Note(f"{name}: {reason}", CHANGES) for name, reason in why.items() if reason)
     for name, each in track.graded_tracks.items():
@@ -269,7 +269,7 @@ def _official(
     per_query: bool,
     rbo_p: float | None,
 ) -> Iterator[tuple[str, LeaderboardComparison]]:
-    """Yield each grader's columns with the official side: judgments where its labels are of documents."""
+    """Yield each document grader's name with its comparison to official judgments."""
     for name in dict.fromkeys(column.grader for column in columns):
         each, chosen_measures = track[name], official_measures
         if not each.of_documents:
@@ -283,7 +283,7 @@ def _official(
 
 
 def _own_thresholds(track: LoadedTrack, names: Sequence[str]) -> Iterator[str]:
-    """Yield a note where graders are compared with judgments that are relevant from different labels on."""
+    """Yield a note if graders use different thresholds of relevance for judgments."""
     at = {name: relevance_thresholds(track[name]) for name in names if track[name].of_documents}
     if len({tuple(official_measures_of(track[name])) for name in at}) > 1:
         sides = "; ".join(f"{name}: {each.in_words} ({each.reason})" for name, each in at.items())
@@ -292,7 +292,7 @@ def _own_thresholds(track: LoadedTrack, names: Sequence[str]) -> Iterator[str]:
 
 
 def _nothing(track: LoadedTrack, columns: Sequence[str]) -> NothingToCompareError:
-    """Return why several graders have nothing to compare, and what to do."""
+    """Return the error that several graders have nothing to compare, with the next step."""
     if not columns:
         reason = nothing_graded(track.first)
     elif track.unable or len(columns) == 1:
@@ -304,7 +304,7 @@ def _nothing(track: LoadedTrack, columns: Sequence[str]) -> NothingToCompareErro
 
 
 def swaps_note(scores: PairedScores) -> tuple[str, ...]:
-    """Return a note with the number of swapped pairs of runs and the runs whose ranks differ most."""
+    """Return a note on the number of swapped pairs of runs and the runs with the largest rank differences."""
     runs = find_outliers(scores.runs, scores.rubric, scores.official)
     pairs = list(combinations(runs, 2))
     n_swapped = sum(

@@ -18,7 +18,7 @@ from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.text import sentence
 
-#: How the report's table is to be read.
+#: Explanation of the table in the report.
 _LEAD = (
     "With 95% intervals over queries (none with fewer than five queries, or where the runs have fewer than "
     "five distinct values on a side); each holds its coefficient. tau_ap weighs the top of the automatic "
@@ -29,7 +29,7 @@ _LEAD = (
 
 @memoized
 def own_comparison(track: GradedTrack) -> LeaderboardComparison | None:
-    """The comparison by the track's own measures; None where there is nothing to compare."""
+    """Return the comparison by the track's own measures; None where there is nothing to compare."""
     try:
         # Measures that cannot be computed are in rejected.tsv, with the reason.
         return compare(track) if not_computable(track) is None else None

@@ -1,4 +1,4 @@
-"""Pairs of values to compare: the runs' values on the rubric labels and on the official side."""
+"""Pairs of values to compare: of runs by rubric labels and by the official side."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.scores.rank_correlation import Floats
 from trecexam.scores.values import MeasureValues
 
-#: The measures that are compared and, where several are, the min_rating and the query.
+#: Key of a comparison: the two measures and, if there are several, min_rating and query.
 Key = tuple["Value", ...]
-#: Two runs are in the same order or in the opposite one.
+#: Minimum number of runs: two runs have only the same or the opposite order.
 OVER_TWO_RUNS = "over two runs tau can only be -1 or 1"
 
 
 class NothingToCompareError(TrecexamError):
-    """A track lacks an official side, or has no run or query in common with it; it says which."""
+    """Error of a track without an official side, or without a shared run or query."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairedScores:
-    """Values of runs under a rubric measure and under an official one.
+    """Values of runs by a rubric measure and by an official measure.
 
     Attributes:
-        min_rating: what the rubric measure was computed at; None where it was not asked for, or has no
-            bearing on the measure.
-        runs, query_ids: what the rows and columns of the values are.
+        min_rating: the min_rating of the rubric measure; None if not requested, or without effect on the
+            measure.
+        runs, query_ids: names of the rows and columns of the values.
         rubric: values of shape (n_runs, n_queries).
-        official: values of the same shape; of an official leaderboard its means, or the negated ranks where
-            it has these alone, shape (n_runs,).
+        official: values of the same shape; for an official leaderboard means, or else negated ranks, shape
+            (n_runs,).
     """
 
     measure: str
@@ -79,7 +79,7 @@ class PairedScores:
         return (f"{self.measure}{at}", self.rubric), (f"{self.official_measure} (official)", self.official)
 
 
-#: A rubric measure, the min_rating that it is computed at, and its values.
+#: A rubric measure, its min_rating, and its values.
 _Variant = tuple[str, int | None, MeasureValues]
 
 
@@ -89,22 +89,21 @@ def paired_scores(
     official_measures: Sequence[str] | None = None,
     min_ratings: Sequence[int] = (),
 ) -> tuple[PairedScores, ...]:
-    """Pair every rubric measure with every official one, over the runs and queries that both sides have.
+    """Pair every rubric measure with every official measure, over shared runs and queries.
 
     Args:
         measures: None for the track's own.
-        official_measures: None for the track's own and, where there is one, the official leaderboard; its
-            name among them is `official_leaderboard`.
-        min_ratings: each measure is computed at each of these in place of the track's min_rating; a measure
-            that min_rating has no bearing on is there once.
+        official_measures: None for the track's own measures and, if present, the official leaderboard, whose
+            name here is `official_leaderboard`.
+        min_ratings: values to use in place of the track's min_rating, one after the other; a measure without
+            min_rating is computed once.
 
     Returns:
-        By measure, then official measure, then min_rating, then those with the official leaderboard; at least
-        one.
+        At least one pair, sorted by measure, official measure and min_rating; pairs with the official
+        leaderboard come last.
 
     Raises:
-        NothingToCompareError: there is no official side, or no run or query that both sides have.
-    """
+        NothingToCompareError: no official side, or no shared run or query."""
     sides = _asked_sides(track, official_measures)
     queries, ranked = common_queries(track), _ranked(track)
     if not track.runs or not (queries or ranked):
@@ -178,7 +177,7 @@ def common_queries(track: GradedTrack) -> list[str]:
 
 
 def nothing_to_compare(track: GradedTrack) -> NothingToCompareError:
-    """Return why nothing can be compared with an official side, and what to do."""
+    """Return the error that nothing can be compared with an official side, with the next step."""
     folder = track.folder
     if not track.runs:
         reason = next(iter(left_out_runs(track)), "no runs to compare yet: drop some in here")
@@ -202,10 +201,10 @@ def comparison_notes(
     measures: Sequence[MeasureLike] | None = None,
     official_measures: Sequence[MeasureLike] | None = None,
 ) -> tuple[str, ...]:
-    """Return what of a comparison is not in its table: what was compared, and what was not.
+    """Return the notes on a comparison: what was compared, and what was left out.
 
     Args:
-        measures, official_measures: as they were given; None for the track's own.
+        measures, official_measures: the requested measures; None for the track's own.
     """
     rubric_names = track.measures if measures is None else measures
     official_names = official_measures_of(track) if official_measures is None else official_measures
@@ -248,24 +247,24 @@ def comparison_notes(
     if tied:
         line = f"no correlation where all runs are tied: on {shorten_list(list(tied), 6, quote='')}"
         lines.append(Note(line, CHANGES))
-    # At a given min_rating, no measure counts from another label on than the track.
-    own = {scores.measure for scores in pairs if scores.min_rating is None}
-    lines += rating_cautions(track.config, [name for name in rubric_names if str(measure(name)) in own])
+    # At a given min_rating, all measures use the same threshold.
+    default = {scores.measure for scores in pairs if scores.min_rating is None}
+    lines += rating_cautions(track.config, [name for name in rubric_names if str(measure(name)) in default])
     lines += judgment_cautions(track, [name for name in on_judgments if name not in not_compared])
     return tuple(lines)
 
 
-def without_interval(pairs: Sequence[PairedScores], found: Iterable[Correlation]) -> tuple[str, ...]:
-    """Return why correlations have no intervals; nothing if all have intervals.
+def without_interval(pairs: Sequence[PairedScores], correlations: Iterable[Correlation]) -> tuple[str, ...]:
+    """Return the reasons why correlations have no intervals; () if all have intervals.
 
     Args:
-        found: the correlations of the pairs.
+        correlations: the correlations of the pairs.
     """
     if any(0 < len(scores.query_ids) < MIN_QUERIES for scores in pairs):
         return (f"no intervals: they need at least {MIN_QUERIES} queries",)
     if any(len(scores.runs) > MOST_RUNS for scores in pairs):
         return (f"no intervals: they are computed for at most {MOST_RUNS} runs",)
-    coefficients = (each for correlation in found for each in correlation.coefficients)
+    coefficients = (each for correlation in correlations for each in correlation.coefficients)
     if not any(math.isnan(each.low) and not math.isnan(each.value) for each in coefficients):
         return ()
     runs = "the runs (of kendall@k: the best k)"
@@ -275,7 +274,7 @@ def without_interval(pairs: Sequence[PairedScores], found: Iterable[Correlation]
 def _variants(
     track: GradedTrack, measures: Sequence[str] | None, min_ratings: Sequence[int]
 ) -> list[list[_Variant]]:
-    """Return the variants of each measure that are compared."""
+    """Return the compared variants of each measure."""
     names = own_measures(track.folder, track.measures if measures is None else measures)
     if not min_ratings:
         values = rubric_values(track, measures)
@@ -297,7 +296,7 @@ def _variants(
         for min_rating in min_ratings:
             changed = at_min_rating(rubric_measure, min_rating, counts=counts)
             name, at = str(changed or rubric_measure), None if changed is None else min_rating
-            # Two measures that differ in nothing but `rel` are the same at a min_rating.
+            # Measures that differ only in `rel` are equal at a min_rating.
             if (name, at) in seen:
                 continue
             seen.add((name, at))
@@ -318,7 +317,7 @@ def _compared(track: GradedTrack, n_runs: int) -> str:
 
 
 def _refused(track: GradedTrack) -> Iterator[TrecexamError]:
-    """Yield why official judgments or an official leaderboard were rejected."""
+    """Yield the reasons why official judgments or an official leaderboard were rejected."""
     if track.official is None and track.folder.qrels() is not None:
         try:
             official_of(track)
@@ -333,7 +332,7 @@ def _refused(track: GradedTrack) -> Iterator[TrecexamError]:
 
 
 def _unmatched_judgments(track: GradedTrack) -> Iterator[str]:
-    """Yield which official judgments and leaderboards have nothing in common with the track."""
+    """Yield official judgments and leaderboards that share nothing with the track."""
     if track.official is not None:
         reason = why_unjudged(track)
         if reason:
@@ -344,10 +343,10 @@ def _unmatched_judgments(track: GradedTrack) -> Iterator[str]:
 
 
 def _never_judged(track: GradedTrack, pairs: Sequence[PairedScores]) -> Iterator[str]:
-    """Yield a line on runs of which nothing is judged, so that their official values are 0."""
+    """Yield a line on runs without judged passages, whose official values are 0."""
     on_judgments = [scores for scores in pairs if not of_leaderboard(scores.official_measure)]
     runs = on_judgments[0].runs
-    # Few runs have 0 throughout; only the passages of these are looked up.
+    # Look up passages only for the few runs with all values 0.
     zero = np.all([(scores.official == 0).all(axis=1) for scores in on_judgments], axis=0)
     unscored = runs_without_score(track).difference(runs)
     of_zero = {name: track.runs[name] for name in (*compress(runs, zero), *sorted(unscored))}

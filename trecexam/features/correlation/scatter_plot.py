@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: So many of the runs furthest from the diagonal have their names beside them, if they are so many ranks off.
+#: Maximum number of named runs furthest from the diagonal, and their minimum rank difference.
 _NAMED, _FAR = 4, 3
-#: Of no more runs than this all are named.
+#: Up to this number of runs, all are named.
 _FEW = 10
 _COLUMNS = ("run", "rubric", "rubric.low", "rubric.high", "official", "official.low", "official.high")
 
 
 def scatter_of(track: GradedTrack, measure: str | None = None, official_measure: str | None = None) -> Plot:
-    """Return the plot "scatter" by these measures; by the track's first ones where none is named."""
+    """Return the plot "scatter" by these measures; None means the track's first measures."""
     rubric, official = (None if name is None else [name] for name in (measure, official_measure))
     scores = paired_scores(track, rubric, official)[0]
     draws, ranks = QueryDraws(), scores.of_ranks
@@ -42,7 +42,7 @@ def scatter_plot(scores: PairedScores, correlation: Correlation | None) -> Plot:
     """Return the runs' means on both sides.
 
     Args:
-        correlation: of the two sides, where there is one.
+        correlation: the correlation of the two sides, if defined.
     """
     measure, official, ranks = scores.measure, scores.official_measure, scores.of_ranks
     label = official if of_leaderboard(official) else f"{official} on official judgments"
@@ -103,25 +103,25 @@ def _draw(figure: Figure, plot: Plot) -> None:
     grid(axes)
     layout = figure.get_layout_engine()
     if layout is not None:
-        # Names are placed in axes of their final size.
+        # Place names after the axes have their final size.
         layout.execute(figure)
     named = np.flatnonzero(far | (len(rows) <= _FEW)).tolist()
     names = fitted(axes, [str(rows[n][0]) for n in named])
     _name_dots(axes, names, np.stack((x, y), axis=1), named)
 
 
-#: Directions from a dot to its name, right before left, and how many points the name is away.
+#: Directions from a dot to its name, right first, and the distance in points.
 _TURNS = np.radians([0, 180, 25, -25, 155, -155, 45, -45, 135, -135, 65, -65, 115, -115, 90, -90])
 _AWAY = (5.0, 20.0, 40.0, 80.0)
-#: In points: half a dot, and the room around a name.
+#: Half a dot and the margin of a name, in points.
 _DOT, _ROOM = 2.5, 1.5
 
 
 def _name_dots(axes: Axes, names: Sequence[str], dots: Floats, named: Sequence[int]) -> None:
-    """Write names beside dots into axes whose limits and size are settled, the most important first.
+    """Write names beside dots into axes of fixed limits and size, most important name first.
 
-    A name lies within the axes, upon no dot and no other name, as near as it can, with a line to its dot.
-    Where there is no such place it is left out.
+    A name stays inside the axes, overlaps no dot or name, and has a line to its dot. A name without such a
+    position is left out.
 
     Args:
         dots: all dots of the axes, shape (n, 2), in the axes' data.
@@ -133,7 +133,7 @@ def _name_dots(axes: Axes, names: Sequence[str], dots: Floats, named: Sequence[i
     frame = np.array(axes.bbox.extents) / points
     centres = axes.transData.transform(dots) / points
     ways = np.stack((np.cos(_TURNS), np.sin(_TURNS)), axis=1)
-    # To the border of a square, so that the middle of a name's side or its corner is what is nearest.
+    # Directions end on a square, so that the middle or corner of a name's side is nearest.
     ways /= np.abs(ways).max(axis=1, keepdims=True)
     covered = _boxes(centres, _DOT)
     arrow = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
@@ -149,7 +149,7 @@ def _name_dots(axes: Axes, names: Sequence[str], dots: Floats, named: Sequence[i
             annotation_clip=False,
             arrowprops=arrow,
         )
-        # Its place is sought within the axes as they are: they must not make room for it.
+        # The layout must not make room for the name.
         annotation.set_in_layout(False)
         half = np.array(Text.get_window_extent(annotation).size) / points / 2 + _ROOM
         offsets = np.concatenate([ways * (half + away) for away in _AWAY])

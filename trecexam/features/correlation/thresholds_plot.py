@@ -21,7 +21,7 @@ from trecexam.scores.rank_correlation import QueryDraws
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: (the measure, the official measure, min_rating), its correlation.
+#: ((measure, official measure, min_rating), correlation).
 ThresholdPoint = tuple[tuple[str, str, int], Correlation]
 _KEYS = ("measure", "official_measure", "min_rating")
 
@@ -29,7 +29,7 @@ _KEYS = ("measure", "official_measure", "min_rating")
 def thresholds_of(
     track: GradedTrack, measure: str | None = None, official_measure: str | None = None
 ) -> Plot:
-    """Return the plot "thresholds" of a measure, or of the first on which min_rating has a bearing."""
+    """Return the plot "thresholds" of a measure; None means the first that depends on min_rating."""
     counts, failures = track.config.scores.label == "count", rubric_values(track).failures
     for name in track.measures if measure is None else [measure]:
         parsed = of_measures.measure(name)
@@ -52,7 +52,7 @@ def thresholds_of(
 
 
 def thresholds_plot(points: Sequence[ThresholdPoint], min_rating: int) -> Plot:
-    """Return the plot of a measure; points are by rising min_rating, which is the track's setting."""
+    """Return the plot of a measure; points are by rising min_rating, `min_rating` is the track's."""
     (first, official, _), (last, *_) = points[0][0], points[-1][0]
     measures = first if first == last else f"{first} to {last}"
     best = max(points, key=lambda point: np.nan_to_num(point[1].kendall_tau.value, nan=-2.0))

@@ -1,4 +1,4 @@
-"""What a track gives to other tools: labels as qrels, subtopics, and every grade."""
+"""Exports for other tools: labels as qrels, subtopics, and every grade."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def qrels(
 
 
 def write_qrels(track: GradedTrack, output: Path | str, **options: Any) -> Path:
-    """Write the Rubric-Qrels as a file, and beside it `OUTPUT.json`, which says whose labels they are.
+    """Write the Rubric-Qrels as a file, and `OUTPUT.json` with the source of the labels.
 
     Args:
-        options: of `qrels`.
+        options: options of `qrels`.
     """
     output = Path(output)
     refuse_protected(output, track.folder.root)
@@ -71,7 +71,7 @@ def write_qrels(track: GradedTrack, output: Path | str, **options: Any) -> Path:
     machine = qrels(track, **options, human=False)
     graders_own = {(row.query_id, row.doc_id): row.relevance for row in machine}
     whole = {(query_id, doc_id) for query_id, doc_id, item_id in track.overrides.ratings if not item_id}
-    # A person's rating of a cell that leaves the label as the grader has it does not make it the person's.
+    # A person's rating counts as a source only if it changes the label.
     sources = Counter(
         "override" if key in whole or graders_own.get(key) != row.relevance else "model"
         for row in rows
@@ -82,13 +82,13 @@ def write_qrels(track: GradedTrack, output: Path | str, **options: Any) -> Path:
 
 
 def runs(track: GradedTrack, runs: Collection[str] | None = None) -> dict[str, Run]:
-    """Return the runs by name, in trec_eval's order; of generated responses, what of them is evaluated."""
+    """Return the runs by name, in trec_eval's order; for generated responses, their evaluated passages."""
     check_runs(track, runs)
     return {name: run for name, run in track.runs.items() if runs is None or name in runs}
 
 
 def responses(track: GradedTrack, run: str, measures: Measures | None = None) -> Iterator[dict[str, Any]]:
-    """Yield each line of a file of generated responses, with its values by measure beside it."""
+    """Yield each line of a file of generated responses, with values by measure added."""
     values = values_of_runs(track, measures, runs=[run])
     path = track.inputs.dropped.run_files[run]
     if run not in track.responses:
@@ -112,8 +112,8 @@ def responses(track: GradedTrack, run: str, measures: Measures | None = None) ->
 def _facet_ratings(track: GradedTrack, *, human: bool) -> list[QueryRatings]:
     """Return the ratings of each facet of the bank, in the bank's order; the query id is `query/facet`.
 
-    Every pooled passage of the query is there. A person's rating of a passage as a whole is of the query, and
-    so of no facet. Items without a facet are left out. After the Rubric workbench's `--qrel-query-facets`.
+    All pooled passages of the query are included. People's ratings of whole passages and items without a
+    facet are left out. After the Rubric workbench's `--qrel-query-facets`.
     """
     facets = []
     for q in track.ratings(human=human):
@@ -156,7 +156,7 @@ def per_query(
     runs: Collection[str] | None = None,
     library: Library = "pandas",
 ) -> Any:
-    """Return every run's value on every query of every measure as a data frame: what the board averages."""
+    """Return every run's value by query and measure as a data frame: the values that means are over."""
     values = values_of_runs(track, measures, official=official, runs=runs)
     names, query_ids = sorted(values.runs), sorted(values.query_ids)
     stacked = [values.matrix(name, names, query_ids) for name in values.measures]
@@ -171,7 +171,7 @@ def per_query(
 
 
 def leaderboard_values(track: LoadedTrack, first: Sequence[str] = ()) -> Iterator[MeasureValue]:
-    """Return the values of the graders with a grade; of several graders the leaderboard's measures first."""
+    """Return the values of graders with grades; of several graders the leaderboard's measures first."""
     if track.is_single:
         return _leaderboard_values(track.first, first)
     graded = {name: each for name, each in track.graded_tracks.items() if each.counts.is_graded}
@@ -183,7 +183,7 @@ def leaderboard_values(track: LoadedTrack, first: Sequence[str] = ()) -> Iterato
 
 
 def _leaderboard_values(track: GradedTrack, first: Sequence[str]) -> Iterator[MeasureValue]:
-    """Yield every run's value on every query of the measures, and its means as rows of the query "all"."""
+    """Yield every run's value by query and measure, and its means as query "all"."""
     why = why_no_scores(track)
     if why is not None:
         raise TrecexamError(why, path=track.folder.root)

@@ -22,7 +22,7 @@ LABELS, GAINS, SUBTOPICS = "rubric.qrels", "rubric.gains.tsv", "rubric.subtopics
 
 
 def label_lines(track: GradedTrack) -> bytes:
-    """The labels of all rated passages as a qrels file, sorted by query and document."""
+    """Return the labels of all rated passages as a qrels file, sorted by query and document."""
     scores = track.config.scores
     parts = []
     for q in track.ratings():
@@ -37,7 +37,7 @@ def label_lines(track: GradedTrack) -> bytes:
 
 
 def gain_table(track: GradedTrack) -> Table:
-    """The expected gain of each labelled passage beside its label, sorted by query and document."""
+    """Return the expected gain of each labelled passage beside its label, sorted by query and document."""
     scores = track.config.scores
     rows = []
     for q in probable_ratings(track):
@@ -48,9 +48,9 @@ def gain_table(track: GradedTrack) -> Table:
 
 
 def subtopic_lines(queries: Iterable[QueryRatings], min_rating: int) -> Iterator[bytes]:
-    """The rows of `trecexam.scores.labels.subtopic_qrels` as lines, sorted by query, item and document."""
+    """Yield rows of `trecexam.scores.labels.subtopic_qrels` as sorted lines: query, item, document."""
     for q in queries:
-        # Ids without white space: `label_lines` refused others.
+        # Ids have no white space: `label_lines` refused others.
         ends = np.array([[f" {doc_id} {label}\n" for doc_id in q.doc_ids] for label in (0, 1)], object)
         reached = (q.ratings >= max(min_rating, 0)).astype(np.int8)
         has_row = naming(q.ratings, q.rated) >= 0

@@ -43,7 +43,7 @@ def pooled_passages(track: GradedTrack) -> Iterator[PooledPassage]:
     for query_id, doc_ids in docs.items():
         for doc_id in doc_ids:
             key = query_id, doc_id
-            # A passage's grades: on the query, and by item for each prompt.
+            # Grades of a passage: on the query, and by item for each prompt.
             direct, prompts = [], dict[tuple[str, str, str], list[Row]]()
             for grade in rows.get(key, ()):
                 kind = kinds[grade["item_id"]]
@@ -105,5 +105,5 @@ def _grading(model: str, prompt: str, kind: str, rows: Sequence[Row]) -> PooledG
 
 
 def _prompt_info(prompt: str) -> dict[str, Any]:
-    # The workbench's filters take a grading without a prompt class for one of any.
+    # The workbench's filters treat a missing prompt class as any class.
     return {**({"prompt_class": prompt} if prompt else {}), "is_self_rated": True}

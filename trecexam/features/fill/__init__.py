@@ -1,1 +1,1 @@
-"""Judgment holes filled with automatic labels, and simulations of what that is worth."""
+"""Judgment holes filled with automatic labels."""

@@ -43,7 +43,7 @@ from trecexam.results.text import plural, shorten_list
 from trecexam.scores.labels import labels
 from trecexam.scores.measures import NO_SUBTOPIC
 
-#: A rule fitted on fewer passages than this is called into question.
+#: Minimum number of passages for a fitted rule; below, a note warns.
 FEW = 50
 
 
@@ -60,11 +60,11 @@ def find_holes(
     if by not in (None, GRADER, LEARNED):
         raise TrecexamError(f"--by {by} is unknown: give grader or learned")
     _refuse_merged(qrels or loader.folder.qrels())
-    given = None if qrels is None else read_official(qrels)
+    given_official = None if qrels is None else read_official(qrels)
     track = loader.load(bank_needed=False)
-    official = track_judgments(track) if given is None else with_people(track, given)
+    official = track_judgments(track) if given_official is None else with_people(track, given_official)
     given_rule = _given_rule(track, rule, cuts)
-    way, way_notes = _choose_way(track, official, by, mapped=rule is not None)
+    method, way_notes = _choose_way(track, official, by, mapped=rule is not None)
     pooled = track.ranked_passages()
     notes = [*official.warnings(), *official.people_notes]
     apart = no_overlap(official, pooled, track.config.track.unit)
@@ -74,10 +74,10 @@ def find_holes(
                 f"{apart} To fill the whole pool all the same, choose --map identity or --map thresholds"
             )
         notes.append(Note(apart, CHANGES))
-    if way == GRADER and (lacking := _bank_lacking(loader)):
+    if method == GRADER and (lacking := _bank_lacking(loader)):
         if not official.people or by or rule or as_unjudged:
             raise lacking
-        way = NOTHING
+        method = NOTHING
         notes.append(f"only people's judgments are added; {lacking.reason}")
     holes: dict[str, tuple[str, ...]] = {}
     for query_id, doc_ids in pooled.items():
@@ -95,13 +95,13 @@ def find_holes(
         notes.append(Note(line, LOST if as_unjudged else CHANGES))
         if as_unjudged:
             holes = {query_id: docs for query_id, docs in holes.items() if query_id in official.judged}
-    # No rule maps a person's rating of a whole passage; with "identity" it is the label.
+    # A person's rating of a whole passage is a label only with "identity".
     whole = {} if rule == "identity" else track.overrides.ratings
     rated = {(query_id, doc_id): row.who for (query_id, doc_id, item_id), row in whole.items() if not item_id}
     other_scale = Counter(rated[q, doc] for q, docs in holes.items() for doc in docs if (q, doc) in rated)
     if other_scale:
-        others = {q: tuple(doc for doc in docs if (q, doc) not in rated) for q, docs in holes.items()}
-        holes = {query_id: docs for query_id, docs in others.items() if docs}
+        excluded = {q: tuple(doc for doc in docs if (q, doc) not in rated) for q, docs in holes.items()}
+        holes = {query_id: docs for query_id, docs in excluded.items() if docs}
         names = ", ".join(f"{who} {n:,}" for who, n in sorted(other_scale.items()))
         line = (
             f"not filled: {plural(other_scale.total(), 'hole')} that people rated as a whole on the "
@@ -120,9 +120,9 @@ def find_holes(
         notes.append(Note(f"no runs: drop some into {track.folder.runs}", CHANGES))
     chosen: ScaleMap | str = "people's judgments alone"
     rule_notes: tuple[str, ...] = ()
-    if way == LEARNED:
+    if method == LEARNED:
         chosen = "learned from the official judgments"
-    elif way == GRADER:
+    elif method == GRADER:
         try:
             chosen, rule_notes = choose_rule(track, official, given_rule, needed=bool(holes))
         except TrecexamError as error:
@@ -130,7 +130,7 @@ def find_holes(
     aside = {loader.folder.official_leaderboard(), None if qrels is None else loader.folder.qrels()}
     names_aside = {loader.folder.shown(path) for path in aside if path is not None}
     rejected = tuple(row for row in track.rejected if row.file not in names_aside)
-    missing = count_missing(track, holes) if way == GRADER else 0
+    missing = count_missing(track, holes) if method == GRADER else 0
     n_holes = sum(map(len, holes.values()))
     people = f" and {len(official.people):,} by people of this track" if official.people else ""
     summary = (
@@ -151,7 +151,7 @@ def find_holes(
         qrels,
         as_unjudged,
         remarks,
-        way,
+        method,
         other_scale.total(),
         (*remarks, *rule_notes, Note(f"labels, as of now: {chosen}", METHOD)),
         rejected,
@@ -159,7 +159,7 @@ def find_holes(
 
 
 def _refuse_merged(qrels: Path | None) -> None:
-    """Refuse what a command wrote: a machine's lines would pass for a person's."""
+    """Refuse qrels written by a command: automatic labels would count as human."""
     if qrels is not None and (command := written_by(qrels)) is not None:
         beside = (provenance_beside(qrels), sources_beside(qrels))
         note = next((path.name for path in beside if path.exists()), LEARNED_IDENTITY)
@@ -173,7 +173,7 @@ def _refuse_merged(qrels: Path | None) -> None:
 def _choose_way(
     track: GradedTrack, official: Official, by: str | None, *, mapped: bool
 ) -> tuple[str, tuple[str, ...]]:
-    """Return "grader" or "learned", and notes: as requested, else the best of the last cross-validation."""
+    """Return "grader" or "learned", as requested or by the last cross-validation, and notes."""
     if by == GRADER or (by is None and mapped):
         return GRADER, ()
     best, summary, why = label_source(LEARNED).advice(track, official)
@@ -201,7 +201,7 @@ def _choose_way(
 
 
 def _bank_lacking(loader: GraderView) -> TrackError | None:
-    """Return the error of a track without the bank that its grader needs; None where it has what it needs."""
+    """Return the error of a track without the bank that its grader needs, else None."""
     try:
         if loader.needs.bank:
             loader.folder.bank()
@@ -211,7 +211,7 @@ def _bank_lacking(loader: GraderView) -> TrackError | None:
 
 
 def _given_rule(track: GradedTrack, rule: RuleName | None, cuts: Mapping[int, int] | None) -> ScaleMap | None:
-    """Return the rule that needs no grades; None where it is to be fitted.
+    """Return the rule if it needs no grades; None if it must be fitted.
 
     Without cuts (automatic label -> official label) "thresholds" has the track's min_rating, or for label
     "count" min_answers, -> min_relevant.
@@ -242,11 +242,11 @@ def choose_rule(
     """Return the rule for labels, fitted on the pooled passages with a judgment and a grade, and notes on it.
 
     Args:
-        needed: whether there is anything to label. Else labels stay as they are where no rule can be fitted.
+        needed: True if there are holes to label. Else the identity replaces a rule that cannot be fitted.
     """
     if given_rule is not None:
         return given_rule, ()
-    # What people said in the grader's place is no measure of the grader.
+    # People's ratings in the grader's place say nothing about the grader.
     both = [
         (label, official.judged[query_id][doc_id])
         for query_id, of_docs in automatic_labels(track, human=False).items()
@@ -274,7 +274,7 @@ def automatic_labels(
 ) -> dict[str, dict[str, int]]:
     """Return query_id -> doc_id -> label on the rubric's scale, by the track's settings.
 
-    `human`: with the ratings of people in the grader's place.
+    `human`: use people's ratings in place of the grader's.
     """
     scores = track.config.scores
     return {
@@ -313,10 +313,10 @@ def fill(
                 raise GraderError(outcome.why)
             graded = outcome.cells
     else:
-        track = loader.load(bank_needed=to_fill.way == GRADER)
-    if to_fill.way == GRADER:
+        track = loader.load(bank_needed=to_fill.method == GRADER)
+    if to_fill.method == GRADER:
         filled = _filled_by_grader(track, to_fill, graded)
-    elif to_fill.way == LEARNED:
+    elif to_fill.method == LEARNED:
         filled = _filled_by_learning(track, to_fill, progress)
     else:
         rows = _merged(to_fill.official, ())
@@ -327,7 +327,7 @@ def fill(
 
 
 def _check_output(root: Path, qrels: Path | None, output: Path) -> None:
-    """Refuse to write over judgments, another file of a track, or what is stored.
+    """Refuse to overwrite judgments, another file of a track, or stored grades.
 
     `qrels` are the official judgments, if they are not the track's.
     """
@@ -345,10 +345,10 @@ def _check_output(root: Path, qrels: Path | None, output: Path) -> None:
 
 
 def _filled_by_grader(track: GradedTrack, to_fill: HolesToFill, graded: int) -> Filled:
-    """Merge the labels of the holes, as far as they have grades, into the official judgments."""
+    """Merge the labels of graded holes into the official judgments."""
     scores = track.config.scores
-    # Grading a hole may have graded a judged passage of the same text: the rule follows the current grades,
-    # so that it is the same when asked for again.
+    # Grading a hole may have graded a judged passage of the same text: refit on the current grades, so that a
+    # second call gives the same rule.
     rule, notes = choose_rule(track, to_fill.official, to_fill.given_rule, needed=bool(to_fill.holes))
     automatic = automatic_labels(track, to_fill.holes)
     persons = _overridden(track, automatic)
@@ -431,7 +431,7 @@ def _merged(official: Official, new: Iterable[MergedLine]) -> tuple[MergedLine, 
     )
     added = sorted([*people, *new], key=lambda line: (line.query_id, line.doc_id))
     replaced = {(line.query_id, line.doc_id) for line in added}
-    kept = (
+    official_rows = (
         MergedLine(
             *(qrel.query_id, qrel.iteration, qrel.doc_id, qrel.relevance),
             UNJUDGED if judgment(qrel.relevance) is None else "human",
@@ -439,13 +439,13 @@ def _merged(official: Official, new: Iterable[MergedLine]) -> tuple[MergedLine, 
         for qrel in official.rows
         if (qrel.query_id, qrel.doc_id) not in replaced
     )
-    return (*kept, *added)
+    return (*official_rows, *added)
 
 
 def _notes(filled: Filled, output: Path | None) -> Iterator[str]:
-    """Yield all that people should know of merged judgments."""
-    found = filled.found
-    yield from found.remarks
+    """Yield the notes on merged judgments."""
+    to_fill = filled.found
+    yield from to_fill.remarks
     if filled.graded:
         yield Note(f"graded {plural(filled.graded, 'cell')}", METHOD)
     yield from filled.notes
@@ -460,7 +460,7 @@ def _notes(filled: Filled, output: Path | None) -> Iterator[str]:
     if filled.no_grade:
         yield Note(f"not filled: {plural(filled.no_grade, 'hole')} that no grader rated", LOST)
     if output is not None:
-        by_people = len(found.official.people)
+        by_people = len(to_fill.official.people)
         people = f", {plural(by_people, 'judgment')} by people of this track" if by_people else ""
         n_human = sum(row.source == "human" for row in filled.rows) - by_people
         written = (
@@ -473,9 +473,9 @@ def _notes(filled: Filled, output: Path | None) -> Iterator[str]:
 def _overridden(
     track: GradedTrack, automatic: Mapping[str, Mapping[str, int]]
 ) -> dict[tuple[str, str], tuple[str, str]]:
-    """Return (query_id, doc_id) -> who gave a passage a label other than the grader's own, and why.
+    """Return (query_id, doc_id) -> people who changed the grader's label, and their reasons.
 
-    A person's rating of a cell that leaves the label as the grader has it does not make it the person's.
+    Ratings of cells that leave the grader's label unchanged do not count.
     """
     machine = automatic_labels(track, automatic, human=False)
     reasons: dict[tuple[str, str], dict[str, list[str]]] = {}
@@ -491,11 +491,11 @@ def _overridden(
 
 def _machines(track: GradedTrack, queries: Iterable[str]) -> Iterator[tuple[str, Machine]]:
     """Yield the grader of each query: items may be of kinds with different prompts."""
-    identity, known = track.grader.identity, None
+    identity, model_and_prompt = track.grader.identity, None
     for query_id in queries:
-        # Of a recording the model is known only once it is read, so it is not where there is nothing to say.
-        known = known or track.grader.model_and_prompt or (identity.get("model"), None)
-        model, prompt = known
+        # The model of a recording is known only after reading it.
+        model_and_prompt = model_and_prompt or track.grader.model_and_prompt or (identity.get("model"), None)
+        model, prompt = model_and_prompt
         prompts = (prompt,) if prompt else track.grades.prompts(track.sheets[query_id].items)
         yield query_id, Machine(str(identity["grader"]), str(model or ""), "; ".join(prompts))
 

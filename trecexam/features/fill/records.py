@@ -19,17 +19,17 @@ from trecexam.inputs.sources import UNJUDGED, sources_beside, write_with_provena
 from trecexam.results.result import Result
 from trecexam.results.table import Table, to_tsv
 
-#: Ways to fill, and to leave holes.
+#: Methods to fill holes; "none" leaves them.
 LEARNED, GRADER, NOTHING = "learned", "grader", "none"
 
 #: query_id -> doc_id -> label
 Labels = Mapping[str, Mapping[str, int]]
-#: Called with how many texts are encoded, and of how many.
+#: Progress callback: (texts encoded, texts in all).
 Encoded = Callable[[int, int], None]
 
 
 class Machine(NamedTuple):
-    """The name, model and prompt of a grader, or of an encoder of texts; "" where it has none."""
+    """Name, model and prompt of a grader or an encoder; "" if missing."""
 
     grader: str
     model: str = ""
@@ -50,8 +50,8 @@ class TaughtLabels(NamedTuple):
     Attributes:
         labels: query_id -> doc_id -> label of the pooled passages.
         rule: how a gain becomes a label, in words.
-        machine: what encoded the texts.
-        notes: what a reader must know, one per line.
+        machine: the encoder of the texts.
+        notes: warnings, one per line.
     """
 
     labels: Mapping[str, Mapping[str, HoleLabel]]
@@ -61,12 +61,12 @@ class TaughtLabels(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """The best way to fill by the last cross-validation.
+    """The best method to fill by the last cross-validation.
 
     Attributes:
-        best: the way, "none" for leaving holes; None without a cross-validation of the current state.
+        best: the method, "none" for leaving holes; None without a cross-validation of the current state.
         summary: the figures, in a line.
-        why: why a stored cross-validation does not count, in a line; "" where there is none.
+        why: reason why a stored cross-validation is ignored; "" otherwise.
     """
 
     best: str | None
@@ -75,20 +75,20 @@ class Advice(NamedTuple):
 
 
 class MergedLine(NamedTuple):
-    """A line of merged qrels, and the source of its label: a row of the file of sources.
+    """A line of merged qrels with the source of its label: a row of the sources file.
 
     Attributes:
-        label: on the official scale. It is in the qrels, unless holes are written as unjudged.
+        label: label on the official scale, as in the qrels unless holes are written as unjudged.
         source: "human" (a line of the official judgments, or with `who` a judgment of the track's people),
             "unjudged" (an official line that says `NOT_JUDGED`), "model", "override" (a person rated the
             passage, or items of it, in the grader's place), or "learned".
-        grader, model, prompt: what graded it, or encoded its texts; "" of a human line.
-        rating: the automatic label on the rubric's scale; of a learned line the expected label on the
-            official one; None of a human line.
-        confidence: the probability, 0..1, of `rating` after the grader, or of a learned `label`; None where
-            there is none.
-        rule: what gave the official label for `rating`; "" of a human line.
-        who, why: of an override, and of a judgment of the track's people.
+        grader, model, prompt: source of the grade or of the text vectors; "" for a human line.
+        rating: the automatic label on the rubric's scale; for a learned line the expected official label;
+            None for a human line.
+        confidence: the probability, 0..1, of `rating` by the grader, or of a learned `label`; None if
+            unknown.
+        rule: the rule from `rating` to the official label; "" for a human line.
+        who, why: person and reason of an override or of a judgment of the track's people.
     """
 
     query_id: str
@@ -108,24 +108,23 @@ class MergedLine(NamedTuple):
 
 @dataclass(frozen=True)
 class HolesToFill(Result):
-    """The holes of a track, before anything is graded: how many each query has, and which (`holes`).
+    """The holes of a track before grading: counts per query, and the holes (`holes`).
 
     Attributes:
-        official: the human judgments: those of the file, and those of the track's people.
+        official: the human judgments: of the file and of the track's people.
         holes: query_id -> doc_ids, sorted; only queries with holes.
-        depth: first ranks of each run in which holes are filled, the track's.
-        pooled: passages in these ranks, `judged` of them with a judgment.
-        missing: cells of the holes that have no grade yet.
-        rule: what gives official labels for automatic ones, as far as there are grades now; of learned
-            labels, it in words.
-        given_rule: the rule that was asked for; None where it is fitted.
+        depth: first ranks of each run in which holes are filled (the track's depth).
+        pooled: number of passages in these ranks; `judged` counts those with a judgment.
+        missing: number of ungraded cells of holes.
+        rule: the rule from automatic to official labels, on current grades; in words for learned labels.
+        given_rule: the requested rule; None if the rule is fitted.
         qrels: the file of the official judgments, if it is not the track's.
-        as_unjudged: new lines are written with the label -1.
-        remarks: the notes that hold however the holes are filled.
-        way: by what they are filled: "grader" or "learned"; "none" where people's judgments alone are added.
-        n_other_scale: holes that are left, since people rated the passage as a whole on the grader's scale.
-        notes: the remarks, and notes on the rule, as of now.
-        rejected: runs, or lines of them, that were rejected: their passages are not in the pool.
+        as_unjudged: write new lines with the label -1.
+        remarks: notes that apply to every method.
+        method: "grader" or "learned"; "none" if only people's judgments are added.
+        n_other_scale: holes left open because people rated the whole passage on the grader's scale.
+        notes: the remarks, and notes on the current rule.
+        rejected: rejected runs or lines of runs, whose passages are not in the pool.
     """
 
     official: Official
@@ -139,18 +138,18 @@ class HolesToFill(Result):
     qrels: Path | None
     as_unjudged: bool
     remarks: tuple[str, ...]
-    way: str
+    method: str
     n_other_scale: int
     notes: tuple[str, ...]
     rejected: tuple[Rejected, ...] = ()
 
     @property
     def n_holes(self) -> int:
-        """How many passages are to be filled."""
+        """The number of passages to fill."""
         return sum(map(len, self.holes.values()))
 
     def _declare(self) -> dict[str, Table]:
-        """A row for each query with holes; and one for each hole."""
+        """Return a row for each query with holes; and one for each hole."""
         counts = tuple((query_id, len(docs)) for query_id, docs in self.holes.items())
         holes = tuple((query_id, doc) for query_id, docs in self.holes.items() for doc in docs)
         return {
@@ -160,7 +159,7 @@ class HolesToFill(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How many judgments, passages, holes and cells there are, and what gives the labels."""
+        """Counts of judgments, passages, holes and cells, and the method and rule of labels."""
         return {
             "judgments": len(self.official.rows),
             **({"judged_by_people": len(self.official.people)} if self.official.people else {}),
@@ -169,24 +168,24 @@ class HolesToFill(Result):
             "judged": self.judged,
             "n_holes": self.n_holes,
             "missing": self.missing,
-            "by": self.way,
+            "by": self.method,
             "rule": str(self.rule),
         }
 
 
 @dataclass(frozen=True)
 class Filled(Result):
-    """Merged judgments: who said how many lines of each label.
+    """Merged judgments with the source of each line.
 
     Attributes:
-        found: what was to be filled.
-        rows: the lines and who said each; the official ones first, in their order.
-        rule: what gave official labels for automatic ones; of learned labels, it in words.
-        graded: cells that were graded for it now.
-        no_text: holes that remain since the passage has no gradable text.
-        no_grade: holes that remain since the grader gave no rating.
-        partly: filled passages that have no rating on some of the items, which count as not reached.
-        notes: the remarks on what was to be filled, and what came of it.
+        found: the holes before filling.
+        rows: the lines with their sources, official lines first, in their order.
+        rule: the rule from automatic to official labels; in words for learned labels.
+        graded: number of cells graded by this call.
+        no_text: remaining holes without a gradable text.
+        no_grade: remaining holes without a rating.
+        partly: filled passages without a rating on some items, which count as not reached.
+        notes: the remarks of `found`, and notes on the outcome.
     """
 
     found: HolesToFill
@@ -199,14 +198,14 @@ class Filled(Result):
     notes: tuple[str, ...] = ()
 
     def _declare(self) -> dict[str, Table]:
-        """A row for each source and label, as written."""
+        """Return a row for each source and label, as written."""
         written = zip(self.rows, self.qrels, strict=True)
         counts = sorted(Counter((row.source, qrel.relevance) for row, qrel in written).items())
         return {"lines": Table(("source", "label", "lines"), tuple((*key, n) for key, n in counts))}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What was to be filled, and how many lines are new, and holes remain."""
+        """Facts of `found`, and counts of new lines and remaining holes."""
         names = ("graded", "filled", "no_text", "no_grade", "partly")
         return {
             **self.found.facts,
@@ -216,22 +215,22 @@ class Filled(Result):
 
     @property
     def rejected(self) -> tuple[Rejected, ...]:  # type: ignore[override]
-        """Runs, or lines of them, that were rejected."""
+        """Rejected runs and lines of runs."""
         return self.found.rejected
 
     @property
     def filled(self) -> int:
-        """How many lines have a label that no person gave in the first place."""
+        """The number of lines labelled by a grader or an encoder."""
         return sum(bool(row.grader) for row in self.rows)
 
     @property
     def complete(self) -> bool:
-        """True where no hole remains and every run was accepted."""
+        """True if no hole remains and every run was accepted."""
         return not (self.no_text or self.no_grade or self.found.n_other_scale or self.found.rejected)
 
     @property
     def qrels(self) -> list[Qrel]:
-        """The lines as trec_eval takes them; new ones say `NOT_JUDGED` where that was asked for."""
+        """Qrels for trec_eval; with `as_unjudged`, new lines have the label `NOT_JUDGED`."""
         hidden = self.found.as_unjudged
         return [
             Qrel(row.query_id, row.doc_id, NOT_JUDGED if hidden and row.grader else row.label, row.iteration)
@@ -239,7 +238,7 @@ class Filled(Result):
         ]
 
     def write(self, output: Path) -> list[Path]:
-        """Write qrels, sources and whose labels they are, or none; a file that has its content is left alone.
+        """Write qrels, sources and the metadata of labels, all or none; unchanged files stay untouched.
 
         Qrels whose name ends in .gz are compressed.
         """

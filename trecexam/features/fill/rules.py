@@ -1,4 +1,4 @@
-"""Rules from automatic labels to the scale of the official judgments, and how probable a label is."""
+"""Rules from automatic labels to the scale of the official judgments, and probabilities of labels."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ from trecexam.scores.ratings import MAX_RATING, QueryRatings
 Ints = NDArray[np.int64]
 RuleName = Literal["identity", "thresholds", "fitted"]
 
-#: A fit that would have to try more rules than this is refused.
+#: Maximum number of rules that a fit may try.
 MOST_RULES = 200_000
 
 
 @dataclass(frozen=True)
 class ScaleMap:
-    """A rule that gives an official label for an automatic one. Greater labels never get smaller ones.
+    """A monotone rule from automatic to official labels.
 
     Attributes:
         rule: "identity", "thresholds" or "fitted".
         lowest: the official label of automatic labels below every cut.
-        cuts: (automatic label, official label), both rising: from that automatic label on, that official
-            one. Empty for "identity".
-        n_both: how many passages it was fitted on; 0 where it was not.
-        kappa: quadratic-weighted kappa on those, -1..1.
+        cuts: (lowest automatic label, official label) pairs, both rising. Empty for "identity".
+        n_both: number of passages in the fit; 0 without a fit.
+        kappa: quadratic-weighted kappa on these passages, -1..1.
     """
 
     rule: str
@@ -43,13 +42,13 @@ class ScaleMap:
     kappa: float = float("nan")
 
     def __call__(self, label: int) -> int:
-        """The official label for an automatic one."""
+        """Return the official label for an automatic one."""
         if self.rule == "identity":
             return label
         return max((to for least, to in self.cuts if label >= least), default=self.lowest)
 
     def __str__(self) -> str:
-        """The rule in words, for a report or a sidecar."""
+        """Return the rule in words, for a report or a sidecar."""
         if self.rule == "identity":
             return "identity: the automatic label, unchanged"
         parts = [f"below {self.cuts[0][0]}: {self.lowest}"] if self.cuts else [f"always {self.lowest}"]
@@ -62,10 +61,10 @@ IDENTITY = ScaleMap("identity")
 
 
 def thresholds(cuts: Mapping[int, int]) -> ScaleMap:
-    """Return the rule with these cuts: from automatic label on -> official label.
+    """Return the rule with these cuts: lowest automatic label -> official label.
 
     Raises:
-        ValueError: no cuts, or a greater automatic label would get a smaller official one.
+        ValueError: no cuts, or the rule is not monotone.
     """
     ordered = tuple(sorted(cuts.items()))
     if not ordered:
@@ -82,18 +81,17 @@ def thresholds(cuts: Mapping[int, int]) -> ScaleMap:
 def fitted(labels: Sequence[int], judgments: Sequence[int]) -> ScaleMap:
     """Return the rule that agrees best with human judgments of the same passages.
 
-    Of all rules that never give a greater automatic label a smaller official one, that with the greatest
-    quadratic-weighted kappa (Cohen, "Weighted kappa: nominal scale agreement provision for scaled
-    disagreement or partial credit", Psychological Bulletin 70, 1968); of equally good ones that which
-    gives the smaller labels. Unlike a rule of most exact hits it does not give every passage the most
-    frequent judgment. Official labels are those that are in `judgments`.
+    The result is the monotone rule with the greatest quadratic-weighted kappa (Cohen, "Weighted kappa:
+    nominal scale agreement provision for scaled disagreement or partial credit", Psychological Bulletin 70,
+    1968); ties go to the rule with smaller labels. A rule with most exact matches could give every passage
+    the most frequent judgment; this rule does not. Official labels are the labels in `judgments`.
 
     Args:
-        labels, judgments: of the same passages.
+        labels, judgments: one value per passage.
 
     Raises:
-        ValueError: there are no passages, a judgment is negative, they have a single official or automatic
-            label, or there are too many labels to try all rules.
+        ValueError: no passages, a negative judgment, a single official or automatic label, or too many labels
+            to try all rules.
     """
     automatic, human = np.asarray(labels, np.int64), np.asarray(judgments, np.int64)
     if not len(human):
@@ -126,7 +124,7 @@ def fitted(labels: Sequence[int], judgments: Sequence[int]) -> ScaleMap:
 
 
 def _weighted_kappa(table: Ints, starts: Sequence[int], levels: Ints) -> float:
-    """Of the rule that gives level i + 1 from row starts[i] on."""
+    """Return kappa of the rule with level i + 1 from row starts[i] on."""
     level_of_row = np.add.reduce([np.arange(len(table)) >= start for start in starts])
     merged = np.zeros((len(levels), len(levels)))
     np.add.at(merged, level_of_row, table)
@@ -143,7 +141,7 @@ def label_confidences(
     min_rating: int = 4,
     min_answers: int = 1,
 ) -> dict[str, float]:
-    """Return how probable each passage's label is, were each cell's rating drawn from its distribution.
+    """Return each passage's label probability, with each rating drawn from its distribution.
 
     Cells are taken as independent. With N(r), the number of items rated r or better (Poisson-binomial),
     m = min_answers and t = min_rating:
@@ -186,6 +184,6 @@ def label_confidences(
     chances = (at_least[:, :-1] - at_least[:, 1:]).clip(0, 1)
     return {
         doc_id: float(of_doc[label_of[doc_id]])
-        for doc_id, of_doc, known in zip(q.doc_ids, chances, has_probabilities.tolist(), strict=True)
-        if known and doc_id in label_of and doc_id not in q.human
+        for doc_id, of_doc, is_complete in zip(q.doc_ids, chances, has_probabilities.tolist(), strict=True)
+        if is_complete and doc_id in label_of and doc_id not in q.human
     }

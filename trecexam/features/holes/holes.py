@@ -1,4 +1,4 @@
-"""Holes of a track: passages in the runs' first ranks that have no judgment, or no grade."""
+"""Holes of a track: passages in the runs' first ranks without a judgment or a grade."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from trecexam.results.table import Layout, Table
 from trecexam.results.text import plural, sentence
 
 By = Literal["query", "run"]
-#: What is in the query_id column of a run's sums: trec_eval's word.
+#: Value of query_id in a run's sums, as in trec_eval.
 ALL = "all"
-#: How many runs a line of talk names.
+#: Maximum number of runs in a note.
 _NAMED = 3
 
 
@@ -36,10 +36,10 @@ class PoolHoles(NamedTuple):
 
     Attributes:
         depth: the ranks that count.
-        passages: how many are in them.
-        unjudged: how many of those have no official judgment; None where there are no judgments.
-        unjudged_alone: how many of these a single run has in its first `depth` ranks.
-        ungraded: how many passages have no rating.
+        passages: number of passages in these ranks.
+        unjudged: number without an official judgment; None if there are no judgments.
+        unjudged_alone: number of unjudged passages in the first `depth` ranks of only one run.
+        ungraded: number of passages without a rating.
     """
 
     depth: int
@@ -50,15 +50,15 @@ class PoolHoles(NamedTuple):
 
 
 class HolesRow(NamedTuple):
-    """The holes of one run for one query or, as `all`, over all.
+    """The holes of a run for one query or, as `all`, over all queries.
 
     Attributes:
         depth: the first ranks that count.
         retrieved: passages in those ranks.
-        unjudged: how many of them have no official judgment; None where there are no judgments.
-        ungraded: how many of them have no rating on any item.
-        judged: ir_measures' Judged@depth, 0..1; of `all` the mean, to which a query without results counts 0,
-            as in `trec_eval -c`. None where `unjudged` is.
+        unjudged: number of retrieved passages without an official judgment; None without judgments.
+        ungraded: number of retrieved passages without a rating on any item.
+        judged: ir_measures' Judged@depth, 0..1; for `all` the mean, with 0 for a query without results, as in
+            `trec_eval -c`. None if `unjudged` is None.
     """
 
     run: str
@@ -72,14 +72,14 @@ class HolesRow(NamedTuple):
 
 @dataclass(frozen=True)
 class HolesReport(Result):
-    """Where the runs have holes: the table `holes` has each query, `runs` the sums, which people see.
+    """Holes of runs: the table `holes` has each query; `runs`, which is displayed, has the sums.
 
     Attributes:
         rows: by run, then depth as asked for, then `all` and the track's queries in order. Runs with most
             unjudged passages in the first depth (without judgments: ungraded ones) come first, ties by name.
         pools: one for each depth.
-        notes: what a reader must know to read the numbers, and for each depth what is worth knowing.
-        by: the table that comes first, and that people see; None for `holes` first, and `runs` for people.
+        notes: how to read the numbers, and a summary for each depth.
+        by: the first and displayed table; None for `holes` first and `runs` displayed.
     """
 
     rows: tuple[HolesRow, ...]
@@ -88,11 +88,11 @@ class HolesReport(Result):
     by: By | None = None
 
     def sums(self) -> tuple[HolesRow, ...]:
-        """The `all` rows."""
+        """Return the `all` rows."""
         return tuple(row for row in self.rows if row.query_id == ALL)
 
     def _declare(self) -> dict[str, Table]:
-        """`run query_id depth retrieved unjudged ungraded Judged@10`; in `runs` the `all` rows alone.
+        """Declare `run query_id depth retrieved unjudged ungraded Judged@10`; `runs` has only `all` rows.
 
         The last column has the depth in its name; with several depths the column `depth` has them, and it is
         `Judged@depth`.
@@ -108,7 +108,7 @@ class HolesReport(Result):
         return dict(reversed(tables.items())) if self.by == "run" else tables
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """The table that people see."""
+        """Return the table that people see."""
         return (self.tables["holes" if self.by == "query" else "runs"],)
 
     @property
@@ -118,18 +118,18 @@ class HolesReport(Result):
 
 
 def is_among(doc_ids: Sequence[str], among: Collection[str]) -> NDArray[np.bool_]:
-    """Return True for each passage among these, then False once for rank -1; shape (n_docs + 1,)."""
+    """Return a mask of these passages, with a last False for rank -1; shape (n_docs + 1,)."""
     return np.array([doc_id in among for doc_id in doc_ids] + [False], np.bool_)
 
 
 def holes_of_runs(
     ranks: NDArray[np.int32], judged: NDArray[np.bool_] | None, rated: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return each run's passages in the first ranks for one query, the unjudged, the ungraded; (runs, 3).
+    """Return each run's counts for one query: passages, unjudged, ungraded; shape (runs, 3).
 
     Args:
         ranks: of shape (n_runs, depth), see `trecexam.inputs.pool.PooledQuery`.
-        judged, rated: of each pooled passage, see `is_among`; without judgments none is unjudged.
+        judged, rated: masks from `is_among`; `judged` None counts no passage as unjudged.
     """
     retrieved = np.count_nonzero(ranks >= 0, axis=1)
     n_judged = retrieved if judged is None else np.count_nonzero(judged[ranks], axis=1)
@@ -144,7 +144,7 @@ def holes_report(
     qrels: Path | None = None,
     by: By | None = None,
 ) -> HolesReport:
-    """Passages in the runs' first ranks that have no judgment, or no grade."""
+    """Report passages in the runs' first ranks without a judgment or a grade."""
     judgments, notes = _judgments(track, qrels)
     depths = tuple(dict.fromkeys(depths or (track.config.track.depth,)))
     counts, pools = _count_holes(track, judgments, depths)
@@ -162,7 +162,7 @@ def holes_report(
 def _rows(
     run: str, query_ids: Sequence[str], depth: int, counts: NDArray[np.int64], has_judgments: bool
 ) -> Iterator[HolesRow]:
-    """Yield the sums over the queries of a run, then each query; `counts` are of `holes_of_runs`."""
+    """Yield the sums over a run's queries, then each query; `counts` come from `holes_of_runs`."""
     retrieved, n_judged = counts[:, 0], counts[:, 0] - counts[:, 1]
     rates = np.divide(n_judged, retrieved, out=np.zeros(len(counts)), where=retrieved > 0).tolist()
     rates.insert(0, sum(rates) / len(rates) if rates else 0.0)
@@ -175,10 +175,10 @@ def _rows(
 def _count_holes(
     track: GradedTrack, judgments: Official | None, depths: Sequence[int]
 ) -> tuple[dict[int, NDArray[np.int64]], tuple[PoolHoles, ...]]:
-    """Return depth -> counts of `holes_of_runs` of each query and run, and the pool's holes at each depth."""
+    """Return depth -> counts of `holes_of_runs` by query and run, and the pool's holes per depth."""
     ratings, shape = track.ratings(), (len(track.runs), 3)
     counts = {depth: np.zeros((len(ratings), *shape), np.int64) for depth in depths}
-    #: Passages, unjudged ones, those that one run alone has, and ungraded ones.
+    #: Counts: passages, unjudged, unjudged in one run only, ungraded.
     pools = {depth: np.zeros(4, np.int64) for depth in depths}
     pooled = track.pool
     if max(depths) > track.config.track.depth:
@@ -196,10 +196,10 @@ def _count_holes(
             unjudged = (in_runs > 0) & (True if judged is None else ~judged[:-1])
             kinds = in_runs > 0, unjudged, unjudged & (in_runs == 1), (in_runs > 0) & ~rated[:-1]
             pools[depth] += np.count_nonzero(kinds, axis=1)
-    found = [PoolHoles(depth, *of_pool.tolist()) for depth, of_pool in pools.items()]
+    pool_holes = [PoolHoles(depth, *of_pool.tolist()) for depth, of_pool in pools.items()]
     if judgments is None:
-        found = [pool._replace(unjudged=None, unjudged_alone=None) for pool in found]
-    return counts, tuple(found)
+        pool_holes = [pool._replace(unjudged=None, unjudged_alone=None) for pool in pool_holes]
+    return counts, tuple(pool_holes)
 
 
 def _judgments(track: GradedTrack, qrels: Path | None) -> tuple[Official | None, tuple[str, ...]]:
@@ -237,13 +237,13 @@ def _pool_line(pool: PoolHoles, runs: Sequence[HolesRow]) -> str:
     return f"{line}; most unjudged: {', '.join(worst)}" if worst else line
 
 
-#: Rows that the page shows; the file has the rest.
+#: Maximum rows on the page; the file has all rows.
 _ROWS = 15
 
 
 @memoized
 def own_holes(track: GradedTrack) -> HolesReport:
-    """The holes in the track's depth."""
+    """Return the holes in the track's depth."""
     return holes_report(track)
 
 

@@ -1,1 +1,1 @@
-"""The leaderboard's tables, plot, and other readings of stored answers."""
+"""The leaderboard's tables and plot, and significance tests."""

@@ -1,4 +1,4 @@
-"""Leaderboards of one grader and of several, with the notes on how their values are to be read."""
+"""Leaderboards of one grader or several, with notes on how to read the values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from trecexam.scores.measures import COVER, DIVERSITY, depends_on_pool, measure
 from trecexam.scores.support import SUPPORT
 from trecexam.scores.values import TIE_DECIMALS
 
-#: Measures that people are shown of those that nobody asked for.
+#: Maximum number of displayed measures if none is requested.
 SHOWN = 3
 
 
@@ -56,7 +56,7 @@ def leaderboard(
 ) -> Leaderboard:
     """Return means and standard errors per run, best first, see `Track.leaderboard`.
 
-    Where there is nothing to score (`why_no_scores`), means are NaN.
+    Means are NaN if there is nothing to score (`why_no_scores`).
     """
     measures = listed(measures)
     if measures is not None and not official:
@@ -79,13 +79,13 @@ def own_leaderboard(track: GradedTrack) -> Leaderboard:
 def _notes(
     track: GradedTrack, board: Leaderboard, measures: Sequence[MeasureLike] | None = None
 ) -> tuple[str, ...]:
-    """Return the notes on a leaderboard on the grades; `measures` were asked for, None for the own ones."""
+    """Return the notes on a leaderboard by grades; `measures` None means the track's own."""
     names = track.measures if measures is None else board.measures
     of_support = [name for name in board.measures if name in SUPPORT]
     ranked = [row for row in board.rows if row.run not in track.responses] if of_support else []
     some = f"{len(ranked):,} of {plural(len(board.rows), 'run')}"
     return (
-        # What makes a value too low comes first: people are shown a few notes.
+        # Reasons for low values come first, since only a few notes are displayed.
         *left_out_runs(track),
         *run_grades_notes(track),
         *coverage_notes(track, board, track.bank.query_ids),
@@ -113,7 +113,7 @@ def _official_notes(
     if why is not None:
         yield why
         return
-    # Few runs have 0 throughout; only the passages of these are looked up.
+    # Look up passages only for the few runs with all values 0.
     zero = [row.run for row in board.rows if not any(score.mean for score in row.scores)]
     judged = official_judgments(track).judged
     unjudged = never_judged({name: track.runs[name] for name in zero}, judged, judged)
@@ -126,11 +126,11 @@ def _official_notes(
 
 
 def pool_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterator[str]:
-    """Yield a note on measures that depend on the pool, where the pool is of the track's runs alone."""
+    """Yield a note on pool-dependent measures, if the pool is of the track's runs only."""
     names = printed_names(each for each in map(measure, measures) if depends_on_pool(each))
     judged = track.inputs.judged_queries if track.config.track.pool_judged else ()
     alone = [query_id for query_id in track.bank.query_ids if query_id not in judged]
-    # A grader that knows passages by id has all of them pooled.
+    # Graders that identify passages by id have all of them pooled.
     if not names or not alone or not track.runs or track.grader.known_passages is not None:
         return
     where = ""
@@ -149,11 +149,11 @@ def pool_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterat
 
 
 def depth_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Iterator[str]:
-    """Yield a note on measures deeper than the pool, but the track's own, where runs have passages there."""
+    """Yield a note on requested measures deeper than the pool, if runs have passages there."""
     track_measures = {*printed_names(map(measure, (*track.measures, *track.columns)))}
     deeper = [each for each in map(measure, measures) if each.params.get("cutoff", 0) > track.depth]
     names = [name for name in printed_names(deeper) if name not in track_measures]
-    # Of qrels that are grades all passages that they name are graded.
+    # Qrels used as grades grade all their passages.
     if not names or track.grader.known_passages is not None:
         return
     if any(run.count(query) > track.depth for run in track.runs.values() for query in run.query_ids):
@@ -162,7 +162,7 @@ def depth_cautions(track: GradedTrack, measures: Iterable[MeasureLike]) -> Itera
 
 
 def telling_cautions(track: GradedTrack, board: Leaderboard, *, official: bool = False) -> Iterator[str]:
-    """Yield a note where no run has as many ranks as P looks at, or all runs have an equal value.
+    """Yield a note if no run has as many ranks as the cutoff of P, or all runs have equal values.
 
     Generated responses have no ranks.
     """
@@ -189,13 +189,13 @@ def telling_cautions(track: GradedTrack, board: Leaderboard, *, official: bool =
 
 
 def _of_settings(track: GradedTrack) -> Iterator[str]:
-    """Yield notes on the track's own measures, where they say little of its runs or ignore weights."""
+    """Yield notes on the track's own measures that say little about its runs or ignore weights."""
     of_items = {str(each) for each in weighted(track.measures) if each["weights"] == ITEM}
-    others = [name for name in track.measures if str(measure(name)) not in of_items]
-    if others and track.bank.n_against:
+    plain = [name for name in track.measures if str(measure(name)) not in of_items]
+    if plain and track.bank.n_against:
         yield (
             f"{track.bank.n_against:,} of {len(track.bank):,} items have a negative weight, and count "
-            f"against in measures with weights={ITEM!r} alone: for labels and for {', '.join(others)} they "
+            f"against in measures with weights={ITEM!r} alone: for labels and for {', '.join(plain)} they "
             "are like others"
         )
     generated, first = track.inputs.dropped.generated.intersection(track.runs), measure(track.measures[0])
@@ -212,20 +212,19 @@ def _of_settings(track: GradedTrack) -> Iterator[str]:
 class JointLeaderboard(Leaderboard):
     """The leaderboard of several graders. A measure is `NAME:MEASURE`, with the grader's name.
 
-    `n_queries` is of the first column. A run that a grader does not look at has NaN there.
+    `n_queries` is that of the first column. A run that a grader does not grade has NaN in its columns.
 
     Attributes:
-        graders: name -> the kind of grading, how many queries the means are over, and how much of the grades
-            people gave.
+        graders: name -> kind of grading, number of queries of the means, and counts of people's ratings.
     """
 
     graders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def _declare(self) -> dict[str, Table]:
-        """Declare the table of one grader; people read in a note how many queries a run answers."""
+        """Declare the table of one grader, without the number of queries per run, which is in a note."""
         table = super()._declare()["leaderboard"]
-        first, *others = table.layout.keys
-        layout = replace(table.layout, keys=(first,), without=tuple(others))
+        first, *other_keys = table.layout.keys
+        layout = replace(table.layout, keys=(first,), without=tuple(other_keys))
         return {"leaderboard": replace(table, layout=layout)}
 
     @property
@@ -243,13 +242,13 @@ def track_leaderboard(
 ) -> Leaderboard:
     """Return means and standard errors of a track's graders, best run first by the first column.
 
-    Of several graders each mean is over that grader's own queries. A measure without a grader's name is the
-    first grader's. Without measures, the columns of each grader's kind come first, which are those that a
-    terminal shows, then the others.
+    With several graders, each mean is over the queries of its grader. A measure without a grader's name is
+    the first grader's. Without measures, the columns of each grader's kind come first and are displayed on a
+    terminal; other columns follow.
     """
     if track.is_single:
-        own = measures is None and runs is None
-        board = own_leaderboard(track.first) if own else leaderboard(track.first, measures, runs=runs)
+        is_default = measures is None and runs is None
+        board = own_leaderboard(track.first) if is_default else leaderboard(track.first, measures, runs=runs)
         return board.with_notes(*grades_notes(track.first))
     for error in () if track.graded_tracks else track.unable.values():
         raise error
@@ -257,9 +256,9 @@ def track_leaderboard(
     if runs is not None and (isinstance(runs, str) or not known_runs.issuperset(runs)):
         check_runs(track.first, runs)
     boards = boards_of(track, measures)
-    shown = {name: _printed(track[name], board) for name, board in boards.items() if measures is None}
+    printed_names = {name: _printed(track[name], board) for name, board in boards.items() if measures is None}
     if measures is None:
-        by_name = [*shown.items(), *((name, board.measures) for name, board in boards.items())]
+        by_name = [*printed_names.items(), *((name, board.measures) for name, board in boards.items())]
         columns = [(name, column) for name, of_grader in by_name for column in of_grader]
     else:
         named = map(track.named, names_of(measures) or ())
@@ -273,14 +272,14 @@ def track_leaderboard(
     for run in all_runs if runs is None else [run for run in all_runs if run in set(runs)]:
         of_run = {name: of_grader[run] for name, of_grader in rows_by_grader.items() if run in of_grader}
         scores = [of_run[name].scores[measure] if name in of_run else NO_SCORE for name, measure in columns]  # type: ignore[call-overload]
-        one = next(iter(of_run.values()))
-        rows.append(replace(one, scores=Scores(scores, names)))
+        any_board = next(iter(of_run.values()))
+        rows.append(replace(any_board, scores=Scores(scores, names)))
     rows.sort(key=best_first)
     first = boards[columns[0][0]]
-    n_shown = sum(map(len, shown.values())) if measures is None else None
+    n_shown = sum(map(len, printed_names.values())) if measures is None else None
     over = ", ".join(f"{name} {board.n_queries:,}" for name, board in boards.items())
     lines_by_grader = {name: [*grades_notes(track[name]), *board.notes] for name, board in boards.items()}
-    for name, (column, *_) in shown.items():
+    for name, (column, *_) in printed_names.items():
         if column in boards[name].measures[1:]:
             lines_by_grader[name] += telling_cautions(track[name], _only(boards[name], column))
     return JointLeaderboard(
@@ -309,7 +308,7 @@ def track_leaderboard(
 
 
 def boards_of(track: LoadedTrack, measures: Measures | None) -> Mapping[str, Leaderboard]:
-    """Return each grader's leaderboard, by all its measures or by those of these measures that it has."""
+    """Return each grader's leaderboard, by all its measures or by the given measures that it has."""
     if measures is None:
         return {name: _own(each) for name, each in track.graded_tracks.items()}
     return {
@@ -318,7 +317,7 @@ def boards_of(track: LoadedTrack, measures: Measures | None) -> Mapping[str, Lea
 
 
 def _printed(track: GradedTrack, board: Leaderboard) -> tuple[str, ...]:
-    """Return the columns of its kind as leaderboards print them: settings may name an alias."""
+    """Return the columns of the grader's kind under their printed names: settings may use an alias."""
     return tuple(name if name in board.measures else str(measure(name)) for name in track.columns)
 
 
@@ -338,21 +337,21 @@ def _own(track: GradedTrack) -> Leaderboard:
 
 
 def _only(board: Leaderboard, column: str) -> Leaderboard:
-    """Return a leaderboard with this column alone."""
+    """Return a leaderboard with only this column."""
     rows = (replace(row, scores=Scores((row.scores[column],), (column,))) for row in board.rows)  # type: ignore[call-overload]
     return replace(board, measures=(column,), rows=tuple(rows))
 
 
 def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
-    """Yield why runs are below others that have less in some column.
+    """Yield reasons why a run is below another run with a smaller value in some column.
 
     Args:
-        names: the columns that are shown first.
+        names: the columns displayed first.
     """
     groups: dict[int, list[str]] = {}
     for row in rows:
         groups.setdefault(first_column(row), []).append(row.run)
-    # Without a run there is no group.
+    # No group without a run.
     first, *later_columns = sorted(groups) or [len(names)]
     for column in later_columns if first < len(names) else ():
         by = f", ordered by {names[column]}" if column < len(names) else ""
@@ -363,7 +362,7 @@ def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
 def _missing_runs(
     track: LoadedTrack, boards: Mapping[str, Leaderboard], runs: Collection[str]
 ) -> Iterator[str]:
-    """Yield runs that a grader does not have, unless its notes say how many it leaves out, and why."""
+    """Yield runs that a grader lacks, unless its notes name the number and the reason."""
     for name, board in boards.items():
         missing = sorted(set(runs).difference(row.run for row in board.rows))
         if len(missing) > track[name].inputs.left_out_runs:

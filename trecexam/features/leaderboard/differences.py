@@ -28,16 +28,16 @@ from trecexam.scores.paired_tests import MOST_RUNS, Correction, PairedT, correct
 from trecexam.scores.values import TIE_DECIMALS
 
 Test = Literal["t", "randomisation"]
-#: A difference is significant where its corrected p value is below this.
+#: Level of significance for corrected p values.
 ALPHA = 0.05
-#: Exchanges that a randomisation test draws: so many, and for each comparison so many that a corrected p
-#: value can be as small as 0.02.
+#: Minimum number of exchanges of a randomisation test, and exchanges per comparison, so that a corrected p
+#: value can reach 0.02.
 _LEAST_PERMUTATIONS, _PERMUTATIONS = 10_000, 50
-#: Columns of a run that is compared with the baseline, as pt.Experiment has them but for the first two.
+#: Columns of a run compared with the baseline; all but the first two as in pt.Experiment.
 _OF_BASELINE = ("difference", "effect size", "+", "-", "p-value", "reject", "p-value corrected")
-#: The same in the order in which a terminal has room for them.
+#: Order of these columns by importance on a narrow terminal.
 _SHOWN = ("difference", "p-value corrected", "reject", "+", "-", "p-value", "effect size")
-#: Of groups of runs that do not differ, the best first.
+#: Letters of groups of runs without significant differences, best group first.
 _LETTERS = string.ascii_lowercase + string.ascii_uppercase
 _CORRECTIONS: Mapping[Correction, str] = {
     "holm": "Holm",
@@ -49,18 +49,18 @@ _CORRECTIONS: Mapping[Correction, str] = {
 
 @dataclass(frozen=True, eq=False)
 class MeasureDifferences:
-    """The compared runs by one measure; arrays have an entry a comparison.
+    """The compared runs by one measure; arrays have an entry per comparison.
 
     Attributes:
         measure: as ir_measures prints it.
         runs: best mean over all queries first; ties by name.
-        first, second: places in `runs` of the two that are compared.
-        tests: difference, effect size, t, p, and queries on which the first is better and worse; with the
-            randomisation test its p, in place of that of t.
+        first, second: indices in `runs` of the two compared runs.
+        tests: difference, effect size, t, p, and numbers of queries on which the first is better and worse; p
+            is that of the chosen test.
         p_corrected: adjusted over all comparisons by this measure.
-        reject: whether the difference is significant; False where there is no test.
-        groups: run -> its letters, which it shares with those runs that do not differ from it; of the
-            compared runs, and empty where all runs are compared with a baseline.
+        reject: True if the difference is significant; False without a test.
+        groups: run -> letters, shared by runs without a significant difference; empty in a comparison with a
+            baseline.
     """
 
     measure: str
@@ -73,7 +73,7 @@ class MeasureDifferences:
     groups: Mapping[str, str]
 
     def of_baseline(self) -> dict[str, dict[str, Any]]:
-        """Run -> what pt.Experiment has of it and the baseline, by its names; difference and effect size."""
+        """Return run -> columns of pt.Experiment with a baseline, difference and effect size."""
         of, more = self.tests, (self.reject, self.p_corrected)
         columns = (of.difference, of.effect_size, of.better, of.worse, of.p, *more)
         rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -85,18 +85,18 @@ class MeasureDifferences:
 class Differences(Result):
     """Tests of differences between runs.
 
-    The table `leaderboard` has facts about each run; `differences` a row a comparison; `groups`, where
-    all pairs are compared, the letters of each run. Runs that share a letter do not differ significantly.
+    The table `leaderboard` has a row per run; `differences` a row per comparison; `groups`, if all pairs are
+    compared, the letters of each run. Runs that share a letter do not differ significantly.
 
     Attributes:
-        baseline: the run that all others are compared with; None where all pairs are.
-        test, correction: what was computed.
-        alpha: a corrected p value below it is significant.
-        permutations: exchanges of the randomisation test, at most; None for the t test.
+        baseline: the run to compare all runs with; None to compare all pairs.
+        test, correction: the test and the correction of p values.
+        alpha: level of significance for corrected p values.
+        permutations: maximum number of exchanges of the randomisation test; None for the t test.
         measures: one or more; `groups` are by the first.
         board: the leaderboard of the runs; None in out/.
-        pairs: whether `differences` comes first.
-        notes: how it was tested, then those of the leaderboard.
+        pairs: True if `differences` is the first table.
+        notes: a note on the test, then the leaderboard's notes.
     """
 
     baseline: str | None
@@ -129,7 +129,7 @@ class Differences(Result):
         return f"two-sided paired {name} over queries, {tail}, at {self.alpha:g}{part}"
 
     def _declare(self) -> dict[str, Table]:
-        """The leaderboard with its groups or differences, the comparisons, and the groups."""
+        """Return the leaderboard with its groups or differences, the comparisons, and the groups."""
         tables = {"differences": self._differences()}
         if self.board is not None:
             board = {"leaderboard": self.joined_to(self.board.table)}
@@ -151,27 +151,27 @@ class Differences(Result):
         if table.layout.most is not None:
             blocks = [[name for block in blocks for name in block]]
         keys = table.header[: table.header.index(self.measures[0].measure)]
-        # Each stands beside its measure.
+        # Columns follow their measure.
         short = {f"{of.measure} {name}": name for of in self.measures for name in _SHOWN}
         layout = replace(table.layout, short=short)
-        shown = []
+        tables = []
         for block in blocks:
             header = tuple(name for name in (*keys, *block) if name in table.header)
             rows = zip(*(table[name] for name in header), strict=True)
-            shown.append(replace(table, header=header, rows=tuple(rows), layout=layout))
-        return tuple(shown)
+            tables.append(replace(table, header=header, rows=tuple(rows), layout=layout))
+        return tuple(tables)
 
     @property
     def facts(self) -> dict[str, Any]:
         """Return how means were computed and differences tested."""
         names = ("baseline", "test", "permutations", "correction", "alpha")
-        own = {name: getattr(self, name) for name in names}
-        return own if self.board is None else {**self.board.facts, **own}
+        facts = {name: getattr(self, name) for name in names}
+        return facts if self.board is None else {**self.board.facts, **facts}
 
     def _differences(self) -> Table:
-        """`run_a run_b measure difference effect_size t p p_corrected reject`, a row a comparison.
+        """Return `run_a run_b measure difference effect_size t p p_corrected reject` per comparison.
 
-        Of all pairs run_a is the better one; of a baseline, it is run_b.
+        For all pairs, run_a is the better run; with a baseline, run_b is the baseline.
         """
         header = ("run_a", "run_b", "measure", "difference", "effect_size", "t", "p", "p_corrected", "reject")
         rows: list[tuple[Value, ...]] = []
@@ -187,8 +187,8 @@ class Differences(Result):
     def joined_to(self, board: Table) -> Table:
         """Return the leaderboard's table with facts about each run.
 
-        Of all pairs that is `group`, after `run`; of a baseline the columns `MEASURE difference` ... after
-        all others, which are empty for the baseline itself.
+        For all pairs, adds `group` after `run`; with a baseline, adds `MEASURE difference` ... at the end,
+        empty for the baseline.
         """
         if self.baseline is None:
             rows = [(row[0], self.groups.get(str(row[0])), *row[1:]) for row in board.rows]
@@ -204,7 +204,7 @@ class Differences(Result):
 
 
 def has_runs(track: GradedTrack, baseline: str | None) -> bool:
-    """Return True where there are runs to compare, and the baseline is one of them."""
+    """Return True if there are runs to compare, and the baseline is among them."""
     return len(track.runs) > 1 and (baseline is None or baseline in track.runs)
 
 
@@ -258,18 +258,18 @@ def differences(
     compared = Differences(baseline, test, correction, alpha, drawn, by_measure, board, pairs)
     notes = [Note(compared.words, METHOD), *board.notes]
     if len(values.runs) < 2:
-        here = f"{values.runs[0]} is the only one" if values.runs else "there is none"
+        runs_present = f"{values.runs[0]} is the only one" if values.runs else "there is none"
         drop = f"drop more into {track.folder.runs}"
-        notes.insert(0, Note(f"`compare` needs two runs with scores, and {here}: {drop}", LOST))
+        notes.insert(0, Note(f"`compare` needs two runs with scores, and {runs_present}: {drop}", LOST))
     return compared.with_notes(*notes)
 
 
 @memoized
 def own_differences(track: GradedTrack) -> Differences:
-    """Compare all pairs of runs by the track's first measure; of many runs, the best `MOST_RUNS`."""
+    """Compare all pairs of the best `MOST_RUNS` runs by the track's first measure."""
     values = rubric_values(track)
     first = values.measures[0]
-    # No two runs without scores differ, and none are alike.
+    # Runs without scores have no differences and no groups.
     unscored = track.runs.keys() if first in values.failures else runs_without_score(track)
     values = values.of_runs([run for run in values.runs if run not in unscored])
     compared = compare(first, values.runs, values.matrix(first), most=MOST_RUNS)
@@ -290,12 +290,12 @@ def compare(
     """Compare runs by one measure; `matrix` has the shape (runs, queries).
 
     Args:
-        permutations: of the randomisation test; None for the t test.
-        most: compare all pairs of so many of the best runs alone; p values are still corrected over the
-            pairs of all runs, so they are at most too large.
+        permutations: number for the randomisation test; None for the t test.
+        most: compare only all pairs of this many best runs; p values are still corrected over the pairs of
+            all runs, and so never too small.
     """
     means = [math.fsum(row) / max(len(row), 1) for row in matrix.tolist()]
-    # Rounded, as equal means are summed in other orders; those that there are not come last.
+    # Rounded, since the order of sums varies; missing means come last.
     keys = [math.inf if math.isnan(mean) else -round(mean, TIE_DECIMALS) for mean in means]
     order = sorted(range(len(names)), key=lambda run: (keys[run], names[run]))
     runs, values = tuple(names[run] for run in order), matrix[order]
@@ -323,10 +323,10 @@ def compare(
 def group_letters(different: NDArray[np.bool_]) -> tuple[str, ...]:
     """Return each run's letters: two runs share a letter exactly if they do not differ.
 
-    The groups are cliques of the graph of runs that do not differ, which cover all of its edges: Piepho, "An
+    The groups are cliques that cover all edges of the graph of runs without differences: Piepho, "An
     Algorithm for a Letter-Based Representation of All-Pairwise Comparisons", Journal of Computational and
-    Graphical Statistics 13, 2004. They are found greedily, as the fewest would take exponential time: Gramm
-    et al., "Algorithms for Compact Letter Displays", Computational Statistics & Data Analysis 52, 2007.
+    Graphical Statistics 13, 2004. The search is greedy, since a minimum cover would take exponential time:
+    Gramm et al., "Algorithms for Compact Letter Displays", Computational Statistics & Data Analysis 52, 2007.
 
     Args:
         different: symmetric, of shape (n_runs, n_runs), False on the diagonal; the best run, with "a", first.
@@ -345,13 +345,13 @@ def group_letters(different: NDArray[np.bool_]) -> tuple[str, ...]:
 
 
 def _cliques(alike: NDArray[np.bool_]) -> list[list[int]]:
-    """Return maximal cliques that cover all pairs, none redundant by the others, by their first members."""
+    """Return maximal cliques that cover all pairs, none redundant, sorted by first members."""
     open_pairs = alike.copy()
     groups = []
     for run in range(len(alike)):
-        # All pairs with better runs are covered.
+        # Pairs with better runs are covered already.
         while open_pairs[run].any():
-            # The worst run first, then those with most pairs to cover.
+            # The worst run first, then runs with most uncovered pairs.
             other = int(np.flatnonzero(open_pairs[run])[-1])
             members = sorted({run, other})
             candidates = alike[run] & alike[other]

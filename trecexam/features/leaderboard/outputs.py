@@ -20,7 +20,7 @@ from trecexam.results.table import Table, to_tsv
 from trecexam.results.text import sentence
 from trecexam.scores.leaderboard import Leaderboard
 
-#: Runs that the page lists.
+#: Maximum number of runs on the page.
 _RUNS = 200
 
 
@@ -32,7 +32,7 @@ def _per_query(track: GradedTrack) -> bytes:
     """Return `run query_id measure value`, sorted by run, then query, then the measures' order."""
     values, header = values_of_runs(track), ("run", "query_id", "measure", "value")
     query_ids, parts = sorted(values.query_ids), [to_tsv(Table(header, ()))]
-    # A run at a time: the rows of all of them take five times as much as the file.
+    # One run at a time: rows of all runs take five times the memory of the file.
     for run in sorted(values.runs):
         matrix = np.stack([values.matrix(name, (run,), query_ids)[0] for name in values.measures], axis=1)
         keys = itertools.product((run,), query_ids, values.measures)

@@ -1,4 +1,4 @@
-"""The leaderboard as a picture: a row a run; of several graders a panel for each column."""
+"""Plot of the leaderboard: a row per run; with several graders a panel per column."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from trecexam.scores.leaderboard import Leaderboard, first_column, interval
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Inches that a run takes, what else is around the runs, a line of a panel's label, and all of it at most.
+#: Heights in inches: of a run, of the margins, of a line of a panel's label, and the maximum.
 _ROW, _AROUND, _LINE, _MOST = 0.155, 0.7, 0.14, 8.2
-#: The share of the width that panels have, and the inches that a number below one takes.
+#: Share of the width for panels, and inches for a number below one.
 _PLOTTED, _TICK = 0.7, 0.4
-#: Columns of the table for each panel.
+#: Columns of the plot's table for each panel.
 _OF_EACH = ("", ".stderr", ".low", ".high")
 
 
 def plot_of(track: LoadedTrack, measure: str | None = None) -> Plot:
-    """Return the runs by a measure or the first one; of several graders by the columns of their board."""
+    """Return the plot of runs by a measure (None: the first); with several graders, by all columns."""
     measures = None if measure is None else [measure]
     board = track_leaderboard(track, measures)
     if track.is_single:
@@ -48,7 +48,7 @@ def plot_of(track: LoadedTrack, measure: str | None = None) -> Plot:
 def leaderboard_plot(board: Leaderboard, boards: Mapping[str, Leaderboard] = MappingProxyType({})) -> Plot:
     """Return the plot of a leaderboard with a row and a score.
 
-    `boards` are those of several graders, by name; empty for one, whose first measure is plotted.
+    `boards` has the leaderboards of several graders by name; empty for a single grader.
     """
     columns = board.measures[: board._n_shown if boards else 1]
     n_queries = {name: {row.run: row.n_queries for row in of.rows} for name, of in boards.items()}
@@ -61,7 +61,7 @@ def leaderboard_plot(board: Leaderboard, boards: Mapping[str, Leaderboard] = Map
         rows.append(tuple(cells))
     header = ("rank", "run", *(() if boards else ("n_queries",)))
     best = board.rows[0]
-    # Of the columns that are drawn, the one that orders the runs.
+    # The drawn column that orders the runs.
     first = min(first_column(best), len(columns) - 1)
     over, unseen, panels = "queries", "", 0
     if boards:
@@ -85,7 +85,7 @@ def leaderboard_plot(board: Leaderboard, boards: Mapping[str, Leaderboard] = Map
 
 
 def _label(column: str) -> str:
-    """Return the label of a panel, broken where a heading is."""
+    """Return the label of a panel, broken like a heading."""
     return "\n".join(re.split(r"(?<=:)|(?<=.)(?=[(@])", column))
 
 
@@ -106,7 +106,7 @@ def _draw(figure: Figure, plot: Plot) -> None:
         low_end, high_end = axes.get_xlim()
         ticks = MaxNLocator(most, min_n_ticks=2).tick_values(low_end, high_end)
         ticks = [tick for tick in ticks if low_end <= tick <= high_end]
-        # Numbers need room beside each other.
+        # Leave room between numbers.
         axes.set_xticks(ticks if len(ticks) <= most else ticks[:: len(ticks) - 1])
         axes.tick_params(axis="x", labelsize=letters(7))
         axes.label_outer()

@@ -1,4 +1,4 @@
-"""Adds lines to overrides.tsv or judgments.tsv, and finds what their writer said before."""
+"""Functions to add lines to overrides.tsv or judgments.tsv, and to find a person's earlier lines."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from trecexam.inputs.overrides import REFUSED, Decision, Overrides, takes_back
 
 
 def add_lines(path: Path, rows: Sequence[HumanRating], *, known_too: bool = True) -> int:
-    """Add lines to a file, which is made where there is none, and return how many.
+    """Add lines to a file, create a missing file, and return the number of added lines.
 
-    `known_too`: also those that the file has already. A file that cannot be read unchanged is left alone.
+    `known_too`: also add lines that the file has already. A file that would change otherwise stays untouched.
     """
     content = b""
     try:
@@ -31,10 +31,10 @@ def add_lines(path: Path, rows: Sequence[HumanRating], *, known_too: bool = True
     except OSError as error:
         raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
     try:
-        # Lines that are refused are named by every update; of a header that is wrong all lines are.
+        # Every update reports rejected lines; a wrong header rejects all lines.
         added = with_overrides(content, rows)
         if not known_too:
-            # Of two files with other columns the same line is read as another one.
+            # The same line means something else under other columns.
             existing, new = Counter(overrides_in(content)), []
             for row, as_read in zip(rows, overrides_in(added)[-len(rows) :], strict=True):
                 existing[as_read] -= 1
@@ -50,7 +50,7 @@ def add_lines(path: Path, rows: Sequence[HumanRating], *, known_too: bool = True
     if content and added.startswith(content):
         files.append(path, added[len(content) :])
     elif added != content:
-        # A link stays a link.
+        # Keep a symbolic link.
         files.replace(Path(os.path.realpath(path)), added)
     return len(rows)
 
@@ -58,7 +58,7 @@ def add_lines(path: Path, rows: Sequence[HumanRating], *, known_too: bool = True
 def lines_of_writer(
     overrides: Overrides, texts: Mapping[str, str | None], row: HumanRating
 ) -> list[Decision]:
-    """Return what the writer of a line said before of the same cell, or of one with the same text."""
+    """Return the earlier lines of a line's writer on the same cell, or on a cell with the same text."""
     text = texts[row.doc_id]
     return [
         decision
@@ -73,7 +73,7 @@ def lines_of_writer(
 
 
 def earlier_opinion(spoken: Iterable[Decision]) -> HumanRating | None:
-    """Return what a person said before what she says now; None where that was nothing."""
+    """Return a person's rating before the current one, from her lines; None if there is none."""
     opinions: list[HumanRating] = []
     for _, row, _ in spoken:
         if takes_back(row):
@@ -82,12 +82,12 @@ def earlier_opinion(spoken: Iterable[Decision]) -> HumanRating | None:
             opinions.append(row)
         else:
             del opinions[-1:]
-            # Somebody may have edited the file.
+            # A person may have edited the file.
             if not opinions or without_circumstances(opinions[-1]) != without_circumstances(row):
                 opinions = [row]
     return opinions[-2] if len(opinions) > 1 else None
 
 
 def without_circumstances(row: HumanRating) -> HumanRating:
-    """Return the line without what a person did not say."""
+    """Return the line without time, duration and kind."""
     return row._replace(when="", seconds=None, kind="")

@@ -1,4 +1,4 @@
-"""Take people's ratings into overrides.tsv and judgments.tsv, list them, and show them in out/."""
+"""Add people's ratings to overrides.tsv and judgments.tsv, list them, and report them in out/."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ from trecexam.scores.labels import labels
 
 @dataclass(frozen=True)
 class Overridden:
-    """A rating in overrides.tsv or judgments.tsv, and what it changed.
+    """A rating in overrides.tsv or judgments.tsv, and its effect.
 
     Attributes:
         row: the rating.
-        before: the human rating that counted until now, None where there was none.
-        written: False where the same person said just that before.
-        after: the human rating that counts now, None where there is none.
-        machine: the grader's rating of the cell, or its label of the passage; None where it has none.
-        words: what people call the ratings 0, 1 ...; () where they say the number.
-        official: the official judgment of a passage that was judged as a whole, which counts in its place.
+        before: the human rating that counted until now, or None.
+        written: False if the person's last rating was the same.
+        after: the human rating that counts now, or None.
+        machine: the grader's rating of the cell or label of the passage, or None.
+        words: names of the ratings 0, 1 ...; () if ratings have no names.
+        official: the official judgment of a passage judged as a whole, which the rating replaces.
     """
 
     row: HumanRating
@@ -69,7 +69,7 @@ class Overridden:
 
 
 def seen_token(row: HumanRating | None) -> str:
-    """Return a short text that tells the rating that counts from any other one; "none" without one."""
+    """Return a fingerprint of the rating that counts; "none" without a rating."""
     if row is None:
         return "none"
     return hashlib.sha256(json.dumps(row).encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -77,17 +77,16 @@ def seen_token(row: HumanRating | None) -> str:
 
 @dataclass(frozen=True)
 class QueryToRate:
-    """One query for a person who rates its passages.
+    """A query for a person who rates its passages.
 
     Attributes:
-        items: the active ones; `retired` ones are apart. None of both: there is no such query.
-        texts: doc_id -> text of the pooled passages; None where that is not graded.
-        depth: of the pool.
+        items: active items; `retired` has the retired items. Both are empty for an unknown query.
+        texts: doc_id -> text of the pooled passages; None for a passage that is not graded.
+        depth: depth of the pool.
         max_rating: the best rating on the grader's scale.
-        scale: of judgments of whole passages; None: people rate these on the grader's scale.
-        others: other queries of the bank, to guess which one was meant.
-        cells: (query_id, doc_id, item_id) of all cells, where items belong to some passages; None where
-            every passage has every item.
+        scale: scale of judgments of whole passages; None for the grader's scale.
+        query_ids: all queries of the bank, to suggest one with a similar id.
+        cells: (query_id, doc_id, item_id) of all cells; None if every passage has every item.
     """
 
     query_id: str
@@ -96,13 +95,13 @@ class QueryToRate:
     texts: Mapping[str, str | None]
     depth: int
     max_rating: int
-    others: tuple[str, ...] = ()
+    query_ids: tuple[str, ...] = ()
     cells: frozenset[tuple[str, str, str]] | None = None
     scale: JudgingScale | None = None
 
 
 def has_cell(track: GradedTrack, query_id: str, doc_id: str, item: str | int) -> bool:
-    """Return True where a grader asks about an item of this passage; of "" where it rates whole passages."""
+    """Return True if the grader rates this item of the passage; "" stands for the whole passage."""
     sheet, item = track.sheets.get(query_id), str(item)
     if sheet is None or doc_id not in sheet.row_of:
         return False
@@ -112,9 +111,9 @@ def has_cell(track: GradedTrack, query_id: str, doc_id: str, item: str | int) ->
 
 
 def rating_of(text: str, track: GradedTrack, *, whole: bool = False) -> int:
-    """Return a rating from its number or its word, as a whole or up to the first "_".
+    """Return a rating from its number or its name, whole or up to the first "_".
 
-    `whole`: of the passage as a whole: the words are those of the scale of judgments, else the grader's.
+    `whole`: for a whole passage, with names of the scale of judgments, else the grader's.
     """
     word, best, words = text.strip().lower(), track.grader.scale.max_rating, track.kind.words
     if whole and track.judging_scale is not None:
@@ -140,7 +139,7 @@ def override(
     why: str,
     seen: str | None = None,
 ) -> Overridden:
-    """Takes a person's rating of a cell, or of a passage as a whole, in place of the grader's."""
+    """Replace the grader's rating of a cell or a whole passage with a person's."""
     item = str(item)
     if isinstance(rating, str):
         rating = rating_of(rating, track, whole=not item)
@@ -149,16 +148,16 @@ def override(
     else:
         query = _cited_to_rate(track, query_id, item, doc_id)
         item = query.items[0].item_id
-    taken = take(track.folder, query, doc_id, item, rating, who, why, seen)
+    overridden = take(track.folder, query, doc_id, item, rating, who, why, seen)
     official = None
-    if taken.row.scale and track.official is not None:
+    if overridden.row.scale and track.official is not None:
         official = official_judgments(track).judged.get(query_id, {}).get(doc_id)
-    machine = _machine(track, {query_id}).get(taken.row[:3])
-    return replace(taken, machine=machine, words=track.kind.words, official=official)
+    machine = _machine(track, {query_id}).get(overridden.row[:3])
+    return replace(overridden, machine=machine, words=track.kind.words, official=official)
 
 
 def _cited_to_rate(track: GradedTrack, query_id: str, name: str, doc_id: str) -> QueryToRate:
-    """Return an item for a person who rates it with the passages that cite it."""
+    """Return an item and its cited passages for a person's rating."""
     if not name:
         raise TrecexamError(
             f"the grader {track.name} rates no passage as a whole: name the {track.kind.cell_noun} by `item`"
@@ -208,17 +207,17 @@ def take(
     own_only: bool = False,
     is_current: Callable[[], bool] = lambda: True,
 ) -> Overridden:
-    """Take a rating of a query as a person sees it: nothing of the track is read but that query's ratings.
+    """Store a rating of a query as a person sees it; read only this query's ratings.
 
     Args:
-        seen: `seen_token` of what counted when the person looked; None to add the rating in any case.
-        cannot: the person cannot judge; there is no rating.
-        seconds: of work on it.
-        adjudicates: the person decides between what others said, see `rule` in [judging].
-        own_only: nobody else's rating is looked at: `before` and `seen` are of the person's own last one,
-            `after` is None, and who said nothing has nothing to take back.
-        is_current: whether all else that the person looked at is as it was; asked when nobody else can
-            write. Where it is not, that is a `RatingConflictError`, too.
+        seen: `seen_token` of the rating that counted when the person looked; None skips the check.
+        cannot: True if the person cannot judge, without a rating.
+        seconds: working time.
+        adjudicates: True if the person decides between other people's ratings, see `rule` in [judging].
+        own_only: ignore other people's ratings: `before` and `seen` are the person's own last rating, `after`
+            is None, and only the person's own rating can be withdrawn.
+        is_current: returns True if everything else that the person saw is unchanged; called under the lock.
+            False raises a `RatingConflictError`, too.
     """
     who, why = typed("a name", who, MAX_WHO), typed("a reason", why, MAX_WHY)
     note = typed("a note", note, MAX_NOTE)
@@ -242,7 +241,7 @@ def take(
     )
     path = folder.overrides() if rated_item or query.scale is None else folder.judgments()
     with exclusive_lock(folder.shared_state / "overrides.lock"):
-        # Another one may have spoken since the person looked.
+        # Another person may have rated since.
         overrides = _resolved(folder, query, path, who if own_only else "")
         before = overrides.ratings.get(row[:3])
         spoken = lines_of_writer(overrides, query.texts, row)
@@ -258,12 +257,12 @@ def take(
                 raise TrecexamError("there is no rating to withdraw", path=path)
             theirs = before is not None and before.who != who and folder.config.judging.rule == "latest"
             if mine is not None and not adjudicates and (own_only or not theirs):
-                others = (each.row for each in overrides.decisions if each.row.who != who)
+                other_rows = (each.row for each in overrides.decisions if each.row.who != who)
                 earlier = earlier_opinion(spoken)
                 if earlier is not None:
                     row = earlier._replace(when=row.when, seconds=None, kind=UNDONE)
-                elif own_only or any(other.item_id == item_id for other in others):
-                    # Without the kind it would take back what others said, too.
+                elif own_only or any(other.item_id == item_id for other in other_rows):
+                    # Without the kind, this would withdraw other people's ratings, too.
                     row = row._replace(kind=UNDONE)
         elif (
             mine is not None
@@ -277,22 +276,22 @@ def take(
 
 
 def add_rows(folder: TrackFolder, path: Path, rows: Sequence[HumanRating]) -> int:
-    """Add lines to overrides.tsv or judgments.tsv, but for those that it has already; return how many.
+    """Add new lines to overrides.tsv or judgments.tsv; return the number of added lines.
 
-    A line that occurs twice in `rows` occurs twice then: what somebody said, took back and said again.
+    A line may occur twice in `rows` and in the file: rated, withdrawn and rated again.
     """
     with exclusive_lock(folder.shared_state / "overrides.lock"):
         return add_lines(path, rows, known_too=False)
 
 
 def _resolved(folder: TrackFolder, query: QueryToRate, path: Path, who: str = "") -> Overrides:
-    """What people say of a query by a file now; with `who` what this person says."""
+    """Return the current ratings of a query in a file; with `who` only this person's."""
     query_id, judging = query.query_id, folder.config.judging
     try:
         lines = read_overrides(path, lambda refused: None, naming=(who, query_id) if who else (query_id,))
         rows = [(line, row) for line, row in lines if row.query_id == query_id and who in ("", row.who)]
     except ConversionError:
-        # There is no file yet; or who adds to it says what is wrong.
+        # No file yet; errors of the file are raised when a line is added.
         return Overrides()
     bank = Bank({query_id: query.items}, {query_id: query.retired})
     texts = {doc_id: text for doc_id, text in query.texts.items() if text is not None}
@@ -305,9 +304,9 @@ def _resolved(folder: TrackFolder, query: QueryToRate, path: Path, who: str = ""
 
 
 def human_ratings(track: LoadedTrack) -> Tables:
-    """Return the ratings that people gave, as in `human_table`; what cannot count is rejected, with reasons.
+    """Return people's ratings, as in `human_table`, and rejected lines with reasons.
 
-    Of several graders, the grader is in front. What people judge on the scale of [judging] is shown once,
+    With several graders, the first column is the grader. Judgments on the scale of [judging] appear once,
     with the first grader that labels documents.
     """
     on_scale = track.of_documents
@@ -329,15 +328,15 @@ def human_ratings(track: LoadedTrack) -> Tables:
 
 
 def human_table(track: GradedTrack, *, judgments: bool = True) -> Table:
-    """Return the ratings that people gave, beside the grader's, and which of them count.
+    """Return people's ratings beside the grader's, and which ratings count.
 
-    There is a row for every line of overrides.tsv that could be read, and of judgments.tsv where people judge
-    passages on another scale than the grader's. Below a line that counts stand the other pooled passages with
-    the same text, for which it counts too. Where the settings have [judging] there are more columns with what
-    else each line says, and the rule.
+    There is a row for every readable line of overrides.tsv and, if people judge passages on another scale
+    than the grader's, of judgments.tsv. Below a line that counts are the other pooled passages with the same
+    text, for which the line counts, too. With [judging] in the settings, more columns have further fields and
+    the rule.
 
     Args:
-        judgments: with those lines.
+        judgments: include lines of judgments.tsv.
     """
     machine = _machine(track, {decision.row.query_id for decision in track.overrides.decisions})
     has_judging, rule = "judging" in track.config.model_fields_set, track.config.judging.rule
@@ -364,10 +363,10 @@ def human_table(track: GradedTrack, *, judgments: bool = True) -> Table:
 def _checked(
     folder: TrackFolder, query: QueryToRate, doc_id: str, item: str, rating: int | None
 ) -> Item | None:
-    """Return the item that is rated; None for a passage as a whole."""
+    """Return the rated item; None for a whole passage."""
     root, query_id, items = folder.root, query.query_id, query.items
     if not items:
-        reason = f"no query '{query_id}' in the bank{did_you_mean(query_id, query.others, before='; ')}"
+        reason = f"no query '{query_id}' in the bank{did_you_mean(query_id, query.query_ids, before='; ')}"
         if query.retired:
             reason = f"all items of query '{query_id}' are retired"
         raise TrecexamError(reason, path=root)
@@ -395,7 +394,7 @@ def _checked(
             return bank_item
     if any(bank_item.item_id == item for bank_item in query.retired):
         raise TrecexamError(f"item '{item[:80]}' of query '{query_id}' is retired", path=root)
-    # Beyond 4,300 digits Python makes no number of them.
+    # Python refuses to convert more than 4,300 digits.
     index = int(item) if item.isascii() and item.isdigit() and len(item) < 10 else 0
     if 1 <= index <= len(items):
         return items[index - 1]
@@ -407,7 +406,7 @@ def _checked(
 
 
 def _machine(track: GradedTrack, query_ids: set[str]) -> dict[tuple[str, str, str], int]:
-    """(query_id, doc_id, item_id or "") -> the grader's rating, or its label of the passage."""
+    """Return (query_id, doc_id, item_id or "") -> the grader's rating, or label of the passage."""
     bank, scores = track.bank, track.config.scores
     machine: dict[tuple[str, str, str], int] = {}
     if track.asked.citing is not None:
@@ -430,7 +429,7 @@ def _machine(track: GradedTrack, query_ids: set[str]) -> dict[tuple[str, str, st
     return machine
 
 
-#: What a rule of [judging] says, in words.
+#: Rule of [judging] -> description.
 _RULES = {
     "latest": "the last",
     "majority": "the most frequent one, the lowest in a tie",
@@ -450,7 +449,7 @@ def _page(track: GradedTrack, page: Page) -> None:
     page.add(
         "grades",
         None if human is None else Tables({"human": with_texts(track, human.table)}),
-        # Where no extension has begun the section.
+        # If no extension has begun the section.
         title="Grades",
         heading="People's ratings",
         lead=""

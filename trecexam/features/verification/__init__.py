@@ -1,1 +1,1 @@
-"""What the grader did, shown item by item."""
+"""Inspection of grades, item by item."""

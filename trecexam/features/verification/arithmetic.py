@@ -19,7 +19,7 @@ import numpy as np
 from converters.records import Item
 from trecexam.scores.ratings import MISSING, QueryRatings
 
-#: What `worst_first` orders by.
+#: Sort keys of `worst_first`.
 Order = Literal["phi", "nonrelevant", "precision", "discrimination"]
 
 
@@ -27,9 +27,9 @@ class Missed(NamedTuple):
     """A relevant passage that reaches no item.
 
     Attributes:
-        best_rating: its best one over the items, 0..min_rating-1.
-        best_items: the indices (from 1) of the items on which it has that, with blanks between them.
-        rated_items: on how many items it has a rating; fewer than there are where grades are missing.
+        best_rating: the passage's best rating over the items, 0..min_rating-1.
+        best_items: indices (from 1) of the items with this rating, separated by blanks.
+        rated_items: number of items with a rating of the passage.
     """
 
     doc_id: str
@@ -40,15 +40,15 @@ class Missed(NamedTuple):
 
 
 class RelevantPassages(NamedTuple):
-    """What became of a query's relevant passages; each is counted once.
+    """Counts of a query's relevant passages by outcome; each passage counts once.
 
     Attributes:
-        reached: those that reach an item.
-        missed: those that are rated and reach none.
-        missed_share: missed ones among those with a rating, 0..1; NaN where there are none.
-        unrated: pooled ones with a text but no rating: not graded, or no answer could be read.
-        without_text: pooled ones that cannot be graded for lack of a text.
-        outside_pool: those that are not in the pool.
+        reached: passages that reach an item.
+        missed: rated passages that reach no item.
+        missed_share: share of missed passages among rated ones, 0..1; NaN without rated passages.
+        unrated: pooled passages with a text but no rating: not graded, or without a readable answer.
+        without_text: pooled passages without a text.
+        outside_pool: passages outside of the pool.
     """
 
     query_id: str
@@ -63,17 +63,17 @@ class RelevantPassages(NamedTuple):
 
 @dataclass(frozen=True)
 class ItemReach:
-    """How well an item tells relevant from non-relevant passages, over those rated on it and judged.
+    """Counts for an item: how well it tells relevant from non-relevant passages, if judged and rated.
 
     Attributes:
         index: the item's place in the bank, from 1.
-        relevant, nonrelevant: passages that are so.
-        relevant_reached, nonrelevant_reached: those of them that reach the item.
-        relevant_only, nonrelevant_only: those of them that reach no other item of the query: what would
-            no longer be found relevant if the item were dropped.
+        relevant, nonrelevant: numbers of these passages.
+        relevant_reached, nonrelevant_reached: numbers of these passages that reach the item.
+        relevant_only, nonrelevant_only: numbers of these passages that reach no other item of the query, and
+            would no longer be labelled relevant without the item.
         discrimination: a of the item response model in which the runs are the examinees: how steeply the
-            chance of covering the item rises with a run's ability. NaN where all or none of the runs cover
-            it, or too few runs are here.
+            chance of covering the item rises with a run's ability. NaN if all or none of the runs cover it,
+            or with too few runs.
     """
 
     query_id: str
@@ -89,7 +89,7 @@ class ItemReach:
 
     @property
     def precision(self) -> float:
-        """Relevant passages among those that reach the item, 0..1; NaN where none does."""
+        """Share of relevant passages among passages that reach the item, 0..1; NaN if none does."""
         reached = self.relevant_reached + self.nonrelevant_reached
         return self.relevant_reached / reached if reached else math.nan
 
@@ -102,7 +102,7 @@ class ItemReach:
         Journal of the Royal Statistical Society 75, 1912). With an outside criterion in place of the test's
         total score it is what item analysis calls an item's validity (Crocker & Algina, "Introduction to
         Classical and Modern Test Theory", 1986, chapter 14). Below 0, non-relevant passages reach the item
-        more often than relevant ones. NaN where all passages are alike in one of the two (`note` says which).
+        more often than relevant ones. NaN if one of the variables is constant (see `note`).
         """
         hit, false = self.relevant_reached, self.nonrelevant_reached
         miss, reject = self.relevant - hit, self.nonrelevant - false
@@ -111,7 +111,7 @@ class ItemReach:
 
     @property
     def note(self) -> str:
-        """Why the item cannot discriminate here; "" where it can."""
+        """Reason why the item cannot discriminate here; "" if it can."""
         judged = self.relevant + self.nonrelevant
         reached = self.relevant_reached + self.nonrelevant_reached
         if not judged:
@@ -130,9 +130,9 @@ def relevant_passages(
     min_rating: int,
     min_relevant: int,
 ) -> tuple[RelevantPassages, list[Missed]]:
-    """Count what became of the passages that are judged relevant, and list the missed ones.
+    """Count relevant passages by outcome, and list the missed passages.
 
-    A person's rating of a passage as a whole is for no item, so it reaches none.
+    A person's rating of a whole passage reaches no item.
 
     Args:
         judgments: doc_id -> judgment, also of passages outside of the pool.
@@ -191,7 +191,7 @@ def item_reaches(
 
 
 def worst_first(items: Iterable[ItemReach], order: Order = "phi") -> list[ItemReach]:
-    """Return items in the order in which to doubt them.
+    """Return items, most doubtful first.
 
     Args:
         order: "phi": least discrimination first, where an undefined one is 0: such an item tells nothing.

@@ -1,4 +1,4 @@
-"""What people look at before they trust grades: cells, the grid, missed passages, items to doubt."""
+"""Views to check grades: cells, the grid, missed passages, doubtful items."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 
 Ids = Collection[str]
-#: Where people are shown the grid: behind a rating or label that is not the grader's.
+#: Mark in the displayed grid behind a rating or label by people.
 BY_A_PERSON = "*"
-#: What became of a cell; of those without a rating the ones come first that have an answer to look at.
+#: Outcomes of a cell; cells without a rating come in this order, those with an answer first.
 _STATUSES = ("ok", "unparsed", "refused", "error", "missing", "no_text")
 _ITEM = ("query_id", "query", "item_index", "item_id", "item", "kind", "gold_answers")
 _COUNTS = (
@@ -45,30 +45,30 @@ _COUNTS = (
 
 @dataclass(frozen=True)
 class View(Tables):
-    """What scores are made of, looked at in one way. People see the tables `people`; () for the first."""
+    """A view of grades behind scores. `people` are the displayed tables; () for the first."""
 
     people: tuple[Table, ...] = ()
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
-        """The tables that people see."""
+        """Return the displayed tables."""
         return self.people or (self.table,)
 
 
 class GradedCell(NamedTuple):
-    """One passage's grade on one item: a row of `verify grading`.
+    """A passage's grade on an item: a row of `verify grading`.
 
     Attributes:
         item_index: the item's place in the bank, from 1.
-        item: its text.
-        rating: as it counts in the scores, 0..5; None where there is none that counts.
-        source: who gave `rating`: "model" or "human"; "" where there is none.
-        machine: the grader's own rating, None where it gave none.
-        status: of the grader's answer: "ok", "unparsed", "refused", "error"; "missing" where there is no
-            answer, "no_text" where the passage has no text to grade.
-        probability: of `machine`, None where the grader gives none.
-        judgment: the official one, None where there is none.
-        answer: what the grader said, as it came.
-        text: of the passage, None where there is none.
+        item: text of the item.
+        rating: the rating that counts in the scores, 0..5, or None.
+        source: source of `rating`: "model", "human" or "".
+        machine: the grader's own rating, or None.
+        status: outcome of the grader's answer: "ok", "unparsed", "refused" or "error"; "missing" without an
+            answer, "no_text" without a text to grade.
+        probability: probability of `machine`, or None.
+        judgment: official judgment, or None.
+        answer: the grader's raw answer.
+        text: text of the passage, or None.
     """
 
     query_id: str
@@ -100,8 +100,8 @@ def grading(
     for q in _chosen_queries(track, query_ids, item_ids, doc_ids):
         answers = {(row["item_id"], row["doc_id"]): row for row in track.grade_rows((q.query_id,))}
         for column, item in _items(track, q, item_ids):
-            found = _cells(track, q, column, item, answers)
-            cells = [cell for cell in found if not doc_ids or cell.doc_id in doc_ids]
+            item_cells = _cells(track, q, column, item, answers)
+            cells = [cell for cell in item_cells if not doc_ids or cell.doc_id in doc_ids]
             cells.sort(
                 key=lambda cell: (
                     -(MISSING if cell.rating is None else cell.rating),
@@ -150,19 +150,19 @@ def grid(
             )
         )
         items = _items(track, q, item_ids) if in_grid else []
-        shown = [column for column, _ in items]
+        columns_asked = [column for column, _ in items]
         for doc_id, judgment, doc_label, ratings in in_grid[:top]:
-            reached = sum(ratings[column] >= threshold for column in shown)
+            reached = sum(ratings[column] >= threshold for column in columns_asked)
             human = _by_people(track, q.query_id, doc_id)
-            rows.append((shown, (q.query_id, doc_id, judgment, doc_label, reached, human), ratings))
+            rows.append((columns_asked, (q.query_id, doc_id, judgment, doc_label, reached, human), ratings))
         for column, item in items:
             reached = sum(ratings[column] >= threshold for *_, ratings in in_grid)
             of_items.append((*_item(track, column, item), reached))
-    columns = sorted({column for shown, *_ in rows for column in shown})
+    columns = sorted({column for columns_asked, *_ in rows for column in columns_asked})
     names = "query_id", "doc_id", "judgment", "label", "reached", "human"
     cells = (
-        (*row, *(None if p not in shown or ratings[p] == MISSING else ratings[p] for p in columns))
-        for shown, row, ratings in rows
+        (*row, *(None if p not in columns_asked or ratings[p] == MISSING else ratings[p] for p in columns))
+        for columns_asked, row, ratings in rows
     )
     table = Table((*names, *(f"item.{column + 1}" for column in columns)), tuple(cells))
     items_table = Table((*_ITEM, "reached"), tuple(of_items))
@@ -179,7 +179,7 @@ def missing(
     per_query: bool = False,
     top: int | None = None,
 ) -> View:
-    """Return the officially relevant passages that reach no item; and by query the fate of relevant ones."""
+    """Return relevant passages that reach no item, and counts of relevant passages by query."""
     judged, rating, relevant, unjudged = _judged_queries(track, query_ids, (), min_rating, min_relevant)
     counts: list[RelevantPassages] = []
     rows: list[tuple[Value, ...]] = []
@@ -258,7 +258,7 @@ def spurious(
 def _judged_queries(
     track: GradedTrack, query_ids: Ids, item_ids: Ids, min_rating: int | None, min_relevant: int | None
 ) -> tuple[list[tuple[QueryRatings, Mapping[str, int]]], int, int, list[str]]:
-    """Return ratings and judgments of the chosen queries, min_rating, min_relevant, and unjudged queries."""
+    """Return ratings and judgments of the selected queries, min_rating, min_relevant, unjudged queries."""
     resolve_min_rating(track, min_rating)
     at = relevance_thresholds(track, min_rating, min_relevant)
     official = official_judgments(track)
@@ -283,7 +283,7 @@ def _judged_view(
     people: tuple[Table, ...] = (),
     **about: int,
 ) -> View:
-    """Return a view of judged queries, with a note on the others."""
+    """Return a view of judged queries, with a note on unjudged queries."""
     notes = [note]
     if unjudged:
         names = f"{plural(len(unjudged), 'query')} ({shorten_list(unjudged, 3, dots=True)})"
@@ -295,7 +295,7 @@ def _judged_view(
 def _chosen_queries(
     track: GradedTrack, query_ids: Ids = (), item_ids: Ids = (), doc_ids: Ids = ()
 ) -> Sequence[QueryRatings]:
-    """Return the ratings of the queries asked for, of those that have the items asked for."""
+    """Return the ratings of the requested queries that have the requested items."""
     bank, counts = track.bank, track.counts
     _refuse_unknown(query_ids, bank.query_ids, "query", "in the bank", track)
     chosen = [query_id for query_id in bank.query_ids if not query_ids or query_id in query_ids]
@@ -325,12 +325,12 @@ def _pooled(track: GradedTrack) -> Mapping[str, Sequence[str]]:
 
 
 def _judged(track: GradedTrack, query_id: str) -> Mapping[str, int]:
-    """Return doc_id -> the official judgment; nothing where there are none."""
+    """Return doc_id -> official judgment; {} without judgments."""
     return {} if track.official is None else official_judgments(track).judged.get(query_id, {})
 
 
 def _unused_note(track: GradedTrack) -> tuple[str, ...]:
-    """Return a line on why the official judgments say nothing of the pool, if they do not."""
+    """Return a line with the reason why the official judgments do not apply to the pool, if so."""
     if track.official is None and track.folder.qrels() is None:
         return ()
     try:
@@ -383,7 +383,7 @@ def _cells(
 
 
 def _by_people(track: GradedTrack, query_id: str, doc_id: str) -> str:
-    """Return what people rated of a passage: "label", as a whole, and the indices of items."""
+    """Return people's ratings of a passage: "label" for the whole, and the indices of items."""
     human = track.overrides.queries.get(query_id, QueryOverrides())
     column_of = track.sheets[query_id].column_of
     rated = sorted(column_of[item_id] + 1 for doc, item_id in human.cells if doc == doc_id)
@@ -403,7 +403,7 @@ def _heading(query_id: Value, query: Value) -> str:
 
 
 def _item_by_item(cells: Table, items: Table) -> Iterator[Table]:
-    """Yield a table for each item, without the columns that say nothing there."""
+    """Yield a table per item, without columns that are useless in it."""
     of_items = {(row["query_id"], row["item_id"]): row for row in items}
     for (query_id, index, item_id, text), table in cells.grouped("query_id", "item_index", "item_id", "item"):
         item = of_items[query_id, item_id]
@@ -417,7 +417,7 @@ def _item_by_item(cells: Table, items: Table) -> Iterator[Table]:
 
 
 def _query_by_query(grid: Table, items: Table, min_rating: int) -> Iterator[Table]:
-    """Yield for each query its grid, what people rated marked, and its items."""
+    """Yield each query's grid, with people's ratings marked, and its items."""
     of_items = dict(items.grouped("query_id", "query"))
     for ((query_id, query), query_items), (_, table) in zip(
         of_items.items(), grid.grouped("query_id"), strict=True

@@ -1,4 +1,4 @@
-"""A page of results: sections that features add, and all of them as HTML with the plots' SVG inside."""
+"""A page of results: sections that features add, as one HTML text with inline SVG plots."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Section(NamedTuple):
 
 
 class Page:
-    """A page that features add sections to: `sections` in their order, and `files` of plots by their names.
+    """A page that features add sections to: `sections` in order, and plot `files` by name.
 
     Args:
-        lead: what was done, for the head of the page.
-        link: gives the address, on the page, of a file or folder of out/; None for plots without files.
-        pdf: plots have PDF files, too.
+        lead: a summary for the head of the page.
+        link: returns the address of a file or folder of out/ on the page; None for plots without files.
+        pdf: write plots as PDF files, too.
     """
 
     def __init__(
@@ -57,20 +57,20 @@ class Page:
         link: str = "",
         after: str | None = None,
     ) -> None:
-        """Add a section, or a part at the end of a section that is there.
+        """Add a section, or a part at the end of an existing section.
 
-        A part has its heading and lead, then of the result the notes, the plots, and the tables that people
-        see. In `lead`, `why` and `below`, text in backquotes is set as code.
+        A part has a heading and a lead, then the result's notes, plots and displayed tables. In `lead`, `why`
+        and `below`, text in backquotes is set as code.
 
         Args:
-            title: of the section; a section that is there keeps its own.
-            why: what there is not, and the reason.
+            title: title of a new section; an existing section keeps its title.
+            why: what is missing, with the reason.
             below: small print at the end of the part.
-            files: in out/; the first has all rows of the tables.
-            rows: shown of each table.
+            files: related files in out/; the first has all rows of the tables.
+            rows: maximum rows per table.
             folded: fold each table behind its caption.
             link: the section's name in the list of sections; "" for the title.
-            after: the section that a new one stands after; "" for the start of the page, None for the end.
+            after: the section before a new section; "" for the start of the page, None for the end.
         """
         plots = () if result is None else result.plots
         drawings = [draw(plot, pdf=self._pdf) for plot in plots]
@@ -110,10 +110,10 @@ class Page:
         """Return the page as one file.
 
         Args:
-            title: a setting, so that a copy of the track's folder has the same bytes.
-            numbers: what is counted, and how many there are, for the head of the page.
-            cautions: what a reader must know before all else.
-            provenance: what the numbers come from, by the names that its template has; None for no section.
+            title: from the settings, so that a copy of the track's folder gives the same bytes.
+            numbers: noun -> count, for the head of the page.
+            cautions: the most important warnings.
+            provenance: sources of the numbers, by name in the template; None for no section.
             pages: the track's other reports: name -> address.
         """
         sections = self.sections
@@ -129,5 +129,5 @@ class Page:
             pages=pages,
             style=style(),
         )
-        # What slipped through as half a character is written as its escape.
+        # Lone surrogates are written as escapes.
         return text.encode("utf-8", "backslashreplace")

@@ -1,1 +1,1 @@
-"""The report's plots: each is its numbers as a table and a function that draws them on a figure."""
+"""Plots of the report: each has a table of numbers and a function that draws them on a figure."""

@@ -14,10 +14,10 @@ from trecexam.results.result import Plot
 from trecexam.results.table import to_tsv
 from trecexam.results.terminal import printable
 
-#: In out/, and the kinds of file that each plot has there.
+#: Folder of plots in out/, and the file types of each plot.
 FOLDER = "plots"
 KINDS = ("svg", "pdf", "tsv")
-#: Dots an inch of images within the SVG: sharp in print at the width of a column.
+#: Resolution of images inside an SVG, in dots per inch: sharp in print at column width.
 _DPI = 160
 _PROLOGUE = re.compile(r"\A.*?(?=<svg )", re.DOTALL)
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -26,7 +26,7 @@ _ID = re.compile(r'(\bid="|\bhref="#|url\(#)')
 
 @dataclass(frozen=True)
 class Drawing:
-    """Files of a plot; a file that could not be drawn is empty, and `why` says the reason."""
+    """Files of a plot; an undrawable file is empty, with the reason in `why`."""
 
     svg: bytes = b""
     pdf: bytes = b""
@@ -34,7 +34,7 @@ class Drawing:
 
 
 def draw(plot: Plot, *, pdf: bool = False) -> Drawing:
-    """Draw the plot as SVG, with `pdf` as PDF too; `why` of the result says what could not be drawn."""
+    """Draw the plot as SVG and, with `pdf`, as PDF; `why` of the result names failures."""
     drawing = Drawing()
     try:
         drawing = _drawn(plot)
@@ -44,12 +44,12 @@ def draw(plot: Plot, *, pdf: bool = False) -> Drawing:
             drawing = replace(drawing, pdf=PaperFigure(plot).file("pdf"))
         return drawing
     except Exception as error:
-        # Numbers must get out even where a picture does not, and pictures where a PDF does not.
+        # A failed picture must not block numbers, nor a failed PDF the picture.
         return replace(drawing, why=printable(f"{type(error).__name__}: {error}"))
 
 
 def drawn(plots: Iterable[Plot]) -> tuple[dict[str, bytes], list[str]]:
-    """Return the files of plots by their names, and a line on each that could not be drawn."""
+    """Return file name -> content of plots, and a line on each failure."""
     files: dict[str, bytes] = {}
     why = []
     for plot in plots:
@@ -75,7 +75,7 @@ def _drawn(plot: Plot) -> Drawing:
     with own_settings():
         figure = Figure((WIDTH, plot.height), layout="constrained")
         plot.draw(figure, plot)
-        # As `figure.savefig`, which draws everything once more before, to no end.
+        # Like `figure.savefig`, without its extra drawing pass.
         figure.dpi = _DPI
         canvas: Any = FigureCanvasSVG(figure)
         canvas.print_svg(buffer, metadata=_NO_METADATA)
@@ -83,9 +83,9 @@ def _drawn(plot: Plot) -> Drawing:
 
 
 def named(svg: str, plot: Plot) -> str:
-    """Return an SVG that can be in a page beside others, with words for readers who cannot see it.
+    """Return an SVG to embed beside other SVGs, with an alternative text.
 
-    Its ids start with the plot's name, and its style sheet holds for itself alone.
+    Ids start with the plot's name, and the style sheet applies to this SVG only.
     """
     name = plot.name
     svg = _PROLOGUE.sub("", svg)

@@ -1,4 +1,4 @@
-"""A plot at the size that a paper has for it: a matplotlib figure that is saved as papers need it."""
+"""A plot in the size for a paper: a matplotlib figure with paper-ready file output."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from trecexam.results.plots.style import LETTERS, WIDTH, own_settings
 from trecexam.results.result import Plot
 from trecexam.results.terminal import printable
 
-#: The kinds of file, by their endings; what each would otherwise say of the program and the time goes.
+#: Suffix -> metadata keys to remove, which would name the program and the time.
 KINDS: dict[str, dict[str, None]] = {
     "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
     "svg": {"Creator": None, "Date": None},
     "png": {"Software": None},
 }
-#: Dots an inch, on a screen and in print.
+#: Resolution in dots per inch, on a screen and in print.
 _SCREEN, _PRINT = 160, 300
 
 
 class PaperFigure(Figure):
-    """A plot, drawn.
+    """A drawn plot.
 
-    `savefig` gives the same bytes for the same plot whatever the user's settings of matplotlib are: exactly
-    as wide and high as the figure, text in PDFs in embedded TrueType fonts, in SVGs as paths.
+    `savefig` gives the same bytes for the same plot under any matplotlib settings of the user: exactly the
+    figure's size, text as embedded TrueType fonts in PDFs and as paths in SVGs.
 
     Attributes:
-        plot: its numbers, title and caption.
-        notes: what one must know of its grades.
+        plot: the numbers, title and caption.
+        notes: notes on the grades behind the plot.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class PaperFigure(Figure):
         """Draw a plot in a size.
 
         Args:
-            width: inches; None for that in the report.
-            height: inches; None for one that suits the plot at this width.
-            letters: points of the letters; some are a little smaller.
+            width: inches; None for the width in the report.
+            height: inches; None for a height that suits the plot at this width.
+            letters: font size in points; some text is a little smaller.
         """
         across = WIDTH if width is None else width
-        # Rows of names are as high as their letters; other plots keep their shape, but grow no higher.
+        # Height follows the letters for rows of names; other plots keep their aspect ratio up to a limit.
         ratio = letters / LETTERS if plot.rows else min(1.0, across / WIDTH)
         up = plot.height * ratio if height is None else height
         self.plot, self.notes = plot, notes
@@ -73,16 +73,16 @@ class PaperFigure(Figure):
                     f"plot {plot.name}: {across:.2f} x {up:.2f} in are too small with letters of "
                     f"{letters:g} points; give more width or height, or smaller letters"
                 ) from None
-            # What is where is settled, and does not change with the resolution.
+            # The layout is fixed now and does not change with the resolution.
             self.set_layout_engine("none")
 
     def draw(self, renderer: RendererBase) -> None:
-        """As matplotlib's, with our settings: how many numbers are at an axis depends on them."""
+        """Draw the figure under our matplotlib settings, which affect the axis ticks."""
         with own_settings(self._settings):
             super().draw(renderer)
 
     def savefig(self, fname: Any, **settings: Any) -> None:
-        """As matplotlib's, which has the arguments, with our settings."""
+        """Save the figure like matplotlib's `Figure.savefig`, with our settings."""
         kind = str(settings.get("format") or Path(str(fname)).suffix[1:] or "png").lower()
         settings.setdefault("dpi", _PRINT)
         if kind in KINDS:
@@ -92,7 +92,7 @@ class PaperFigure(Figure):
             super().savefig(fname, **settings)
 
     def file(self, kind: str, dpi: int = _PRINT) -> bytes:
-        """Return the content of a file of this kind."""
+        """Return the content of a file of this type."""
         buffer = io.BytesIO()
         self.savefig(buffer, format=kind, dpi=dpi)
         return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""How all plots look: colours that colour-blind people tell apart, plain axes, names that fit."""
+"""Style of all plots: colours that colour-blind people tell apart, plain axes, fitting names."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 INK, MUTED, GRID = "#1b1f24", "#57606a", "#d8dee4"
-#: Okabe & Ito's palette, which is made for all kinds of colour vision.
+#: Okabe & Ito's palette, designed for all kinds of colour vision.
 BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 SEQUENTIAL = "Blues"
-#: Inches; narrow, so that letters stay readable on a phone.
+#: Width in inches; narrow, so that text stays readable on a phone.
 WIDTH = 4.8
-#: Points of the letters in the report; other sizes that plots name go with it.
+#: Base font size in points in the report; font sizes named by plots scale with it.
 LETTERS = 9.0
-#: Letters of a name at most, the share of a figure's width that it may take, and how wide a letter is.
+#: Maximum letters of a name, its maximum share of the figure's width, and the width of a letter.
 _NAME, _SIDE, _LETTER = 26, 0.4, 0.55
-#: The share of a figure's height that rows have.
+#: Share of a figure's height for rows.
 _DOWN = 0.85
-#: With more runs than this their names would be too small to read: then the ranks are there.
+#: Maximum number of runs with readable names; plots with more runs show ranks.
 NAMED = 60
 
-#: In place of whatever the user's own settings are.
+#: Settings of matplotlib that replace the user's.
 RC: dict[str, Any] = {
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
@@ -58,14 +58,14 @@ RC: dict[str, Any] = {
 
 
 def letters(points: float) -> float:
-    """Return the size, in the figure that is being drawn, of letters with so many points in the report."""
+    """Return the font size in the current figure for a font size in the report."""
     import matplotlib
 
     return points * float(matplotlib.rcParams["font.size"]) / LETTERS
 
 
 def fitted(axes: Axes, names: Sequence[str]) -> list[str]:
-    """Return names cut to the figure's room in letters of 8 points; names that differ stay different."""
+    """Return names cut to fit the figure at 8 points; distinct names stay distinct."""
     room = _SIDE * 72 * axes.figure.bbox.width / axes.figure.dpi / (_LETTER * letters(8))
     return cut_apart(names, max(8, min(_NAME, int(room))))
 
@@ -84,15 +84,15 @@ def end_at_one(axes: Axes, axis: Literal["x", "y"]) -> None:
     if highest <= 1 < end:
         axes.set(**{f"{axis}lim": (None, 1)})
     for line in axes.lines:
-        # A line without a mark has no extent, which a layout could not do with.
+        # A line without a mark has no extent, which breaks the layout.
         line.set_clip_on(np.size(line.get_xdata()) == 0)
 
 
 def draw_rows(axes: Axes, names: Sequence[str], values: Floats, low: Floats, high: Floats) -> None:
-    """Draw a dot and its interval in each row, first on top; of too many rows only every tenth rank is there.
+    """Draw a dot and its interval per row, first on top; label every tenth rank if rows are too many.
 
     Args:
-        values: a row each; NaN for none.
+        values: one value per row; NaN if missing.
         low, high: the ends of their intervals; NaN for none.
     """
     row_indices, few = np.arange(len(names)), len(names) <= NAMED
@@ -111,7 +111,7 @@ def draw_rows(axes: Axes, names: Sequence[str], values: Floats, low: Floats, hig
     grid(axes, "x")
 
 
-#: The settings are the process's: two threads must not draw at once. To save a figure draws it, too.
+#: Lock for drawing and saving: matplotlib's settings are global to the process.
 _ONE_AT_A_TIME = threading.RLock()
 
 

@@ -256,7 +256,7 @@ def _carrying(row: Any) -> Qrel:
 
 
 def _passages(rows: Iterable[Any]) -> list[RubricQrel]:
-    """Combines rows of passage and item to a row per passage."""
+    """Combine rows per passage and item into a row per passage."""
     items: dict[str, dict[str, None]] = {}
     importances: dict[str, dict[str, Any]] = {}
     weights: dict[str, dict[str, Any]] = {}

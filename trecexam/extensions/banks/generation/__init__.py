@@ -1,4 +1,4 @@
-"""Test banks written by a language model: its prompts, how its answers are read, where items go.
+"""Test banks written by a language model: prompts, reading of answers, and placement of items.
 
 Nothing here runs a model or touches a file of the track.
 """

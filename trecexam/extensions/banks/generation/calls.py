@@ -34,9 +34,9 @@ def bank_job(
     """Return the job of writing items for each query without items, like `bank generate`.
 
     Args:
-        folders: of the graders one of which needs the bank; the first where none fits.
-        forget_in_file: with `again`, other processes forget unread answers, too.
-        whole: nothing is written before every query is through.
+        folders: folders of graders; the first with this prompt as `write_bank` is used, else the first.
+        forget_in_file: with `again`, drop unreadable answers in the file, too, for other processes.
+        whole: write nothing before every query is finished.
     """
     if prompt is None:
         prompt = (folders[0].write_bank if len(folders) == 1 else None) or "questions"

@@ -1,4 +1,4 @@
-"""`trecexam bank generate`: asks a model for items step by step, and adds them to a file of the bank."""
+"""`trecexam bank generate`: requests of items from a model, step by step, added to a bank file."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Generated(AskingResult[ItemRequest]):
     """Result of generating a bank.
 
     Attributes:
-        output: the file with the items; `written` says whether it was changed.
-        queries: those that got new items.
-        items: new items; `replaced`: items that gave way to them.
-        dropped: why items of answers were left out, and how many.
-        failures: (query or sub-topic, why it has no items or too few), in the order of the queries.
-        n_cut: prompts in which passages had to be cut to fit the model.
+        output: the file with the items; `written` is True if it changed.
+        queries: queries with new items.
+        items: number of new items; `replaced`: number of removed old items.
+        dropped: reason -> number of items left out of answers.
+        failures: (query or sub-topic, reason for missing items), in the order of the queries.
+        n_cut: number of prompts with passages cut to fit the model.
     """
 
     output: Path
@@ -47,7 +47,7 @@ class Generated(AskingResult[ItemRequest]):
 
     @property
     def complete(self) -> bool:
-        """Whether all queries have all their items."""
+        """True if all queries have all items."""
         return not self.failures and not self.why
 
 
@@ -55,11 +55,11 @@ class Ask(NamedTuple):
     """A prompt of a step.
 
     Attributes:
-        source: answers the prompt.
-        read: returns the texts in an answer, or why there are none.
+        source: the writer that answers the prompt.
+        read: returns the texts in an answer, or the reason for none.
         longest: an answer of maximum length, for estimates.
-        cut: passages had to be cut to fit the model.
-        retry: sent after an answer that cannot be read; "" for nothing.
+        cut: True if passages were cut to fit the model.
+        retry: prompt to send after an unreadable answer; "" for none.
     """
 
     source: KeepingWriter
@@ -73,8 +73,8 @@ class Ask(NamedTuple):
 class Listed(NamedTuple):
     """The items that a model listed for a request.
 
-    `items` are (text, importance), the importance "" where nobody said; `time` is of the last answer, ISO
-    8601. `cut`: the list ends early. `problem` says which steps could not be read; "" for none.
+    `items` are (text, importance), with importance "" if unknown; `time` is that of the last answer, ISO
+    8601. `cut`: the list ends early. `problem` names unreadable steps; "" for none.
     """
 
     items: Sequence[tuple[str, str]]
@@ -83,20 +83,20 @@ class Listed(NamedTuple):
     problem: str = ""
 
 
-#: The steps of a request: each yields its prompts, and takes a reply to each.
+#: Generator of a request's steps: yields the prompts of a step, and receives a reply to each.
 Steps = Generator[Sequence[Ask], Sequence[Reply[Ask, ReadItems]], Listed | Unread]
-#: Gives the stored answer to a prompt, or why there will be none; None where it is to be asked.
+#: Returns the stored answer to a prompt, or the reason for none; None if the prompt must be sent.
 GetAnswer = Callable[[Ask], Kept | Unread | None]
 
 
 def single_step(request: ItemRequest, prompt: ItemPrompt, source: KeepingWriter, asks_again: str) -> Steps:
     """Return the items in the answer to one prompt."""
 
-    def read(kept: Kept) -> ReadItems | Unread:
-        items = read_items(kept.text, prompt.kind, cut=kept.cut)
-        start = " ".join(kept.text.split())[:60]
+    def read(reply: Kept) -> ReadItems | Unread:
+        items = read_items(reply.text, prompt.kind, cut=reply.cut)
+        start = " ".join(reply.text.split())[:60]
         which = f"that begins '{start}'" if start else "that is empty"
-        early = " and ends early: raise `max_new_tokens`" if kept.cut else f"; {asks_again}"
+        early = " and ends early: raise `max_new_tokens`" if reply.cut else f"; {asks_again}"
         return items if items.texts else Unread(f"no items in an answer {which}{early}")
 
     (reply,) = yield [Ask(source, prompt.text(request, source.writer.plain), read)]
@@ -106,7 +106,7 @@ def single_step(request: ItemRequest, prompt: ItemPrompt, source: KeepingWriter,
 
 
 def played(steps: Steps, get: GetAnswer) -> Listed | Unread | list[Ask]:
-    """Return the result of a request's steps; or the prompts of its current step that are to be asked."""
+    """Return the result of a request's steps, or the unanswered prompts of its current step."""
     try:
         asks = next(steps)
         while True:
@@ -120,7 +120,7 @@ def played(steps: Steps, get: GetAnswer) -> Listed | Unread | list[Ask]:
 
 
 def _reply(ask: Ask, get: GetAnswer) -> Reply[Ask, ReadItems] | Ask:
-    """Return the reply to a prompt, asked once more where it cannot be read; or the prompt to ask."""
+    """Return the reply to a prompt, else the prompt to send; unreadable replies are retried once."""
     stored, writer = get(ask), ask.source.writer
     if stored is None:
         return ask
@@ -145,22 +145,22 @@ def items_job(
     """Return the job of all steps of all requests.
 
     Args:
-        sources: of the prompts; they share a budget.
-        again: last answers that cannot be read are dropped; `in_file` as of `KeepingWriter.forget`.
-        whole: nothing is written before every request is through.
+        sources: writers of the prompts, which share a budget.
+        again: drop unreadable last answers; `in_file` as for `KeepingWriter.forget`.
+        whole: write nothing before every request is finished.
     """
     failed: dict[str, str] = {}
     seen: dict[str, Ask] = {}
 
     def stored(ask: Ask) -> Kept | Unread | None:
         seen[ask.prompt] = ask
-        kept = ask.source.get(ask.prompt)
-        if kept is None:
+        reply = ask.source.get(ask.prompt)
+        if reply is None:
             return Unread(failed[ask.prompt]) if ask.prompt in failed else None
-        return Unread(f"the model {kept.refusal}") if kept.refused else kept
+        return Unread(f"the model {reply.refusal}") if reply.refused else reply
 
     def play(get: GetAnswer) -> tuple[dict[ItemRequest, Listed | Unread], list[PromptSet[str]]]:
-        """Return the results of the requests that are through, and the prompts of the other ones' steps."""
+        """Return the results of finished requests, and the prompts of the current steps of all others."""
         results = {request: played(steps(request), get) for request in plan.requests}
         waiting = [ask for result in results.values() if isinstance(result, list) for ask in result]
         done = {request: result for request, result in results.items() if not isinstance(result, list)}
@@ -178,8 +178,8 @@ def items_job(
         for ask in [*seen.values()]
         if again
         and not ask.retry
-        and isinstance(kept := stored(ask), Kept)
-        and isinstance(ask.read(kept), Unread)
+        and isinstance(stored_reply := stored(ask), Kept)
+        and isinstance(ask.read(stored_reply), Unread)
     ]
     if unread:
         for ask in unread:
@@ -203,11 +203,11 @@ def items_job(
         if n_items and not (result.why and whole):
             content, replaced = merged(plan, new)
             check_unchanged(plan.output, plan.content)
-        # Prompts without an answer are among the failures.
+        # Failures include prompts without an answer.
         return replace(result, unwritten=(), reused=reused).made(
             Generated,
             output=plan.output,
-            # A link stays a link.
+            # Keep a symbolic link.
             written=content != plan.content and replace_file(Path(os.path.realpath(plan.output)), content),
             queries=len({request.query_id for request, items in new.items() if items}),
             items=n_items,
@@ -218,13 +218,13 @@ def items_job(
         )
 
     def supposed() -> Sequence[PromptSet[str]]:
-        """Return the prompts of all steps; a missing answer is supposed to be as long as it may be."""
+        """Return the prompts of all steps for estimates; assume maximum length of missing answers."""
         every: list[Ask] = []
 
         def get(ask: Ask) -> Kept:
             every.append(ask)
-            kept = ask.source.get(ask.prompt)
-            return Kept(ask.longest, time="") if kept is None or kept.refused else kept
+            reply = ask.source.get(ask.prompt)
+            return Kept(ask.longest, time="") if reply is None or reply.refused else reply
 
         play(get)
         return prompt_sets(every)
@@ -236,8 +236,8 @@ def items_job(
 def _new_items(
     plan: BankPlan, prompt: ItemPrompt, writer: Writer, done: Mapping[ItemRequest, Listed | Unread]
 ) -> tuple[dict[ItemRequest, list[Item]], list[tuple[ItemRequest, str]], Counter[str]]:
-    """Return the items of each request, why requests lack items, and why texts were left out."""
-    known = {query_id: {*texts} for query_id, texts in plan.known.items()}
+    """Return the items of each request, and reasons for missing items and for left-out texts."""
+    existing_texts = {query_id: {*texts} for query_id, texts in plan.existing_texts.items()}
     new: dict[ItemRequest, list[Item]] = {}
     failures: list[tuple[ItemRequest, str]] = []
     dropped: Counter[str] = Counter()
@@ -245,7 +245,7 @@ def _new_items(
         if isinstance(listed, Unread):
             failures.append((request, listed.reason))
             continue
-        texts = known.setdefault(request.query_id, set())
+        texts = existing_texts.setdefault(request.query_id, set())
         items, left_out = new.setdefault(request, []), Counter[str]()
         for raw, importance in listed.items:
             text = tidy(raw)
@@ -276,9 +276,9 @@ def _new_items(
 
 
 def merged(plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]]) -> tuple[bytes, int]:
-    """Return the file with new items, and the number of items that gave way; other lines keep their bytes.
+    """Return the file with new items, and the number of replaced items; other lines keep their bytes.
 
-    New items stand where the first replaced one of their query was, else at the end.
+    New items take the position of the first replaced item of their query, else the end.
     """
     lines = [*lines_of(plan.content), b""]
     if len(lines) > 1 and not lines[-2].endswith(b"\n"):

@@ -23,7 +23,7 @@ from trecexam.graders.replies import ENDED_EARLY, Unread, fence_removed, whole_t
 from trecexam.graders.writing.asking import KeepingWriter, Kept
 from trecexam.templates import filled
 
-#: The steps' names in the files of their prompts.
+#: Names of the steps in their prompt files.
 STAGES = ("creator", "scorer")
 #: Passages per creation step, and nuggets per importance step.
 WINDOW = 10
@@ -46,7 +46,7 @@ def nuggetize(
 
     Args:
         passages: texts, in their order.
-        sources: the creator and the scorer, told their system messages; or one for both, told none.
+        sources: creator and scorer with their system messages; or one source for both without.
         asks_again: a sentence that says how to send prompts again.
     """
     if not passages:
@@ -104,7 +104,7 @@ def nuggetize(
 def _ask(
     source: KeepingWriter, prompt: str, *, longest: Sequence[str], n_labels: int = 0, cut: bool = False
 ) -> Ask:
-    """Return a prompt, with the one that follows an answer that cannot be read."""
+    """Return a prompt, with its retry after an unreadable answer."""
     task, _, asks = prompt.rpartition("\n")
     retry = (
         f"{task}\nAn earlier answer to this could not be read. Return nothing but the whole list, in one "
@@ -113,17 +113,17 @@ def _ask(
     return Ask(source, prompt, partial(_read, n_labels), json.dumps(longest), cut, retry)
 
 
-def _read(n_labels: int, kept: Kept) -> ReadItems | Unread:
-    """Return the nuggets in an answer, the first `MOST_CREATED`, or so many labels; or why there are none."""
+def _read(n_labels: int, reply: Kept) -> ReadItems | Unread:
+    """Return the first `MOST_CREATED` nuggets or the labels in an answer, or the reason for none."""
     # An incomplete list would lose earlier nuggets.
-    text = whole_text(kept.text, cut=kept.cut)
+    text = whole_text(reply.text, cut=reply.cut)
     if isinstance(text, Unread):
         return Unread(f"its answer {text.reason}" if text is ENDED_EARLY else "its answer is empty")
     begins = f"its answer begins '{' '.join(text.split())[:60]}'"
     if n_labels:
         labels = read_labels(text, n_labels, ("vital", "okay"))
-        wanted = f"{begins}, and not {n_labels} times vital or okay"
-        return Unread(wanted) if labels is None else ReadItems(tuple(map(as_label, labels)))
+        expectation = f"{begins}, and not {n_labels} times vital or okay"
+        return Unread(expectation) if labels is None else ReadItems(tuple(map(as_label, labels)))
     nuggets = [nugget for each in read_items(text, "nugget").texts if (nugget := tidy(each))]
     is_empty = python_list(fence_removed(text)) is not None
     return ReadItems(tuple(nuggets[:MOST_CREATED])) if nuggets or is_empty else Unread(begins)

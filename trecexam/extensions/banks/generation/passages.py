@@ -1,4 +1,4 @@
-"""The passages of each query that nuggets are made from."""
+"""Source passages of nuggets for each query."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ PASSAGES = 50
 def nugget_passages(
     folder: TrackFolder, query_ids: Sequence[str], number: int = PASSAGES
 ) -> Mapping[str, tuple[str, ...]]:
-    """Return query_id -> texts of its first relevant passages; without any, of its top-ranked ones.
+    """Return query_id -> texts of the first relevant passages, or else of the top-ranked passages.
 
     Relevant passages come in the order of their labels (the highest first), then of their best rank in any
-    run, then of their ids; top-ranked ones by rank and id. Of a query that no run ranks passages for they are
-    those that responses cite. What responses say is no source, nor are passages without a text.
+    run, then of their ids; top-ranked ones by rank and id. Without ranked passages, cited passages of
+    responses are used. Texts of responses and passages without a text are no source.
     """
     if not query_ids:
         return {}
     # Responses rank what they cite.
     section = folder.config.track.model_copy(update={"pool": "citations", "unit": "passage"})
     citing = replace(folder, config=folder.config.model_copy(update={"track": section}))
-    # The bank's queries are those that need no nuggets.
+    # The bank's queries need no nuggets.
     inputs = read_inputs(citing, Needs(frozenset((QUERY,)), known_queries=query_ids), bank_files=())
     ranked = [run for name, run in inputs.runs.items() if name not in inputs.dropped.generated]
     cited = [run for name, run in inputs.runs.items() if name in inputs.dropped.generated]
@@ -53,7 +53,7 @@ def nugget_passages(
 
 
 def _best_ranks(runs: Iterable[Run], query_id: str, number: int) -> dict[str, int]:
-    """Return doc_id -> its best rank in any run, of the first passages of each."""
+    """Return doc_id -> best rank in any run, within the first passages of each run."""
     best: dict[str, int] = {}
     for run in runs:
         for rank, doc_id in enumerate(run.ranking(query_id, number)):

@@ -1,4 +1,4 @@
-"""Finds the queries or sub-topics for which a model must write items."""
+"""Plan of the queries or sub-topics for which a model must write items."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trecexam.inputs.inputs import query_texts
 from trecexam.inputs.missing_banks import lines_of, read_target
 
 _HEADERS = (("query_id", "subtopic"), ("query_id", "facet_id", "subtopic"))
-#: A query and a sub-topic of it; None for the query as a whole.
+#: (query_id, facet_id); facet_id None for the whole query.
 Facet = tuple[str, str | None]
 
 
@@ -30,18 +30,18 @@ class BankPlan:
     """The requests to the model, and the changes of the file.
 
     Attributes:
-        requests: in the order of the queries.
-        output: the file that items go to; `content` is what it holds now.
-        known: query_id -> folded texts of the items that stay, of all files of the bank, former texts too: an
-            edited item is not to come again.
-        replaced_lines: (query_id, facet_id) -> indices of lines of `output` that a model wrote and nobody
-            edited; they give way to new ones, if there are.
+        requests: requests in the order of the queries.
+        output: the file for new items; `content` is its current content.
+        existing_texts: query_id -> folded texts of items that stay, in all files of the bank; with texts that
+            people edited since, so that these do not come again.
+        replaced_lines: (query_id, facet_id) -> indices of unedited lines of `output` by a model, which new
+            items replace.
     """
 
     requests: tuple[ItemRequest, ...]
     output: Path
     content: bytes
-    known: Mapping[str, set[tuple[str, ...]]]
+    existing_texts: Mapping[str, set[tuple[str, ...]]]
     replaced_lines: Mapping[Facet, Sequence[int]]
 
 
@@ -57,7 +57,7 @@ def plan_bank(
     content = read_target(folder, target)
     requests = [*_requests(folder, prompt, _queries(folder, query_ids))]
     to_replace = {(request.query_id, request.facet_id) for request in requests} if again else set()
-    known: dict[str, set[tuple[str, ...]]] = {}
+    stored: dict[str, set[tuple[str, ...]]] = {}
     filled: set[Facet] = set()
     replaced: dict[Facet, list[int]] = {}
     for path in {*folder.bank(optional=True), target}:
@@ -70,15 +70,15 @@ def plan_bank(
                 continue
             for item in line.items:
                 texts = (item.text, item.origin.text if item.origin else "")
-                known.setdefault(item.query_id, set()).update(folded(text) for text in texts if text.strip())
+                stored.setdefault(item.query_id, set()).update(folded(text) for text in texts if text.strip())
                 if item.kind == prompt.kind:
                     filled |= {(item.query_id, None), (item.query_id, item.facet_id)}
     lacking = (each for each in requests if again or (each.query_id, each.facet_id) not in filled)
-    return BankPlan(tuple(lacking), target, content, known, replaced)
+    return BankPlan(tuple(lacking), target, content, stored, replaced)
 
 
 def _lines(path: Path) -> Iterator[BankLine]:
-    """Yield the lines of a file of the bank, which may be missing or blank."""
+    """Yield the lines of a bank file; the file may be missing or blank."""
     with suppress(OSError), open_input(path) as file:
         if not file.read().strip():
             return
@@ -89,7 +89,7 @@ def _lines(path: Path) -> Iterator[BankLine]:
 
 
 def _untouched(line: BankLine, content: bytes, kind: Kind) -> Item | None:
-    """Return the item of a line that a model wrote and nobody changed; None for other lines."""
+    """Return the item of an unedited line by a model; None for other lines."""
     item = line.items[0] if line.items else None
     if item is None or item.origin is None:
         return None
@@ -98,13 +98,13 @@ def _untouched(line: BankLine, content: bytes, kind: Kind) -> Item | None:
         item.query_id, item.item_id, text, kind, (), item.facet_id, importance=importance, origin=item.origin
     )
     with suppress(ValueError):
-        # An answer key or a note of a person's is an edit, too.
+        # A person's answer key or note is an edit, too.
         return item if json.loads(content) == item_row(generated, line.query_text) else None
     return None
 
 
 def _queries(folder: TrackFolder, query_ids: Collection[str]) -> dict[str, str]:
-    """Return query_id -> text of these queries of the track; of all if none is named."""
+    """Return query_id -> text of these queries of the track; of all if none is given."""
     texts = query_texts(folder)
     if not texts:
         raise TrackError("no queries: put queries.tsv here, `query_id<TAB>text`", path=folder.root)

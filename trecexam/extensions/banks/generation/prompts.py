@@ -25,7 +25,7 @@ NUGGETIZER = "nuggetizer"
 class ItemRequest(NamedTuple):
     """A request for the items of a query or of one of its sub-topics.
 
-    `subtopic` and `facet_id` are "" and None where the query as a whole is meant.
+    `subtopic` and `facet_id` are "" and None for the whole query.
     """
 
     query_id: str
@@ -42,10 +42,10 @@ class ItemPrompt:
     """A prompt that makes a language model write items.
 
     Attributes:
-        name: stored with each item.
+        name: name stored with each item.
         template: the text, with slots in braces (or Jinja's, where `jinja` is set).
-        kind: "question" or "nugget": what it has written.
-        number: how many items it asks for; None where it does not say.
+        kind: kind of the written items: "question" or "nugget".
+        number: requested number of items; None if unspecified.
     """
 
     name: str
@@ -56,14 +56,14 @@ class ItemPrompt:
 
     @property
     def by_subtopic(self) -> bool:
-        """Whether it asks about each sub-topic of a query."""
+        """True if the prompt is sent for each sub-topic of a query."""
         return "query_subtopic" in slots(self.template, jinja=self.jinja)
 
     def text(self, request: ItemRequest, plain: Callable[[str], str] = str) -> str:
-        """The prompt for one query. A slot's name inside a query stays unchanged.
+        """Return the prompt for one query. A slot's name inside a query stays unchanged.
 
         Args:
-            plain: applied to what is filled in, such as the removal of control tokens.
+            plain: cleans filled-in texts, for example of control tokens.
         """
         query = plain(request.query_text)
         values = {**dict.fromkeys(SLOTS, query), "query_subtopic": plain(request.subtopic)}
@@ -81,13 +81,13 @@ class ItemPromptFile(TemplateFile):
 
 @cache
 def published() -> Mapping[str, ItemPrompt]:
-    """The prompts of the Rubric workbench, and the AutoNuggetizer's, by name.
+    """Return the prompts of the Rubric workbench, and the AutoNuggetizer's, by name.
 
     Source: Dietz, "A Workbench for Autograding Retrieve/Generate Systems" (SIGIR 2024), and its released
     code (TREMA-UNH/rubric-grading-workbench, exam_pp/question_generation.py), with the code's sentences on
     JSON; where the code breaks a line within the text, there is a single blank, as in print. `subtopics`
     and `subtopic-nuggets` are those for TREC CAR's section headings. `nuggetizer` is the first of several
-    steps: see `trecexam.extensions.banks.generation.nuggetizing`.
+    steps, see `trecexam.extensions.banks.generation.nuggetizing`.
     """
     prompts = (
         ItemPrompt("questions", prompt_text("questions"), "question", 10),
@@ -100,13 +100,13 @@ def published() -> Mapping[str, ItemPrompt]:
 
 
 def prompt_text(name: str) -> str:
-    """The published text of that name, without the line break that ends its file."""
+    """Return the published text of that name, without the line break that ends its file."""
     path = Path(__file__).parent / "texts" / f"{name}.txt"
     return path.read_bytes().decode("utf-8").removesuffix("\n")
 
 
 def named(name: str, root: Path) -> ItemPrompt:
-    """The published prompt of that name, or the one in a file of that name, here or in the folder `root`."""
+    """Return the published prompt of that name, or the prompt in a file here or in the folder `root`."""
     if Path(name).suffix.lower() in PROMPT_SUFFIXES:
         path = next((path for path in (Path(name), root / name) if path.is_file()), None)
         if path is None:
@@ -116,7 +116,7 @@ def named(name: str, root: Path) -> ItemPrompt:
 
 
 def load_prompt(path: Path) -> ItemPrompt:
-    """A prompt from a `.toml` file or a Jinja template."""
+    """Return a prompt from a `.toml` file or a Jinja template."""
     prompt_source = read_own_prompt(path, ItemPromptFile, SLOTS, {"query": SLOTS[:3]})
     nuggets = re.search(r"[\"']nuggets[\"']", prompt_source.template)
     kind: Kind = prompt_source.file.writes or ("nugget" if nuggets else "question")

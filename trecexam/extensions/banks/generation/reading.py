@@ -1,8 +1,7 @@
-"""Reads items from a language model's answer, in any of its usual forms.
+"""Reading of items from a language model's answer, in any usual form.
 
-Models are requested JSON, and give it in code fences, after thoughts, amid prose, with trailing commas, as
-Python lists, as objects, as numbered lists, or cut in the middle. What can be read for certain is; prose is
-not.
+Prompts request JSON. Models answer in code fences, after thoughts, amid prose, with trailing commas, as
+Python lists, objects or numbered lists, or cut in the middle. Only unambiguous items are read, no prose.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ from trecexam.extensions.banks.generation.prompts import Kind
 from trecexam.graders.replies import fence_removed, read_reply
 from trecexam.packages import install, missing_packages
 
-#: Keys that may hold items in an object, best first.
+#: Keys of item lists in an object, best first.
 _LISTS = {
     "question": ("questions", "question_set", "items", "nuggets", "nugget_set"),
     "nugget": ("nuggets", "nugget_set", "items", "questions", "question_set"),
 }
-#: Keys that may hold an item's text in an object.
+#: Keys of an item's text in an object.
 _TEXTS = ("question", "question_text", "nugget", "nugget_text", "text", "fact", "content")
-#: Characters of JSON that are mended, and brackets in brackets: the library takes time by the square of both.
+#: Maximum characters of JSON to repair, and nesting depth: the library takes quadratic time in both.
 MENDED, DEPTH = 16_384, 8
-#: Positions in an answer that are tried as the beginning of JSON.
+#: Maximum number of positions tried as the beginning of JSON.
 _TRIES = 8
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.S)
-#: Where JSON, or a Python list, begins; a bracket in prose is followed by other things.
+#: The beginning of JSON or a Python list; brackets in prose are followed by other characters.
 _START = re.compile(r"[\[{](?=\s*(?:[\"'\u201c\[{]|$))")
 #: A bracket, or a string up to its end: a quote is inside unless a comma, a colon, a bracket ... follows it.
-#: Possessive, so that an answer of thousands of quotes or line breaks is not split in all ways there are.
+#: Possessive, so that thousands of quotes or line breaks cause no backtracking.
 _TOKEN = re.compile(r'[\[\]{}]|"(?:[^"\\]|\\.?|"(?!\s{0,200}(?:[,:\]}"`/#]|\Z)))*+(?:"|\Z)', re.S)
 _SINGLE = re.compile(r"\[\s*'([^\"\[\]{}]*)'\s*+,?\s*+\]?[\s}]*+\Z")
 _BULLET = re.compile(r"\s*(?:(?:Q(?:uestion)?|Nugget)?\s*\(?\d{1,3}[.):]|[-*\u2022\u2013])\s+(\S.*)", re.I)
@@ -46,7 +45,7 @@ _NUMBER = re.compile(r"(?:(?:Q|Question|Nugget)\s*)?\(?\d{1,3}[.):]\s+|[-*\u2022
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\s]+")
 #: The placeholders of the published prompts, repeated by the model.
 _ECHO = re.compile(r"(?:question|nugget)_text_?\d+|\.\.\.|\u2026", re.I)
-#: What must be installed before answers can be read; "" where nothing is missing.
+#: Packages to install before answers can be read; "" if nothing is missing.
 missing_for_reading = partial(missing_packages, ("json_repair",), install("openai"))
 
 
@@ -58,10 +57,10 @@ class ReadItems(NamedTuple):
 
 
 def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
-    """Read the items in an answer; without the last, incomplete one if the answer ends early.
+    """Read the items in an answer, without an incomplete last item.
 
     Args:
-        cut: the model is known to have been stopped before its end.
+        cut: True if the model was stopped before its end.
     """
     text, cut = read_reply(answer, cut=cut)
     parts = (*(block[1] for block in _FENCE.finditer(text)), fence_removed(text))
@@ -89,7 +88,7 @@ def python_list(text: str) -> list[str] | None:
             return listed
     try:
         with warnings.catch_warnings():
-            # Of escapes that Python does not know.
+            # Warnings on escapes unknown to Python.
             warnings.simplefilter("ignore")
             value: Any = ast.literal_eval(text.strip()) if len(text) <= MENDED else None
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
@@ -102,24 +101,26 @@ def python_list(text: str) -> list[str] | None:
 
 
 def _json(text: str, kind: Kind) -> ReadItems:
-    """Read the items of the JSON that the text begins with; or of objects, one after the other."""
+    """Read the items of JSON at the start of a text, or of consecutive objects."""
     texts: list[str] = []
     while True:
         whole, cut = _bounded(text)
         value = _value(whole)
-        found = list(_texts(value, kind))
+        items = list(_texts(value, kind))
         if cut and texts:
             return ReadItems(tuple(texts), cut)
-        texts += found
+        texts += items
         further = re.match(r"[\s,]*(?=\{)", text[len(whole) :])
-        if cut or not further or not isinstance(value, dict) or len(found) != 1:
+        if cut or not further or not isinstance(value, dict) or len(items) != 1:
             return ReadItems(tuple(texts), cut)
         text = text[len(whole) + further.end() :]
 
 
 def _bounded(text: str) -> tuple[str, bool]:
-    """Return the text from its first bracket to the one that closes it; or, where none does, up to its last
-    whole string, and True. "" of what has too many brackets in brackets."""
+    """Return the text from the first bracket to its closing bracket, and False.
+
+    Without a closing bracket, return the text up to the last whole string, and True; "" if nested too deeply.
+    """
     depth = last = 0
     for token in _TOKEN.finditer(text):
         if token[0] in ("[", "{"):
@@ -141,7 +142,7 @@ def _bounded(text: str) -> tuple[str, bool]:
 
 
 def _value(text: str) -> Any:
-    """Return the value of JSON, or of an attempt at it; None of anything else."""
+    """Return the value of JSON or repaired JSON; None for anything else."""
     for parse in (json.loads, _single_quoted, _mended):
         try:
             return parse(text)
@@ -151,7 +152,7 @@ def _value(text: str) -> Any:
 
 
 def _single_quoted(text: str) -> list[str]:
-    """Return a Python list of strings in single quotes, in which apostrophes need not be escaped."""
+    """Return the strings of a Python list in single quotes; apostrophes may be unescaped."""
     match = _SINGLE.search(text)
     if match is None:
         raise ValueError("no such list")
@@ -167,7 +168,7 @@ def _mended(text: str) -> Any:
 
 
 def _texts(value: Any, kind: Kind, depth: int = 0) -> Iterator[str]:
-    """The texts of items in a JSON value."""
+    """Yield the texts of items in a JSON value."""
     if depth > 4:
         return
     if isinstance(value, list | tuple):
@@ -197,14 +198,14 @@ def _texts(value: Any, kind: Kind, depth: int = 0) -> Iterator[str]:
 
 
 def _text_of(entry: Any) -> str | None:
-    """The text of an item that is an object; None for anything else."""
+    """Return the text of an item that is an object; None for anything else."""
     if not isinstance(entry, dict):
         return None
     return next((entry[key] for key in _TEXTS if isinstance(entry.get(key), str)), None)
 
 
 def _lines(text: str, kind: Kind, *, cut: bool) -> tuple[str, ...]:
-    """The items of a numbered or bulleted list; or lines that are all questions, after an introduction."""
+    """Return the items of a numbered or bulleted list, or of lines that are all questions."""
     lines = [line.strip() for line in text.splitlines() if line.strip(" \t`")]
     ends: Callable[[str], bool] = _asks if kind == "question" else bool
 
@@ -227,7 +228,7 @@ def _asks(line: str) -> bool:
 
 
 def tidy(text: str) -> str:
-    """An item's text on one line, without the number, quotes or stars that a model put around it."""
+    """Return an item's text on one line, without the number, quotes or stars that a model put around it."""
     text = _CONTROL.sub(" ", text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).strip()
     text = _NUMBER.sub("", text, count=1) if _NUMBER.match(text) else text
     for left, right in (("**", "**"), ('"', '"'), ("'", "'"), ("\u201c", "\u201d"), ("`", "`")):

@@ -1,1 +1,1 @@
-"""What a person should judge next."""
+"""Selection of passages to judge next."""

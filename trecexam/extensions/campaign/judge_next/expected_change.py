@@ -1,8 +1,8 @@
-"""How far a person's judgment of a passage is expected to change the differences between runs.
+"""Expected change of the differences between runs by a person's judgment of a passage.
 
-Choosing what to judge by the differences of systems follows Carterette, Allan & Sitaraman, "Minimal Test
-Collections for Retrieval Evaluation", SIGIR 2006. There the weight of a document in the difference of two
-systems' average precision decides; here the measure itself is computed, over all pairs of runs.
+Selection of passages by differences of systems follows Carterette, Allan & Sitaraman, "Minimal Test
+Collections for Retrieval Evaluation", SIGIR 2006. The paper uses a document's weight in the difference of two
+systems' average precision; here, the measure is recomputed for all pairs of runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trecexam.scores.ratings import MAX_RATING, MISSING, QueryRatings
 
 #: The number of ratings: 0..5.
 RATINGS = MAX_RATING + 1
-#: The number of (label, passage) rows that are evaluated at a time: about 50 MB.
+#: Number of (label, passage) rows per evaluation: about 50 MB.
 _ROWS = 200_000
 
 Floats = NDArray[np.float64]
@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 def expected_change(
     q: QueryRatings,
     alike: Ints,
-    wanted: NDArray[np.bool_],
+    selected: NDArray[np.bool_],
     rankings: Sequence[Sequence[str]],
     weights: Floats,
     measure: Measure,
@@ -40,23 +40,22 @@ def expected_change(
 ) -> tuple[Ints, Floats]:
     """Return the passages' labels, -1 if missing, and the expected change by judging each passage alone.
 
-    With P(r) the probability of rating r, and m(r) the runs' means after this judgment,
+    Let P(r) be the probability of rating r, and m(r) the runs' means after this judgment:
 
         change = sum over r of P(r) * mean over pairs of runs of |(m_a(r) - m_b(r)) - (m_a - m_b)|
 
-    P(r) is the share of r in the passage's ratings on the query's items. This is a rule for choosing what to
-    judge, not a claim about people.
+    P(r) is the share of r in the passage's ratings on the query's items, a rule, not a model of people.
 
     Args:
-        alike: a number for each passage; a judgment counts for all passages with an equal number (text).
-        wanted: the passages that a person may judge; the change of others is 0.
+        alike: an index of each passage's text; a judgment counts for all passages with the same index.
+        selected: mask of passages to consider; other passages have change 0.
         rankings: each run's doc_ids for the query, best first.
-        weights: the share of the query in each run's mean.
+        weights: weight of the query in each run's mean.
     """
 
     def labels(ratings: QueryRatings) -> Ints:
-        found = label_of(ratings)
-        return np.array([found.get(doc_id, MISSING) for doc_id in q.doc_ids], np.int64)
+        label = label_of(ratings)
+        return np.array([label.get(doc_id, MISSING) for doc_id in q.doc_ids], np.int64)
 
     counts = (q.ratings[..., None] == np.arange(RATINGS)).sum(axis=1)
     chances = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -64,8 +63,8 @@ def expected_change(
     after = np.stack(
         [labels(replace(q, human=dict.fromkeys(q.doc_ids, rating))) for rating in range(RATINGS)], axis=1
     )
-    docs, ratings = np.nonzero((after != now[:, None]) & (chances > 0) & wanted[:, None])
-    # Several ratings can lead to one label, which is evaluated once.
+    docs, ratings = np.nonzero((after != now[:, None]) & (chances > 0) & selected[:, None])
+    # Ratings with the same label are evaluated once.
     outcomes, of_try = np.unique(np.stack([docs, after[docs, ratings]]), axis=1, return_inverse=True)
     labellings = [(np.flatnonzero(alike == alike[doc]).tolist(), label) for doc, label in outcomes.T.tolist()]
     changes = _changes(q.doc_ids, now, labellings, rankings, weights, measure)
@@ -90,13 +89,13 @@ def _changes(
     different = {ranking: index for index, ranking in enumerate(dict.fromkeys(cut))}
     of_run, n_runs = [different[ranking] for ranking in cut], len(cut)
     labels = np.where(now >= 0, now, UNJUDGED).astype(np.int32)
-    # Of sorted numbers, the sum of all pairs' differences.
+    # Sum of all pairs' differences of sorted numbers.
     pairs = (2 * np.arange(n_runs) - n_runs + 1) / (n_runs * (n_runs - 1) / 2)
     changes = np.zeros(len(labellings))
     step = max(1, _ROWS // max(1, len(doc_ids) + max(map(len, different))))
     for start in range(0, len(labellings), step):
         part = labellings[start : start + step]
-        # The labels as they are, then each change of them as a query of its own.
+        # The current labels, then each changed labelling as a separate query.
         changed = np.repeat(labels[None], 1 + len(part), axis=0)
         for row, (docs, label) in zip(changed[1:], part, strict=True):
             row[docs] = label

@@ -1,4 +1,4 @@
-"""What to judge next: the passages whose judgment by a person helps most."""
+"""Suggestions of passages whose judgment by a person helps most."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.support import SUPPORT
 from trecexam.scores.values import TIE_DECIMALS
 
-#: Measures that a judgment of a passage does not change, and the measure for tracks that have only these.
+#: Measures independent of judgments of passages, and the default for tracks with only such measures.
 _NOT_ON_LABELS, _ON_LABELS = COVER | DIVERSITY | {*SUPPORT}, "nDCG@10"
-#: Letters of a text that a table shows.
+#: Maximum letters of a text in a table.
 _TEXT = 60
 
 
@@ -39,7 +39,7 @@ class Suggestion(NamedTuple):
         order: suggestions with a smaller value come first.
         label: the current label; None if missing.
         expected_change: expected change of the difference of two runs, averaged over all pairs of runs.
-        runs: how many runs have the passage's text among their pooled ranks.
+        runs: number of runs with the passage's text in their pooled ranks.
     """
 
     order: tuple[float, ...]
@@ -51,7 +51,7 @@ class Suggestion(NamedTuple):
 
 
 def could_change_a_ranking(track: GradedTrack) -> bool:
-    """Return True where judgments of passages could change the order of the runs."""
+    """Return True if judgments of passages could change the order of the runs."""
     counts = track.counts
     return track.asked.citing is None and len(track.runs) > 1 and counts.cells > 0 and counts.is_graded
 
@@ -64,16 +64,16 @@ def suggestions(
     *,
     with_judged: bool = False,
 ) -> tuple[list[Suggestion], Measure | None, str]:
-    """Return the passages to judge, best first, the measure that ranks the runs, or why there is none.
+    """Return the passages to judge, best first, and the measure that ranks the runs, or why there is none.
 
-    Passages are ordered by the expected change of the runs' differences. Passages with an equal change, which
-    are all passages of a track without grades, are ordered by retrieval: queries take turns, and the passage
-    that most runs rank highest is a query's first. Of equal texts the first passage is suggested.
+    Passages are ordered by the expected change of the runs' differences. Ties, such as all passages of a
+    track without grades, are ordered by retrieval: queries take turns, and a query's first passage is the one
+    that most runs rank high. Of equal texts the first passage is suggested.
 
     Args:
         name: the measure that ranks the runs; None for the track's first on labels of passages.
-        query_ids: only these queries; none for all.
-        with_judged: suggest passages that people judged, too.
+        query_ids: only these queries; () for all.
+        with_judged: include judged passages.
     """
     metric, why = None if name is None else _measure(track, name), ""
     if len(track.runs) < 2:
@@ -90,12 +90,12 @@ def suggestions(
         {} if metric is None else {row.run: row.n_queries for row in leaderboard(track, [str(metric)]).rows}
     )
     judged = {} if with_judged else _judged(track)
-    found: list[Suggestion] = []
+    listed: list[Suggestion] = []
     for done, query_id in enumerate(chosen, 1):
-        found += _of_query(track, query_id, judged.get(query_id, ()), metric, n_queries)
+        listed += _of_query(track, query_id, judged.get(query_id, ()), metric, n_queries)
         if progress:
             progress(done, len(chosen))
-    return sorted(found, key=lambda row: row.order), metric, why
+    return sorted(listed, key=lambda row: row.order), metric, why
 
 
 def _of_query(
@@ -108,19 +108,19 @@ def _of_query(
     """Yield the suggestions for one query, in the order of retrieval.
 
     Args:
-        judged: doc_ids that are not suggested, and no passage with the same text.
-        n_queries: run -> the number of queries of its mean.
+        judged: doc_ids to leave out, with all passages of the same text.
+        n_queries: run -> number of queries of the run's mean.
     """
     pooled = track.pool[query_id]
     q, sheet = track.ratings((query_id,))[0], track.sheets[query_id]
     numbers: dict[str, int] = {}
-    # Passages without a text are never equal to others.
+    # Passages without a text equal no other passage.
     texts = (text or f"\0{doc_id}" for doc_id, text in zip(q.doc_ids, sheet.texts, strict=True))
     alike = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
-    wanted = np.zeros(len(alike), np.bool_)
-    wanted[np.unique(alike, return_index=True)[1]] = True
+    selected = np.zeros(len(alike), np.bool_)
+    selected[np.unique(alike, return_index=True)[1]] = True
     is_judged = np.array([doc_id in judged for doc_id in q.doc_ids], np.bool_)
-    wanted &= ~np.isin(alike, alike[is_judged])
+    selected &= ~np.isin(alike, alike[is_judged])
     now, change = np.full(len(alike), -1), np.zeros(len(alike))
     if metric is not None:
         scores = track.config.scores
@@ -128,7 +128,7 @@ def _of_query(
         now, change = expected_change(
             q,
             alike,
-            wanted,
+            selected,
             [run.ranking(query_id) for run in track.runs.values()],
             np.array(
                 [(average_all or query_id in run) / n_queries[name] for name, run in track.runs.items()]
@@ -139,7 +139,7 @@ def _of_query(
     ranks = np.where(pooled.ranks >= 0, alike[pooled.ranks], -1)
     weights, number = retrieved_weights(ranks, len(alike))[alike], list(track.pool).index(query_id)
     order = np.argsort(-weights, kind="stable")
-    for turn, doc in enumerate(order[wanted[order]].tolist()):
+    for turn, doc in enumerate(order[selected[order]].tolist()):
         yield Suggestion(
             (-round(float(change[doc]), TIE_DECIMALS), turn, number),
             query_id,
@@ -151,7 +151,7 @@ def _of_query(
 
 
 def _measure(track: GradedTrack, name: str | None = None) -> Measure:
-    """Return this measure, or the track's first measure on labels of passages."""
+    """Return the named measure, or the track's first measure on labels of passages."""
     names = own_measures(track.folder, track.measures if name is None else (name,))
     try:
         metrics = [measure(each) for each in names]
@@ -200,8 +200,8 @@ def next_judgments(
         columns = ("query_id", "doc_id", "label", "expected_change", "runs")
         could_change = sum(row.order[0] < 0 for row in ranked)
         facts |= {"measure": str(metric), "could_change": could_change}
-        others = len(ranked) - could_change
-        follow = f"; the other {others:,} follow in the order of retrieval" if others else ""
+        n_remaining = len(ranked) - could_change
+        follow = f"; the other {n_remaining:,} follow in the order of retrieval" if n_remaining else ""
         notes = [f"{could_change:,} of {candidates} could change the ranking by {metric}{follow}"]
         if ungraded := sum(row.label is None for row in ranked[:top]):
             notes.append(f"{plural(ungraded, 'listed passage')} without a grade; `trecexam watch` grades")
@@ -214,9 +214,9 @@ def next_judgments(
     else:
         notes = ["no passage is left to judge"]
     rows = []
-    for place, row in enumerate(ranked[:top], 1):
+    for position, row in enumerate(ranked[:top], 1):
         values = (getattr(row, name) for name in columns)
-        rows.append((place, *values, cut(track.texts.get(row.doc_id, ""), _TEXT)))
+        rows.append((position, *values, cut(track.texts.get(row.doc_id, ""), _TEXT)))
     layout = Layout(("place", "query_id", "doc_id"), ("label", "text", "expected_change"))
     table = Table(("place", *columns, "text"), tuple(rows), small=("expected_change",), layout=layout)
     return Tables({"judgments": table}, tuple(notes), about=facts)

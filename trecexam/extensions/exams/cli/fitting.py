@@ -25,7 +25,7 @@ FITTED, IMPROVED = "exam", "exam-improved"
 
 
 def _model_options(folder: str) -> Callable[[Command], Command]:
-    """Options of the model to fit; `folder` is the default folder below a track's outputs."""
+    """Add the options of the model to fit; `folder` is the default folder below a track's outputs."""
     options = (
         click.argument("source", type=click.Path(path_type=Path, exists=True), metavar="MATRIX|TRACK"),
         grader_option,
@@ -171,14 +171,14 @@ def improve(
 
 
 def _is_track(source: Path) -> bool:
-    """Whether this is a track's folder, not one of response files."""
+    """Return True if this is a track's folder, not one of response files."""
     from trecexam.config import CONFIG_NAME
 
     return (source / CONFIG_NAME).is_file()
 
 
 def _named(out: Path | None) -> Path:
-    """The folder for files of a fit without a track."""
+    """Return the folder for files of a fit without a track."""
     if out is None:
         raise click.UsageError("give a folder for the files: -o DIR")
     return out

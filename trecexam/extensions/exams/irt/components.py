@@ -7,8 +7,9 @@ of each component are centred: their abilities sum to 0, and a general mean hold
 
     theta_j = mean + sum over k of (u_k,level(j, k) - mean of u_k).
 
-Where two components always go together (each model has its own retriever), no responses tell their shares
-apart: the shares are then the smallest that give the abilities, have no standard error, and are named.
+If two components always go together (each model has its own retriever), responses do not identify their
+shares: the estimates are then the smallest shares that give the abilities, without standard errors, and a
+note names the levels.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ class Components:
     """The level of each component for each examinee.
 
     Attributes:
-        names: of the components.
-        levels: the levels of each, in the order of their first examinee.
-        codes: the place of each examinee's level among its component's; shape (n_examinees, n_components).
+        names: names of the components.
+        levels: levels of each component, in the order of their first examinee.
+        codes: index of each examinee's level in its component; shape (n_examinees, n_components).
     """
 
     names: tuple[str, ...]
@@ -38,7 +39,7 @@ class Components:
 
     @classmethod
     def of(cls, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Components:
-        """Components from each examinee's levels, in the order of `names`."""
+        """Return components from each examinee's levels, in the order of `names`."""
         levels = [
             tuple(dict.fromkeys(row[column_index] for row in rows)) for column_index in range(len(names))
         ]
@@ -59,7 +60,7 @@ class Components:
         return tuple(name for name, levels in zip(self.names, self.levels, strict=True) if len(levels) < 2)
 
     def without(self, names: Sequence[str]) -> Components:
-        """The other components."""
+        """Return the components without those in `names`."""
         column_indices = [column_index for column_index, name in enumerate(self.names) if name not in names]
         return Components(
             tuple(self.names[column_index] for column_index in column_indices),
@@ -68,7 +69,7 @@ class Components:
         )
 
     def design(self) -> Floats:
-        """The design matrix: 1 at each examinee's levels; shape (n_examinees, n_levels)."""
+        """Return the design matrix: 1 at each examinee's levels; shape (n_examinees, n_levels)."""
         design = np.zeros((len(self.codes), self.n_levels))
         start = 0
         for column_index, levels in enumerate(self.levels):
@@ -77,7 +78,7 @@ class Components:
         return design
 
     def centring(self) -> Floats:
-        """The matrix that centres levels, shape (n_levels, n_levels), with a row for the general mean."""
+        """Return the matrix that centres levels, shape (n_levels, n_levels), and the row of the mean."""
         blocks = np.zeros((self.n_levels + 1, self.n_levels))
         start = 0
         for levels in self.levels:
@@ -88,12 +89,12 @@ class Components:
         return blocks
 
     def told_apart(self) -> NDArray[np.bool_]:
-        """Whether each centred level's ability is identified; shape (n_levels,)."""
+        """Return True if each centred level's ability is identified; shape (n_levels,)."""
         null = _null_space(self.design())
         return np.asarray(np.abs(self.centring()[:-1] @ null).max(axis=1, initial=0) < 1e-8, np.bool_)
 
     def smallest(self, levels: Floats) -> Floats:
-        """The levels' abilities with the smallest sum of squares that give the same examinees' abilities."""
+        """Return the levels' abilities of least squares that give the same examinees' abilities."""
         null = _null_space(self.design())
         smallest: Floats = levels - null @ (null.T @ levels)
         return smallest

@@ -36,17 +36,17 @@ class Fit:
     Attributes:
         a, b, c, se_a, se_b, se_c: of each item; the standard errors are of the observed information.
         n: responses to each item.
-        theta, se_theta, accuracy: of each examinee; the share of right responses among those given. A 95%
-            interval is theta +- 1.96 se_theta: it reaches to the farther end of the 95% of the marginal
-            posterior (`ability_posterior`). So it is with components.
-        components: each component's abilities; () where none were given.
+        theta, se_theta, accuracy: of each examinee; accuracy is the share of right responses. The 95%
+            interval theta +- 1.96 se_theta reaches the farther end of the marginal posterior's 95% interval
+            (`ability_posterior`), also with components.
+        components: each component's abilities; () without components.
         mean, se_mean: with components, the general mean; NaN without.
-        log_likelihood: of all responses, in nats, without priors.
-        errors: root mean square errors, beside those of a baseline.
-        bound: for "a", "b", "c" (items) and "theta" (examinees, or levels), which lie at a bound.
+        log_likelihood: log-likelihood of all responses, in nats, without priors.
+        errors: root mean square errors of the model and a baseline.
+        bound: masks of values at a bound for "a", "b", "c" (items) and "theta" (examinees or levels).
         converged, iterations: of L-BFGS-B.
-        seconds: of wall-clock time.
-        notes: what one must know to read the estimates, one per line.
+        seconds: wall-clock time.
+        notes: notes on how to read the estimates, one per line.
     """
 
     settings: Settings
@@ -73,7 +73,7 @@ class Fit:
 
 
 def fit(responses: ArrayLike, settings: Settings | None = None, components: Components | None = None) -> Fit:
-    """Fits a model to a response matrix by L-BFGS-B with the analytic gradient.
+    """Fit a model to a response matrix by L-BFGS-B with the analytic gradient.
 
     Joint maximum likelihood: items and examinees are estimated together. With priors, the joint posterior
     mode.
@@ -81,10 +81,10 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
     Args:
         responses: 1, 0, or NaN if missing; shape (n_examinees, n_items).
         settings: None for the 3PL with the published bounds and starts.
-        components: what each examinee is made of; theta is then the sum of its levels' abilities.
+        components: components of each examinee; theta is then the sum of its levels' abilities.
 
     Raises:
-        ValueError: the matrix is invalid, or nothing can be fitted to it; see `check`.
+        ValueError: an invalid matrix, or no model can be fitted; see `check`.
     """
     from threadpoolctl import threadpool_limits
 
@@ -95,15 +95,15 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
         components, dropped = _varying(components, len(values))
         notes += dropped
     objective = Objective(Responses(values), settings, None if components is None else components.design())
-    # L-BFGS-B calls BLAS thousands of times for next to nothing: threads that wait for one another take
-    # twenty times as long on a machine that has other things to do.
+    # L-BFGS-B makes thousands of tiny BLAS calls: on a busy machine, threads that wait for one another take
+    # twenty times as long.
     with threadpool_limits(1, user_api="blas"):
         done = optimum(objective)
         point = done.point
         theta = objective.theta(point)
         se = standard_errors(objective, point)
         posterior = ability_posterior(objective, point)
-    # Whatever a bound or a prior gives an item that all or none got right, the responses do not tell it.
+    # Responses say nothing about items that all or none got right, whatever a bound or prior gives.
     se.items[constant(values)] = np.nan
     if not se.joint:
         notes.append(
@@ -150,11 +150,11 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
 
 
 def check(responses: ArrayLike) -> Floats:
-    """The matrix as floats, if a model can be fitted to it.
+    """Return the matrix as floats after checking that a model can be fitted.
 
     Raises:
-        ValueError: another shape or value, fewer than two examinees or items, a row or column without a
-            response, or all examinees responding alike.
+        ValueError: a wrong shape or value, fewer than two examinees or items, a row or column without a
+            response, or examinees with identical responses only.
     """
     values = np.array(responses, np.float64)
     if values.ndim != 2:
@@ -179,13 +179,13 @@ def check(responses: ArrayLike) -> Floats:
 
 
 def constant(values: Floats) -> NDArray[np.bool_]:
-    """The items that all or none of the examinees who responded got right; shape (n_items,)."""
+    """Return the items that all or none of the examinees who responded got right; shape (n_items,)."""
     right, n_responses = np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0)
     return np.asarray((right == 0) | (right == n_responses), np.bool_)
 
 
 def _varying(components: Components, n_examinees: int) -> tuple[Components, list[str]]:
-    """The components that vary between examinees, and a note for each other one."""
+    """Return the components that vary between examinees, and a note on each constant component."""
     if len(components.codes) != n_examinees:
         raise ValueError(f"components of {len(components.codes)} examinees for {n_examinees} in the matrix")
     constant_ = components.constant
@@ -206,7 +206,7 @@ def _levels(
     posterior: AbilityPosterior | None,
     notes: list[str],
 ) -> tuple[tuple[LevelAbilities, ...], float, float]:
-    """The centred abilities of the components' levels, and the general mean."""
+    """Return the centred abilities of the components' levels, and the general mean."""
     centring = components.centring()
     values = centring @ components.smallest(point.ability)
     fixed = np.isnan(np.diag(se.ability))

@@ -1,4 +1,4 @@
-"""Iterative improvement of an exam: drop the items that discriminate least, fit again on the rest."""
+"""Iterative improvement of an exam: drop the least discriminating items, fit again on the rest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trecexam.extensions.exams.irt.fitting import Fit, check, constant, fit
 from trecexam.extensions.exams.irt.model import item_information
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS, Settings
 
-#: No exam of fewer items is fitted.
+#: Minimum number of items of an exam.
 LEAST_ITEMS = 2
 
 
@@ -23,8 +23,8 @@ class ImprovementStep:
     """A step of an improvement.
 
     Attributes:
-        items: the places, in the first matrix, of the items that are left.
-        dropped: the places of those that were dropped to come here, least discriminating first.
+        items: column indices, in the first matrix, of remaining items.
+        dropped: column indices of items dropped in this step, least discriminating first.
         fit: the fit to these items.
         information, compat: the mean over the examinees' abilities of an item's mean information, and of its
             2PL form (`trecexam.extensions.exams.irt.model.item_information`).
@@ -39,7 +39,7 @@ class ImprovementStep:
 
 @dataclass(frozen=True, eq=False)
 class Improvement:
-    """All steps, from the whole exam on, and the reason why they end."""
+    """Steps from the whole exam on, and the reason for the end."""
 
     steps: tuple[ImprovementStep, ...]
     stopped: str
@@ -54,16 +54,14 @@ def improve(
     drop: float = 0.1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Improvement:
-    """Drops the least discriminating share of the items and fits again on the rest, again and again.
+    """Drop the least discriminating share of the items and fit the rest again, repeatedly.
 
-    Each fit starts afresh, so that it is the one that `fit` gives on the same items. `least_discriminating`
-    says which are dropped.
+    Each fit starts anew and equals `fit` on the same items. `least_discriminating` selects the items to drop.
 
     Args:
         responses, settings, components: as in `trecexam.extensions.exams.irt.fitting.fit`.
-        steps: how often to drop, at least 1.
-        drop: the share of the items that are left to drop in each step, above 0 and below 1; rounded, and at
-            least one item.
+        steps: number of steps, at least 1.
+        drop: share of remaining items to drop per step, above 0 and below 1; rounded, at least one item.
         progress: called after each fit with (fits done, fits in all).
 
     Raises:
@@ -92,7 +90,7 @@ def improve(
 def _split_off_worst(
     values: NDArray[np.float64], last: ImprovementStep, drop: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | str:
-    """The items that the next step keeps and drops, or the reason why there is no next step."""
+    """Return the items that the next step keeps and drops, or the reason why there is no next step."""
     count = n_dropped(len(last.items), drop)
     if len(last.items) - count < LEAST_ITEMS:
         return f"fewer than {LEAST_ITEMS} items would remain"
@@ -102,20 +100,20 @@ def _split_off_worst(
 
 
 def n_dropped(n_items: int, drop: float) -> int:
-    """The number of items that a step drops: the share, rounded (halves up), at least one."""
+    """Return the number of items that a step drops: the share, rounded (halves up), at least one."""
     return max(1, math.floor(n_items * drop + 0.5 + 1e-9))
 
 
 def least_discriminating(fitted: Fit, constant_items: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The indices of the items, least discriminating first.
+    """Return the indices of the items, least discriminating first.
 
-    First the items that all or none got right: whatever their a is, it is not known. Then by a; many share
-    its lower bound, so then by the mean information at the examinees' abilities, and then the last first.
+    Items that all or none got right come first, since their a is unknown. Then the order is by a; by mean
+    information at the examinees' abilities, since many items share a's lower bound; and last item first.
     Values that agree to `CERTAIN_DIGITS` are ties.
     """
     information = item_information(fitted.theta, fitted.a, fitted.b, fitted.c).mean(axis=0)
     a = np.round(fitted.a, CERTAIN_DIGITS)
-    # In three significant digits: items at the lower bound of a all have little information.
+    # Three significant digits, since items at the lower bound of a all have little information.
     information = np.array([float(f"{value:.{CERTAIN_DIGITS - 1}e}") for value in information.tolist()])
     return np.lexsort((-np.arange(len(a)), information, a, ~constant_items))
 
@@ -136,7 +134,7 @@ def _step(
 
 
 def _unfit(values: NDArray[np.float64]) -> str:
-    """The reason why no model can be fitted to the rest; "" if one can."""
+    """Return the reason why no model can be fitted to the rest, or ""."""
     try:
         check(values)
     except ValueError as error:

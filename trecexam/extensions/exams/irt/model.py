@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
-#: Where curves are drawn: beyond every default bound.
+#: Abilities at which curves are drawn: beyond every default bound.
 GRID = np.round(np.linspace(-4.0, 4.0, 161), 2)
 
 
@@ -36,7 +36,7 @@ class Cells(NamedTuple):
 
 
 def probability(theta: ArrayLike, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0.0) -> Floats:
-    """The probability of a right response, of shape (n_examinees, n_items); 0..1, at any argument.
+    """Return the probability of a right response, of shape (n_examinees, n_items); 0..1, at any argument.
 
     Args:
         theta: abilities, shape (n_examinees,) or a number.
@@ -47,15 +47,15 @@ def probability(theta: ArrayLike, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0.0
 
 
 def logits(theta: Floats, a: Floats, b: Floats) -> Floats:
-    """z = a (theta - b) of every examinee with every item."""
+    """Return z = a (theta - b) of every examinee with every item."""
     z = np.subtract.outer(theta, b)
     z *= a
     return z
 
 
 def cells(theta: Floats, a: Floats, b: Floats, c: Floats) -> Cells:
-    """`Cells` of every examinee with every item."""
-    # Other calls on a track do not wait for it.
+    """Return `Cells` of every examinee with every item."""
+    # Imported late, so that other calls on a track do not wait for scipy.
     from scipy.special import expit
 
     z = logits(theta, a, b)
@@ -72,7 +72,7 @@ def cells(theta: Floats, a: Floats, b: Floats, c: Floats) -> Cells:
 def item_information(
     theta: ArrayLike, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0.0, *, compat: bool = False
 ) -> Floats:
-    """Each item's information at each ability, shape (n_thetas, n_items).
+    """Return each item's information at each ability, shape (n_thetas, n_items).
 
         I(theta) = a^2 (q / p) ((p - c) / (1 - c))^2,    q = 1 - p
 
@@ -82,14 +82,13 @@ def item_information(
     Args:
         theta: abilities, shape (n_thetas,).
         a, b, c: shape (n_items,) each, or numbers.
-        compat: a^2 p q at any c, as in the code released with the exam paper, which is too large where items
-            can be guessed.
+        compat: use a^2 p q at any c, as in the exam paper's code, which is too large with guessing.
     """
     theta, a, b, c = (np.atleast_1d(np.asarray(value, np.float64)) for value in (theta, a, b, c))
     at = cells(theta, a, b, c)
     if compat or not c.any():
         return np.asarray(a**2 * at.p * at.q)
-    # (p - c) / (1 - c) is s, and s q / p is at most 1 where c is above 0.
+    # (p - c) / (1 - c) is s, and s q / p is at most 1 if c is above 0.
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(c > 0, at.s / at.p, 1.0)
     return np.asarray(a**2 * at.q * share * at.s)
@@ -98,7 +97,7 @@ def item_information(
 def exam_information(
     theta: ArrayLike, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0.0, *, compat: bool = False
 ) -> Floats:
-    """The information of all items together at each ability, shape (n_thetas,).
+    """Return the information of all items together at each ability, shape (n_thetas,).
 
     1 over its root is the standard error of an ability at known items.
     """
@@ -111,7 +110,7 @@ class Errors(NamedTuple):
 
     Attributes:
         model: of the model's probabilities, over all responses.
-        baseline: of each examinee's share of right responses in their place.
+        baseline: of each examinee's share of right responses as the prediction.
         model_items, baseline_items: the same for each item, and then the mean over items, as released with
             the exam paper.
     """
@@ -123,7 +122,7 @@ class Errors(NamedTuple):
 
 
 def errors(responses: Floats, theta: Floats, a: Floats, b: Floats, c: Floats) -> Errors:
-    """Prediction errors of the model's probabilities and of the examinees' means."""
+    """Return prediction errors of the model's probabilities and of the examinees' means."""
     squares = (responses - cells(theta, a, b, c).p) ** 2
     plain = (responses - np.nanmean(responses, axis=1, keepdims=True)) ** 2
     whole = [float(np.sqrt(np.nanmean(squared))) for squared in (squares, plain)]

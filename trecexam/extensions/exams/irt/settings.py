@@ -8,18 +8,18 @@ from functools import cached_property
 from typing import Literal, get_args
 
 ModelName = Literal["1pl", "2pl", "3pl"]
-#: What holds the scale of abilities, which the responses alone do not (see `Settings.anchor`).
+#: Anchors of the scale of abilities, which responses do not identify (see `Settings.anchor`).
 Anchor = Literal["bounds", "mean", "standard", "prior"]
 MODELS: tuple[ModelName, ...] = get_args(ModelName)
-#: In which parameters each model differs between items.
+#: Model -> its item parameters.
 FREE: Mapping[str, tuple[str, ...]] = {"1pl": ("b",), "2pl": ("a", "b"), "3pl": ("a", "b", "c")}
 Pair = tuple[float, float]
 
-#: The 3PL's as published: Guinet et al., "Automated Evaluation of Retrieval-Augmented Language Models with
-#: Task-Specific Exam Generation", ICML 2024, in its released code.
+#: Bounds and starts of the 3PL as published: Guinet et al., "Automated Evaluation of Retrieval-Augmented
+#: Language Models with Task-Specific Exam Generation", ICML 2024, in its released code.
 _PUBLISHED: Mapping[str, Pair] = {"a": (0.5, 1.5), "b": (0.01, 1.0), "c": (0.2, 0.4), "theta": (-3.0, 3.0)}
-#: Without guessing nothing says that an item is harder than the average examinee is able, or that all items
-#: discriminate alike: bounds are to keep estimates finite, no more.
+#: Bounds without guessing only keep estimates finite: no assumption on difficulty or discrimination is
+#: needed.
 _WIDE: Mapping[str, Pair] = {"a": (0.1, 4.0), "b": (-4.0, 4.0), "c": (0.0, 0.0), "theta": (-4.0, 4.0)}
 BOUNDS: Mapping[str, Mapping[str, Pair]] = {
     "1pl": {**_WIDE, "a": (1.0, 1.0)},
@@ -28,11 +28,10 @@ BOUNDS: Mapping[str, Mapping[str, Pair]] = {
 }
 STARTS: Mapping[str, float] = {"a": 1.0, "b": 0.0, "c": 0.25, "theta": 0.0}
 #: Digits after the point that are certain in estimates, standard errors and information. L-BFGS-B stops
-#: where an iteration gains less than 1e-11 of the log-likelihood. Other starts, and going on to the last bit,
-#: move the estimates of matrices of 6 x 11 to 30 x 200 by up to 1e-4 with priors (a processor with other
-#: instructions: by 1e-10). Only in the 2PL without priors, items that hardly discriminate move by up to 1e-2.
-#: So results are printed with three digits, and values that agree to these are ties: items with the same
-#: responses are told apart by rounding alone.
+#: where an iteration gains less than 1e-11 of the log-likelihood. Other starts or full convergence move the
+#: estimates of matrices of 6 x 11 to 30 x 200 by up to 1e-4 with priors (a processor with other instructions:
+#: by 1e-10). Only in the 2PL without priors, items that hardly discriminate move by up to 1e-2. So results
+#: are printed with three digits, and values that agree to three digits are ties.
 CERTAIN_DIGITS = 3
 #: a: mean and standard deviation of ln a; b, theta: mean and standard deviation; c: alpha and beta.
 PRIORS: Mapping[str, Pair] = {"a": (0.0, 0.5), "b": (0.0, 2.0), "c": (2.0, 5.0), "theta": (0.0, 1.0)}
@@ -45,8 +44,8 @@ class Settings:
     Attributes:
         bounds: of a, b, c and theta: (low, high), equal where a parameter is not fitted. With components,
             those of theta are of each component's ability.
-        priors: of those that have one; see `PRIORS` for what the two numbers are.
-        max_iterations: of L-BFGS-B.
+        priors: parameter -> two numbers, as in `PRIORS`; parameters without a prior are missing.
+        max_iterations: maximum number of iterations of L-BFGS-B.
     """
 
     model: ModelName
@@ -56,7 +55,7 @@ class Settings:
 
     @classmethod
     def of(cls, model: ModelName = "3pl", *, priors: bool = False) -> Settings:
-        """The model's settings, with weak priors, or as published without them."""
+        """Return the model's settings, with weak priors, or as published without them."""
         if model not in MODELS:
             raise ValueError(f"unknown model {model!r}; there are {', '.join(MODELS)}")
         fitted = (*FREE[model], "theta")
@@ -71,11 +70,11 @@ class Settings:
     def anchor(self) -> Anchor:
         """The anchor of the scale of abilities, which the likelihood does not determine.
 
-        Adding a number to all abilities and difficulties changes no probability; in the 2PL and 3PL,
-        multiplying them by one and dividing all a by it changes none either.
+        Probabilities stay the same if a number is added to all abilities and difficulties; in the 2PL and
+        3PL, also if these are multiplied by a number and all a divided by it.
 
-        - "bounds": the bounds do, where those of b lie on one side of 0 (the published ones of the 3PL).
-        - "prior": theta's prior does, where there is one.
+        - "bounds": bounds of b on one side of 0 (the published bounds of the 3PL).
+        - "prior": theta's prior, if there is one.
         - "mean": the examinees' mean ability is 0 (1PL, where a = 1 gives the unit).
         - "standard": their mean is 0 and their standard deviation 1 (elsewhere).
         """

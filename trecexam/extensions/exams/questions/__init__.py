@@ -1,4 +1,4 @@
-"""Multiple-choice exams: the prompts of a model, how its answers are read, which questions are left out.
+"""Multiple-choice exams: prompts, reading of answers, and filters of questions.
 
 Nothing here runs a language model or touches a file of the user's.
 """

@@ -17,7 +17,7 @@ CUE = "###Assistant: Correct answer"
 
 
 def candidates(question: ExamQuestion, plain: Callable[[str], str] = str) -> tuple[str, ...]:
-    """The candidates with their letters, in the form of the prompt and of answers."""
+    """Return the candidates with their letters, in the form of the prompt and of answers."""
     return tuple(
         f"{letter}) {plain(choice)}" for letter, choice in zip(LETTERS, question.choices, strict=True)
     )
@@ -30,12 +30,12 @@ def prompt(
     examples: Sequence[ExamQuestion] = (),
     plain: Callable[[str], str] = str,
 ) -> str:
-    """The prompt, up to where the answer begins.
+    """Return the prompt, up to where the answer begins.
 
     Args:
         context: the passage or the documents; "" asks closed-book.
-        examples: asked before with their right answers, closed-book: their passages would not fit beside.
-        plain: applied to what is filled in, such as the removal of control tokens.
+        examples: questions with right answers to put first, closed-book, since their passages would not fit.
+        plain: cleans filled-in texts, for example of control tokens.
     """
     answered_examples = [
         f"{_asked(example, '', plain)} {candidates(example, plain)[example.correct]}" for example in examples
@@ -52,7 +52,7 @@ def _asked(question: ExamQuestion, knowledge: str, plain: Callable[[str], str]) 
 def examples_for(
     questions: Sequence[ExamQuestion], number: int, seed: int
 ) -> Callable[[ExamQuestion], tuple[ExamQuestion, ...]]:
-    """The in-context examples of a question: the same for all, drawn with the seed, without itself."""
+    """Return a function from a question to its in-context examples: a seeded draw without the question."""
     if number and len(questions) <= number:
         raise TrecexamError(f"{number} examples need an exam of {number + 1} questions or more")
     drawn = Random(f"{seed}").sample(range(len(questions)), min(number + 1, len(questions))) if number else []

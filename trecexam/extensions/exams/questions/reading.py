@@ -1,9 +1,9 @@
-"""Reads a multiple-choice question from a language model's answer: stem, four candidates, right letter.
+"""Reading of a multiple-choice question from a language model's answer: stem, four candidates, right letter.
 
 Models write `A)`, `A.`, `(A)`, `a)`, `1.`, with bold marks, all on one line, with or without "Question:",
-and "Answer: B", "The correct answer is B", "B) is correct", or the right candidate's text. What can be read
-for certain is; an article ("Answer: A pump ...") is no letter, nor is the beginning of a word ("answer:
-because").
+and "Answer: B", "The correct answer is B", "B) is correct", or the right candidate's text. Only unambiguous
+questions are read; an article ("Answer: A pump ...") or the beginning of a word ("answer: because") is no
+letter.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from trecexam.bank.model import folded, words
 from trecexam.extensions.exams.exam_file import LETTERS
 from trecexam.graders.replies import Unread, whole_text
 
-#: Characters that a stem has at least, as published.
+#: Minimum characters of a stem, as published.
 _MIN_STEM = 50
-#: What candidates are marked with; a fifth one tells that there are too many.
+#: Marks of candidates; a fifth mark reveals too many candidates.
 _FAMILIES = ("ABCDE", "abcde", "12345")
 _QUESTION = re.compile(
     r"^[ \t]*(?:[a-z-]+[ \t]+){0,3}question(?:[ \t]*#?\d+)?[ \t]*(?:[:.)]|$)[ \t]*", re.I | re.M
@@ -32,7 +32,7 @@ _HEADING = re.compile(
 _OPENING = re.compile(r"(?:sure|certainly|of course|okay|here(?:'s| is| are)|based on|below)\b.*[:!.]", re.I)
 _SAYS = r"(?:correct|right|best)[ \t]+(?:answer|option|choice|candidate)(?:[ \t]+key)?"
 _IS = r"[ \t]*(?:is\b[ \t]*:?|[:=-])"
-#: What follows the candidates.
+#: Text after the candidates.
 _AFTER = re.compile(
     r"\n[ \t]*\n"
     r"|\n[ \t]*(?:explanations?|rationale|reasoning|justification|note|hint|difficulty|source)\b"
@@ -62,7 +62,7 @@ _REASONED = re.compile(
 _MARKED = re.compile(
     r"[ \t]*(?:[(\[](?:the[ \t]+)?(?:correct|right)(?:[ \t]+answer)?[)\]]|[\u2713\u2714\u2705])[ \t]*\Z", re.I
 )
-#: The placeholders of the published prompt, said back.
+#: The placeholders of the published prompt, repeated by a model.
 _ECHO = re.compile(r"[{\[<(]?(?:candidate|option|choice|answer)[ \t]+[A-D1-4][}\]>)]?", re.I)
 _BOLD = re.compile(r"(?<![\w*])\*\*(?=\S)([^\n]*?\S)(?:(?<=[).:\]])\*\*|\*\*(?!\w))")
 _ITALIC = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]*?[^\s*])\*(?![\w*])")
@@ -78,7 +78,7 @@ class Read(NamedTuple):
 
 
 def read_question(answer: str, *, cut: bool = False) -> Read | Unread:
-    """The first question in an answer.
+    """Return the first question in an answer.
 
     Args:
         cut: the model was stopped before its end.
@@ -128,36 +128,36 @@ def read_choice(answer: str, choices: Sequence[str], *, cut: bool = False) -> in
 
 
 def shuffled(read: Read, seed: int, key: str) -> tuple[Read, tuple[int, ...]]:
-    """The question with its candidates shuffled; depends only on seed and key.
+    """Return the question with its candidates shuffled; depends only on seed and key.
 
     Args:
-        key: of the question: its order must not depend on what else is in the exam.
+        key: key of the question, so that its order does not depend on other questions.
 
     Returns:
-        The question, and for each of its candidates the place that it had.
+        The question, and the former index of each candidate.
     """
     order = list(range(len(read.choices)))
-    # A string is hashed the same way everywhere.
+    # Strings seed the same generator everywhere.
     Random(f"{seed} {key}").shuffle(order)
     choices = tuple(read.choices[choice_index] for choice_index in order)
     return Read(read.question, choices, order.index(read.correct)), tuple(order)
 
 
 def _plain(answer: str) -> str:
-    """The answer without bold marks and headings."""
+    """Return the answer without bold marks and headings."""
     text = answer.replace("\r\n", "\n").replace("\r", "\n")
-    # One blank is tried in one way only.
+    # A single blank avoids backtracking.
     text = re.sub(r"[ \t\f\v\u00a0]+", " ", text)
     text = _MARKDOWN.sub("", text)
     return _ITALIC.sub(r"\1", _BOLD.sub(r"\1", text))
 
 
 def _marks(text: str) -> list[re.Match[str]] | None:
-    """The marks of the first four consecutive candidates; five if a fifth follows."""
+    """Return the marks of the first four consecutive candidates; five if a fifth follows."""
     patterns = [(_at_lines(family), family) for family in _FAMILIES]
     patterns += [(_anywhere(family), family) for family in _FAMILIES]
     marks_by_pattern = (_in_order(list(pattern.finditer(text)), family) for pattern, family in patterns)
-    # The first of those that begin at the same place.
+    # The first of marks at the same position.
     return min(filter(None, marks_by_pattern), key=lambda marks: marks[0].end(), default=None)
 
 
@@ -201,7 +201,7 @@ def _stem(before: str) -> str:
 
 
 def _candidates(text: str, marks: Sequence[re.Match[str]]) -> tuple[list[str], str]:
-    """The candidates' texts, and what follows the last one."""
+    """Return the candidates' texts, and what follows the last one."""
     candidates: list[str] = []
     end = len(text)
     for mark, after in zip(marks, [*marks[1:], None], strict=True):
@@ -220,7 +220,7 @@ def _candidates(text: str, marks: Sequence[re.Match[str]]) -> tuple[list[str], s
 
 
 def _answers(tail: str, choices: Sequence[str]) -> Iterator[int]:
-    """The indices of the candidates stated as right; -1 if a statement names several."""
+    """Yield the indices of the candidates stated as right; -1 if a statement names several."""
     for answer in _ANSWER.finditer(tail):
         choice_index = _place(answer["said"].strip(), choices)
         if choice_index is not None:
@@ -228,13 +228,13 @@ def _answers(tail: str, choices: Sequence[str]) -> Iterator[int]:
 
 
 def _claims(tail: str) -> Iterator[int]:
-    """The same for statements such as "B is correct"."""
+    """Yield indices of candidates from statements such as "B is correct"; -1 if a statement names several."""
     for claim in _CLAIM.finditer(tail):
         yield LETTERS.index(claim[1])
 
 
 def _place(answer: str, choices: Sequence[str]) -> int | None:
-    """The index of the candidate that an answer names."""
+    """Return the index of the candidate that an answer names."""
     texts = [folded(choice) for choice in choices]
     whole = folded(answer)
     if texts.count(whole) == 1:
@@ -258,7 +258,7 @@ def _place(answer: str, choices: Sequence[str]) -> int | None:
 
 
 def _tidy(text: str) -> str:
-    """A text on one line, without quotes around it."""
+    """Return a text on one line, without quotes around it."""
     text = " ".join(text.split())
     if len(text) > 2 and text[0] == text[-1] == '"' and '"' not in text[1:-1]:
         text = text[1:-1].strip()

@@ -15,7 +15,7 @@ _WORD = re.compile(r"\w+(?:'\w+)?")
 
 @cache
 def bloom_words() -> Mapping[str, frozenset[str]]:
-    """Level -> its words, from the lowest level, as published with the exam paper."""
+    """Return level -> words, lowest level first, as published with the exam paper."""
     levels: dict[str, list[str]] = json.loads((_TEXTS / "bloom.json").read_bytes())
     return {level: frozenset(words) for level, words in levels.items()}
 
@@ -32,25 +32,25 @@ def _types() -> Mapping[str, Any]:
 
 
 def question_types() -> tuple[str, ...]:
-    """The types there are, "other" last."""
+    """Return all question types, "other" last."""
     return (*_types()["types"], "other")
 
 
 def bloom_levels(question: str) -> tuple[str, ...]:
-    """The levels whose lemmas the question contains, from the lowest; often none.
+    """Return the levels whose lemmas the question contains, from the lowest; often none.
 
-    Source: Krathwohl, "A Revision of Bloom's Taxonomy" (2002), with the exam paper's words. Words count
-    whatever part of speech they are: "the state of the valve" is of level Remembering, too.
+    Source: Krathwohl, "A Revision of Bloom's Taxonomy" (2002), with the exam paper's words. Words count as
+    any part of speech: "the state of the valve" has the level Remembering, too.
     """
     lemmas = {_lemma(word) for word in _words(question)}
     return tuple(level for level, words in _american().items() if words & lemmas)
 
 
 def question_type(question: str) -> str:
-    """The first question word of the last sentence; "other" without one.
+    """Return the first question word of the last sentence; "other" without one.
 
-    A "when" or "where" that only joins clauses ("When a valve leaks, what ...?") counts where there is no
-    other one.
+    A "when" or "where" that only joins clauses ("When a valve leaks, what ...?") counts only without another
+    question word.
     """
     data = _types()
     sentence = re.split(r"(?<=[.!?])\s+", question.strip())[-1]
@@ -77,5 +77,5 @@ def _lemma(word: str) -> str:
 
 
 def _with_z(word: str) -> str:
-    """Analyse is analyze, whichever of the two a list has."""
+    """Return a word in its spelling with z: analyse becomes analyze."""
     return re.sub(r"(?<=[iy])se$", "ze", word)

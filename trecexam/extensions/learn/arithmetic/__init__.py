@@ -1,1 +1,1 @@
-"""The arithmetic of learning: features, steps of the scale, Gaussian processes; no track, no file."""
+"""Arithmetic of learning: features, regressions, Gaussian processes, without tracks and files."""

@@ -1,7 +1,6 @@
-"""Compares methods for unjudged passages: hides half of the judgments and compares the runs' order.
+"""Cross-validation of methods for unjudged passages: hides half of the judgments and compares rankings.
 
-Passages that nobody judged have no part in it: a leaderboard that gives these 0 would favour giving 0 to what
-is hidden.
+Unjudged passages are excluded: a leaderboard that counts them as 0 would favour 0 for hidden ones.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from trecexam.scores.rank_correlation import QueryDraws, tau_b_columns
 
 #: Of nDCG.
 K = 10
-#: Random halves that are hidden, one after the other.
+#: Number of random halves to hide, one after the other.
 REPEATS = 5
-#: Halfway between a random sample (0.5) and the most retrieved passages alone (1).
+#: Threshold halfway between a random sample (0.5) and only the most retrieved passages (1).
 _MOSTLY = 0.75
 _FUSION = FEATURES.index("fusion")
 
 Name = TypeVar("Name", bound=Hashable)
-#: (queries without what is hidden, what was learned of them) -> gains of each query's passages; NaN leaves a
-#: passage out of rankings.
+#: (queries without hidden judgments, learned model) -> gains of each query's passages; NaN leaves a passage
+#: out of rankings.
 Way = Callable[[Sequence[QueryPassages], Learned], Sequence[Floats]]
 
 
@@ -39,10 +38,10 @@ class Compared:
     """Result of a method; means over the hidden halves.
 
     Attributes:
-        loss: how far it is from the right order of the runs; see `compare`.
-        of_subsets: the same over subsets of the queries.
-        counts: of hidden passages, of each query: officially relevant or not, and by the way; shape (queries,
-            2, 2).
+        loss: distance from the right order of runs; see `compare`.
+        of_subsets: losses over subsets of the queries.
+        counts: hidden passages of each query by official relevance and by the method's; shape (queries, 2,
+            2).
     """
 
     loss: float
@@ -52,7 +51,7 @@ class Compared:
     def better_than(self, other: Compared) -> bool:
         """Return True where the loss is significantly lower than another's.
 
-        The end of the difference's 95% interval is above 0: Student's t, with the delete-d jackknife's
+        The lower end of the difference's 95% interval is above 0: Student's t, with the delete-d jackknife's
         standard error over queries.
         """
         n_queries = len(self.counts)
@@ -63,16 +62,16 @@ class Compared:
 
 
 def best(compared: Mapping[Name, Compared], first: Name) -> Name:
-    """Return the first way, or the one with the lowest loss among those that are better beyond chance."""
-    better = [name for name, way in compared.items() if way.better_than(compared[first])]
+    """Return the first method, or the significantly better method with the lowest loss."""
+    better = [name for name, result in compared.items() if result.better_than(compared[first])]
     return min(better, key=lambda name: compared[name].loss, default=first)
 
 
 def most_retrieved(queries: Sequence[QueryPassages]) -> bool:
-    """Return True where the judged passages are the most retrieved ones, and no random sample.
+    """Return True if the judged passages are the most retrieved ones, and no random sample.
 
-    They are in most pairs of a judged and an unjudged passage of a query the more retrieved one; ties count
-    half.
+    The test counts pairs of a judged and an unjudged passage of a query in which the judged one is retrieved
+    more; ties count half.
     """
     from scipy.stats import rankdata
 
@@ -88,13 +87,13 @@ def most_retrieved(queries: Sequence[QueryPassages]) -> bool:
 def hidings(queries: Sequence[QueryPassages]) -> list[list[Bools]]:
     """Return the hidden half of the judgments, chosen as the judged passages were.
 
-    Where these are the most retrieved, of each query the less retrieved half, once; of an odd number the
-    greater part stays. Else a random half, `REPEATS` times.
+    If judged passages are the most retrieved ones, the less retrieved half of each query is hidden, once; the
+    larger half of an uneven number stays. Else a random half is hidden, `REPEATS` times.
 
     Returns:
-        Of each repeat and each query, which passages are hidden.
+        Mask of hidden passages, for each repeat and query.
     """
-    # Not seed 0: a sample that was drawn with it must not be hidden as a whole.
+    # Not seed 0, which may have drawn the judged sample itself.
     rng, by_votes = np.random.default_rng([0, 1]), most_retrieved(queries)
     repeats = []
     for _ in range(1 if by_votes else REPEATS):
@@ -119,22 +118,21 @@ def compare(
 ) -> dict[Name, Compared]:
     """Compare all methods with half of the judgments hidden.
 
-    Where the most retrieved passages are judged, the loss of a way is how far it is off, for the hidden
+    If the most retrieved passages are judged, the loss of a method is its error, for the hidden
     passages among the first ten ranks of a run, in the sum of gain / log2(rank + 1) over the query's best:
-    the standard deviation over the runs of the mean over the queries. What it has wrong of all runs alike
-    does not matter. A condensed list means what it leaves out by the mean of what it has.
+    the standard deviation over the runs of the mean over the queries. An error common to all runs does not
+    count. A condensed list replaces left-out passages by the mean of the rest.
 
-    Where a random sample is judged, it is 1 - Kendall's tau of the leaderboard that the method gives for the
-    half that is known with the sum of gain / log2(rank + 1) over the hidden judgments. A random half says
-    roughly how good a run is, and favours no way.
+    If a random sample is judged, the loss is 1 - Kendall's tau of the method's leaderboard on the known half
+    with the sum of gain / log2(rank + 1) over the hidden judgments, which favours no method.
 
     Args:
-        min_relevant: from this label on a passage is relevant.
-        other_queries: of another track, which are learned from, too.
-        fitted: called with how many fits are done, and of how many.
+        min_relevant: lowest relevant label.
+        other_queries: queries of another track to learn from.
+        fitted: called with (fits done, fits in all).
 
     Raises:
-        ValueError: the rest cannot be learned from.
+        ValueError: the remaining judgments are too few to learn from.
     """
     losses: dict[Name, list[Floats]] = {name: [] for name in ways}
     counts = {name: np.zeros((len(queries), 2, 2), np.int64) for name in ways}
@@ -174,7 +172,7 @@ def labels(queries: Sequence[QueryPassages], learned: Learned) -> list[Floats]:
 
 
 def _errors(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: Sequence[Floats]) -> Floats:
-    """Return the loss where the most retrieved passages are judged, over all queries and each subset."""
+    """Return the loss if the most retrieved passages are judged, over all queries and each subset."""
     columns = []
     for query, hide, of_query in zip(queries, hidden, gains, strict=True):
         top = query.ranks[:, :K]
@@ -192,7 +190,7 @@ def _errors(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: Se
 
 
 def _disorder(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: Sequence[Floats]) -> Floats:
-    """Return the loss where a random sample is judged, over all queries and each subset."""
+    """Return the loss if a random sample is judged, over all queries and each subset."""
     board, truth = [], []
     for query, hide, of_query in zip(queries, hidden, gains, strict=True):
         top = query.ranks[:, :K]
@@ -213,11 +211,11 @@ def ndcg(ranks: NDArray[np.int32], gains: Floats, k: int) -> Floats:
     """Return the nDCG@k of each run for a query, as `drawn_ndcg`; shape (runs,).
 
     Args:
-        gains: of the pooled passages; one that is NaN leaves its passage out of all rankings ("condensed
+        gains: gains of the pooled passages; NaN leaves a passage out of all rankings ("condensed
             list", Sakai, SIGIR 2007).
     """
     left_out = np.append(np.isnan(gains), True)[ranks]
-    # Where a rank is left out, those below it move up.
+    # Ranks below a left-out passage move up.
     order = np.argsort(left_out, axis=1, kind="stable")
     in_list = np.take_along_axis(np.where(left_out, -1, ranks), order, axis=1)
     return np.asarray(drawn_ndcg(in_list, np.nan_to_num(gains)[None], k, np.empty(0))[0])

@@ -1,4 +1,4 @@
-"""Features of passages: a number for each of `FEATURES`."""
+"""Features of passages, named in `FEATURES`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from trecexam.extensions.learn.arithmetic.passages import Floats, Vectors
 
-#: Of reciprocal rank fusion, as Cormack, Clarke & Buettcher have it.
+#: Constant of reciprocal rank fusion, as in Cormack, Clarke & Buettcher.
 RRF = 60
-#: Of BM25, as Lucene has them.
+#: Parameters of BM25, as in Lucene.
 K1, B = 1.2, 0.75
 
 _WORD = re.compile(r"[^\W_]+")
@@ -28,19 +28,18 @@ def fusion(ranks: NDArray[np.int32], n: int) -> Floats:
     and individual Rank Learning Methods", SIGIR 2009).
 
     Args:
-        ranks: as of `QueryPassages`.
-        n: how many passages there are.
+        ranks: as in `QueryPassages`. n: how many passages there are.
     """
     from scipy.stats import rankdata
 
     adds = np.broadcast_to(1 / (RRF + 1 + np.arange(ranks.shape[1])), ranks.shape)[ranks >= 0]
-    # Rounded, as the order of the runs must not decide between passages.
+    # Rounded, so that the order of runs does not break ties.
     votes = np.round(np.bincount(ranks[ranks >= 0], adds, minlength=n), 9)
     return np.asarray(np.log1p(rankdata(-votes)))
 
 
 def unretrieved(n: int) -> float:
-    """Return the value of `fusion` of a passage that no run retrieved, given n retrieved ones."""
+    """Return the `fusion` feature of an unretrieved passage beside n retrieved ones."""
     return math.log(n + 2)
 
 
@@ -49,7 +48,7 @@ class Lexical:
     Beyond", 2009), in Lucene's form.
 
     Args:
-        texts: the collection, each once.
+        texts: the distinct texts of the collection.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -86,18 +85,18 @@ def query_features(
 ) -> tuple[Floats, Floats]:
     """Compute the features of a query's pooled passages, and of its background.
 
-    All but fusion are less their mean over the pooled passages, divided by their standard deviation; what is
-    not known of a passage (no text, no rating) is 0 then.
+    All features except fusion are standardised over the pooled passages; unknown values (no text, no rating)
+    become 0.
 
     Args:
         ranks: as of `QueryPassages`.
         query: a unit vector.
-        passages: unit vectors of the pooled passages, then of the background; zeros where there is no text.
-        texts, lexical: of the same passages; "" where there is no text, and BM25.
+        passages: unit vectors of the pooled passages, then of the background; zeros without a text.
+        texts, lexical: texts of the same passages ("" if missing), and BM25.
         ratings: a grader's mean rating of each pooled passage; NaN without one.
 
     Returns:
-        Shapes (n_pooled, 5) and (the others, 5), a column for each of `FEATURES`.
+        Shapes (n_pooled, 5) and (n_background, 5), a column for each of `FEATURES`.
     """
     n_pooled, n_others = len(ratings), len(passages) - len(ratings)
     lengths = np.array([len(text) or np.nan for text in texts])
@@ -113,10 +112,10 @@ def query_features(
 
 
 def _standardised(values: Floats, n_pooled: int) -> Floats:
-    """Standardise by mean and standard deviation of the first known values; 0 if these are all equal."""
+    """Standardise by mean and standard deviation of the first known values; return 0 if all are equal."""
     finite = values[:n_pooled][~np.isnan(values[:n_pooled])].astype(np.float64)
     spread = float(finite.std()) if finite.size else 0.0
-    # Rounding leaves a spread where all values are the same.
+    # Rounding gives equal values a spread.
     if spread <= 1e-9 * max(1.0, float(np.abs(finite).max(initial=0))):
         return np.zeros(len(values))
     return np.asarray(np.nan_to_num((values - finite.mean()) / spread))

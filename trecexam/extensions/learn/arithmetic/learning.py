@@ -1,4 +1,4 @@
-"""Fits a model on a track's judgments, and predicts labels of unjudged passages."""
+"""Fit of a model on a track's judgments, and prediction of labels of unjudged passages."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Learned:
 
     Attributes:
         regression: the probability of each step of the scale, by the features.
-        for_runs: the same, with an intercept for each query: what leaderboards are made of.
-        kernel: carries judgments to similar passages, for labels; None where that adds nothing.
-        cuts: of each step the gain from which on a passage gets its label.
-        n_judgments: fitted on so many.
+        for_runs: the same with an intercept for each query, for leaderboards.
+        kernel: carries judgments to similar passages, for labels; None if it does not help.
+        cuts: lowest gain for the label of each step.
+        n_judgments: number of judgments in the fit.
     """
 
     regression: Regression
@@ -50,9 +50,9 @@ class Prediction:
 
     Attributes:
         gains: the expected label, shape (passages,).
-        deviations: the standard deviation of what a person would say; 0 of judged passages.
-        labels: by the cuts; a judged passage has its judgment.
-        confidences: the probability of that label.
+        deviations: standard deviation of a person's label; 0 for judged passages.
+        labels: labels by the cuts; judgments of judged passages.
+        confidences: probability of each label.
     """
 
     gains: Floats
@@ -69,8 +69,8 @@ class Prediction:
 def fit(queries: Sequence[QueryPassages]) -> Learned:
     """Fit regressions, kernel and cuts on the judgments of these queries.
 
-    The Gaussian process counts where it adds something: where the squared error of gains, of passages whose
-    own judgment it does not see, is less with it than without by more than one standard error over queries.
+    The Gaussian process is used if it lowers the leave-one-out squared error of gains by more than one
+    standard error over queries.
 
     Raises:
         ValueError: no judgments, or not two different ones.
@@ -127,7 +127,7 @@ def by_regression(learned: Learned, query: QueryPassages) -> Floats:
     """Return the probabilities of each step, without the Gaussian process, for leaderboards.
 
     Returns:
-        Shape (steps, passages); 0 or 1 of judged passages.
+        Shape (steps, passages); 0 or 1 for judged passages.
     """
     reached = query.judgments >= learned.scale[1:, None]
     return np.asarray(np.where(query.judged, reached, learned.for_runs.probabilities(query)))
@@ -137,18 +137,18 @@ def fit_cuts(gains: Floats, labels: Floats, scale: Floats) -> Floats:
     """Return the lowest gain of each step of the scale, increasing.
 
     Each is the middle between two gains where Cohen's kappa of "gain at least the cut" with "label at least
-    the step" is greatest; of several the lowest. Where no cut is better than chance, it is infinite: nothing
-    gets that label.
+    the step" is greatest, the lowest such cut. Without a cut better than chance, the cut is infinite: no
+    passage gets the label.
 
     Args:
-        gains: shape (n,); of regressions and neighbours that have not seen the passage.
+        gains: shape (n,), predicted without the passage's own judgment.
         labels: the judgments of the same passages.
         scale: the labels, increasing.
     """
     order = np.argsort(gains, kind="stable")
     ordered = gains[order]
     n = len(ordered)
-    # A cut before place i calls i passages lower; those of equal gains go together.
+    # A cut at index i puts i passages below; equal gains stay together.
     positions = np.flatnonzero(np.diff(ordered) > 0) + 1
     cuts = []
     for step in scale[1:]:

@@ -13,7 +13,7 @@ Vectors = NDArray[np.float32]
 
 #: The columns of `QueryPassages.features`.
 FEATURES = ("fusion", "cosine", "length", "lexical", "rating")
-#: Those that count always, and those that count where held-out queries say that they add something.
+#: Features used always, and features used if they help on held-out queries.
 ALWAYS, OPTIONAL = FEATURES[:3], FEATURES[3:]
 
 
@@ -23,13 +23,12 @@ class QueryPassages:
 
     Attributes:
         query_id: the query.
-        doc_ids: of the pooled passages, sorted.
-        ranks: the place among `doc_ids` of the passage at each rank of each run, -1 for none; shape (runs,
-            depth).
-        judgments: of the passages; NaN if missing.
-        elsewhere: the judgments of passages that are not pooled.
+        doc_ids: doc_ids of the pooled passages, sorted.
+        ranks: index in `doc_ids` of the passage at each rank of each run, -1 for none; shape (runs, depth).
+        judgments: judgments of the passages; NaN if missing.
+        elsewhere: judgments of passages outside of the pool.
         features: a column for each of `FEATURES`; shape (passages, 5).
-        background: the same of passages that no run retrieves for this query; shape (any number, 5).
+        background: features of passages that no run retrieves for this query; shape (any number, 5).
         vectors: unit vectors of the texts; zeros if missing; shape (passages, dimension).
     """
 

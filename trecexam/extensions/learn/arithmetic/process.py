@@ -15,18 +15,18 @@ import numpy as np
 
 from trecexam.extensions.learn.arithmetic.passages import Floats, Vectors
 
-#: At most so many judged passages of a query choose a kernel.
+#: Maximum number of a query's judged passages for choosing a kernel.
 CHOSEN_BY = 64
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """constant + exp((cosine - 1) / length), and the noise of a judgment, all as shares of one variance.
+    """The kernel constant + exp((cosine - 1) / length) plus noise of judgments, as shares of one variance.
 
     Attributes:
-        constant: what all passages of a query have in common.
-        length: how far neighbours reach, in cosine.
-        noise: variance of a judgment around its mean.
+        constant: covariance of all passages of a query.
+        length: length scale in cosine.
+        noise: variance of a judgment around the mean.
     """
 
     constant: float
@@ -42,16 +42,16 @@ class Kernel:
         return self.covariances(cosines) + self.noise * np.eye(len(cosines))
 
 
-#: What is chosen among.
+#: Candidate kernels.
 KERNELS = tuple(
     Kernel(*values)
     for values in itertools.product((0.03, 0.1, 0.3), (0.1, 0.2, 0.3, 0.5), (0.3, 1.0, 3.0, 10.0))
 )
 
 
-def cosines(some: Vectors, others: Vectors) -> Floats:
+def cosines(some: Vectors, other_vectors: Vectors) -> Floats:
     """Return the cosines of unit vectors, shape (len(some), len(others))."""
-    return np.asarray(some.astype(np.float64) @ others.astype(np.float64).T)
+    return np.asarray(some.astype(np.float64) @ other_vectors.astype(np.float64).T)
 
 
 def carried(kernel: Kernel, judged: Vectors, passages: Vectors) -> Floats:
@@ -70,8 +70,8 @@ def choose_kernel(queries: Sequence[tuple[Vectors, Floats]]) -> Kernel:
     """Choose the kernel of `KERNELS` with the greatest likelihood of the residuals, at its best variance.
 
     Args:
-        queries: unit vectors of a query's judged passages, and their residuals by regressions that have
-            seen no passage of that query; of each at most 64 are looked at, evenly spread.
+        queries: unit vectors of a query's judged passages, and their residuals by regressions fitted without
+            this query; at most 64 per query are used, evenly spread.
     """
     sampled = []
     for vectors, residuals in queries:
@@ -85,7 +85,7 @@ def choose_kernel(queries: Sequence[tuple[Vectors, Floats]]) -> Kernel:
             lower = np.linalg.cholesky(kernel.judged(between))
             fit += float((np.linalg.solve(lower, residuals) ** 2).sum())
             determinant += 2 * float(np.log(np.diag(lower)).sum())
-        # The likelihood has its maximum at the variance fit / n; residuals of 0 alone leave it at next to
+        # The likelihood has its maximum at the variance fit / n; residuals of only 0 leave it at next to
         # nothing.
         likelihood = -0.5 * (determinant + n * math.log(max(fit / n, 1e-6)))
         if likelihood > greatest:

@@ -9,9 +9,9 @@ import numpy as np
 
 from trecexam.extensions.learn.arithmetic.passages import ALWAYS, OPTIONAL, Floats, QueryPassages
 
-#: Into how many parts queries go where each is to be predicted without its own judgments.
+#: Number of folds of queries for predictions without a query's own judgments.
 FOLDS = 5
-#: The least probability of a step, and of its opposite, for a passage without a judgment.
+#: Minimum probability of a step, and of its complement, for an unjudged passage.
 LEAST = 1e-4
 
 
@@ -19,17 +19,16 @@ LEAST = 1e-4
 class Regression:
     """Fitted regressions.
 
-    The same as the cumulative ("proportional odds") model without its common slope: each step has weights of
-    its own.
+    Like the cumulative ("proportional odds") model, but each step has separate weights.
 
     Attributes:
-        scale: the labels that there are, increasing; a step leads from each to the next.
-        columns: places among `FEATURES` of those that count.
-        center, spread: of these, to standardise them.
+        scale: all labels, increasing; a step leads from each label to the next.
+        columns: indices in `FEATURES` of the features used.
+        center, spread: mean and standard deviation of these features.
         weights: shape (steps, columns).
         intercepts: shape (steps,).
-        of_queries: what is added to the logits of a query whose judgments were seen, shape (steps,); empty
-            where queries have no intercepts of their own.
+        of_queries: query_id -> intercepts of a query in the fit, shape (steps,); empty without intercepts per
+            query.
     """
 
     scale: Floats
@@ -44,7 +43,7 @@ class Regression:
         """Return P(judged at least each step) of each passage; shape (steps, passages), decreasing."""
         features = (query.features[:, self.columns] - self.center) / self.spread
         logits = features @ self.weights.T + self.intercepts + self.of_queries.get(query.query_id, 0.0)
-        # Far from all that is judged a logit may be beyond what exp can take.
+        # Far from all judged passages, a logit may overflow exp.
         return np.asarray(np.minimum.accumulate((1 / (1 + np.exp(np.minimum(-logits, 700)))).T, axis=0))
 
 
@@ -52,13 +51,13 @@ def expected(probabilities: Floats, scale: Floats) -> Floats:
     """Return the expected label of each passage; shape (passages,).
 
     Args:
-        probabilities: as of `Regression.probabilities`.
+        probabilities: as from `Regression.probabilities`.
     """
     return np.asarray(scale[0] + np.diff(scale) @ probabilities)
 
 
 def scale_of(queries: Sequence[QueryPassages]) -> Floats:
-    """Return 0 and every given label, increasing.
+    """Return 0 and all labels in the judgments, increasing.
 
     Raises:
         ValueError: there are no judgments, or not two different ones.
@@ -80,17 +79,17 @@ def fit_regression(
 ) -> Regression:
     """Fit the regressions, with the L2 penalty of scikit-learn's default (C = 1).
 
-    What the judged passages do not show is not extrapolated, where only the most retrieved ones are judged:
+    Two rules limit extrapolation if only the most retrieved passages are judged:
 
-    - Of each query one passage that no run retrieves counts as judged 0: the mean of `background`. Nobody
-      doubts that it would be, and it says where relevance goes below the judged passages.
+    - For each query, one unretrieved passage, the mean of `background`, counts as judged 0. It shows the
+      relevance below the judged passages.
     - More votes never make relevance less likely: a step whose regression says so is fitted without `fusion`.
 
     Args:
-        columns: places among `FEATURES`, the first of them that of `fusion`.
-        scale: the labels, as of `scale_of`. A step that no judged passage reaches has probability 0.
-        by_query: whether each query has its own intercept, with the same penalty: some queries have
-            many relevant passages, others few.
+        columns: indices in `FEATURES`, that of `fusion` first.
+        scale: the labels, as from `scale_of`. A step that no judged passage reaches has probability 0.
+        by_query: fit an intercept per query with the same penalty, since queries differ in their number of
+            relevant passages.
     """
     from scipy.sparse import csr_matrix, hstack
     from sklearn.linear_model import LogisticRegression
@@ -126,24 +125,24 @@ def fit_regression(
             intercepts[at] = fitted.intercept_[0]
             if by_query:
                 query_intercepts[at] = fitted.coef_[0, n - first :]
-            # Of the logarithm of a rank, so that a greater one means fewer votes.
+            # A greater log rank means fewer votes.
             if weights[at, 0] <= 0:
                 break
-    own = zip(judged, query_intercepts.T, strict=True) if by_query else ()
-    of_queries = {query.query_id: of_query for query, of_query in own}
+    intercepts_by_query = zip(judged, query_intercepts.T, strict=True) if by_query else ()
+    of_queries = {query.query_id: of_query for query, of_query in intercepts_by_query}
     return Regression(scale, tuple(columns), center, spread, weights, intercepts, of_queries)
 
 
 def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floats) -> tuple[Floats, ...]:
     """Return the probabilities for each query's passages from regressions fitted without its judgments.
 
-    Of a single query they have seen its judgments: there are no others.
+    With a single query, the regressions include its judgments.
 
     Args:
         queries: each with a judgment.
 
     Returns:
-        Of each query, shape (steps, passages).
+        For each query, shape (steps, passages).
     """
     probabilities: dict[int, Floats] = {}
     for fold in range(min(FOLDS, len(queries))):
@@ -157,17 +156,17 @@ def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floa
 def choose_columns(
     queries: Sequence[QueryPassages], scale: Floats
 ) -> tuple[tuple[int, ...], tuple[Floats, ...]]:
-    """Choose the features: the first three, and each other one that improves the likelihood.
+    """Choose the features: the first three, and further features that improve the likelihood.
 
-    One does where the judgments of queries that were not seen become more likely with it, by more than one
-    standard error of the sum over queries (the "one standard error rule": Breiman, Friedman, Olshen & Stone,
-    "Classification and Regression Trees", 1984, section 3.4.3).
+    A feature is added if it raises the likelihood of held-out judgments by more than one standard error of
+    the sum over queries (the "one standard error rule": Breiman, Friedman, Olshen & Stone, "Classification
+    and Regression Trees", 1984, section 3.4.3).
 
     Args:
         queries: each with a judgment.
 
     Returns:
-        Places among `FEATURES`, and the probabilities of `unseen` with these features.
+        Indices in `FEATURES`, and the probabilities from `unseen` with these features.
     """
     columns = tuple(range(len(ALWAYS)))
     predicted = unseen(queries, columns, scale)
@@ -181,10 +180,10 @@ def choose_columns(
 
 
 def adds(differences: Floats) -> bool:
-    """Return True where a sum over queries is above 0 by more than its standard error.
+    """Return True if a sum over queries exceeds 0 by more than its standard error.
 
     Args:
-        differences: of each query.
+        differences: one value per query.
     """
     n = len(differences)
     return n > 1 and bool(differences.sum() > differences.std(ddof=1) * np.sqrt(n))

@@ -20,10 +20,10 @@ def expected_scores(
 ) -> Floats:
     """Return the runs' nDCG@k and AP at the pool's depth, means over drawn labels of unjudged passages.
 
-    The draws of a query depend on its id alone.
+    The draws of a query depend only on its id.
 
     Args:
-        min_relevant: from this label on AP takes a passage as relevant.
+        min_relevant: lowest relevant label for AP.
 
     Returns:
         Shape (2, runs, queries).
@@ -45,8 +45,8 @@ def drawn_labels(
     """Draw a query's labels; judged passages always have their judgment.
 
     Args:
-        probabilities: of each step of the scale, shape (steps, passages), falling.
-        uniform: numbers from 0 to 1, shape (draws, passages).
+        probabilities: probability of each step of the scale, shape (steps, passages), falling.
+        uniform: random numbers in 0..1, shape (draws, passages).
 
     Returns:
         Shape (draws, passages).
@@ -59,13 +59,13 @@ def drawn_ndcg(ranks: NDArray[np.int32], labels: Floats, k: int, elsewhere: Floa
     """Return nDCG@k of each run in each draw, as trec_eval: sum of gain / log2(rank + 1), over the best.
 
     Args:
-        ranks: shape (runs, depth): the place in the pool of the passage at each rank; -1 for none.
-        labels: of the pooled passages, shape (draws, passages); negative ones count 0.
-        k: ranks that count.
-        elsewhere: labels of passages that no run has, which count for the best sum.
+        ranks: index in the pool of the passage at each rank, shape (runs, depth); -1 for none.
+        labels: labels of the pooled passages, shape (draws, passages); negative labels count 0.
+        k: cutoff.
+        elsewhere: labels of unretrieved passages, which count in the ideal sum.
 
     Returns:
-        Shape (draws, runs); 0 where nothing is gained.
+        Shape (draws, runs); 0 without any gain.
     """
     discounts = 1 / np.log2(np.arange(k) + 2)
     gains = np.maximum(np.hstack([labels, np.tile(elsewhere, (len(labels), 1))]), 0)
@@ -79,13 +79,13 @@ def drawn_ndcg(ranks: NDArray[np.int32], labels: Floats, k: int, elsewhere: Floa
 def drawn_ap(ranks: NDArray[np.int32], labels: Floats, min_relevant: int, elsewhere: Floats) -> Floats:
     """Return AP(rel=min_relevant)@depth of each run in each draw, down to the depth of `ranks`.
 
-    The precisions at ranks of relevant passages, summed, over how many relevant passages there are
+    The sum of precisions at ranks of relevant passages, divided by the number of relevant passages
     (Buckley & Voorhees, "Evaluating Evaluation Measure Stability", SIGIR 2000).
 
-    Arguments are those of `drawn_ndcg`; from `min_relevant` on a label is relevant.
+    Arguments are as in `drawn_ndcg`; `min_relevant` is the lowest relevant label.
 
     Returns:
-        Shape (draws, runs); 0 where nothing is relevant.
+        Shape (draws, runs); 0 without relevant passages.
     """
     relevant = labels >= min_relevant
     total = relevant.sum(axis=1) + (elsewhere >= min_relevant).sum()

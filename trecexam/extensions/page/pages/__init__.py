@@ -64,7 +64,7 @@ def _showing(route: Route, path: str) -> Route:
     @wraps(answer)
     def with_grader(request: Request) -> Response:
         view = first_view_of(request)
-        name = request.path_params.get("grader", view.own if view.graders else "")
+        name = request.path_params.get("grader", view.grader_name if view.graders else "")
         request.scope["urls"] = urls_of(request).of(name)
         return answer(request)
 

@@ -41,9 +41,9 @@ from trecexam.extensions.page.rendering import (
 from trecexam.features.override.overriding import seen_token
 from trecexam.inputs.typed_text import MAX_NOTE, MAX_WHY, typed
 
-#: item_id, "" for the passage as a whole -> what is said of it now; None takes the last back.
+#: item_id ("" for the whole passage) -> new rating; None withdraws the last rating.
 Wishes = dict[str, int | Literal["cannot"] | None]
-#: Seconds of work on a passage at the most: who took longer was away.
+#: Maximum seconds of work on a passage; longer times count as absence.
 LONGEST = 600.0
 _ELSEWHERE = (
     "You judged this passage in another window meanwhile. Nothing was saved: look at it, and save again."
@@ -51,7 +51,7 @@ _ELSEWHERE = (
 
 
 def assess(request: Request) -> Response:
-    """Shows the next passage or the judged ones; a form stores a judgment."""
+    """Show the next passage or the judged ones; a form stores a judgment."""
     if request.method == "POST":
         # Items are written one by one: another window of hers, or a second click, is to see all of them.
         with request.app.state.assessing.setdefault(who_of(request), Lock()):
@@ -75,13 +75,13 @@ def assess(request: Request) -> Response:
 
 
 def to_planned(request: Request, page: str) -> Response | None:
-    """Redirects to this page of the grader whose passages are planned; None if that is here."""
+    """Redirect to this page of the grader whose passages are planned; None if that is here."""
     first = first_view_of(request)
-    if "grader" in request.path_params or not first.others:
+    if "grader" in request.path_params or not first.other_views:
         return None
-    folder, views = grader_folder(request), (first, *first.others.values())
-    name = next((view.own for view in views if plan_of(folder, view) is not None), first.own)
-    return None if name == first.own else go(request, getattr(urls_of(request).of(name), page)())
+    folder, views = grader_folder(request), (first, *first.other_views.values())
+    name = next((view.grader_name for view in views if plan_of(folder, view) is not None), first.grader_name)
+    return None if name == first.grader_name else go(request, getattr(urls_of(request).of(name), page)())
 
 
 def passage(request: Request) -> Response:
@@ -99,7 +99,7 @@ def passage(request: Request) -> Response:
         query_text=desk.view.queries[task.query_id] or task.query_id,
         text=desk.text_of(task),
         questions=questions,
-        picked={q.number: q.own.rating for q in questions if q.own},
+        picked={q.number: q.current.rating for q in questions if q.current},
         around={} if (state := desk.view.query(task.query_id)) is None else state.around,
         cannot=whole if whole is not None and whole.cannot else None,
         note=_note_of(judgments)[1],
@@ -123,10 +123,10 @@ def _desk(request: Request) -> Desk:
     who, view = who_of(request), view_of(request)
     if not who:
         raise NotFoundError("Nobody knows who you are: give your name at the page Judge.")
-    kept: dict[str, tuple[int, Mapping[str, DeskQuery]]] = request.app.state.desks
-    if view.own not in kept or kept[view.own][0] != view.version:
-        kept[view.own] = view.version, live_of(request).call(view.own, desk_queries)
-    return Desk(grader_folder(request), view, who, kept[view.own][1])
+    desk_cache: dict[str, tuple[int, Mapping[str, DeskQuery]]] = request.app.state.desks
+    if view.grader_name not in desk_cache or desk_cache[view.grader_name][0] != view.version:
+        desk_cache[view.grader_name] = view.version, live_of(request).call(view.grader_name, desk_queries)
+    return Desk(grader_folder(request), view, who, desk_cache[view.grader_name][1])
 
 
 def _named(desk: Desk, name: str) -> Task:
@@ -198,7 +198,7 @@ def _judged(request: Request, desk: Desk) -> Response:
     try:
         return _gone_on(request, desk, task, new)
     except TrecexamError as error:
-        # What is written is confirmed, whatever can be shown now.
+        # Confirm the stored judgment in any case.
         return go(request, urls_of(request).assess(), f"Saved. {error}")
 
 
@@ -208,7 +208,7 @@ def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes) -> Response:
     task_url = urls.assess_passage(task.name)
     if form_of(request).get("act") == "withdraw":
         return go(request, task_url, "Taken back.")
-    left = sum(question.own is None for question in desk.questions(task))
+    left = sum(question.current is None for question in desk.questions(task))
     if not desk.is_done(task):
         return go(request, task_url, f"Saved; {left} more here.")
     following = desk.next_open(task)
@@ -229,7 +229,7 @@ def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes) -> Response:
 def _wishes(
     form: Mapping[str, str], questions: Sequence[Question], judgments: Mapping[str, HumanRating]
 ) -> Wishes:
-    """The judgments in a form.
+    """Return the judgments in a form.
 
     Raises:
         TrecexamError: a rating that is not among the choices.
@@ -256,14 +256,14 @@ def _wishes(
 
 
 def _says(row: HumanRating | None, wish: int | str | None, why: str) -> bool:
-    """Whether this equals her current judgment."""
+    """Return True if this equals her current judgment."""
     if row is None or wish is None:
         return row is None and wish is None
     return (CANNOT if row.cannot else row.rating) == wish and why in ("", row.why)
 
 
 def _note_of(judgments: Mapping[str, HumanRating]) -> tuple[str | None, str]:
-    """The note on a passage, and the item_id that it is stored with (None without one)."""
+    """Return the note on a passage, and the item_id that it is stored with (None without one)."""
     return next(((item_id, row.note) for item_id, row in judgments.items() if row.note), (None, ""))
 
 
@@ -278,14 +278,14 @@ def _seconds(form: Mapping[str, str], n: int) -> float | None:
 
 
 def _places(questions: Sequence[Question], item_ids: Collection[str]) -> str:
-    """The numbers of these questions of a passage, for an address; 0 is the whole passage."""
+    """Return the numbers of these questions of a passage, for an address; 0 is the whole passage."""
     numbers = [str(question.number) for question in questions if question.item_id in item_ids]
     is_asked = any(not question.item_id for question in questions)
     return ".".join([*numbers, *(["0"] if "" in item_ids and not is_asked else [])])
 
 
 def _last(request: Request, desk: Desk) -> dict[str, str] | None:
-    """The last judgment, to undo it; None if there is none or it was undone."""
+    """Return the last judgment, to undo it; None if there is none or it was undone."""
     task = desk.named(request.query_params.get("after", ""))
     if task is None or not desk.text_of(task) or not desk.said(task):
         return None
@@ -300,10 +300,10 @@ def _last(request: Request, desk: Desk) -> dict[str, str] | None:
 
 
 def _render(request: Request, template: str, **values: Any) -> Response:
-    """Renders a page without the organizer's links: organizers judge as blind as assessors."""
+    """Render a page without the organizer's links: organizers judge as blind as assessors."""
     view, first = view_of(request), first_view_of(request)
-    names = (first.own, *first.others) if first.others else ()
-    switches = [(name, urls_of(request).of(name).assess(), name == view.own) for name in names]
+    names = (first.grader_name, *first.other_views) if first.other_views else ()
+    switches = [(name, urls_of(request).of(name).assess(), name == view.grader_name) for name in names]
     return render(request, template, **values, sees_all=False, switches=switches)
 
 

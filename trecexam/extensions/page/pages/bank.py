@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def bank(request: Request) -> Response:
-    """The items of a query, including retired ones."""
+    """Return the items of a query, including retired ones."""
     return _page(request, request.path_params["query_id"])
 
 
@@ -44,9 +44,9 @@ def change(request: Request) -> Response:
     what, view = request.url.path.rpartition("/")[2], _view(request, query_id)
     try:
         with open_track(live.root) as track:
-            done = _changed(track[view.own].bank, what, query_id, form, who=author_of(request))
+            done = _changed(track[view.grader_name].bank, what, query_id, form, who=author_of(request))
     except (TrecexamError, ConversionError) as error:
-        # The page has the item as it is now: who sends the form again has seen it.
+        # The page shows the current item, so that the form can be sent again.
         status = 409 if isinstance(error, ItemConflictError) else 422
         return _page(request, query_id, status, trouble=f"Nothing was saved: {error}", typed=form)
     if done.written:
@@ -102,7 +102,7 @@ def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> 
 
 
 def _view(request: Request, query_id: str) -> View:
-    """The view of the bank's grader.
+    """Return the view of the bank's grader.
 
     Raises:
         NotFoundError: it asks about no item of a bank.
@@ -110,7 +110,7 @@ def _view(request: Request, query_id: str) -> View:
     view = view_of(request)
     state = view.query(query_id)
     if state is not None and not state.has_bank:
-        raise NotFoundError(f"The grader {view.own} does not use a test bank.")
+        raise NotFoundError(f"The grader {view.grader_name} does not use a test bank.")
     return view
 
 

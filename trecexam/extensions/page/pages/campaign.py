@@ -49,7 +49,7 @@ def campaign(request: Request) -> Response:
     folder, view = grader_folder(request), view_of(request)
     progress, (_, trouble) = Tables({}), guidelines(folder)
     if plan_of(folder, view) is not None:
-        progress = live_of(request).call(view.own, judging_progress)
+        progress = live_of(request).call(view.grader_name, judging_progress)
     return show(request, "campaign.html", progress, rule=folder.config.judging.rule, trouble=trouble)
 
 
@@ -57,18 +57,19 @@ def agreement(request: Request) -> Response:
     """Agreement of assessors, and the cells on which they differ."""
     view, address = view_of(request), Address.of(request)
     live = live_of(request)
-    agreed, differing = live.call(view.own, assessor_agreement), live.call(view.own, disagreements)
+    agreed = live.call(view.grader_name, assessor_agreement)
+    differing = live.call(view.grader_name, disagreements)
     lines = [line for row in differing if (line := _line(view, row)) is not None]
-    shown = lines if address.get("which") == "all" else [line for line in lines if not line["is_decided"]]
+    visible = lines if address.get("which") == "all" else [line for line in lines if not line["is_decided"]]
     return render(
-        request, "campaign_agreement.html", agreed=agreed, rows=listed(shown, address), n_all=len(lines),
+        request, "campaign_agreement.html", agreed=agreed, rows=listed(visible, address), n_all=len(lines),
         agreement=drawn(agreed.table, urls_of(request)), n_elsewhere=len(differing) - len(lines),
         n_open=sum(not line["is_decided"] for line in lines), who=who_of(request),
     )  # fmt: skip
 
 
 def adjudicate(request: Request) -> Response:
-    """Stores an adjudication, if the ratings are still those that were shown."""
+    """Store an adjudication, if the ratings are still those that were shown."""
     form, view, live = form_of(request), view_of(request), live_of(request)
     key = CellKey(form.get("query", ""), form.get("doc", ""), form.get("item", ""))
     folder, state = grader_folder(request), view.query(key.query_id)

@@ -29,7 +29,7 @@ WRONG = "This token is wrong. Copy all of it again, or ask the organizer of the 
 
 
 async def login(request: Request) -> Response:
-    """Shows the form for a token; a submitted form logs in."""
+    """Show the form for a token; a submitted form logs in."""
     sessions = _sessions(request)
     if request.method != "POST":
         query = request.query_params
@@ -48,7 +48,7 @@ async def login(request: Request) -> Response:
 
 
 async def logout(request: Request) -> Response:
-    """Ends the login."""
+    """End the login."""
     sessions = _sessions(request)
     sessions.end(request.scope)
     response = go(request, urls_of(request).login())
@@ -58,7 +58,7 @@ async def logout(request: Request) -> Response:
 
 
 def who(request: Request) -> Response:
-    """Shows the form for the user's name; a submitted form stores it in a cookie.
+    """Show the form for the user's name; a submitted form stores it in a cookie.
 
     Raises:
         TrecexamError: what the form has can be no name.

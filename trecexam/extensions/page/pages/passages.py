@@ -20,7 +20,7 @@ from trecexam.grades.sheets import ERROR, MISSING, REFUSED, UNPARSED
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView
 
-#: What became of a cell that has no rating, in words.
+#: Status of a cell without a rating -> description.
 STATUS = {
     MISSING: "not graded yet",
     UNPARSED: "no rating in the answer",
@@ -30,7 +30,7 @@ STATUS = {
 
 
 def passage(request: Request) -> Response:
-    """One passage; with `?item=`, the answer on that item is marked in it."""
+    """Show a passage; with `?item=`, mark the answer on the item."""
     view, state, address = view_of(request), query_of(request), Address.of(request)
     doc_id = request.path_params["doc_id"]
     row_index = state.place(doc_id)
@@ -69,7 +69,7 @@ def passage(request: Request) -> Response:
 
 def _cells(state: QueryView, row_index: int, answers: Mapping[str, GraderAnswer]) -> Iterator[dict[str, Any]]:
     """Yield the passage's cells: `rating` as it counts, `machine` the grader's own; None if missing."""
-    for column, item in state.asked(row_index):
+    for column, item in state.items_of(row_index):
         code, counts = int(state.codes[row_index, column]), int(state.ratings[row_index, column])
         yield {
             "number": column + 1,

@@ -24,12 +24,12 @@ from trecexam.extensions.page.rendering import (
 )
 from trecexam.features.override.overriding import Overridden, take
 
-#: Seconds that who changed something waits for the new state; a large track takes longer, and is told so.
+#: Maximum seconds to wait for the new state after a change.
 SOON = 5.0
 
 
 def override(request: Request) -> Response:
-    """Stores or withdraws a rating of a cell or passage."""
+    """Store or withdraws a rating of a cell or passage."""
     form, view, live = form_of(request), view_of(request), live_of(request)
     key = CellKey(form.get("query", ""), form.get("doc", ""), form.get("item", ""))
     state = view.query(key.query_id)
@@ -60,7 +60,7 @@ def override(request: Request) -> Response:
 
 
 def rating_of(text: str) -> int | None:
-    """The rating in a form; None to withdraw one.
+    """Return the rating in a form; None to withdraw one.
 
     Raises:
         TrecexamError: it says neither.
@@ -73,7 +73,7 @@ def rating_of(text: str) -> int | None:
 
 
 def said_of(outcome: Overridden, words: Sequence[str] = ()) -> str:
-    """The message after a stored rating.
+    """Return the message after a stored rating.
 
     Args:
         words: what people call the ratings from 0, where they have names.
@@ -84,8 +84,8 @@ def said_of(outcome: Overridden, words: Sequence[str] = ()) -> str:
     if not outcome.written:
         return f"{what}: {row.who} said so already."
     if after is None:
-        kept = "is withdrawn" if row.rating is None else "is kept; people differ, so that none counts"
-        return f"{what}: the rating {kept}."
+        effect = "is withdrawn" if row.rating is None else "is kept; people differ, so that none counts"
+        return f"{what}: the rating {effect}."
     assert after.rating is not None
     instead = (
         f", in place of {outcome.before.who}'s" if outcome.before and outcome.before.who != after.who else ""

@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from trecexam.extensions.page.urls import Urls
     from trecexam.extensions.page.view import QueryView, View
 
-#: What `status=` asks for: passages with such a cell.
+#: Values of `status=`, which selects passages with such a cell.
 STATUSES = {"unparsed": UNPARSED, "refused": REFUSED, "error": ERROR, "missing": MISSING}
 
 
 def query(request: Request) -> Response:
     """Show one query."""
     view, state, address, urls = view_of(request), query_of(request), Address.of(request), urls_of(request)
-    shown = address.get("show", "items", "runs") or "passages"
-    values: dict[str, Any] = {"state": state, "part": shown, "run": ""}
+    tab = address.get("show", "items", "runs") or "passages"
+    values: dict[str, Any] = {"state": state, "part": tab, "run": ""}
     draw: dict[str, Draw] = {}
     sort = ""
-    if shown == "items":
+    if tab == "items":
         table = _items(view, state)
         if state.has_bank:
             draw["text"] = lambda at: link(urls.bank(state.query_id), state.items[at].text)
-    elif shown == "runs":
-        table = live_of(request).call(view.own, runs_on_query, state.query_id)
+    elif tab == "runs":
+        table = live_of(request).call(view.grader_name, runs_on_query, state.query_id)
         draw["run"] = lambda at: link(urls.query(state.query_id, run=table["run"][at]), table["run"][at])
     else:
         statuses = ("human", *STATUSES, "no_text")
@@ -49,7 +49,7 @@ def query(request: Request) -> Response:
         table, draw = _passages(view, state, chosen, is_ranked=bool(run)), _drawn(view, state, chosen, urls)
         sort = "" if run else "-label"
         values |= {"run": run, "retrieved": state.retrieved.get(run, 0), "statuses": statuses}
-    return show(request, "query.html", Tables({shown: table}), sort, draw, **values)
+    return show(request, "query.html", Tables({tab: table}), sort, draw, **values)
 
 
 def _passages(view: View, state: QueryView, chosen: list[int], *, is_ranked: bool) -> Table:
@@ -77,8 +77,8 @@ def _passages(view: View, state: QueryView, chosen: list[int], *, is_ranked: boo
         f"{f', a judgment of {view.min_relevant} or more' * view.is_judged}"
     )
     short = {"judgment": "judged", "reached": "ratings by item", "best": "best rank"}
-    places, without = (tuple(range(1, len(chosen) + 1)), ("runs", "best")) if is_ranked else ((), ())
-    layout = Layout(("doc_id",), without=without, ranks=places, short=short)
+    positions, without = (tuple(range(1, len(chosen) + 1)), ("runs", "best")) if is_ranked else ((), ())
+    layout = Layout(("doc_id",), without=without, ranks=positions, short=short)
     return Table(header, tuple(rows), layout=layout, caption=caption)
 
 

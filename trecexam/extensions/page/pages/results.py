@@ -52,8 +52,8 @@ def start(request: Request) -> Response:
 
     def run(at: int) -> Markup:
         """Draw a link to the run's page of the first grader that evaluates it."""
-        whose = next((each.own for each in (view, *view.others.values()) if runs[at] in each.runs), view.own)
-        return link(urls.of(whose).run(runs[at]), runs[at])
+        owner = next((each for each in (view, *view.other_views.values()) if runs[at] in each.runs), view)
+        return link(urls.of(owner.grader_name).run(runs[at]), runs[at])
 
     return show(request, "joint.html", view.joint, draw={"run": run})
 
@@ -62,7 +62,7 @@ def leaderboard(request: Request) -> Response:
     """Show all runs with their means, by any column, or their differences from a baseline."""
     view, baseline = view_of(request), Address.of(request).get("baseline")
     is_compared = baseline in view.runs
-    result = live_of(request).call(view.own, compared_with, baseline) if is_compared else view.board
+    result = live_of(request).call(view.grader_name, compared_with, baseline) if is_compared else view.board
     return show(request, "leaderboard.html", result, baseline=baseline if is_compared else "")
 
 
@@ -71,7 +71,7 @@ def run(request: Request) -> Response:
     view, name, urls = view_of(request), request.path_params["run"], urls_of(request)
     if name not in view.runs:
         raise NotFoundError(f"There is no run '{name}' on the leaderboard.")
-    result = live_of(request).call(view.own, run_values, name)
+    result = live_of(request).call(view.grader_name, run_values, name)
     ids = result.table["query_id"]
     draw = {"query_id": lambda at: link(urls.query(ids[at], run=name), ids[at])}
     means = next(row for row in view.board.table if row["run"] == name)
@@ -84,7 +84,8 @@ def result(request: Request) -> Response:
     if name not in RESULTS:
         raise NotFoundError(f"There is no result '{name}' here: the results are {', '.join(RESULTS)}.")
     title, function = RESULTS[name]
-    return show(request, "result.html", live_of(request).call(view_of(request).own, function), title=title)
+    answer = live_of(request).call(view_of(request).grader_name, function)
+    return show(request, "result.html", answer, title=title)
 
 
 def section(request: Request) -> Response:

@@ -10,7 +10,7 @@ from trecexam.extensions.page.rendering import live_of
 
 
 async def state(request: Request) -> Response:
-    """The state's version, whether it is being read, errors, and progress of grading."""
+    """Return the state's version, whether it is being read, errors, and progress of grading."""
     live = live_of(request)
     work = live.work
     return JSONResponse(
@@ -28,7 +28,7 @@ async def state(request: Request) -> Response:
 
 
 async def healthz(request: Request) -> Response:
-    """A health check: the server responds."""
+    """Return a health check: the server responds."""
     return PlainTextResponse("ok\n")
 
 

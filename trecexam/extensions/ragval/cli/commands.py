@@ -44,7 +44,7 @@ def asking(track: Track, blocks: Path | None, per_block: int, estimate: bool, as
     """Write questions about knowledge blocks with a language model, into TRACK/bank.questions.jsonl.
 
     The model is that of [generator] in trecexam.toml, else the language model of [grader]. The temperature
-    is 1 unless [generator] sets it. A block that stands in the file again is dropped. A block is cut after
+    is 1 unless [generator] sets it. Repeated blocks are dropped. A block is cut after
     15,000 characters. Each line has the question, its block and its origin. Existing lines stay; a block and
     seed get one question. Unreadable answers go to questions.unread.jsonl, with the reason. Answers are
     stored in TRACK/.trecexam, so each prompt is sent once.
@@ -57,7 +57,7 @@ def asking(track: Track, blocks: Path | None, per_block: int, estimate: bool, as
         return 0
     _say(made)
     whole = made.complete and not made.rejected
-    return exit_status(caught, 0 if whole and (made.questions or made.there) else 1)
+    return exit_status(caught, 0 if whole and (made.questions or made.n_existing) else 1)
 
 
 def _say(made: Questions) -> None:
@@ -72,7 +72,7 @@ def _say(made: Questions) -> None:
         click.echo(f"dropped {dropped}: the same as an earlier line", err=True)
     if made.cut:
         click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
-    existing = f", {made.there:,} existed already" if made.there else ""
+    existing = f", {made.n_existing:,} existed already" if made.n_existing else ""
     click.echo(f"{plural(made.questions, 'new question')}{existing}: {made.output}", err=True)
 
 

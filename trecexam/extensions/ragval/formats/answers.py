@@ -3,9 +3,9 @@
 An answer is `{"question_id", "answer", "run_id"?, "question"?, "n_input_tokens"?, "n_output_tokens"?}`; a
 judged one has `"truthfulness"` and `"relevance"` as well, 1 to 5, and a `"status"`. Other fields are ignored.
 
-The published files have neither ids nor names. A line without `run_id` is of the system that its file is
-called after. Without `question_id` a question goes by its text; where a run has that text again, the second
-line's id is the text and ` (2)`: no answer is lost.
+The published files have neither ids nor names. A line without `run_id` belongs to the system named by its
+file. A question without `question_id` is identified by its text; if a run repeats the text, the second line's
+id is the text with ` (2)`, so no answer is lost.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from converters.errors import ConversionError
 from converters.fields import a_text, an_id
 from converters.lines import iter_filled, parse_object
 
-#: Takes the error of a line, or of a part of a line, that is left out.
+#: Callback for the error of a rejected line or part of a line.
 OnError = Callable[[ConversionError], None]
 
 #: The scores that a judge gives.
 LOWEST, HIGHEST = 1, 5
-#: What a `status` may say of a judgment that gave no scores.
+#: Values of `status` without scores.
 FAILED = ("unparsed", "refused", "error")
 TOKENS = ("n_input_tokens", "n_output_tokens")
-#: Whole numbers above this are not the same in all JSON parsers.
+#: Largest whole number that all JSON parsers read exactly.
 _MOST_TOKENS = 2**53
-#: Of an answer, what depends on the file that it was read from.
+#: Fields of an answer that depend on the source file.
 _NOT_WRITTEN = ("by_text", "line")
 _ENDING = re.compile(r"(?<=.)(\.(jsonl|ndjson|json))?(\.gz)?\Z", re.IGNORECASE)
 
@@ -43,15 +43,15 @@ class AnswerRow:
     """A system's answer to a question, with its judgment where there is one.
 
     Attributes:
-        question_id: "" where the line has neither an id nor the question's text.
-        answer: "" where the line has none.
-        run_id: the system.
-        question: its text; "" where the line has none.
-        n_input_tokens, n_output_tokens: None where nobody counted.
+        question_id: "" if the line has neither an id nor the question's text.
+        answer: the answer, or "".
+        run_id: name of the system.
+        question: text of the question, or "".
+        n_input_tokens, n_output_tokens: token counts, or None.
         truthfulness, relevance: 1..5, 5 is best; both None unless `status` is "ok".
-        status: "ok", or "unparsed", "refused", "error": there are no scores.
-        by_text: whether the line has no id, so that the question goes by its text.
-        line: where it is in its file; 0 where it comes from none.
+        status: "ok", or without scores "unparsed", "refused" or "error".
+        by_text: True if the line has no id, so that the text identifies the question.
+        line: line number in the file; 0 without a file.
     """
 
     question_id: str
@@ -74,7 +74,7 @@ def read_answers(path: str | os.PathLike[str], on_error: OnError) -> Iterator[An
         if row.get("question_id") is None and not row.get("question"):
             raise ConversionError(path, number, 'it has no "question_id"')
         if "answer" in row and row["answer"] is None:
-            # The system gave none.
+            # The system gave no answer.
             return {"answer": ""}
         return {"answer": a_text(path, number, row, ("answer",), "an answer", blank=True)}
 
@@ -84,9 +84,8 @@ def read_answers(path: str | os.PathLike[str], on_error: OnError) -> Iterator[An
 def read_judged(paths: Sequence[str | os.PathLike[str]], on_error: OnError) -> Iterator[AnswerRow]:
     """Read the judged answers of these files, in their order.
 
-    A line without scores, with one score only, or whose status says that there are none, is of an answer that
-    could not be judged; it is no error. Of a score that is not a number from 1 to 5 the error is told, and
-    the answer counts as one that could not be judged.
+    A line without scores, with only one score, or with a status other than "ok" counts as an unjudged answer,
+    without an error. A score that is no number from 1 to 5 is reported, and the answer counts as unjudged.
     """
 
     def judged(path: str, number: int, row: dict[str, Any]) -> dict[str, Any]:
@@ -103,8 +102,8 @@ def judged_lines(rows: Iterable[AnswerRow]) -> bytes:
     """Return a line for each answer, for `read_judged`."""
     import orjson
 
-    kept = ({key: value for key, value in asdict(row).items() if key not in _NOT_WRITTEN} for row in rows)
-    return b"".join(orjson.dumps(row) + b"\n" for row in kept)
+    written = ({key: value for key, value in asdict(row).items() if key not in _NOT_WRITTEN} for row in rows)
+    return b"".join(orjson.dumps(row) + b"\n" for row in written)
 
 
 def _read(
@@ -128,9 +127,9 @@ def _read(
                     question = _optional_text(path, number, row, "question")
                     question_id = question if by_text else an_id(path, number, row, ("question_id",))
                     values = own_fields(path, number, row)
-                    place = f"{path}:{number}"
-                    first = place if by_text else first_places.setdefault((run_id, question_id), place)
-                    if first != place:
+                    location = f"{path}:{number}"
+                    first = location if by_text else first_places.setdefault((run_id, question_id), location)
+                    if first != location:
                         raise ConversionError(
                             path,
                             number,
@@ -141,7 +140,7 @@ def _read(
                     on_error(error)
                     continue
                 values |= {key: _tokens(path, number, row, key, on_error) for key in TOKENS}
-                # Counted last: a line that is left out is no answer.
+                # Counted last, since rejected lines are no answers.
                 times[run_id, question] += by_text
                 if by_text and question and times[run_id, question] > 1:
                     question_id = f"{question} ({times[run_id, question]})"
@@ -171,7 +170,7 @@ def _tokens(path: str, number: int, row: dict[str, Any], key: str, on_error: OnE
     value = row.get(key)
     if value is None:
         return None
-    # pandas writes a column of whole numbers as 43.0 where one is missing.
+    # pandas writes whole numbers as 43.0 in a column with missing values.
     whole = not isinstance(value, bool) and (
         isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     )

@@ -1,4 +1,4 @@
-"""RAGVAL's knowledge: blocks of text, and questions with the block that each was made from; JSON Lines.
+"""RAGVAL's knowledge: blocks of text, and questions with their source blocks; JSON Lines.
 
 A block is `{"block_id", "title", "content", "url", "date", ...}`; only the content is needed. A question is
 `{"question_id", "question", "content", "block_id"?, "title"?, "url"?, "date"?, "retired"?, "origin"?, ...}`:
@@ -24,19 +24,19 @@ from converters.records import Item
 from converters.registry import Format, LineForm
 
 EXAMPLE = '{"block_id": "b1", "title": "Heat pumps", "content": "Heat pumps move ...", "date": "2023-11-19"}'
-#: What an answer to a question is judged for: the kinds of its two items, in their order.
+#: Kinds of a question's two items, in order.
 TRUTHFULNESS, RELEVANCE = "truthfulness", "relevance"
 KINDS = (TRUTHFULNESS, RELEVANCE)
 ID_KEYS = ("block_id", "id", "doc_id")
 CONTENT_KEYS = ("content", "text")
-#: Keys of other forms of bank lines, and of other formats.
+#: Keys of other bank lines and other formats.
 _OTHERS = ("query_id", "qid", "topic_id", "questions", "items", "nuggets", "nugget", "rubrics", "choices")
 _SPACE = re.compile(r"\s")
 Path = str | os.PathLike[str]
 
 
 class Block(NamedTuple):
-    """A block of knowledge. `row` is the whole line, `number` that of the line."""
+    """A block of knowledge. `row` is the whole line, `number` the line number."""
 
     block_id: str
     content: str
@@ -45,10 +45,10 @@ class Block(NamedTuple):
 
 
 def read_blocks(path: Path, on_error: Callable[[ConversionError], None] | None = None) -> Iterator[Block]:
-    """Reads the blocks of a file, in order, including duplicates.
+    """Read the blocks of a file, in order, including duplicates.
 
     Args:
-        on_error: takes the error of a line that is left out; None raises it.
+        on_error: receives the error of a rejected line; None raises it.
     """
     first: dict[str, Block] = {}
     for number, line in iter_filled(path):
@@ -76,17 +76,17 @@ def _block(path: Path, number: int, row: Mapping[str, Any]) -> Block:
 
 
 def line_of(row: Mapping[str, Any]) -> bytes:
-    """A line of a file of blocks or questions."""
+    """Return a line of a file of blocks or questions."""
     return json.dumps(row, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
 def has_question(row: Mapping[str, Any]) -> bool:
-    """Whether a line is a question with its block."""
+    """Return True if a line is a question with its block."""
     return "question" in row and "content" in row and not any(key in row for key in _OTHERS)
 
 
 def question_of(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, str]:
-    """The id of a question, and its text."""
+    """Return the id of a question, and its text."""
     text = a_text(path, number, row, ("question",), "the question", blank=True)
     content = a_text(path, number, row, ("content",), "the block of the question")
     if row.get("question_id") is None:
@@ -100,7 +100,7 @@ def question_of(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, s
 
 
 def question_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
-    """The two items of a question."""
+    """Yield the two items of a question."""
     question_id, text = question_of(path, number, row)
     for kind in KINDS:
         yield Item(
@@ -115,7 +115,7 @@ def question_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[
 
 
 def block_id_of(path: Path, number: int, row: Mapping[str, Any]) -> str:
-    """The id of the block on a line, its white space percent-encoded, or one made of its content."""
+    """Return the id of the block on a line, its white space percent-encoded, or one made of its content."""
     if all(row.get(key) is None for key in ID_KEYS):
         return made_id("block", a_text(path, number, row, CONTENT_KEYS, "the block"))
     return _SPACE.sub(_escaped, an_id(path, number, row, ID_KEYS))

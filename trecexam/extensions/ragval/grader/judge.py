@@ -1,7 +1,7 @@
 """RAGVAL's judge: question, answer and knowledge block in, two scores out. One answer grades both items.
 
-The system prompt is the published one. The released code builds it and never sends it; ours does. The rest of
-the prompt is not published, and is ours.
+The system prompt is as published; the released code builds but never sends it, this judge does. The rest of
+the prompt is unpublished, and written for trecexam.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from trecexam.graders.writing.base import Fitted, Writer, WritingGrader, missing
 from trecexam.graders.writing.create import grading_writer
 from trecexam.templates import filled
 
-#: The kinds of items that it grades; both are answered by one request.
+#: Kinds of graded items; one request answers both.
 JUDGED_KINDS = ("relevance", "truthfulness")
 _SCORE = {"type": "number", "enum": [int(score) if score.is_integer() else score for score in PERMITTED]}
-#: Of the JSON object that servers are held to.
+#: JSON schema for servers.
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": dict.fromkeys(JUDGED_KINDS, _SCORE),
@@ -35,7 +35,7 @@ SCHEMA: Mapping[str, Any] = {
 
 @cache
 def text_of(name: str) -> str:
-    """The system's or the user's part of the prompt."""
+    """Return the system's or the user's part of the prompt."""
     path = Path(__file__).parent / "texts" / f"{name}.txt"
     return path.read_text(encoding="utf-8").removesuffix("\n")
 
@@ -45,8 +45,7 @@ class Judge(WritingGrader):
 
     name = "ragval"
     item_kinds = frozenset(JUDGED_KINDS)
-    #: In [scores], where the track does not say otherwise: a system gives one answer to a question, whose
-    #: label is the lower of its two ratings.
+    #: Defaults of [scores]: a system gives one answer per question, and its label is the lower rating.
     score_settings: Mapping[str, Any] = {
         "measures": ["P(rel=4)@1", "Cover(rel=4)@1", "nDCG@1"],
         "min_answers": 2,
@@ -73,7 +72,7 @@ class Judge(WritingGrader):
         return _rating(item, text, cut)
 
     def asked(self) -> Mapping[str, Any]:
-        # The system's part is the writer's.
+        # The writer sends the system message.
         template = text_of("user")
         return {"prompts": [{"name": self.name, "asks": kind, "template": template} for kind in JUDGED_KINDS]}
 

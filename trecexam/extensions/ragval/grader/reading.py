@@ -1,4 +1,4 @@
-"""Reads two scores of 1 to 5 from a judge's answer; rejects everything ambiguous."""
+"""Reading of two scores of 1 to 5 from a judge's answer; ambiguous answers are rejected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from trecexam.graders.replies import Unread, fence_removed, whole_text
 
-#: The scores that there are: 1 to 5, halves too.
+#: Possible scores: 1 to 5, halves included.
 PERMITTED = tuple(half / 2 for half in range(2, 11))
 _NUMBER = r"[-+]?[0-9]++(?:\.[0-9]++)?"
 _MARKS = r"[\s\"'*_`:=|{]*+"
@@ -33,13 +33,13 @@ class Scores(NamedTuple):
 
 
 def read_scores(answer: str, *, cut: bool = False) -> Scores | None:
-    """The two scores of a JSON object, or of "relevance: 4, truthfulness: 5" and its kin; else None.
+    """Return the two scores of a JSON object, or of text like "relevance: 4, truthfulness: 5"; else None.
 
-    Unread are: a score that is missing, or outside 1..5, or neither whole nor a half ("4.2", "4-5", "4/10"),
-    and scores that contradict each other.
+    None is returned for missing scores, scores outside 1..5, neither whole nor half ("4.2", "4-5", "4/10"),
+    or contradictory.
 
     Args:
-        cut: the answer was cut off; then nothing is read.
+        cut: True if the answer was cut off; then None is returned.
     """
     text = whole_text(answer, cut=cut)
     if isinstance(text, Unread):
@@ -54,9 +54,9 @@ def read_scores(answer: str, *, cut: bool = False) -> Scores | None:
 
 
 def _json_pairs(text: str) -> list[tuple[str, float | None]]:
-    """The scores at the top level of a JSON object; empty for other texts."""
+    """Return the scores at the top level of a JSON object; empty for other texts."""
     try:
-        # As pairs: a name that occurs twice must not be lost.
+        # As pairs, to keep repeated names.
         pairs = json.loads(fence_removed(text), object_pairs_hook=_Pairs, strict=False)
     except (ValueError, RecursionError):
         return []
@@ -94,6 +94,6 @@ def _permitted(number: str) -> float | None:
 
 
 def _agreed(values: Iterable[float | None]) -> float | None:
-    """The common value of all."""
+    """Return the common value of all scores, or None."""
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else None

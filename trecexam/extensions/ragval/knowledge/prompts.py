@@ -1,4 +1,4 @@
-"""Prompts about a knowledge block: RAGVAL's published one, and our own."""
+"""Prompts about a knowledge block: RAGVAL's published prompt, and our own."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from trecexam.graders.server.model import shortened
 from trecexam.graders.writing.base import Fitted, Writer
 from trecexam.templates import filled
 
-#: Characters of a block that a question is written about; its end is cut.
+#: Maximum characters of a block in a prompt; the rest is cut.
 MOST_CHARACTERS = 15_000
-#: "question" is RAGVAL's, as published; the others are ours.
+#: Prompt names: "question" is RAGVAL's, as published; other prompts are ours.
 Name = Literal["question", "closed-book", "oracle"]
 
 
 def display_name(name: Name) -> str:
-    """Return the name that is stored with a written text."""
+    """Return the prompt name to store with a written text."""
     return f"ragval-{name}"
 
 
 def about(block: Block, writer: Writer) -> Fitted:
-    """Return the prompt for a question about a block, whose end is cut if it is too long."""
+    """Return the prompt for a question about a block; cut the end of a long block."""
     fitted = writer.fitted(lambda part: _text("question", text=part), block.content[:MOST_CHARACTERS])
     return fitted._replace(cut=fitted.cut or len(block.content) > MOST_CHARACTERS)
 
@@ -32,7 +32,7 @@ def asking(bound: Name, question: str, content: str, writer: Writer, most: int |
     """Return the prompt for an answer to a question, with its block if the prompt has a slot for it.
 
     Args:
-        most: characters of the block; None for as many as the model takes.
+        most: maximum characters of the block; None for the model's limit.
     """
     plain = writer.plain(question)
     if "{text}" not in _template(bound):
@@ -48,6 +48,6 @@ def _text(name: Name, **values: str) -> str:
 
 @cache
 def _template(name: Name) -> str:
-    """The text that comes with the package, with slots in braces."""
+    """Return the text that comes with the package, with slots in braces."""
     path = Path(__file__).parent / "texts" / f"{name}.txt"
     return path.read_text(encoding="utf-8").removesuffix("\n")

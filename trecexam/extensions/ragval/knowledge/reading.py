@@ -1,4 +1,4 @@
-"""Reads a question from a language model's answer; rejects everything else."""
+"""Reading of a question from a language model's answer; anything else is rejected."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trecexam.graders.replies import Unread, fence_removed, json_value, unwrappe
 
 #: Characters of a question, at most.
 LONGEST = 1000
-#: Signs that end a question, in the scripts that have their own.
+#: Question marks of several scripts.
 _MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 _LABEL = re.compile(r"(?:[*_#\s]*+(?:an?\s+)?(?:creative\s+)?question\s*+\d*+\s*+:[*_\s]*+)", re.IGNORECASE)
 _LISTED = re.compile(r"\s*(?:\(?\d{1,3}[.):]|[-*\u2022\u2013])\s+\S")
@@ -16,7 +16,7 @@ _QUOTES = {'"': '"', "\u201c": "\u201d", "\u00ab": "\u00bb", "\u201e": "\u201c",
 
 
 def read_question(answer: str, *, cut: bool = False) -> str | Unread:
-    """The question in an answer, without introduction, label and quotation marks.
+    """Return the question in an answer, without introduction, label and quotation marks.
 
     Args:
         cut: the model was stopped before its end.
@@ -36,7 +36,7 @@ def read_question(answer: str, *, cut: bool = False) -> str | Unread:
         return Unread("several questions")
     question = " ".join(lines)
     if len(question) <= 2 * LONGEST:
-        # A longer one is too long with its label, too, and takes long to look through.
+        # Longer texts are too long even without a label, and slow to search.
         question = _unquoted(_LABEL.sub("", question, count=1))
     if not any(mark in question for mark in _MARKS):
         return Unread("no question mark")

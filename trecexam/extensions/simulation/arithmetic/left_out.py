@@ -30,10 +30,10 @@ def leave_out(
     """Leave out the judgments of passages that only one run or team retrieved, for each in turn.
 
     Args:
-        depth: a passage is had by a run that has it among its first `depth` for that query.
+        depth: passages at the first `depth` ranks of a run count as its own.
         teams: run -> team; a run without one is its own team. None: each run by itself.
         min_relevant: from this official label on, a passage is relevant.
-        progress: called with how many are done, and of how many.
+        progress: called with (runs or teams done, in all).
 
     Returns:
         A row per measure and run, by rank with all judgments, ties by run name. `left_out` is the run or its
@@ -48,10 +48,10 @@ def leave_out(
         members.setdefault((teams or {}).get(run, run), []).append(row)
     unique = _unique(simulation, members, depth)
     rows: list[tuple[Any, ...]] = []
-    for done, (name, places) in enumerate(unique.items(), 1):
-        outcome = simulation.drop(places)
-        relevant = sum(simulation.official[q][doc_id] >= min_relevant for q, doc_id in places)
-        counts = (len(places), relevant, outcome.filled)
+    for done, (name, passages) in enumerate(unique.items(), 1):
+        outcome = simulation.drop(passages)
+        relevant = sum(simulation.official[q][doc_id] >= min_relevant for q, doc_id in passages)
+        counts = (len(passages), relevant, outcome.filled)
         for index, (measure, full) in enumerate(zip(simulation.measures, simulation.full, strict=True)):
             boards = np.array([full, *(means[index] for means in outcome.boards.values())]).T
             ranks = Ranks.of(boards).above + 1
@@ -104,7 +104,7 @@ def _unique(
 ) -> dict[str, list[Place]]:
     """Return team -> the judged passages that it alone retrieved."""
     rankings = [simulation.rankings[run] for run in simulation.runs]
-    found = {
+    retrieved = {
         name: {
             (query_id, doc_id)
             for query_id, judged in simulation.official.items()
@@ -114,5 +114,5 @@ def _unique(
         }
         for name, rows in members.items()
     }
-    n_teams = Counter(chain.from_iterable(found.values()))
-    return {name: sorted(p for p in places if n_teams[p] == 1) for name, places in found.items()}
+    n_teams = Counter(chain.from_iterable(retrieved.values()))
+    return {name: sorted(p for p in passages if n_teams[p] == 1) for name, passages in retrieved.items()}

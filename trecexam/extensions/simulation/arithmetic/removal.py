@@ -30,14 +30,14 @@ def remove(
 ) -> Table:
     """Remove shares of all judgments at random.
 
-    Every judgment is as likely to go as any other. In each repeat the steps are nested: what is gone after
-    10% is gone after 20% too.
+    Every judgment has the same probability. In each repeat the steps are nested: judgments removed at 10% are
+    removed at 20%, too.
 
     Args:
         repeats: how often judgments are drawn; at least 1.
         seed: of the random numbers; the same seed gives the same draws, whatever the labels.
         steps: per cent of the judgments, 0..100.
-        progress: called with how many (repeat, step) are done, and of how many.
+        progress: called with ((repeat, step) pairs done, in all).
 
     Returns:
         A row per measure and step. `n_removed` judgments go in each repeat; `filled` of them have an

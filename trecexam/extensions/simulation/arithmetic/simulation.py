@@ -113,7 +113,7 @@ class Simulation:
             if doc_id in automatic.get(query_id, ())
         }
         self.places = tuple(sorted((q, doc_id) for q, judged in official.items() for doc_id in judged))
-        self.replaceable = {place for place in self._both if self._is_fillable(*place)}
+        self.replaceable = {passage for passage in self._both if self._is_fillable(*passage)}
         self._values = self._evaluated(official, self.query_ids)
         self.full = _means(self._values)
 
@@ -122,8 +122,8 @@ class Simulation:
 
         No judgment of a dropped passage is looked at.
         """
-        gone = set(dropped)
-        pairs = [pair for passage, pair in self._both.items() if passage not in gone]
+        dropped_set = set(dropped)
+        pairs = [pair for passage, pair in self._both.items() if passage not in dropped_set]
         try:
             return fitted([label for label, _ in pairs], [human for _, human in pairs]), None
         except ValueError as error:
@@ -136,8 +136,8 @@ class Simulation:
         for query_id, doc_id in dropped:
             docs.setdefault(query_id, set()).add(doc_id)
         new = {
-            query_id: {d: rule(self._both[query_id, d][0]) for d in gone if (query_id, d) in self.replaceable}
-            for query_id, gone in docs.items()
+            query_id: {d: rule(self._both[query_id, d][0]) for d in ids if (query_id, d) in self.replaceable}
+            for query_id, ids in docs.items()
         }
         boards = {"holes": self._board(docs, {}), "fill": self._board(docs, new)}
         for name, filler in self._fillers.items():
@@ -156,10 +156,10 @@ class Simulation:
             condensed: rankings are without the passages whose judgment was dropped.
         """
         changed: dict[str, dict[str, int]] = {}
-        for query_id, gone in dropped.items():
+        for query_id, doc_ids in dropped.items():
             new = labels.get(query_id, {})
-            remain = {d: label for d, label in self.official[query_id].items() if d not in gone}
-            filled = {d: new[d] for d in gone if d in new and self._is_fillable(query_id, d)}
+            remain = {d: label for d, label in self.official[query_id].items() if d not in doc_ids}
+            filled = {d: new[d] for d in doc_ids if d in new and self._is_fillable(query_id, d)}
             changed[query_id] = remain | filled
         values, query_ids = self._values.copy(), sorted(changed)
         columns = [self._column[query_id] for query_id in query_ids]

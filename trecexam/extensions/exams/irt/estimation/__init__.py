@@ -1,1 +1,1 @@
-"""How a model's parameters are estimated: likelihood, priors, the optimiser, standard errors."""
+"""Estimation of a model's parameters: likelihood, priors, optimiser, standard errors."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from trecexam.extensions.exams.irt.model import Cells, Floats, cells, logits
 
-#: Below this a probability has lost digits, and its logarithm is computed differently.
+#: Threshold below which a probability has lost digits, and its logarithm is computed differently.
 _TINY = 1e-300
 
 
@@ -34,9 +34,9 @@ class Curvature(NamedTuple):
     """The observed information: negative second derivatives of the log-likelihood.
 
     Attributes:
-        items: shape (n_items, 3, 3), by a, b and c of each item. Those of two items are 0.
-        theta: shape (n_examinees,). Those of two examinees are 0.
-        cross: shape (n_examinees, n_items, 3), by theta and then a, b and c; empty where it is not asked for.
+        items: shape (n_items, 3, 3), by a, b and c of each item; 0 between different items.
+        theta: shape (n_examinees,); 0 between different examinees.
+        cross: shape (n_examinees, n_items, 3), by theta and then a, b and c; empty unless requested.
     """
 
     items: Floats
@@ -48,28 +48,28 @@ class Responses:
     """A response matrix, prepared for the likelihood.
 
     Attributes:
-        right: where the response is 1; shape (n_examinees, n_items).
-        given: where there is a response; of the same shape.
+        right: True for the response 1; shape (n_examinees, n_items).
+        given: True for a response; same shape.
     """
 
     def __init__(self, values: Floats) -> None:
-        """Args: values: 0, 1 and NaN."""
+        """Prepare a matrix of 0, 1 and NaN."""
         self.right: NDArray[np.bool_] = values == 1
         self.given: NDArray[np.bool_] = ~np.isnan(values)
 
     def kept(self, values: Floats) -> Floats:
-        """The values, with 0 where there is no response; in place."""
+        """Return the values, with 0 where there is no response; in place."""
         values *= self.given
         return values
 
 
 def log_likelihood(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats) -> float:
-    """The log-likelihood of all responses; finite and at most 0."""
+    """Return the log-likelihood of all responses; finite and at most 0."""
     return float(by_item(responses, theta, a, b, c).sum())
 
 
 def by_item(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats) -> Floats:
-    """The log-likelihood of the responses to each item, shape (n_items,)."""
+    """Return the log-likelihood of the responses to each item, shape (n_items,)."""
     logs: Floats = _logs(responses, cells(theta, a, b, c), theta, a, b, c).sum(axis=0)
     return logs
 
@@ -77,7 +77,7 @@ def by_item(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats
 def with_gradient(
     responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats
 ) -> tuple[float, Gradient]:
-    """The log-likelihood and its gradient."""
+    """Return the log-likelihood and its gradient."""
     cell = cells(theta, a, b, c)
     total = float(_logs(responses, cell, theta, a, b, c).sum())
     by_z, by_c = _first(responses, cell, c)
@@ -88,11 +88,11 @@ def with_gradient(
 def curvature(
     responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats, *, cross: bool = True
 ) -> Curvature:
-    """The observed information of every parameter; with `cross`, also of pairs."""
+    """Return the observed information of every parameter; with `cross`, also of pairs."""
     cell = cells(theta, a, b, c)
     by_z, by_c = _first(responses, cell, c)
     slope = cell.s * cell.not_s
-    # The derivatives of the first ones by z and by c; a wrong response's do not depend on c.
+    # Second derivatives by z and by c; those of wrong responses do not depend on c.
     with np.errstate(divide="ignore", invalid="ignore"):
         at_right = np.where(c > 0, c / cell.p**2, 0.0)
         z_c = np.where(responses.right & (c > 0), -slope / cell.p**2, 0.0)
@@ -112,13 +112,13 @@ def curvature(
 
 
 def _logs(responses: Responses, cell: Cells, theta: Floats, a: Floats, b: Floats, c: Floats) -> Floats:
-    """The log-likelihood of each response."""
+    """Return the log-likelihood of each response."""
     chosen = np.where(responses.right, cell.p, cell.q)
     far = chosen < _TINY if chosen.min(initial=1) < _TINY else None
     with np.errstate(divide="ignore"):
         logs: Floats = np.log(chosen, out=chosen)
     if far is not None:
-        # There p is s, or q is (1 - c)(1 - s), and the logistic function is an exponential.
+        # In this range p is s, or q is (1 - c)(1 - s), and the logistic function is an exponential.
         exact = -np.abs(logits(theta, a, b)) + np.where(responses.right, 0.0, np.log1p(-c))
         logs[far] = exact[far]
     return responses.kept(logs)

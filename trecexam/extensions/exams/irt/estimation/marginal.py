@@ -1,9 +1,9 @@
 """The abilities' marginal posterior: every item integrated out over its prior, within its bounds.
 
-Abilities estimated together with the items are stretched: each item has up to three own numbers, which
-do not grow exact as items are added, only as examinees are (Neyman & Scott, "Consistent estimates based on
-partially consistent observations", Econometrica 16, 1948). Curvature at the estimate says nothing of that.
-Integrated over, items do not stretch (Berger, Liseo & Wolpert, "Integrated likelihood methods for
+Joint estimates of abilities and items stretch the abilities: each item has up to three parameters, which
+become exact only with more examinees, not with more items (Neyman & Scott, "Consistent estimates based on
+partially consistent observations", Econometrica 16, 1948). The curvature at the estimate does not show this.
+Integrating over items avoids the stretch (Berger, Liseo & Wolpert, "Integrated likelihood methods for
 eliminating nuisance parameters", Statistical Science 14, 1999):
 
     ln p(theta | r) = ln p(theta) + sum over items of ln of the integral of p(r_i | theta, x) p(x) dx + const
@@ -25,14 +25,14 @@ from trecexam.extensions.exams.irt.estimation.uncertainty import inverse_informa
 from trecexam.extensions.exams.irt.model import Floats, cells
 from trecexam.extensions.exams.irt.settings import PRIORS, Settings
 
-#: Nodes for each parameter, at least.
+#: Minimum number of nodes for each parameter.
 _LEAST = {"a": 7, "b": 7, "c": 5}
 #: Nodes to each 1 of a parameter, at least; and by the root of the number of examinees, with which an item's
 #: posterior narrows.
 _DENSITY, _DENSITY_BY_ROOT = 2.0, 1 / 3
-#: Discriminations beyond these have no weight to speak of under the default prior.
+#: Discriminations beyond this range have negligible weight under the default prior.
 _A_WITHIN = (math.exp(-2.0), math.exp(2.0))
-#: Products of a response with a node, above which it would take more than a dozen seconds.
+#: Maximum number of products of responses and nodes (a dozen seconds).
 _MOST = 5e8
 _ITERATIONS = 200
 #: Standard normal: 95% of it lies within this of its mean.
@@ -43,21 +43,21 @@ class AbilityPosterior(NamedTuple):
     """The abilities' marginal posterior, as a normal distribution on the scale of the estimate.
 
     Attributes:
-        ability: its mode: of the examinees or, with components, of the levels.
-        covariance: the inverse of its curvature there.
+        ability: mode, for examinees or, with components, for levels.
+        covariance: inverse of the curvature at the mode.
     """
 
     ability: Floats
     covariance: Floats
 
     def errors_of(self, estimates: Floats, of_ability: Floats) -> Floats:
-        """Standard errors of estimates such that 1.96 of them cover the posterior's 95% interval.
+        """Return standard errors of estimates whose 1.96-fold covers the posterior's 95% interval.
 
         Of two lengths, the larger: from an estimate to either end of the posterior's central 95% interval.
 
         Args:
             estimates: shape (n,).
-            of_ability: what they are of the abilities, linearly; shape (n, n_abilities).
+            of_ability: linear map from abilities to estimates; shape (n, n_abilities).
         """
         centre = of_ability @ self.ability
         variance = np.einsum("ij,jk,ik->i", of_ability, self.covariance, of_ability)
@@ -85,8 +85,10 @@ class _Marginal:
         self.prior = objective.settings.priors.get("theta", PRIORS["theta"])
 
     def _at(self, theta: Floats) -> tuple[float, Floats, Floats, Floats, Floats, Floats]:
-        """The value; each item's weights on the nodes, (n_items, n_nodes); s, p and the slopes of ln p and
-        ln q by theta, (n_examinees, n_nodes)."""
+        """Return the value; item weights, (n_items, n_nodes); s, p, and slopes of ln p and ln q by theta.
+
+        The last four have shape (n_examinees, n_nodes).
+        """
         from scipy.special import log_expit
 
         a, b, c, log_weight = self.nodes
@@ -98,7 +100,7 @@ class _Marginal:
         weights = np.exp(logs - highest)
         sums = weights.sum(axis=1, keepdims=True)
         value = float((highest + np.log(sums)).sum())
-        # p is c at the least; where c is 0, s / p is 1.
+        # p is at least c; if c is 0, s / p is 1.
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(c > 0, at.s / at.p, 1.0)
         return value, weights / sums, at.s, share, a * share * at.q, -a * at.s
@@ -111,10 +113,10 @@ class _Marginal:
         return -value - float(prior.value.sum()), -self.design.T @ (slope + prior.first)
 
     def information(self, ability: Floats) -> Floats:
-        """The curvature by the abilities.
+        """Return the curvature by the abilities.
 
-        Items get from it what they do not tell themselves: the covariance of the examinees' slopes under
-        each item's posterior, as far as the slopes are linear in a, b and c.
+        Includes the covariance of the examinees' slopes under each item's posterior, for slopes linear in a,
+        b and c.
         """
         theta = self.design @ ability
         _, weights, s, share, by_right, by_wrong = self._at(theta)
@@ -132,7 +134,7 @@ class _Marginal:
         slopes = np.stack(
             [self.right.T * (part @ by_right.T) + self.wrong.T * (part @ by_wrong.T) for part in off], axis=2
         )
-        # An item whose posterior lies on one node is known.
+        # An item whose posterior is on one node has no uncertainty.
         inverse = np.linalg.pinv(spread, rcond=1e-10, hermitian=True)
         shared = np.einsum("ijx,ixy,iky->jk", slopes, inverse, slopes, optimize=True)
         block: Floats = self.design.T @ (np.diag(curved) - shared) @ self.design
@@ -140,13 +142,13 @@ class _Marginal:
 
 
 def ability_posterior(objective: Objective, point: ParameterPoint) -> AbilityPosterior | None:
-    """The abilities' marginal posterior on the estimate's scale; None if it would take too long.
+    """Return the abilities' marginal posterior on the estimate's scale; None if it would take too long.
 
-    Parameters without a prior in the settings have that of `PRIORS`, weak as they are: a bare likelihood
-    says of a dozen examinees that some item may tell everything.
+    Parameters without a prior in the settings get the weak prior of `PRIORS`: with a dozen examinees, the
+    likelihood alone can make one item decide everything.
 
     Args:
-        point: the estimate, from which the mode is looked for.
+        point: the estimate, the start of the search for the mode.
     """
     from scipy.optimize import minimize
 
@@ -174,7 +176,7 @@ def ability_posterior(objective: Objective, point: ParameterPoint) -> AbilityPos
 
 
 def _nodes(settings: Settings, n_examinees: int) -> _Nodes | None:
-    """Nodes for each parameter, denser with more examinees, and their weights under the priors."""
+    """Return nodes for each parameter, denser with more examinees, with weights under the priors."""
     axes, logs = [], []
     for name in "abc":
         low, high = settings.bounds[name]
@@ -198,14 +200,14 @@ def _nodes(settings: Settings, n_examinees: int) -> _Nodes | None:
 
 
 def _anchored(posterior: AbilityPosterior, objective: Objective) -> AbilityPosterior:
-    """The posterior on the scale of an estimate with mean 0 and standard deviation 1."""
+    """Return the posterior on the scale of an estimate with mean 0 and standard deviation 1."""
     anchor, design = objective.settings.anchor, objective.design
     if anchor in ("bounds", "prior"):
         return posterior
     ability, covariance = posterior
     n = len(ability)
     theta = design @ ability
-    # What adds 1 to every examinee's ability.
+    # The direction that adds 1 to every examinee's ability.
     lifts = np.asarray(np.linalg.lstsq(design, np.ones(len(theta)), rcond=None)[0], np.float64)
     unit = float(theta.std()) if anchor == "standard" else 1.0
     moved = (ability - theta.mean() * lifts) / unit

@@ -30,27 +30,27 @@ class Objective:
     """The function to minimise, of a vector of the free a, b, c and the abilities."""
 
     def __init__(self, responses: Responses, settings: Settings, design: Floats | None) -> None:
-        """Args: design: as of `Components.design`; None where each examinee has its own ability."""
+        """Prepare the objective; `design` is as for `Components.design`, None for an ability per examinee."""
         self.responses, self.settings = responses, settings
         n_examinees, self.n_items = responses.right.shape
         self.design = np.eye(n_examinees) if design is None else design
         self.n_abilities = self.design.shape[1]
         self.free = tuple(name for name in "abc" if settings.bounds[name][0] < settings.bounds[name][1])
-        # As steep as what the responses say of one examinee: neither slack nor stiff.
+        # As steep as the responses to one examinee: neither slack nor stiff.
         self.weight = int(responses.given.sum()) / 10
 
     def start(self) -> Floats:
-        """The start vector."""
+        """Return the start vector."""
         parts = [np.full(self.n_items, self.settings.start[name]) for name in self.free]
         return np.concatenate([*parts, np.full(self.n_abilities, self.settings.start["theta"])])
 
     def bounds(self) -> Floats:
-        """The bounds of each parameter; shape (n_free, 2)."""
+        """Return the bounds of each parameter; shape (n_free, 2)."""
         parts = [np.tile(self.settings.bounds[name], (self.n_items, 1)) for name in self.free]
         return np.concatenate([*parts, np.tile(self.settings.bounds["theta"], (self.n_abilities, 1))])
 
     def point(self, vector: Floats) -> ParameterPoint:
-        """The parameters in the vector."""
+        """Return the parameters in the vector."""
         n = self.n_items
         items = {name: np.full(n, self.settings.start[name]) for name in "abc"}
         for parameter_index, name in enumerate(self.free):
@@ -58,12 +58,12 @@ class Objective:
         return ParameterPoint(items["a"], items["b"], items["c"], vector[len(self.free) * n :])
 
     def theta(self, point: ParameterPoint) -> Floats:
-        """The examinees' abilities."""
+        """Return the examinees' abilities."""
         theta: Floats = self.design @ point.ability
         return theta
 
     def __call__(self, vector: Floats) -> tuple[float, Floats]:
-        """The value and its gradient."""
+        """Return the value and its gradient."""
         point = self.point(vector)
         theta = self.theta(point)
         value, slope = with_gradient(self.responses, theta, point.a, point.b, point.c)
@@ -79,7 +79,7 @@ class Objective:
         return -value, -np.concatenate([*(slopes[name] for name in self.free), self.design.T @ by_theta])
 
     def by_item(self, point: ParameterPoint) -> Floats:
-        """The log-likelihood, and the log-priors, of each item at the same abilities; shape (n_items,)."""
+        """Return each item's log-likelihood plus log-priors at the same abilities; shape (n_items,)."""
         value = by_item(self.responses, self.theta(point), point.a, point.b, point.c)
         for name, at in zip("abc", point, strict=False):
             if name in self.settings.priors:
@@ -88,9 +88,9 @@ class Objective:
 
 
 def anchoring(anchor: Anchor, theta: Floats) -> tuple[float, Floats]:
-    """The penalty for abilities off the anchored scale (0 on it), and its derivatives.
+    """Return the penalty for abilities off the anchored scale (0 on it), and its derivatives.
 
-    The likelihood does not change along what this holds, so where no bound is in the way it is 0 at the end.
+    The likelihood is constant along the anchored directions, so without active bounds the penalty ends at 0.
     """
     pull = np.zeros_like(theta)
     if anchor in ("bounds", "prior"):
@@ -106,7 +106,7 @@ def anchoring(anchor: Anchor, theta: Floats) -> tuple[float, Floats]:
 
 
 def anchor_directions(anchor: Anchor, theta: Floats) -> Floats:
-    """The directions in which an anchor holds abilities, as unit vectors; shape (0 to 2, n_examinees)."""
+    """Return the anchored directions of abilities as unit vectors; shape (0 to 2, n_examinees)."""
     if anchor in ("bounds", "prior"):
         return np.zeros((0, len(theta)))
     level = np.ones((1, len(theta)))

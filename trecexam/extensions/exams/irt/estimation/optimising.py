@@ -10,15 +10,15 @@ from trecexam.extensions.exams.irt.estimation.likelihood import curvature
 from trecexam.extensions.exams.irt.estimation.objective import Objective, ParameterPoint
 from trecexam.extensions.exams.irt.model import Floats
 
-#: Corrections that L-BFGS-B keeps: twice the usual, as far fewer iterations cost more than a little memory.
+#: Corrections that L-BFGS-B keeps: twice the default, since more memory saves many iterations.
 _KEPT = 20
 #: L-BFGS-B stops where an iteration gains less than this share of the log-likelihood.
 _TOLERANCE = 1e-11
-#: Iterations that an item gets from a corner; it has three parameters.
+#: Maximum iterations per item from a corner (three parameters).
 _CORNER_ITERATIONS = 40
-#: Responses, with which a second way to the maximum takes a fraction of a second.
+#: Maximum number of responses for a second optimisation, which then takes a fraction of a second.
 _SMALL = 20_000
-#: Which ends of the bounds of a, b and c (1 is the upper one) an item with guessing is tried from again.
+#: Corners of the bounds of a, b and c (1 is the upper bound) to restart an item with guessing from.
 _CORNERS = ({"a": 1, "b": 1, "c": 0}, {"a": 1, "b": 0, "c": 1})
 
 
@@ -26,8 +26,8 @@ class Optimum(NamedTuple):
     """The result of an optimisation.
 
     Attributes:
-        iterations: of all parameters together, on the way that was kept.
-        why: what L-BFGS-B said.
+        iterations: iterations over all parameters, in the better optimisation.
+        why: message of L-BFGS-B.
     """
 
     point: ParameterPoint
@@ -37,26 +37,25 @@ class Optimum(NamedTuple):
 
 
 def optimum(objective: Objective) -> Optimum:
-    """The highest maximum found of the likelihood or posterior.
+    """Return the highest maximum of the likelihood or posterior among several starts.
 
-    The likelihood can have several maxima where items differ in a, and at given abilities that of an item
-    with guessing can, too: a harder item that is guessed less, or an easier one that is guessed more. So with
-    guessing every item is tried again from two corners of its bounds, the better one is kept, and all
-    parameters go on from there. For a small matrix, where single items weigh most, a second way with all
-    parameters in their own units is tried.
+    The likelihood can have several maxima if items differ in a. At given abilities, so can that of an item
+    with guessing: a harder item with less guessing, or an easier item with more. So with guessing, every item
+    is optimised again from two corners of its bounds, and all parameters continue from the better result. For
+    a small matrix, where single items weigh most, a second optimisation uses unscaled parameters.
     """
     best, best_value = _climbed(objective, objective.start(), _scale(objective))
     if best.converged and "c" in objective.free and objective.responses.right.size <= _SMALL:
         start = objective.start()
         other, value = _climbed(objective, start, np.ones_like(start))
-        # By more than rounding: the first way is the one that can be retold.
+        # By more than rounding: prefer the first, reproducible optimisation.
         if other.converged and value < best_value - 1e-7:
             best = other
     return best
 
 
 def _climbed(objective: Objective, start: Floats, scale: Floats) -> tuple[Optimum, float]:
-    """Minimises from one start; returns the point and the value."""
+    """Minimise from one start; return the point and the value."""
     bounds, most = objective.bounds(), objective.settings.max_iterations
     vector, done = _minimised(objective, start, bounds, scale, most)
     iterations = int(done.nit)
@@ -80,7 +79,7 @@ def _minimised(
     low, high = bounds.T
     done = minimize(
         scaled,
-        # A rounding beyond a bound would start outside of them.
+        # Rounding could move the start beyond a bound.
         np.clip(start * scale, low * scale, high * scale),
         jac=True,
         method="L-BFGS-B",
@@ -97,10 +96,10 @@ def _minimised(
 
 
 def _scale(objective: Objective) -> Floats:
-    """The square root of the likelihood's curvature at the start, for each parameter.
+    """Return the square root of the likelihood's curvature at the start, for each parameter.
 
-    The mean over its kind: one item's own may be next to nothing there and much elsewhere. For a, which is
-    flat where ability is difficulty, b is in.
+    Curvatures are means over a kind of parameter, since a single item's may vanish at the start. The value
+    for a includes b, since the likelihood is flat in a where ability equals difficulty.
     """
     point = objective.point(objective.start())
     theta = objective.theta(point)
@@ -116,7 +115,7 @@ def _scale(objective: Objective) -> Floats:
 
 
 def _from_corners(objective: Objective, vector: Floats, bounds: Floats, scale: Floats) -> Floats:
-    """The vector with improved parameters of items at the same abilities."""
+    """Return the vector with better item parameters at the same abilities."""
     n = objective.n_items
     n_items_part = len(objective.free) * n
     held = bounds.copy()

@@ -19,17 +19,17 @@ class LogPrior(NamedTuple):
 
 
 def log_prior(name: str, pair: Pair, at: Floats) -> LogPrior:
-    """The prior of a parameter at some values.
+    """Return the prior of a parameter at some values.
 
     Args:
         name: "a" is log-normal, "c" a beta distribution, "b" and "theta" are normal.
-        pair: its two numbers, see `trecexam.extensions.exams.irt.settings.PRIORS`.
+        pair: the prior's two numbers, see `trecexam.extensions.exams.irt.settings.PRIORS`.
     """
     if name == "c":
         return _beta(pair, at)
     mean, sd = pair
     if name == "a":
-        # ln a is normal: the density of a has 1/a, too.
+        # ln a is normal, so the density of a has a factor 1/a.
         log, variance = np.log(at), sd**2
         d = (log - mean) / variance
         return LogPrior(

@@ -1,9 +1,8 @@
 """Standard errors from the observed information of all parameters together.
 
-The information matrix is minus the second derivatives of what was maximised: a block of 3 x 3 for each item,
-a diagonal for the abilities, and what ties the two. It is inverted by its Schur complement over the
-abilities, so that 500 x 500 take a second. A parameter at a bound is read as known: it has no
-standard error.
+The information matrix has the negative second derivatives of the maximised function: a 3 x 3 block per item,
+a diagonal for abilities, and cross terms. Its inverse uses the Schur complement over the abilities, so that
+500 x 500 take a second. A parameter at a bound counts as known and has no standard error.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from trecexam.extensions.exams.irt.estimation.objective import Objective, Parame
 from trecexam.extensions.exams.irt.estimation.priors import log_prior
 from trecexam.extensions.exams.irt.model import Floats
 
-#: A value so near to its bound, as a share of the bounds' distance, is at it.
+#: Tolerance for a value at its bound, as a share of the bounds' distance.
 _AT = 1e-6
-#: How much steeper than the steepest of the responses the anchor is assumed to be: as good as exact.
+#: Factor between the anchor's steepness and the steepest response: practically exact.
 _HELD = 1e4
 
 
@@ -29,11 +28,11 @@ class StandardErrors:
     """Standard errors; NaN for a parameter at a bound, or not identified by the responses.
 
     Attributes:
-        items: of a, b and c; shape (n_items, 3).
-        theta: of each examinee.
+        items: standard errors of a, b and c; shape (n_items, 3).
+        theta: standard error of each examinee.
         ability: the covariance of the abilities: of the examinees or, with components, of the levels.
-        joint: whether they are of all parameters together. False: the information matrix is not positive
-            definite, and each is as if all others were known, which is too small.
+        joint: False if the information matrix is not positive definite; then each error treats all other
+            parameters as known, and is too small.
     """
 
     items: Floats
@@ -43,7 +42,7 @@ class StandardErrors:
 
 
 def standard_errors(objective: Objective, point: ParameterPoint) -> StandardErrors:
-    """Standard errors of an estimate at which the gradient is 0."""
+    """Return standard errors of an estimate with gradient 0."""
     settings, theta = objective.settings, objective.theta(point)
     curved = curvature(objective.responses, theta, point.a, point.b, point.c)
     items, by_theta = curved.items, curved.theta
@@ -79,7 +78,7 @@ def standard_errors(objective: Objective, point: ParameterPoint) -> StandardErro
 
 
 def at_bound(objective: Objective, point: ParameterPoint) -> dict[str, NDArray[np.bool_]]:
-    """Which of a, b, c and the abilities ("theta") are at a bound or not fitted."""
+    """Return masks of a, b, c and abilities ("theta") at a bound or not fitted."""
     values = dict(zip(("a", "b", "c", "theta"), point, strict=True))
     bound = {}
     for name, (low, high) in objective.settings.bounds.items():
@@ -89,7 +88,7 @@ def at_bound(objective: Objective, point: ParameterPoint) -> dict[str, NDArray[n
 
 
 def _abilities(objective: Objective, by_theta: Floats, theta: Floats, design: Floats) -> Floats:
-    """The block of the abilities: diagonal, except for the anchor and shared components."""
+    """Return the block of the abilities: diagonal, except for the anchor and shared components."""
     held = anchor_directions(objective.settings.anchor, theta)
     steepest = _HELD * max(float(np.abs(by_theta).max()), 1.0)
     block: Floats = design.T @ (by_theta[:, None] * design)
@@ -98,22 +97,22 @@ def _abilities(objective: Objective, by_theta: Floats, theta: Floats, design: Fl
 
 
 def _undetermined(items: Floats, is_fixed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The items whose block is singular: the responses do not identify all their parameters."""
+    """Return the items whose block is singular: the responses do not identify all their parameters."""
     least = np.linalg.eigvalsh(_without(items, is_fixed))
     return np.asarray(least[:, 0] <= 1e-10 * np.maximum(least[:, -1], 1.0), np.bool_)
 
 
 def _without(items: Floats, is_fixed: NDArray[np.bool_]) -> Floats:
-    """The blocks with 1 on the diagonal and 0 beside it for fixed parameters."""
+    """Return the blocks with 1 on the diagonal and 0 beside it for fixed parameters."""
     either = is_fixed[:, :, None] | is_fixed[:, None, :]
     blocks: Floats = np.where(either, np.eye(3), items)
     return blocks
 
 
 def inverse_information(matrix: Floats, is_fixed: NDArray[np.bool_]) -> Floats | None:
-    """The inverse over free parameters; 0 for fixed ones and for directions without information.
+    """Return the inverse over free parameters; 0 for fixed ones and for directions without information.
 
-    None where the matrix has a negative direction: this is no maximum.
+    None if the matrix has a negative direction, so that the estimate is no maximum.
     """
     inverse = np.zeros_like(matrix)
     open_ = ~is_fixed
