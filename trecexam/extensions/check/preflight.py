@@ -245,11 +245,13 @@ def _label(findings: Findings, number: int, text: bytes) -> int:
     if not whole and not _WHOLE.fullmatch(text):
         reason = f"the label {shown(text)} is read as {label}"
         findings.add("label no whole number", number, "silent", reason)
-    if label < 0:
-        meaning = "pooled and not judged" if label == NOT_JUDGED else "judged, not relevant"
+    if label == NOT_JUDGED:
+        reason = "the label -1 means pooled and not judged; trec_eval reads it so in bpref, infAP and with -J"
+        findings.add("not judged", number, "silent", f"{reason}, else as not relevant")
+    elif label < 0:
         reason = (
-            f"the label {label} means {meaning}; trec_eval reads it as not judged in bpref, infAP and with "
-            "-J, else as not relevant"
+            f"the label {label} means judged, not relevant, which trec_eval reads as not judged in bpref, "
+            "infAP and with -J: write 0 to have it read as not relevant everywhere"
         )
         findings.add("negative label", number, "silent", reason)
     if label > MOST_LABEL:
