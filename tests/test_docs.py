@@ -70,6 +70,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "official.qrels").write_text("".join(line for n, line in enumerate(judged) if n % 3))
     lines = [line for path in folder.glob("runs/*.run") for line in path.read_text().splitlines()]
     ranked = {tuple(line.split()[:3:2]) for line in lines}
+    (folder / "teams.tsv").write_text("bm25\tlexical\nbm25-rm3\tlexical\n")
     (folder / "users.toml").write_text('ada = "assessor"\neve = "assessor"\n')
     (folder / "umbrela.qrels").write_text("".join(f"{q} 0 {d} {len(d) % 4}\n" for q, d in sorted(ranked)))
     bank = [json.loads(line) for line in (folder / "bank.jsonl").read_text().splitlines()]
