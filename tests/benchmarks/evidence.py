@@ -5,7 +5,8 @@
 The folder of --data has dl19/ and collections/NAME/, each with queries.tsv, passages.jsonl.gz, qrels.txt or
 qrels.txt.gz, runs/, and perhaps teams.tsv, bank.*.jsonl.gz and graded.NAME.jsonl.gz. Without a bank, each
 query is its one question. Without teams.tsv, runs whose names begin with the same letters are a team.
-Each row is appended to --rows as JSON as soon as it is measured; tracks lie beside it. DURATION
+Each row is appended to --rows as JSON as soon as it is measured; tracks lie beside it. Of CPU
+time, DL 2019 takes about 4 minutes, CISI 7 and Cranfield 8 on an AMD EPYC; Vaswani was not measured.
 """
 
 from __future__ import annotations
