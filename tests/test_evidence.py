@@ -16,6 +16,7 @@ import trecexam
 pytest.importorskip("sentence_transformers")
 
 
+@pytest.mark.slow
 def test_each_grader_has_a_row_of_json_and_of_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
