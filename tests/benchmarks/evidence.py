@@ -46,7 +46,7 @@ def main() -> None:
     """Measure the rows of each collection and print the table of all rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("collections", nargs="*", default=("dl19", "cranfield", "cisi", "vaswani"))
-    parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[3] / "shared")
+    parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--rows", type=Path, default=Path("evidence/rows.jsonl"))
     options = parser.parse_args()
     for name in options.collections:

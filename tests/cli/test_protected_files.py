@@ -159,7 +159,7 @@ def test_a_folder_of_a_track_is_no_output(capsys: pytest.CaptureFixture[str], co
 @pytest.mark.parametrize(
     ("command", "file", "reason"),
     [
-        ("exam fit matrix.tsv -o .", "matrix.tsv", "is an input"),
+        ("exam fit matrix.tsv -o .", "components.tsv", "was not written"),
         ("exam fit matrix.tsv --components components.tsv -o .", "components.tsv", "is an input"),
         ("exam fit t --components components.tsv -o .", "components.tsv", "is an input"),
         ("exam fit t -o .", "components.tsv", "was not written"),

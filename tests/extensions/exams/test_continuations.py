@@ -41,7 +41,7 @@ def log_likelihood(backend: CausalBackend, prompt: list[int], tokens: list[int])
 def test_log_probabilities_equal_a_plain_forward_pass(
     backend: CausalBackend, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backend.scorer, "way", lambda length: way)
+    monkeypatch.setattr(backend.scorer, "method_for", lambda length: way)
     for prompt, texts in zip(backend.tokens.encode(PROMPTS), TEXTS, strict=True):
         tokens = tokens_of(backend, texts)
         expected = [log_likelihood(backend, prompt, continuation) for continuation in tokens]

@@ -90,7 +90,8 @@ def scoring(
     from trecexam.graders.writing.asking import estimate as estimate_of
     from trecexam.inputs.protected import refuse_folder
 
-    refuse_folder(output, (exam, passages, *map(Path, named)), FILES, always=FILES)
+    # With the answers, the folder is one of an earlier call.
+    refuse_folder(output, (exam, passages, *map(Path, named)), FILES, always=(*FILES, ".answers.jsonl"))
     questions = tuple(read_exam(exam))
     chosen_retrievers = stage.retrievers(named or (stage.CLOSED_BOOK,))
     texts = stage.texts_of(passages, chosen_retrievers, questions)
