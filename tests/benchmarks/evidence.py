@@ -1,6 +1,6 @@
 """Measure the table of examples/evidence.md: graders against human judgments.
 
-    python tests/benchmarks/evidence.py [COLLECTION...] [--data FOLDER] [--rows FILE]
+    python tests/benchmarks/evidence.py [COLLECTION...] --data FOLDER [--rows FILE]
 
 The folder of --data has dl19/ and collections/NAME/, each with queries.tsv, passages.jsonl.gz, qrels.txt or
 qrels.txt.gz, runs/, and perhaps teams.tsv, bank.*.jsonl.gz and graded.NAME.jsonl.gz. Without a bank, each
