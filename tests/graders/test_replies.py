@@ -269,6 +269,16 @@ def test_an_answer_of_megabytes_is_read_quickly(name: str) -> None:
         assert time.process_time() - began < 2, part
 
 
+@pytest.mark.parametrize("unit", ["\\", ".", "{'", "1. a\n"])
+def test_a_flood_of_marks_is_read_quickly(unit: str) -> None:
+    text = '{"a":"' + unit * (MOST_READ // len(unit))
+    for prompt in (RATING, UMBRELA, SUPPORT):
+        prompt.read("4", ITEM)
+        began = time.process_time()
+        prompt.read(text, ITEM)
+        assert time.process_time() - began < 5
+
+
 def test_text_before_the_cut_is_read_and_text_after_it_is_not() -> None:
     for blanks, rating in ((MOST_READ - 20, 2), (MOST_READ, None)):
         assert UMBRELA.read("." + "x" * blanks + "\nfinal score: 2", ITEM) == rating

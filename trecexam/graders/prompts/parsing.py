@@ -33,7 +33,7 @@ _REFUSES = re.compile(
 )
 #: What a rating is of, before it on the only line.
 _ABOUT = re.compile(
-    r"\W*+(?:overall|best\s+guess|relevanc[ey]|evaluation|assessment|judg(?:e)?ment|verdict|quality|level|value|result)"
+    r"\A\W*+(?:overall|best\s+guess|relevanc[ey]|evaluation|assessment|judg(?:e)?ment|verdict|quality|level|value|result)"
     r"[\W_]{0,4}?[:=](?=\W*+(?:[0-9]|zero|one|two|three|four|five))",
     re.I,
 )
