@@ -186,7 +186,7 @@ def official(track: str) -> None:
     print("\n| official | tau of abilities | tau of the share of items covered |\n|---|---|---|")
     for name in dict.fromkeys(theirs for _, theirs in taus):
         print(f"| {name} | {taus['theta', name]:.3f} | {taus['accuracy', name]:.3f} |")
-    quality = fitted.tables["item_quality"].records()
+    quality = list(fitted.tables["item_quality"])
     shares = [one["share"] for one in quality]
     print(f"\n{len(shares)} items: {shares.count(1)} covered by all runs, {shares.count(0)} by none")
     print("\n| a | b | covered by | question |\n|---|---|---|---|")

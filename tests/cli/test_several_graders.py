@@ -243,7 +243,7 @@ def test_compare_graders_compares_graders_of_the_same_cells(
     assert "not compared, because they grade other items or texts, or cannot run: umbrela" in told
     assert compared("--grader", "mini", "--grader", "umbrela")[0] == ["mini", "umbrela"]
     with trecexam.open_track(root) as track:
-        pairs = track.compare_graders(["rubric", "mini"]).tables["pairs"].records()
+        pairs = list(track.compare_graders(["rubric", "mini"]).tables["pairs"])
         assert {(row["grader"], row["other_grader"]) for row in pairs} == {("rubric", "mini")}
 
 

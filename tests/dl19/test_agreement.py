@@ -319,7 +319,7 @@ def test_leaving_out_a_run_equals_ir_measures_on_files_without_its_judgments(
     qrels, labels = read_qrels(track / "qrels.txt"), read_qrels(track / "out" / "rubric.qrels")
     with trecexam.open_track(track) as opened:
         report = opened.simulate(["nDCG@10"])
-    rows = {one["run"]: one for one in report.table.records()}
+    rows = {one["run"]: one for one in report.table}
     full = means(qrels, rankings, nDCG @ 10)
     assert {name: one["mean.full"] for name, one in rows.items()} == pytest.approx(full)
     for name in ("ICT-CKNRM_B50", "idst_bert_p2", "idst_bert_p1"):
@@ -349,7 +349,7 @@ def test_leaving_out_a_run_equals_ir_measures_on_files_without_its_judgments(
 @pytest.mark.slow
 def test_fill_changes_the_leaderboard_less_than_random_holes(track: Path) -> None:
     with trecexam.open_track(track) as opened:
-        rows = opened.simulate(["nDCG@10"], judgments=True, repeats=3).table.records()
+        rows = list(opened.simulate(["nDCG@10"], judgments=True, repeats=3).table)
     assert [one["n_removed"] for one in rows] == [434, 868, 1302, 1736, 2170, 2603, 3037, 3471, 3905]
     for one in rows:
         assert one["tau.fill"] > one["tau.holes"]

@@ -20,8 +20,7 @@ from trecexam.cli.options import answering, output_folder_option, output_option,
 from trecexam.cli.reading import say
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
-from trecexam.results.notes import first_notes
-from trecexam.results.text import plural
+from trecexam.results.text import first_notes, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -11,7 +11,7 @@ from trecexam.cli import bars
 from trecexam.cli.options import map_option, track_argument
 from trecexam.cli.reading import say, writing
 from trecexam.extension import label_sources
-from trecexam.results.notes import first_notes
+from trecexam.results.text import first_notes
 
 if TYPE_CHECKING:
     from trecexam.cli.options import Map

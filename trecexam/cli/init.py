@@ -15,8 +15,7 @@ from converters.lines import head, head_object
 from trecexam.errors import plain_reason, quoted
 from trecexam.extension import provided
 from trecexam.files.stamps import Rejected
-from trecexam.results.notes import rejected_notes
-from trecexam.results.text import plural
+from trecexam.results.text import plural, rejected_notes
 
 if TYPE_CHECKING:
     from trecexam.folder import TrackFolder

@@ -16,11 +16,11 @@ import click
 from trecexam.cli.options import estimate_option, output_option, refuse_inputs
 from trecexam.errors import quoted
 from trecexam.files import atomic
-from trecexam.results.notes import REJECTED, first_notes
-from trecexam.results.printers import table_lines
 from trecexam.results.result import Result
 from trecexam.results.table import Table
 from trecexam.results.terminal import printable
+from trecexam.results.text import REJECTED, first_notes
+from trecexam.results.view import table_lines
 
 if TYPE_CHECKING:
     from trecexam.track import Track

@@ -60,7 +60,7 @@ def graders(prompts: bool) -> Tables:
             for p in published().values()
         )
         columns = ("prompt", "asks about", "ratings", "decode", "source")
-        return Tables({"prompts": Table(columns, prompt_rows, layout=Layout(("prompt",), most=3))})
+        return Tables({"prompts": Table(columns, prompt_rows, layout=Layout(("prompt",)))})
     grader_rows = [(name, factory.summary, factory.missing()) for name, factory in available().items()]
     remote = provided("elsewhere")
     grader_rows += [(remote.name, remote.summary, remote.missing())] if remote else []

@@ -23,9 +23,8 @@ from trecexam.grades.sheets import Sheet
 from trecexam.inputs.inputs import merge_rejected
 from trecexam.inputs.measures import counting_note, printed_names, skipping_cautions, with_default_rel
 from trecexam.inputs.track_graders import MeasureLike
-from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.terminal import printable
-from trecexam.results.text import plural, shorten_list
+from trecexam.results.text import CHANGES, METHOD, Note, plural, shorten_list
 from trecexam.scores.encoder_likeness import MIN_RUNS, agreements_of_runs, runs_like_encoder
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.measures import measures_on_qrels

@@ -23,8 +23,8 @@ from trecexam.inputs.kind import Asked, Kind, MeasureFacts
 from trecexam.inputs.overrides import JudgingScale, Overrides
 from trecexam.inputs.pool import PooledQuery
 from trecexam.inputs.track_graders import Measures, folder_of, names_of, split_measure
-from trecexam.results.notes import LOST, Note
 from trecexam.results.table import Table
+from trecexam.results.text import LOST, Note
 from trecexam.scores.ratings import QueryRatings
 from trecexam.scores.value_cache import ValueCache
 

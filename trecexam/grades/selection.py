@@ -13,8 +13,8 @@ from trecexam.grades.diagnostics import grades_notes
 from trecexam.grades.graded_track import GradedTrack, LoadedTrack
 from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.inputs.track_graders import Measures, names_of
-from trecexam.results.notes import CHANGES, Note
 from trecexam.results.result import Result
+from trecexam.results.text import CHANGES, Note
 
 Noted = TypeVar("Noted", bound=Result)
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from trecexam.grades.grading import usage
 from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.grades.sheets import Counts
 from trecexam.inputs.inputs import lost_in_words
-from trecexam.results.notes import each_once, of_grader
+from trecexam.inputs.track_graders import each_once, of_grader
 from trecexam.results.result import Result
 from trecexam.results.table import Table, Value
 from trecexam.results.text import plural

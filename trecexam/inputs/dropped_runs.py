@@ -249,8 +249,8 @@ class DroppedRuns:
         hint = "; the bank's are query/facet: set facets = true in [track]" if of_facets else ""
         hint += differing_in_form(run.query_ids, bank.items)
         reason = (
-            f"none of its queries ({shorten_list(run.query_ids, dots=True)}) is among the grader's queries "
-            f"({shorten_list(bank.items, 2, dots=True) or 'none'}){hint}"
+            f"none of its queries ({shorten_list(run.query_ids)}) is among the grader's queries "
+            f"({shorten_list(bank.items, 2) or 'none'}){hint}"
         )
         return Rejected(self.folder.shown(path), self._line_of(path, run.query_ids[0]), reason, "file")
 
@@ -269,7 +269,7 @@ class DroppedRuns:
                 some = f"{plural(len(unknown), 'query')} of this run and of {plural(len(others), 'other')}"
             reason = (
                 f"{some} are not among the grader's queries, and were left out: "
-                f"{shorten_list(unknown, dots=True)}{differing_in_form(unknown, bank.items)}"
+                f"{shorten_list(unknown)}{differing_in_form(unknown, bank.items)}"
             )
             yield located(self.folder.shown(path), self._line_of(path, unknown[0]), reason)
 

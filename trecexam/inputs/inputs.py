@@ -28,8 +28,7 @@ from trecexam.inputs.kind import Asked, ItemSources, Kind
 from trecexam.inputs.official import OfficialLeaderboard, judged_labels, read_leaderboard_file
 from trecexam.inputs.run_columns import RunColumns
 from trecexam.inputs.sources import provenance_beside, sources_beside
-from trecexam.inputs.track_graders import grader_names, usable_folders
-from trecexam.results.notes import each_once
+from trecexam.inputs.track_graders import each_once, grader_names, usable_folders
 from trecexam.results.text import plural, shorten_list
 
 T = TypeVar("T")

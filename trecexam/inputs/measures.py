@@ -12,8 +12,7 @@ from trecexam.bank.model import QUERY, Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
 from trecexam.inputs.track_graders import MeasureLike
-from trecexam.results.notes import CHANGES, Note
-from trecexam.results.text import plural, shorten_list
+from trecexam.results.text import CHANGES, Note, plural, shorten_list
 from trecexam.scores.columns.measures.cover import EQUAL
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 

@@ -15,8 +15,7 @@ from converters.records import NOT_JUDGED, Qrel, judgment
 from converters.run import Run
 from trecexam.inputs.sources import provenance_notes, written_by
 from trecexam.inputs.typed_text import differing_in_form
-from trecexam.results.notes import CHANGES, METHOD, Note
-from trecexam.results.text import plural, shorten_list
+from trecexam.results.text import CHANGES, METHOD, Note, plural, shorten_list
 
 #: What it is called beside official measures; with values, the measure follows it.
 LEADERBOARD = "official_leaderboard"
@@ -213,4 +212,4 @@ def no_overlap(judgments: Official, pool: Mapping[str, Collection[str]], unit: s
 
 
 def _some(ids: Collection[str]) -> str:
-    return shorten_list(ids, 2, dots=True) or "none"
+    return shorten_list(ids, 2) or "none"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from trecexam.config import TrackConfig
 from trecexam.config.file import line_of_setting
@@ -16,11 +16,14 @@ from trecexam.errors import ConfigError, LackingError, TrackError, did_you_mean
 from trecexam.folder import PROMPT_SUFFIXES, TrackFolder
 from trecexam.inputs.kind import Kind
 from trecexam.inputs.kinds import KINDS, kind_of_items
+from trecexam.results.text import Note, rank_of
 
 if TYPE_CHECKING:
     import ir_measures
 
     from trecexam.graders.prompts.model import Prompt
+
+Line = TypeVar("Line", bound=Hashable)
 
 #: A measure as people give it from Python: its name, or an ir_measures.Measure; one of these, or several.
 MeasureLike: TypeAlias = "str | ir_measures.Measure"
@@ -225,3 +228,21 @@ def _people(folder: TrackFolder, name: str) -> str:
     if reason:
         raise _wrong(folder, f'`graders.{name}.people` = "{other}": {reason}', name, "people")
     return other
+
+
+def of_grader(name: str, note: str) -> Note:
+    """Return the note with the grader's name in front."""
+    return Note(f"{name}: {note}", rank_of(note))
+
+
+def each_once(lines_by_name: Mapping[str, Sequence[Line]], named: Callable[[str, Line], Line]) -> list[Line]:
+    """Return the distinct lines of several graders, each with the names of its graders.
+
+    Lines of all graders come first, without names.
+    """
+    names: dict[Line, list[str]] = {}
+    for name, lines in lines_by_name.items():
+        for line in dict.fromkeys(lines):
+            names.setdefault(line, []).append(name)
+    shared = [line for line in names if 1 < len(names[line]) == len(lines_by_name)]
+    return [*shared, *(named(", ".join(names[line]), line) for line in names if line not in set(shared))]

@@ -11,9 +11,8 @@ from trecexam.errors import TrecexamError, did_you_mean, shortened
 from trecexam.feature import Feature
 from trecexam.grades.diagnostics import grades_notes
 from trecexam.grades.graded_track import GradedTrack, LoadedTrack
-from trecexam.inputs.track_graders import MeasureLike
+from trecexam.inputs.track_graders import MeasureLike, each_once, of_grader
 from trecexam.outputs.outputs import features
-from trecexam.results.notes import each_once, of_grader
 from trecexam.results.result import Plot
 from trecexam.results.table import Table
 

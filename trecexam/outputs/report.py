@@ -14,8 +14,7 @@ from trecexam.files.kept import read_object
 from trecexam.graders.base import identity_digest
 from trecexam.grades.diagnostics import POLICY, unread_answers, without_label
 from trecexam.grades.graded_track import GradedTrack, LoadedTrack
-from trecexam.inputs.track_graders import usable_folders
-from trecexam.results.notes import each_once, of_grader
+from trecexam.inputs.track_graders import each_once, of_grader, usable_folders
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Table, Value, to_json

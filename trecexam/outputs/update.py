@@ -17,9 +17,9 @@ from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.sheets import Counts
 from trecexam.inputs.inputs import merge_rejected
 from trecexam.inputs.missing_banks import write_missing_banks
+from trecexam.inputs.track_graders import each_once, of_grader
 from trecexam.outputs.grader_update import Update, update_grader
 from trecexam.outputs.joint_outputs import JointOutputs, move_histories, stale_files
-from trecexam.results.notes import each_once, of_grader
 
 T = TypeVar("T")
 

@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
     import pandas
-    import polars
 
 Library = Literal["pandas", "polars", "pyarrow"]
-_LIBRARIES = get_args(Library)
 
 
 def texts(values: Sequence[str | None]) -> Any:
@@ -33,23 +31,23 @@ def data_frame(columns: Mapping[str, Any], library: Library = "pandas") -> Any:
     Raises:
         TrecexamError: the library is not installed, or unknown.
     """
-    if library not in _LIBRARIES:
-        hint = did_you_mean(library, _LIBRARIES, f"there are {', '.join(_LIBRARIES)}")
-        raise TrecexamError(f"no data frames of {library!r}; {hint}")
-    try:
-        module = import_module(library)
-    except ImportError:
-        raise TrecexamError(f"a data frame needs {library}: pip install {library}") from None
     import pyarrow as pa
 
     table = pa.table(dict(columns))
+    try:
+        if library == "pandas":
+            return table.to_pandas()
+        if library == "polars":
+            return import_module(library).from_arrow(table)
+    except ImportError:
+        raise TrecexamError(f"a data frame needs {library}: pip install {library}") from None
     if library == "pyarrow":
         return table
-    return module.from_arrow(table) if library == "polars" else table.to_pandas()
+    raise TrecexamError(f"no data frames of {library!r}; there are {', '.join(get_args(Library))}")
 
 
 class Framed:
-    """Rows for any data frame library: `polars.DataFrame(rows)`, `pyarrow.table(rows)` ..."""
+    """Rows for any data frame library: `.to_pandas()`, `polars.DataFrame(rows)`, `pyarrow.table(rows)`."""
 
     def columns(self) -> Mapping[str, Any]:
         """Return column name -> array of pyarrow or numpy."""
@@ -59,15 +57,6 @@ class Framed:
         """Return the rows as a pandas data frame (extra `frame`)."""
         return data_frame(self.columns(), "pandas")
 
-    def to_polars(self) -> polars.DataFrame:
-        """Return the rows as a polars data frame (extra `polars`)."""
-        frame: polars.DataFrame = data_frame(self.columns(), "polars")
-        return frame
-
-    def to_arrow(self) -> Any:
-        """Return the rows as a `pyarrow.Table`."""
-        return data_frame(self.columns(), "pyarrow")
-
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows by the Arrow PyCapsule interface."""
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
+        return data_frame(self.columns(), "pyarrow").__arrow_c_stream__(requested_schema)

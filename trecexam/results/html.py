@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from trecexam.results.notes import first_notes
 from trecexam.results.terminal import cut, printable
-from trecexam.results.text import heading_parts, plural
+from trecexam.results.text import first_notes, heading_parts, plural
 from trecexam.results.view import View
 
 if TYPE_CHECKING:
@@ -44,18 +43,6 @@ def style() -> str:
     return look + (TEMPLATES / "report.css").read_text(encoding="utf-8")
 
 
-def filters() -> dict[str, Callable[..., Any]]:
-    """Return the filters that macros.html needs, by name."""
-    return {
-        "cut": cut,
-        "printable": printable,
-        "heading_parts": heading_parts,
-        # Our own SVG; matplotlib escaped all names in it.
-        "svg": lambda content: safe(content.decode()),
-        "talk": _talk_line,
-    }
-
-
 def safe(content: str) -> Markup:
     """Mark our own HTML, in which all values are escaped."""
     from markupsafe import Markup
@@ -78,15 +65,26 @@ def macros() -> Mapping[str, Callable[..., Markup]]:
 
 @cache
 def template(name: str) -> jinja2.Template:
-    """Return a template of `TEMPLATES`, with autoescaping."""
+    """Return a template of `TEMPLATES`."""
+    return environment(TEMPLATES).get_template(name)
+
+
+def environment(*folders: Path) -> jinja2.Environment:
+    """Return an environment with the filters of macros.html, which escapes all values.
+
+    Args:
+        folders: searched for templates in this order.
+    """
     import jinja2
 
-    environment = jinja2.Environment(
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folders),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        keep_trailing_newline=True,
     )
-    environment.filters |= filters()
-    return environment.from_string((TEMPLATES / name).read_text(encoding="utf-8"))
+    made.filters.update(cut=cut, printable=printable, heading_parts=heading_parts, talk=_talk_line)
+    # Our own SVG; matplotlib escaped all names in it.
+    made.filters["svg"] = lambda content: safe(content.decode())
+    return made

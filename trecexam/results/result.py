@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from trecexam.results import html, printers
+from trecexam.results import html, view
 from trecexam.results.frames import Framed
 from trecexam.results.table import Table, Value, to_json, to_tsv
 
@@ -116,13 +116,13 @@ class Result(Framed):
 
     def to_latex(self) -> str:
         """Return the displayed tables in LaTeX, with booktabs; notes are comments."""
-        return printers.as_latex([each.view() for each in self._for_people(wide=True)], self.notes)
+        return view.as_latex([each.view() for each in self._for_people(wide=True)], self.notes)
 
     def __repr__(self) -> str:
         tables = self._for_people()
-        first = tables[: printers.MOST_TABLES]
-        most = printers.MOST_ROWS // max(1, len(first))
-        return printers.as_text([each.view(most) for each in first], self.notes, len(tables) - len(first))
+        first = tables[: view.MOST_TABLES]
+        most = view.MOST_ROWS // max(1, len(first))
+        return view.as_text([each.view(most) for each in first], self.notes, len(tables) - len(first))
 
     def _repr_html_(self) -> str:
         tables = self._for_people()

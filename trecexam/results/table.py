@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, TypeGuard
@@ -15,17 +14,18 @@ from converters.errors import CONTROLS
 from trecexam.results.frames import Framed, texts
 from trecexam.results.html import MOST_ROWS as MOST_ON_PAGE
 from trecexam.results.html import as_html
-from trecexam.results.printers import MOST_ROWS, NO_VALUE, as_text
 from trecexam.results.terminal import cut, printable
 from trecexam.results.text import number, shorten_list
-from trecexam.results.view import Column, View
+from trecexam.results.view import MOST_ROWS, NO_VALUE, Column, View, as_text
 
-#: Columns `NAME.WHAT` displayed behind values of the column NAME, with formats for a line and a page.
+Value = str | int | float | None
+
+#: Columns `NAME.WHAT` displayed beside values of the column NAME, with their format.
 _SPREADS = (
-    (("stderr",), "± standard error", ("±{}", "± {}")),
-    (("low", "high"), "", ("[{}, {}]", "{} to {}")),
+    (("stderr",), "± standard error", "±{}"),
+    (("low", "high"), "", "[{}, {}]"),
 )
-_SPREAD_PARTS = ("stderr", "low", "high")
+_BESIDE = ("stderr", "low", "high")
 #: Maximum letters in a cell of a page, by kind of column.
 _WIDE = {"text": 160, "code": 80, "name": 40, "n": 160}
 #: Kinds of columns by name; other columns hold names.
@@ -33,8 +33,6 @@ _KINDS = {
     **dict.fromkeys(("query and passage", "reason", "text", "why", "note", "file"), "text"),
     **dict.fromkeys(("item_id", "sha256"), "code"),
 }
-
-Value = str | int | float | None
 
 
 @dataclass(frozen=True)
@@ -47,8 +45,6 @@ class Layout:
     Attributes:
         keys: the columns at the start of each line; () for the leading text columns.
         first: the columns that follow the keys.
-        most: maximum number of columns beside the keys, not counting columns that belong to another
-            (`NAME.what` or `NAME what` to NAME); None for as many as fit.
         without: columns hidden except with --wide.
         ranks: rank of each row from 1, before the keys; () for none.
         short: column -> a shorter heading; with --wide the column's own name.
@@ -57,17 +53,10 @@ class Layout:
 
     keys: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
-    most: int | None = None
     without: tuple[str, ...] = ()
     ranks: tuple[int | None, ...] = ()
     short: Mapping[str, str] = field(default_factory=dict)
     interval: str = "95% interval"
-
-
-def only_named(name: str, columns: Iterable[str]) -> str | None:
-    """Return the only column `GRADER:NAME` with this NAME; None if there is none or several."""
-    matches = [column for column in columns if column.endswith(f":{name}")]
-    return matches[0] if len(matches) == 1 else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,27 +95,20 @@ class Table(Framed):
 
     def __contains__(self, name: object) -> bool:
         """Return True if `table[name]` is a column or a row."""
-        try:
-            self[name]  # type: ignore[index]
-        except KeyError:
-            return False
-        return True
+        return name in self.header or any(row and row[0] == name for row in self.rows)
 
     def __getitem__(self, name: str) -> Any:
         """Return a column by name, as a list; or the row with this value in the first column, as a dict.
 
-        For a column `GRADER:MEASURE` the measure suffices if only one grader has it.
-
-        If several rows have the value, a table of these rows.
+        If several rows have the value, return a table of these rows.
 
         Raises:
             KeyError: neither a column nor a row; the message names the columns.
         """
-        rows = tuple(row for row in self.rows if row and row[0] == name)
-        column = name if name in self.header or rows else only_named(name, self.header)
-        if column in self.header:
-            column_index = self.header.index(column)
+        if name in self.header:
+            column_index = self.header.index(name)
             return [row[column_index] for row in self.rows]
+        rows = tuple(row for row in self.rows if row and row[0] == name)
         if not rows:
             names = [each for each in self.header if not each.endswith((".stderr", ".low", ".high"))]
             raise KeyError(
@@ -152,17 +134,13 @@ class Table(Framed):
         import pyarrow as pa
 
         columns = {}
-        for name, values in self._by_column(self.rows).items():
+        for i, name in enumerate(self.header):
+            values = [row[i] for row in self.rows]
             try:
                 columns[name] = pa.array(values)
             except pa.ArrowException:
                 columns[name] = texts([None if value is None else str(value) for value in values])
         return columns
-
-    def records(self) -> list[dict[str, Value]]:
-        """Return the rows as JSON-ready objects."""
-        rows: list[dict[str, Value]] = _clean(list(self))
-        return rows
 
     def view(
         self,
@@ -172,92 +150,66 @@ class Table(Framed):
         page: bool = False,
         rows: Sequence[int] | None = None,
     ) -> View:
-        """Return the view to display, with columns in the order of the layout.
+        """Return the view of a table to display, with columns in the order of the layout.
 
         Columns without any value are left out, except the first.
 
         Args:
             most: maximum number of rows; None for all.
             wide: include all columns, each under its own name.
-            page: format for HTML: numbers with commas, long texts cut, and all `NAME.WHAT` below the values
-                of NAME.
+            page: format for HTML: long texts cut, and all `NAME.WHAT` below the values of NAME.
             rows: indices of rows to show, in this order, with whole texts.
         """
-        layout, values = self.layout, self._by_column(self.rows[:most])
-        n_rows = len(self.rows[:most])
+        layout, digits, n_rows = self.layout, min(self.digits, 3), len(self.rows[:most])
         chosen = range(n_rows) if rows is None else rows
-        types = {name: {type(value) for value in values[name] if value not in ("", None)} for name in values}
-        leading = layout.keys or tuple(itertools.takewhile(lambda name: types[name] <= {str}, values))
+        all_values = {name: [row[i] for row in self.rows[:most]] for i, name in enumerate(self.header)}
+        types = {
+            name: {type(value) for value in column if _exists(value)} for name, column in all_values.items()
+        }
+        keys = layout.keys or tuple(itertools.takewhile(lambda name: types[name] == {str}, all_values))
         # The first column stays even without a value: a row without columns would be no row.
-        stays = {*leading, *self.header[:1]}
-        picked = values
-        if rows is not None:
-            picked = {name: [column[row] for row in rows] for name, column in values.items()}
-        digits = min(self.digits, 3)
-        columns = {}
+        stays = {*keys, *self.header[:1]}
+        empty = {name for name in types if not types[name] and n_rows}
+        values = {name: [column[row] for row in chosen] for name, column in all_values.items()}
+        shown: dict[str, Column] = {}
         for name, column in values.items():
-            of = next((each for each in values if name.startswith((f"{each}.", f"{each} "))), name)
-            is_spread = of != name and name.removeprefix(f"{of}.") in _SPREAD_PARTS
-            is_empty = name not in stays and n_rows > 0 and not any(map(_exists, column))
-            if is_spread or ((is_empty or name in layout.without) and not wide):
+            owner = next((other for other in values if name.startswith((f"{other}.", f"{other} "))), name)
+            is_beside = owner != name and name.removeprefix(f"{owner}.") in _BESIDE
+            hidden = name in layout.without or ((is_beside or name in empty) and name not in stays)
+            if hidden and not wide:
                 continue
+            kind = _KINDS.get(name, "name") if str in types[name] or not types[name] else "n"
             least = 0.5 * 10**-digits if name in self.small else 0.0
-            texts = _column_texts(picked[name], partial(number, digits=digits), least, thousands=page)
-            is_numeric = bool(types[name]) and str not in types[name]
-            kind = "n" if is_numeric else _KINDS.get(name, "name")
+            texts = _column_texts(column, partial(number, digits=digits), least, thousands=True)
+            if page and rows is None and name == owner:
+                texts = [cut(text, _WIDE[kind], middle=True) for text in texts]
+            if kind == "n":
+                texts = [text or NO_VALUE for text in texts]
             heading = printable(name if wide else layout.short.get(name, name))
-            more, legend = _spread(name, picked, layout.interval, page=page)
-            columns[name] = Column(name, of, heading, kind, tuple(texts), more, legend)
-        keys = [columns.pop(name) for name in leading if name in columns]
-        about = keys[0].name if keys and layout.keys else ""
+            spread, legend = _spread(name, values, layout.interval)
+            shown[name] = Column(name, owner, heading, kind, tuple(texts), spread, legend)
+        for part in [each for each in shown.values() if page and each.name.startswith(f"{each.owner}.")]:
+            if part.owner in shown:
+                above = shown[part.owner]
+                shown[part.owner] = replace(above, more=(*above.more, shown.pop(part.name).values))
+        first = [shown.pop(name) for name in keys if name in shown]
         if layout.ranks:
-            texts = [str(layout.ranks[row] or NO_VALUE) for row in chosen]
-            keys.insert(0, Column("", "", "#" if page else "rank", "n", tuple(texts)))
-        order = list(dict.fromkeys([*(name for name in layout.first if name in columns), *columns]))
+            ranks = tuple(str(layout.ranks[row] or NO_VALUE) for row in chosen)
+            first.insert(0, Column("", "", "#" if page else "rank", "n", ranks))
         # Each column is followed by the columns that belong to it.
-        rest = sorted(
-            columns.values(),
-            key=lambda each: (order.index(each.of if each.of in order else each.name), each.of != each.name),
-        )
-        if page:
-            whole = rows is not None
-            keys, rest = (_on_page(part, rest, whole=whole) for part in (keys, rest))
-            rest = rest[: layout.most]
-        caption = printable(self.caption)
-        most = None if wide else layout.most
-        return View(caption, tuple(keys), tuple(rest), most, about, len(chosen), len(self.rows))
-
-    def _by_column(self, rows: Sequence[tuple[Value, ...]]) -> dict[str, list[Value]]:
-        # zip(*rows) takes half a second for 100,000 rows.
-        return {name: [row[i] for row in rows] for i, name in enumerate(self.header)}
-
-
-def _on_page(columns: Sequence[Column], rest: Sequence[Column], *, whole: bool) -> list[Column]:
-    """Return columns with all `NAME.WHAT` of the rest below their values; cut values unless `whole`."""
-    below = [each for each in rest if each.name.startswith(f"{each.of}.")]
-    drawn = []
-    for column in columns:
-        if column not in below:
-            width, empty = (
-                sys.maxsize if whole else _WIDE[column.kind],
-                NO_VALUE if column.kind == "n" else "",
-            )
-            values = tuple(cut(text, width, middle=True) or empty for text in column.values)
-            more = (*column.more, *(each.values for each in below if each.of == column.name))
-            drawn.append(replace(column, values=values, more=more))
-    return drawn
+        order = [*layout.first, *self.header]
+        rest = sorted(shown.values(), key=lambda each: (order.index(each.owner), each.owner != each.name))
+        return View(printable(self.caption), tuple(first), tuple(rest), len(chosen), len(self.rows))
 
 
 def _spread(
-    name: str, values: Mapping[str, Sequence[Value]], interval: str, *, page: bool
+    name: str, values: Mapping[str, Sequence[Value]], interval: str
 ) -> tuple[tuple[tuple[str, ...], ...], str]:
-    """Return the texts behind each value of a column ("" if missing), and their description."""
-    for parts, legend, forms in _SPREADS:
+    """Return the texts beside each value of a column ("" if missing), and their description."""
+    for parts, legend, form in _SPREADS:
         if values.keys() >= {f"{name}.{part}" for part in parts}:
             rows = zip(*(values[f"{name}.{part}"] for part in parts), strict=True)
-            texts = tuple(
-                forms[page].format(*map(number, row)) if all(map(_is_number, row)) else "" for row in rows
-            )
+            texts = tuple(form.format(*map(number, row)) if all(map(_is_number, row)) else "" for row in rows)
             return ((texts,), legend or f"[{interval}]") if any(texts) else ((), "")
     return (), ""
 
@@ -283,8 +235,10 @@ def to_tsv(table: Table) -> str:
     """
     form = f"{{:z.{table.digits}f}}".format
     columns = [
-        _column_texts(values, form, 0.5 * 10**-table.digits if name in table.small else 0.0)
-        for name, values in table._by_column(table.rows).items()
+        _column_texts(
+            [row[i] for row in table.rows], form, 0.5 * 10**-table.digits if name in table.small else 0.0
+        )
+        for i, name in enumerate(table.header)
     ]
     lines = ["\t".join(map(printable, table.header)), *map("\t".join, zip(*columns, strict=True))]
     return "\n".join(lines) + "\n"

@@ -7,9 +7,6 @@ overwrite what a reader sees, and a bidirectional override could show it in anot
 from __future__ import annotations
 
 import itertools
-import textwrap
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Sequence
 
 from converters.errors import escaped
@@ -22,12 +19,10 @@ def printable(text: str) -> str:
 
 def columns(text: str) -> int:
     """Return how many columns of a terminal a printable text takes."""
-    if text.isascii():
-        return len(text)
-    # This import takes 0.02 s, and most tables do not need it.
-    from wcwidth import wcswidth
+    # This import takes 0.02 s.
+    from wcwidth import width
 
-    return max(0, wcswidth(text))
+    return width(text)
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
@@ -38,8 +33,6 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
 
 def wrapped(text: str, width: int) -> list[str]:
     """Return lines of at most so many columns, broken at blanks where possible; [] for an empty text."""
-    if text.isascii():
-        return textwrap.wrap(text, width, break_on_hyphens=False)
     from wcwidth import wrap
 
     return wrap(text, width, break_on_hyphens=False)
@@ -51,38 +44,32 @@ def cut(text: str, width: int, *, middle: bool = False) -> str:
     Args:
         middle: cut in the middle, since names often differ only at their end.
     """
-    line = printable(text)
+    from wcwidth import clip
+
     # Combining marks take no column.
-    most = 4 * width
+    line, most, at_end = printable(text), 4 * width, (width - 1) // 3 if middle else 0
     if len(line) <= most and columns(line) <= width:
         return line
-    end = _head(line[-most:][::-1], (width - 1) // 3)[::-1] if middle else ""
-    return _head(line[:most], width - 1 - columns(end)).rstrip() + "…" + end
+    end = clip(line[-most:], columns(line[-most:]) - at_end, columns(line[-most:]))
+    return f"{clip(line[:most], 0, max(0, width - 1 - at_end)).rstrip()}…{end}"
 
 
 def cut_apart(texts: Sequence[str], width: int) -> list[str]:
     """Return each text as one printable line of limited width; distinct texts stay distinct.
 
-    Texts are cut in the middle; a number at the end tells equal results apart.
+    Texts are cut in the middle; a number at the end tells a later equal one apart.
 
     Args:
         width: at least 8.
     """
-    cut_texts = {text: cut(text, width, middle=True) for text in map(printable, texts)}
-    alike = Counter(cut_texts.values())
-    used, numbers = set(alike), itertools.count(1)
-    for text, as_shown in cut_texts.items():
-        while alike[as_shown] > 1 and cut_texts[text] in used:
+    from wcwidth import clip
+
+    shown: dict[str, str] = {}
+    used, numbers = set(), itertools.count(2)
+    for text in dict.fromkeys(map(printable, texts)):
+        shown[text] = cut(text, width, middle=True)
+        while shown[text] in used:
             mark = f"…#{next(numbers)}"
-            cut_texts[text] = _head(text[: 4 * width], max(0, width - len(mark))) + mark
-        used.add(cut_texts[text])
-    return [cut_texts[printable(text)] for text in texts]
-
-
-def _head(text: str, width: int) -> str:
-    """Return the longest start of a text that fits."""
-    if text.isascii():
-        return text[: max(0, width)]
-    # A mark may widen the letter before it, so whole prefixes are measured.
-    text = text[: 4 * max(width, 0)]
-    return text[: bisect_right(range(1, len(text) + 1), width, key=lambda end: columns(text[:end]))]
+            shown[text] = clip(text[: 4 * width], 0, max(0, width - len(mark))) + mark
+        used.add(shown[text])
+    return [shown[printable(text)] for text in texts]

@@ -1,10 +1,19 @@
-"""Words of tables and messages: numbers with their nouns, long lists of names."""
+"""Words of tables and messages: numbers with nouns, lists of names; notes on how to read a result."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Self
+
+#: Prefix of notes on rejected input.
+REJECTED = "rejected: "
+#: Number of notes displayed below a table.
+MOST = 3
+#: Ranks of notes, most important first: missing data and written files (always displayed); reasons for low or
+#: incomparable values; notes without a rank; how values are computed.
+LOST, CHANGES, PLAIN, METHOD = range(4)
 
 
 def plural(count: int, noun: str) -> str:
@@ -19,23 +28,17 @@ def number(value: float, digits: int = 3) -> str:
     return f"{value:z,.{min(digits, 3 if size <= 1 else 2 if size < 10 else 1 if size < 100 else 0)}f}"
 
 
-#: Maximum number of names in a line.
-SPELT = 3
-
-
 def counted(names: Sequence[str], noun: str) -> str:
     """Return a single name, or the count and the first names of several."""
     if len(names) == 1:
         return f"{noun} {names[0]}" if noun == "query" else names[0]
-    return f"{plural(len(names), noun)} ({shorten_list(names, SPELT, quote='')})"
+    return f"{plural(len(names), noun)} ({shorten_list(names, 3, quote='')})"
 
 
-def shorten_list(names: Collection[str], most: int = 5, quote: str = "'", *, dots: bool = False) -> str:
-    """Return the first names and the number of further names; with `dots` only an ellipsis."""
+def shorten_list(names: Collection[str], most: int = 5, quote: str = "'") -> str:
+    """Return the first names and the number of further names."""
     listed = ", ".join(f"{quote}{name}{quote}" for name in islice(names, most))
-    if len(names) <= most:
-        return listed
-    return f"{listed}, ..." if dots else f"{listed} and {len(names) - most:,} more"
+    return listed if len(names) <= most else f"{listed} and {len(names) - most:,} more"
 
 
 def heading_parts(name: str) -> list[str]:
@@ -46,3 +49,38 @@ def heading_parts(name: str) -> list[str]:
 def sentence(reason: str) -> str:
     """Return a reason as a sentence."""
     return reason[:1].upper() + reason[1:].rstrip(".") + "."
+
+
+class Note(str):
+    """A note with a rank (LOST, CHANGES, PLAIN or METHOD), usable as a string."""
+
+    rank: int
+
+    def __new__(cls, text: str, rank: int = PLAIN) -> Self:
+        note = super().__new__(cls, text)
+        note.rank = rank
+        return note
+
+
+def rank_of(note: str) -> int:
+    return note.rank if isinstance(note, Note) else PLAIN
+
+
+def ranked(notes: Iterable[str]) -> list[str]:
+    """Return the notes sorted by rank."""
+    return sorted(notes, key=rank_of)
+
+
+def first_notes(notes: Sequence[str], where: str) -> list[str]:
+    """Return the first notes by rank, and a line that `where`, such as "--json", has all notes."""
+    lost = [note for note in notes if note.startswith(REJECTED) or rank_of(note) == LOST]
+    rest = [note for note in ranked(notes) if note not in lost]
+    more = [f"{plural(len(rest) - MOST, 'more note')}: {where} has all"] if len(rest) > MOST else []
+    return [*lost, *rest[:MOST], *more]
+
+
+def rejected_notes(rows: Sequence[object], most: int = 20) -> Iterator[str]:
+    """Yield a line for each of the first rows, then the number of further rows."""
+    yield from (f"{REJECTED}{row}" for row in rows[:most])
+    if len(rows) > most:
+        yield f"{REJECTED}{len(rows) - most:,} more"

@@ -13,7 +13,7 @@ import numpy as np
 
 from trecexam.results.frames import texts
 from trecexam.results.result import Result
-from trecexam.results.table import Layout, Table, Value, only_named
+from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import shorten_list
 from trecexam.scores.measures import is_count, is_share, measure
 from trecexam.scores.values import TIE_DECIMALS, MeasureValues
@@ -66,7 +66,6 @@ class Scores(tuple[Score, ...]):
         """
         if not isinstance(at, str):
             return super().__getitem__(at)
-        at = at if at in self._places else only_named(at, self._places) or at
         if at not in self._places:
             raise KeyError(f"the leaderboard has no {at!r}; it has {shorten_list(self._places, quote='')}")
         return super().__getitem__(self._places[at])
@@ -188,7 +187,7 @@ class Leaderboard(Result):
             )
             for row in self.rows
         )
-        layout = Layout(names, most=self._n_shown, ranks=self.ranks)
+        layout = Layout(names, ranks=self.ranks)
         return {"leaderboard": Table((*names, *columns), tuple(rows), layout=layout)}
 
     def __getitem__(self, name: str) -> Any:

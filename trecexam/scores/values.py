@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.results.notes import CHANGES, Note
+from trecexam.results.text import CHANGES, Note
 
 #: Means that agree to so many decimals are ties: they differ by no more than how a sum was rounded.
 TIE_DECIMALS = 12

@@ -290,7 +290,7 @@ def test_differing_runs_and_queries_are_intersected_with_a_note(desk: Desk, caps
         "teams.tsv: left",
     ):
         assert part in "\n".join(told["notes"])
-    assert told["pool (judge)"] == whole.tables["pool (judge)"].records()
+    assert told["pool (judge)"] == list(whole.tables["pool (judge)"])
 
 
 def test_inputs_that_cannot_be_audited_are_rejected_with_the_reason(desk: Desk, capsys: Capture) -> None:

@@ -224,10 +224,10 @@ def test_stored_grades_are_used_and_nothing_is_graded_or_stored(
         compared = opened.compare_graders(recorded=[two[0]], measures=["P@5"])
         alone = opened.compare_graders(measures=["P@5"])
     assert files(track) == before
-    own = compared.table.records()[0]["grader"]
-    names = {row["grader"] for row in compared.table.records()}
+    own = compared.table["grader"][0]
+    names = set(compared.table["grader"])
     assert names == {own, "first", "second"}
-    assert [row for row in compared.table.records() if row["grader"] == own] == alone.table.records()
+    assert [row for row in compared.table if row["grader"] == own] == list(alone.table)
     first = two[1]["first"]
     texts = {(q, d): f"passage {int(d[-2:])} about {q}" for q, d in pooled(track)}
     expected = [
@@ -237,7 +237,7 @@ def test_stored_grades_are_used_and_nothing_is_graded_or_stored(
     ]
     (row,) = [
         row
-        for row in compared.tables["pairs"].records()
+        for row in compared.tables["pairs"]
         if (row["other_grader"], row["over"], row["min_rating"]) == ("first", "ratings", None)
         and row["grader"] == own
     ]

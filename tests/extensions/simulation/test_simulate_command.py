@@ -95,7 +95,7 @@ def test_removal_has_one_row_per_measure_and_share(
                 assert low <= tau <= high
     assert rows == run_command(capsys, "removal", disjoint_runs, "--repeats", "3")[0]
     with trecexam.open_track(disjoint_runs) as track:
-        drawn = [track.simulate(judgments=True, repeats=3, seed=seed).table.records() for seed in (0, 0, 1)]
+        drawn = [list(track.simulate(judgments=True, repeats=3, seed=seed).table) for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
 
 

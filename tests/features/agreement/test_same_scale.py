@@ -180,7 +180,7 @@ def test_graders_compared_on_the_scale_of_judgments_use_its_threshold(tmp_path: 
     with trecexam.open_track(make_track(tmp_path, labels, judgments)) as track:
         rows = track.compare_graders(measures=["P(rel=1)@20"], official_measures=["nDCG@10"])
         table = rows.table
-    found = {row["min_rating"]: row for row in table.records()}
+    found = {row["min_rating"]: row for row in table}
     assert set(found) == {1, 2, 3}
     for at, row in found.items():
         assert row["min_relevant"] == at

@@ -94,7 +94,7 @@ def test_other_judgments_can_be_given(graded: Path, tmp_path: Path) -> None:
     (tmp_path / "o.qrels").write_text("q1 0 q1-d00 2\n")
     with trecexam.open_track(graded) as track:
         found = track.holes(qrels=tmp_path / "o.qrels", by="run")
-        assert {row["unjudged"] for row in found.table.records()} == {23, 24}
+        assert set(found.table["unjudged"]) == {23, 24}
         said = "o.qrels: 2 of the track's 3 queries have no official judgment at all"
         assert any(said in note for note in found.notes)
         with pytest.raises(ConversionError, match=r"none\.qrels: no such file"):

@@ -16,7 +16,7 @@ from trecexam.extensions.audit.records import AuditInputs
 from trecexam.extensions.audit.scales import scales
 from trecexam.extensions.audit.sensitivity import sensitivity
 from trecexam.files import atomic
-from trecexam.results.html import filters, style
+from trecexam.results.html import TEMPLATES, environment, style
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table
@@ -118,14 +118,10 @@ def write_page(audit: Audit, path: Path) -> None:
     Raises:
         TrecexamError: the page cannot be written.
     """
-    import jinja2
-
     page = Page()
     for name, (title, lead, _) in SECTIONS.items():
         if tables := audit.sections[name]:
             page.add(name, Tables(tables), title=title, lead=lead, rows=_ROWS, folded=True)
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.filters |= filters()
-    template = environment.from_string(Path(__file__).with_name("audit.html").read_text(encoding="utf-8"))
+    template = environment(Path(__file__).parent, TEMPLATES).get_template("audit.html")
     text = template.render(audit=audit, sections=page.sections, style=style())
     atomic.replace(path, text.encode("utf-8", "backslashreplace"))

@@ -25,7 +25,7 @@ from trecexam.inputs.measures import without_vital
 from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table
-from trecexam.results.text import SPELT, counted, plural, shorten_list
+from trecexam.results.text import counted, plural, shorten_list
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.rank_correlation import Ranks, kendall_tau
 from trecexam.scores.values import TIE_DECIMALS
@@ -303,7 +303,7 @@ def _summary(diff: BankDiff, cautions: Sequence[str]) -> Iterator[str]:
     yield from cautions
     for name, side in sides:
         if side.ungraded:
-            spelt = shorten_list([*side.ungraded], SPELT, quote="")
+            spelt = shorten_list([*side.ungraded], 3, quote="")
             yield (
                 f"{name} has {plural(sum(side.ungraded.values()), 'cell')} without a grade, of "
                 f"{plural(len(side.ungraded), 'item')} ({spelt}): run `trecexam watch --once` with {name} in "

@@ -33,10 +33,9 @@ from trecexam.inputs.overrides import (
 )
 from trecexam.inputs.protected import refuse_folder
 from trecexam.inputs.typed_text import MAX_WHO, refuse_controls, typed
-from trecexam.results.notes import rejected_notes
 from trecexam.results.result import Tables
 from trecexam.results.table import Table
-from trecexam.results.text import plural, shorten_list
+from trecexam.results.text import plural, rejected_notes, shorten_list
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 

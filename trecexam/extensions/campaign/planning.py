@@ -15,10 +15,9 @@ from trecexam.extensions.campaign.plan import PlannedTask, by_assessor, read_pla
 from trecexam.extensions.campaign.tables import read_columns
 from trecexam.grades.diagnostics import NO_RUNS
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.results.notes import LOST, Note
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table
-from trecexam.results.text import plural
+from trecexam.results.text import LOST, Note, plural
 
 
 def check_plan(names: Sequence[str], topics_each: int | None, overlap: float, budget: int | None) -> None:

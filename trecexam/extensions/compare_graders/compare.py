@@ -13,9 +13,9 @@ from trecexam.features.correlation.paired_scores import NothingToCompareError
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.open_track import GraderView
 from trecexam.inputs.track_graders import Measures
-from trecexam.results.notes import CHANGES, Note
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table, Value
+from trecexam.results.text import CHANGES, Note
 from trecexam.scores.kappa import (
     Labels,
     RatedTwice,

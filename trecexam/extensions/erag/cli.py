@@ -12,7 +12,7 @@ from trecexam.cli.options import output_folder_option, track_argument
 from trecexam.cli.reading import say, writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
-from trecexam.results.notes import LOST, Note, first_notes
+from trecexam.results.text import LOST, Note, first_notes
 
 if TYPE_CHECKING:
     from trecexam.results.result import Result

@@ -30,8 +30,7 @@ from trecexam.grades.open_track import GraderView, OpenTrack
 from trecexam.inputs.inputs import TrackInputs
 from trecexam.inputs.official import never_judged, never_judged_note
 from trecexam.inputs.pool import Texts
-from trecexam.results.notes import LOST, Note
-from trecexam.results.text import plural, shorten_list
+from trecexam.results.text import LOST, Note, plural, shorten_list
 
 
 class Lists(NamedTuple):
@@ -194,5 +193,5 @@ def lists_of(
     if unknown := [query_id for query_id in inputs.bank.query_ids if query_id not in track_queries]:
         file = folder.shown(inputs.bank_files[0]) if len(inputs.bank_files) == 1 else "the bank"
         some = f"{len(unknown):,} of its {plural(len(items), 'query')} not in the track, left out"
-        lists.rejected.append(Rejected(file, None, f"{some}: {shorten_list(unknown, dots=True)}", "line"))
+        lists.rejected.append(Rejected(file, None, f"{some}: {shorten_list(unknown)}", "line"))
     return lists

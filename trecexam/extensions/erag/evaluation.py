@@ -17,10 +17,9 @@ from trecexam.extensions.erag.labels import Labelled, Unlabelled
 from trecexam.extensions.erag.retrieval import is_binary
 from trecexam.files.atomic import replace_all
 from trecexam.files.stamps import Rejected
-from trecexam.results.notes import LOST, Note, rejected_notes
 from trecexam.results.result import Result
 from trecexam.results.table import Table, to_tsv
-from trecexam.results.text import plural
+from trecexam.results.text import LOST, Note, plural, rejected_notes
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.values import MeasureValues
 

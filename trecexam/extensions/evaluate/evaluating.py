@@ -26,7 +26,7 @@ from trecexam.grades.official import why_unjudged
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.frames import Framed, Library
-from trecexam.results.notes import LOST, Note, ranked
+from trecexam.results.text import LOST, Note, ranked
 from trecexam.scaffold import Sources, make_track
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.track import Track, selection

@@ -15,10 +15,9 @@ from trecexam.extensions.exams.responses import Exam, from_file
 from trecexam.extensions.exams.results import ExamFit, ImprovedExam
 from trecexam.files.atomic import replace_all
 from trecexam.inputs.protected import refuse_folder
-from trecexam.results.notes import CHANGES, Note
 from trecexam.results.plots.canvas import drawn
 from trecexam.results.table import to_json, to_tsv
-from trecexam.results.text import plural
+from trecexam.results.text import CHANGES, Note, plural
 
 _PLOTS = ("plots/*.svg", "plots/*.tsv")
 #: Files that `write_fit` always writes, and optional files.

@@ -22,8 +22,7 @@ from trecexam.extensions.exams.response_matrix import (
     read_matrix,
 )
 from trecexam.grades.diagnostics import nothing_graded, resolve_min_rating
-from trecexam.results.notes import CHANGES, Note
-from trecexam.results.text import plural, shorten_list
+from trecexam.results.text import CHANGES, Note, plural, shorten_list
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures.cover import best_ratings
 from trecexam.scores.ratings import QueryRatings

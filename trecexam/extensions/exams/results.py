@@ -16,10 +16,9 @@ from trecexam.extensions.exams.irt.model import GRID, Floats, exam_information, 
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 from trecexam.extensions.exams.responses import Exam
 from trecexam.features.correlation.comparison import correlation_table
-from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value, rounded
-from trecexam.results.text import plural, shorten_list
+from trecexam.results.text import CHANGES, METHOD, Note, plural, shorten_list
 from trecexam.scores.correlation import Correlation
 
 

@@ -20,8 +20,7 @@ from trecexam.extensions.exams.questions.reading import read_choice
 from trecexam.extensions.local_models.truncation import NoRoomError
 from trecexam.graders.writing.asking import AskingResult, Job, KeepingWriter, Kept, PromptSet
 from trecexam.graders.writing.base import Fitted
-from trecexam.results.notes import LOST, Note
-from trecexam.results.text import plural
+from trecexam.results.text import LOST, Note, plural
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
 #: Number of a run's documents in a prompt.

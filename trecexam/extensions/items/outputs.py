@@ -16,7 +16,7 @@ from trecexam.results.table import Layout, Table
 from trecexam.results.text import sentence
 
 _FIRST = ("text", "mean_rating", "share_reaching", "runs_covering", "unparsed")
-_LAYOUT = Layout(("query_id", "item_id"), _FIRST, most=len(_FIRST))
+_LAYOUT = Layout(("query_id", "item_id"), _FIRST)
 _GRADES_LEAD = (
     "The grader's own answers for every passage and item of the pool that has a text. People's ratings are "
     "not among them."

@@ -9,7 +9,7 @@ import click
 
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import writing
-from trecexam.results.notes import LOST, Note
+from trecexam.results.text import LOST, Note
 
 if TYPE_CHECKING:
     from trecexam.results.result import Result

@@ -26,10 +26,9 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import Progress
 from trecexam.inputs.official import Official
 from trecexam.inputs.sources import LEARNED_IDENTITY, LEARNED_QRELS
-from trecexam.results.notes import LOST, Note
 from trecexam.results.result import Result, Tables
 from trecexam.results.table import Table, rounded, to_json
-from trecexam.results.text import plural
+from trecexam.results.text import LOST, Note, plural
 from trecexam.scores.leaderboard import Leaderboard
 
 TABLE, BOARD = "learned.tsv", "learned-leaderboard.tsv"

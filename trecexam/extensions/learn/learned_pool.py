@@ -26,8 +26,7 @@ from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.official import Official, no_overlap
 from trecexam.inputs.pool import Texts, no_passages
 from trecexam.packages import install, missing_packages
-from trecexam.results.notes import CHANGES, Note
-from trecexam.results.text import plural, shorten_list
+from trecexam.results.text import CHANGES, Note, plural, shorten_list
 from trecexam.scores.ratings import MAX_RATING
 
 #: Maximum number of other queries' passages that represent unretrieved passages, per query.
@@ -94,7 +93,7 @@ def _few(queries: Sequence[QueryPassages], learned: Learned) -> Iterator[str]:
     without = [query.query_id for query in queries if not query.judged.any()]
     if without:
         yield (
-            f"{len(without):,} of {plural(len(queries), 'query')} ({shorten_list(without, 3, dots=True)}) "
+            f"{len(without):,} of {plural(len(queries), 'query')} ({shorten_list(without, 3)}) "
             "have no judgment: their gains come from the other queries' judgments alone"
         )
     never = [f"{step:g}" for step, cut in zip(learned.scale[1:], learned.cuts, strict=True) if np.isinf(cut)]
@@ -309,13 +308,13 @@ def _odd_texts(track: GradedTrack) -> Iterator[str]:
     without = sorted(doc for doc in docs if not track.texts.get(doc, "").strip())
     if without:
         line = (
-            f"{plural(len(without), 'pooled passage')} ({shorten_list(without, 2, dots=True)}) without a "
+            f"{plural(len(without), 'pooled passage')} ({shorten_list(without, 2)}) without a "
             f"text: labels come from the votes of the runs alone"
         )
         yield Note(line, CHANGES)
     mute = [query_id for query_id in track.pool if not track.query_texts.get(query_id, "").strip()]
     if mute:
         yield (
-            f"{plural(len(mute), 'query')} ({shorten_list(mute, 3, dots=True)}) without a text: labels come "
+            f"{plural(len(mute), 'query')} ({shorten_list(mute, 3)}) without a text: labels come "
             f"from votes and length alone"
         )

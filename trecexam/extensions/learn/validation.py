@@ -27,9 +27,9 @@ from trecexam.features.fill.fill import automatic_labels
 from trecexam.features.fill.records import GRADER, LEARNED, NOTHING
 from trecexam.features.fill.rules import fitted, thresholds
 from trecexam.grades.graded_track import GradedTrack
-from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table, Value
+from trecexam.results.text import CHANGES, METHOD, Note
 from trecexam.scores.kappa import kappa
 
 #: Columns of a cross-validation, and values of the first column.

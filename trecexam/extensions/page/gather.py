@@ -172,7 +172,7 @@ def board(track: GradedTrack) -> Tables:
     board, compared, judgments = own_leaderboard(track), own_differences(track), _official(track)[0]
     table, notes = compared.joined_to(board.table), [*board.notes, *_official(track)[1]]
     # Show the first score on a phone.
-    layout = replace(table.layout, keys=("run",), first=(*board.measures[:1], "group"), most=None)
+    layout = replace(table.layout, keys=("run",), first=(*board.measures[:1], "group"))
     tables = {"leaderboard": replace(table, layout=layout, caption="Runs by their means, best first")}
     if track.asked.citing is None and not len(track.bank):
         # Zeros would look like bad runs.
@@ -198,7 +198,7 @@ def compared_with(track: GradedTrack, baseline: str) -> Tables:
     """Return the leaderboard with each run's differences from a baseline."""
     compared, tables = differences(track, baseline=baseline), {}
     for of, table in zip(compared.measures, compared._for_people(), strict=False):
-        layout = replace(table.layout, keys=("run",), first=(of.measure,), most=None)
+        layout = replace(table.layout, keys=("run",), first=(of.measure,))
         tables[of.measure] = replace(table, layout=layout, caption=f"Compared with {baseline}")
     return Tables(tables, compared.notes)
 

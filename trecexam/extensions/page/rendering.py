@@ -234,15 +234,9 @@ def _csrf(request: Request) -> Markup:
 @cache
 def environment() -> jinja2.Environment:
     """Return the template environment, with autoescaping."""
-    made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([Path(__file__).parent / "templates", macros.TEMPLATES]),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = macros.environment(Path(__file__).parent / "templates", macros.TEMPLATES)
     made.globals.update(version=__version__, sizes=SIZES, draw=drawing)
-    made.filters.update(macros.filters(), count=drawing.count, plural=plural)
+    made.filters.update(count=drawing.count, plural=plural)
     return made
 
 

@@ -22,10 +22,9 @@ from trecexam.grades.official import official_judgments
 from trecexam.grades.official import official_measures as own_official_measures
 from trecexam.inputs.official import Official, no_overlap
 from trecexam.inputs.track_graders import Measures, names_of
-from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.result import Tables
 from trecexam.results.table import Table
-from trecexam.results.text import plural
+from trecexam.results.text import CHANGES, METHOD, Note, plural
 
 #: The method that leaves dropped passages out of the runs; and the start of "label:1", label 1 for all.
 CONDENSED, LABEL = "condensed", "label:"

@@ -17,11 +17,10 @@ from trecexam.grades.graded_track import GradedTrack, with_texts
 from trecexam.grades.official import relevance_thresholds, track_judgments
 from trecexam.inputs.official import no_overlap
 from trecexam.inputs.thresholds import Thresholds
-from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.page.page import Page
 from trecexam.results.result import Result, Tables
 from trecexam.results.table import Layout, Table, Value
-from trecexam.results.text import plural
+from trecexam.results.text import CHANGES, METHOD, Note, plural
 from trecexam.scores.kappa import MIN_QUERIES, labels_of_both
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import QueryRatings
@@ -95,7 +94,7 @@ class Agreements(Result):
             "grader": self.grader,
             **{name: getattr(self, name) for name in counts},
             "human_ratings_left_out": dict(self.left_out),
-            **next(iter(_thresholds_table(self.found[:1]).records())),
+            **next(iter(_thresholds_table(self.found[:1]))),
         }
 
 

@@ -27,11 +27,10 @@ from trecexam.grades.official import official_measures as official_measures_of
 from trecexam.grades.official import relevance_thresholds
 from trecexam.grades.run_grades import runs_without_score
 from trecexam.inputs.official import LEADERBOARD, of_leaderboard
-from trecexam.inputs.track_graders import Measures, listed, names_of, own_measures
-from trecexam.results.notes import CHANGES, METHOD, Note, each_once, of_grader
+from trecexam.inputs.track_graders import Measures, each_once, listed, names_of, of_grader, own_measures
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value
-from trecexam.results.text import plural, shorten_list
+from trecexam.results.text import CHANGES, METHOD, Note, plural, shorten_list
 from trecexam.scores.correlation import Coefficient, Correlation, correlate, per_query_correlations
 from trecexam.scores.leaderboard import NOBODY
 from trecexam.scores.rank_correlation import DEFAULT_P, QueryDraws, find_outliers

@@ -27,9 +27,8 @@ from trecexam.inputs.official import (
     unjudged_note,
 )
 from trecexam.inputs.track_graders import MeasureLike, names_of, own_measures
-from trecexam.results.notes import CHANGES, METHOD, Note
 from trecexam.results.table import Value
-from trecexam.results.text import plural, shorten_list
+from trecexam.results.text import CHANGES, METHOD, Note, plural, shorten_list
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, Correlation, n_distinct
 from trecexam.scores.measures import at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS

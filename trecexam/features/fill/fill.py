@@ -38,8 +38,7 @@ from trecexam.inputs.sources import (
     sources_beside,
     written_by,
 )
-from trecexam.results.notes import CHANGES, LOST, METHOD, Note, rejected_notes
-from trecexam.results.text import plural, shorten_list
+from trecexam.results.text import CHANGES, LOST, METHOD, Note, plural, rejected_notes, shorten_list
 from trecexam.scores.labels import labels
 from trecexam.scores.measures import NO_SUBTOPIC
 
@@ -501,4 +500,4 @@ def _machines(track: GradedTrack, queries: Iterable[str]) -> Iterator[tuple[str,
 
 
 def _queries(query_ids: list[str]) -> str:
-    return f"{plural(len(query_ids), 'query')} ({shorten_list(query_ids, 3, dots=True)})"
+    return f"{plural(len(query_ids), 'query')} ({shorten_list(query_ids, 3)})"

@@ -33,10 +33,17 @@ from trecexam.inputs.measures import (
     without_vital,
 )
 from trecexam.inputs.official import never_judged, never_judged_note, unjudged_note
-from trecexam.inputs.track_graders import MeasureLike, Measures, listed, names_of, own_measures
-from trecexam.results.notes import CHANGES, METHOD, Note, each_once, of_grader
+from trecexam.inputs.track_graders import (
+    MeasureLike,
+    Measures,
+    each_once,
+    listed,
+    names_of,
+    of_grader,
+    own_measures,
+)
 from trecexam.results.table import Table
-from trecexam.results.text import number, plural, shorten_list
+from trecexam.results.text import CHANGES, METHOD, Note, number, plural, shorten_list
 from trecexam.scores.columns.measures.cover import ITEM
 from trecexam.scores.leaderboard import NO_SCORE, Leaderboard, Row, Scores, best_first, first_column
 from trecexam.scores.measures import COVER, DIVERSITY, depends_on_pool, measure

@@ -19,10 +19,9 @@ from trecexam.grades.evaluation import official_values, rubric_values, scored_va
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.run_grades import runs_without_score
 from trecexam.inputs.track_graders import Measures, names_of
-from trecexam.results.notes import LOST, METHOD, Note
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table, Value
-from trecexam.results.text import shorten_list
+from trecexam.results.text import LOST, METHOD, Note, shorten_list
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.paired_tests import MOST_RUNS, Correction, PairedT, corrected, paired_t, randomisation_p
 from trecexam.scores.values import TIE_DECIMALS
@@ -148,8 +147,6 @@ class Differences(Result):
             [of.measure, f"{of.measure}.stderr", *(f"{of.measure} {name}" for name in _SHOWN)]
             for of in self.measures
         ]
-        if table.layout.most is not None:
-            blocks = [[name for block in blocks for name in block]]
         keys = table.header[: table.header.index(self.measures[0].measure)]
         # Columns follow their measure.
         short = {f"{of.measure} {name}": name for of in self.measures for name in _SHOWN}
@@ -244,7 +241,7 @@ def differences(
     if np.isnan(values.array).any():
         raise TrecexamError("; ".join(values.failure_notes), path=track.folder.root)
     if baseline is not None and baseline not in values.runs:
-        run_names = shorten_list(sorted(values.runs), 5, dots=True) or "none"
+        run_names = shorten_list(sorted(values.runs), 5) or "none"
         raise TrecexamError(f"no run '{baseline}' to compare with; the runs are {run_names}")
     drawn = None
     if test == "randomisation":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 
@@ -56,11 +55,10 @@ def _page(track: GradedTrack, page: Page) -> None:
     if board.average != "all":
         means = "the queries that each run answered, which flatters runs that skip some"
     lead = [f"Means over {means}. Below each mean is ± its standard error."]
-    table = replace(board.table, layout=replace(board.table.layout, most=None))
-    tables, files = {"leaderboard": table}, ["leaderboard.tsv", "per_query.tsv"]
+    tables, files = dict(board.tables), ["leaderboard.tsv", "per_query.tsv"]
     if len(board.rows) > 1:
         compared = own_differences(track)
-        tables["leaderboard"] = compared.joined_to(table)
+        tables["leaderboard"] = compared.joined_to(board.table)
         files.append("differences.tsv")
         lead.append(
             f"Runs that share a letter do not differ significantly by {board.measures[0]} "

@@ -37,11 +37,10 @@ from trecexam.inputs.overrides import (
     takes_back,
 )
 from trecexam.inputs.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
-from trecexam.results.notes import rejected_notes
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table
-from trecexam.results.text import shorten_list
+from trecexam.results.text import rejected_notes, shorten_list
 from trecexam.scores.labels import labels
 
 

@@ -266,7 +266,7 @@ def _judged_queries(
     judged = [(q, official.judged[q.query_id]) for q in chosen if q.query_id in official.judged]
     reason = no_overlap(official, _pooled(track), track.config.track.unit)
     if reason is None and not judged:
-        id_list = shorten_list([q.query_id for q in chosen], 3, dots=True)
+        id_list = shorten_list([q.query_id for q in chosen], 3)
         reason = f"{official.source}: no official judgments of {id_list}"
     if reason is not None:
         raise TrecexamError(reason)
@@ -286,7 +286,7 @@ def _judged_view(
     """Return a view of judged queries, with a note on unjudged queries."""
     notes = [note]
     if unjudged:
-        names = f"{plural(len(unjudged), 'query')} ({shorten_list(unjudged, 3, dots=True)})"
+        names = f"{plural(len(unjudged), 'query')} ({shorten_list(unjudged, 3)})"
         notes.append(f"left out because they have no official judgments: {names}")
     facts = {"min_rating": rating, "min_relevant": relevant, "unjudged_queries": unjudged, **about}
     return View(tables, tuple(notes), about=facts, people=people)

@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.results.html import macros, safe, style, template
-from trecexam.results.notes import ranked
 from trecexam.results.plots.canvas import FOLDER, draw, plot_files
-from trecexam.results.result import Result
+from trecexam.results.result import Result, Tables
+from trecexam.results.text import ranked
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -72,11 +72,10 @@ class Page:
             link: the section's name in the list of sections; "" for the title.
             after: the section before a new section; "" for the start of the page, None for the end.
         """
-        plots = () if result is None else result.plots
-        drawings = [draw(plot, pdf=self._pdf) for plot in plots]
+        result = Tables({}) if result is None else result
+        plots, drawings = result.plots, [draw(plot, pdf=self._pdf) for plot in result.plots]
         for plot, drawing in zip(plots, drawings, strict=True) if self._with_files else ():
             self.files.update(plot_files(plot, drawing))
-        tables = () if result is None else result._for_people()
         content = macros()["section"](
             title=title,
             lead=lead,
@@ -85,8 +84,8 @@ class Page:
             below=below,
             files=files,
             folded=folded,
-            notes=() if result is None else ranked(result.notes),
-            tables=[table.view(rows, page=True) for table in tables],
+            notes=ranked(result.notes),
+            tables=[table.view(rows, page=True) for table in result._for_people()],
             pictures=[*zip(plots, drawings, strict=True)],
             plots=self._link(FOLDER) if self._with_files else "",
             link=self._link,

@@ -50,13 +50,9 @@ def draw(plot: Plot, *, pdf: bool = False) -> Drawing:
 
 def drawn(plots: Iterable[Plot]) -> tuple[dict[str, bytes], list[str]]:
     """Return file name -> content of plots, and a line on each failure."""
-    files: dict[str, bytes] = {}
-    why = []
-    for plot in plots:
-        drawing = draw(plot)
-        files.update(plot_files(plot, drawing))
-        why += [f"plot {plot.name} could not be drawn: {drawing.why}"] if drawing.why else []
-    return files, why
+    drawings = [(plot, draw(plot)) for plot in plots]
+    files = {name: content for each in drawings for name, content in plot_files(*each)}
+    return files, [f"plot {plot.name} could not be drawn: {each.why}" for plot, each in drawings if each.why]
 
 
 def plot_files(plot: Plot, drawing: Drawing) -> Iterator[tuple[str, bytes]]:

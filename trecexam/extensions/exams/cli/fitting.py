@@ -13,7 +13,7 @@ from trecexam.cli import bars
 from trecexam.cli.options import grader_option, open_chosen, refuse_nan
 from trecexam.cli.reading import writing
 from trecexam.extensions.exams.irt.settings import ModelName, Settings
-from trecexam.results.notes import LOST, Note
+from trecexam.results.text import LOST, Note
 
 if TYPE_CHECKING:
     from trecexam.results.result import Result

@@ -20,8 +20,7 @@ from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
 from trecexam.errors import quoted
 from trecexam.extensions.exams.filtering import FILES, filter_exam, write_filtered
-from trecexam.results.notes import LOST, Note
-from trecexam.results.text import plural
+from trecexam.results.text import LOST, Note, plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.exams.generating import GeneratedExam

@@ -15,7 +15,8 @@ from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
 from trecexam.errors import plain_reason, quoted
 from trecexam.extensions.exams.exam_file import read_exam
-from trecexam.results.notes import LOST, Note, of_grader
+from trecexam.inputs.track_graders import of_grader
+from trecexam.results.text import LOST, Note
 
 if TYPE_CHECKING:
     from trecexam.config import GeneratorSection

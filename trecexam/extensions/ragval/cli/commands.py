@@ -11,9 +11,8 @@ from trecexam.cli.options import estimate_json_option, estimate_option, track_ar
 from trecexam.cli.reading import reading, say
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
-from trecexam.results.notes import rejected_notes
 from trecexam.results.terminal import printable
-from trecexam.results.text import plural
+from trecexam.results.text import plural, rejected_notes
 
 if TYPE_CHECKING:
     from trecexam.extensions.ragval.questions import Questions
