@@ -99,13 +99,13 @@ def test_a_leaderboard_fits_the_terminal_width(
     assert max(map(wcswidth, lines)) <= width
     assert (rank, names[1]) == ("rank", "run")
     assert list(MEASURES[: len(measures)]) == measures
-    assert len(measures) == (3 if width >= 80 or kind in ("one", "hundred") else 1)
+    assert len(measures) == (3 if width >= 80 else 1) + (kind in ("one", "hundred"))
     errors = r" ±\d\.\d{3}" if "±" in notes else ""
     assert all(len(re.findall(rf"\d\.\d{{3}}{errors}", row)) == len(measures) for row in rows)
     assert rows[0].split()[0] == "1"
     assert len({row[4 : row.index("0.")].strip() for row in rows}) == len(rows)
     assert "left out: " in notes
-    assert bool(errors) or "standard errors" in notes
+    assert bool(errors) or "± standard error" in notes
     assert MEASURES[len(measures)] in notes.replace(" ", "")
     assert "--wide" in notes
 

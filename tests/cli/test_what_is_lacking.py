@@ -46,7 +46,7 @@ def error_output(capsys: pytest.CaptureFixture[str], command: str, root: Path, s
         (
             qrels("x9 0 q1-d00 1\n"),
             COMPARE,
-            "none of its 1 query ('x9') is among the track's ('q1', 'q2', ...)",
+            "none of its 1 query ('x9') is among the track's ('q1', 'q2' and 1 more)",
         ),
         (qrels("q1 0 msmarco_1 1\n"), COMPARE, "are document ids written in another form?"),
     ],

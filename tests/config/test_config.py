@@ -56,7 +56,7 @@ def test_every_setting_has_a_description() -> None:
         ("[trak]\n", 1, "unknown section `trak`; did you mean `track`?"),
         ("[support]\n", 1, "unknown section `support`; that of a grader is [graders.support];"),
         ("[support]\nname = 'recorded'\n", 1, "`support`; that of a grader is [graders.support];"),
-        ("[graders.rubric]\nbank = 'b'\n", 2, '`graders.rubric.bank` = "b": give a list, as ["b"]'),
+        ("[graders.rubric]\nbank = 'b'\n", 2, '`graders.rubric.bank` = "b": must be a list'),
         ("[track]\ndepth = 0\n", 2, "`track.depth` = 0: must be 1 or more"),
         ("[scores]\nlabel = 'best'\n", 2, "`scores.label` ="),
         ("[track]\ndepth = \n", 2, "not valid TOML"),

@@ -38,7 +38,7 @@ def test_a_declared_feature_is_in_the_outputs_and_the_report(
         runs = list(track.files.runs())
     page = (small_track / "out" / "report.html").read_text()
     note = '<p class="note">not <code>all</code></p>'
-    first = '<tr><td class="name"><bdi>&lt;b&gt;</bdi></td></tr>'
+    first = '<tr><th scope="row" class="name"><bdi>&lt;b&gt;</bdi></th></tr>'
     head = '<h2 id="names-section">Names of runs</h2>'
     assert (small_track / "out" / "names.txt").read_text().split() == runs
     assert '<li><a href="#names-section">Names</a></li>' in page

@@ -128,11 +128,10 @@ def show_estimates(
     if not is_one:
         # A partial estimate must not look like the total cost.
         estimate_of["sum" + (f" without grading by {' and '.join(without)}" if without else "")] = total
-    keys = dict.fromkeys(key for each in estimate_of.values() for key in each.columns())
     heading = {"cells": "prompts" if what == "prompt" else "cells"}
     rows: list[dict[str, Value]] = [{} if is_one else {"grader": name} for name in estimate_of]
     for row, each in zip(rows, estimate_of.values(), strict=True):
-        row |= {heading.get(key, key): each.columns().get(key) for key in keys}
+        row |= {heading.get(key, key): value for key, value in each._asdict().items()}
     if not as_json:
         _show_estimates(rows)
     for name, reason in without.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import io
 import json
 import re
@@ -25,7 +24,7 @@ from trecexam.config.sections import (
     descriptions,
 )
 from trecexam.config.track_config import CONFIG_NAME, TrackConfig, config_class
-from trecexam.errors import ConfigError, plain_reason
+from trecexam.errors import ConfigError, did_you_mean, plain_reason
 
 #: What a newcomer may want to set, beside what `init` was given.
 _FIRST = {
@@ -122,17 +121,14 @@ def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
     if first["type"] == "extra_forbidden":
         what = "section" if len(location) == 1 else "setting"
         names = list((config_class() if what == "section" else _section(location[0])).model_fields)
-        near = difflib.get_close_matches(location[-1], names, n=1, cutoff=0.65)
-        hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(names)}"
-        if what == "section" and not near:
-            hint = f"that of a grader is [graders.{name}]; {hint}"
+        known = f"known here: {', '.join(names)}"
+        if what == "section":
+            known = f"that of a grader is [graders.{name}]; {known}"
+        hint = did_you_mean(location[-1], names, known)
         return ConfigError(f"unknown {what} `{name}`; {hint}", path=path, line=line)
     # Where a key may have been written by mistake, what was written is not repeated.
     value = "" if location[-1] in _MAY_HOLD_A_KEY else f" = {json.dumps(first['input'], default=str)}"
-    reason = plain_reason(first)
-    if first["type"] == "list_type" and isinstance(first["input"], str):
-        reason = f"give a list, as [{json.dumps(first['input'])}]"
-    return ConfigError(f"`{name}`{value}: {reason}", path=path, line=line)
+    return ConfigError(f"`{name}`{value}: {plain_reason(first)}", path=path, line=line)
 
 
 def _section(name: str) -> type[BaseModel]:

@@ -182,8 +182,6 @@ def config_class() -> type[TrackConfig]:
         raise ConfigError(
             f"an extension declares the section [{clashes[0]}], which trecexam has: uninstall it"
         )
-    if not declared:
-        return TrackConfig
     sections: dict[str, Any] = {name: named(at) for name, at in declared.items()}
     fields: dict[str, Any] = {name: (kind, _DEFAULTS) for name, kind in sections.items()}
     made: type[TrackConfig] = create_model("TrackConfig", __base__=TrackConfig, **fields)

@@ -54,9 +54,6 @@ def create(
     """
     refuse_code(settings.metric, root, trusted=trust_code)
     if settings.name not in _places():
-        machines = provided("elsewhere")
-        if machines is not None and settings.name == machines.name:
-            raise GraderError(f"`{settings.name}` is no grader, but does the work of {machines.summary}")
         known = sorted(_places())
         hint = did_you_mean(settings.name, known, f"known here: {', '.join(known)}")
         raise GraderError(

@@ -107,12 +107,6 @@ class Estimate(NamedTuple):
         columns = zip(self, other, strict=True)
         return Estimate._make(None if None in column else sum(column) for column in columns)
 
-    def columns(self) -> dict[str, int | float | None]:
-        """Return what a table shows: calls only where they are counted."""
-        return {
-            key: value for key, value in self._asdict().items() if value is not None or key[:5] != "calls"
-        }
-
 
 class Scale(NamedTuple):
     """A grader's ratings, 0..`max_rating`; they count from `min_rating` on, unless the track says."""

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.config import GraderSection, LanguageModelSection
+from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory, Grader
 from trecexam.graders.weights import (
@@ -69,8 +69,9 @@ class EmbeddingGrader(Grader):
         model: str | None = None,
         dtype: str = "float32",
     ) -> None:
-        """Make a grader with the model in `folder`, which people call `model`."""
-        self.folder, self.device, self.dtype = folder, device, dtype
+        """Make a grader with the model in `folder`, which people call `model`; `dtype` "auto" is float32."""
+        self.folder, self.device = folder, device
+        self.dtype = "float32" if dtype == "auto" else dtype
         self.cut_points = tuple(cut_points)
         self.model = model or folder.name
         self.model_and_prompt = self.model, ""
@@ -89,7 +90,7 @@ class EmbeddingGrader(Grader):
             settings.cut_points or cls.cuts,
             settings.device,
             model=settings.model or OFFLINE_MODEL,
-            dtype=dtype_of(settings),
+            dtype=settings.dtype,
         )
 
     @cached_property
@@ -265,11 +266,6 @@ def _parts(texts: Iterable[str], characters: int, number: int | None = None) -> 
         part.append(text)
     if part:
         yield part
-
-
-def dtype_of(settings: LanguageModelSection) -> str:
-    """Return the type of the numbers of `embedding`."""
-    return "float32" if settings.dtype == "auto" else settings.dtype
 
 
 def _reading(cut_points: Sequence[float]) -> dict[str, Any]:

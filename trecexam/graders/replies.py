@@ -7,9 +7,6 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from trecexam.graders.base import Answer
-from trecexam.results.terminal import cut as shortened
-
 #: A token of a text, and the alternatives with their log-probabilities.
 TokenStep = tuple[str, tuple[tuple[str, float], ...]]
 
@@ -17,7 +14,6 @@ TokenStep = tuple[str, tuple[tuple[str, float], ...]]
 FIRST = 20
 #: Characters of a reply that are read, behind the model's thoughts. It is stored whole.
 MOST_READ = 100_000
-_QUOTED = 60
 #: The remedy for a reply that ends early or inside a thought.
 RAISE_LIMIT = "ends early: raise `max_new_tokens`"
 
@@ -219,14 +215,3 @@ class FirstReplies:
     def are_due(self) -> bool:
         """True while the first ones, all sent, are waited for before anything else is sent."""
         return not self._read and self._answered < FIRST <= self.sent
-
-
-def unread_line(answer: Answer, section: str) -> str:
-    """Quote a reply that could not be read, and say what to set in a section of trecexam.toml."""
-    reply = shortened(answer.raw, _QUOTED)
-    said = f'such as "{reply}"' if reply else "they are empty"
-    if answer.cut_at is not None:
-        return f"{said}, which {RAISE_LIMIT} in [{section}]"
-    return (
-        f"{said}: set another `prompt` or `model` in [{section}]; raise `max_new_tokens` if replies end early"
-    )

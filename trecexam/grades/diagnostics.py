@@ -14,7 +14,8 @@ from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError, quoted
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import Rejected
-from trecexam.graders.replies import RAISE_LIMIT, unread_line
+from trecexam.graders.base import Answer
+from trecexam.graders.replies import RAISE_LIMIT
 from trecexam.grades.cell_order import missing_rows
 from trecexam.grades.graded_track import GradedTrack, LoadedTrack
 from trecexam.grades.official import official_measures, relevance_thresholds
@@ -23,7 +24,7 @@ from trecexam.grades.sheets import Sheet
 from trecexam.inputs.inputs import merge_rejected
 from trecexam.inputs.measures import counting_note, printed_names, skipping_cautions, with_default_rel
 from trecexam.inputs.track_graders import MeasureLike
-from trecexam.results.terminal import printable
+from trecexam.results.terminal import cut, printable
 from trecexam.results.text import CHANGES, METHOD, Note, plural, shorten_list
 from trecexam.scores.encoder_likeness import MIN_RUNS, agreements_of_runs, runs_like_encoder
 from trecexam.scores.leaderboard import Leaderboard
@@ -131,11 +132,22 @@ def nothing_read(track: GradedTrack) -> str:
     if track.grader.identity.get("grader") != "recorded":
         answer = track.grades.unparsed_answer(track.sheets) if counts.unparsed else None
         if answer is not None:
-            line += f", {unread_line(answer, section)}"
+            line += f", {_unread_line(answer, section)}"
         if none_is_read(track):
             again = f"`trecexam watch {root} --retry-errors`"
             line += f"; it is asked again after a change of [{section}], or with {again}"
     return f"{line}; see `trecexam verify grading {root}`"
+
+
+def _unread_line(answer: Answer, section: str) -> str:
+    """Quote a reply that could not be read, and say what to set in a section of trecexam.toml."""
+    reply = cut(answer.raw, 60)
+    said = f'such as "{reply}"' if reply else "they are empty"
+    if answer.cut_at is not None:
+        return f"{said}, which {RAISE_LIMIT} in [{section}]"
+    return (
+        f"{said}: set another `prompt` or `model` in [{section}]; raise `max_new_tokens` if replies end early"
+    )
 
 
 def resolve_min_rating(track: GradedTrack, min_rating: int | None) -> int:

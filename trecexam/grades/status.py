@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from converters.errors import ConversionError
-from trecexam.errors import LackingError, StoreError, TrackError, TrecexamError
+from trecexam.errors import GraderError, LackingError, StoreError, TrackError, TrecexamError
 from trecexam.files.track_lock import holder
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import identity_digest
-from trecexam.graders.meter import Usage
-from trecexam.graders.writing.create import used_by_writers
+from trecexam.graders.meter import Meter, Usage
+from trecexam.graders.writing.asking import AnswerFile
+from trecexam.graders.writing.create import generator_settings
 from trecexam.grades.diagnostics import left_out_runs, rejected_rows, unread_answers
 from trecexam.grades.grading import usage
 from trecexam.grades.open_track import GraderView, OpenTrack
@@ -154,7 +156,9 @@ def track_status(loaders: OpenTrack, names: Sequence[str]) -> Status:
 
 def _written(folder: TrackFolder) -> dict[str, Any]:
     """Return what writing test banks took, where it took requests."""
-    used, cost = used_by_writers(folder)
+    used, cost = AnswerFile(folder.answers_path).used(), None
+    with suppress(GraderError):
+        cost = Meter(generator_settings(folder.config)[0]).cost(used)
     price = {} if cost is None else {"cost": cost}
     return {"written": {**used._asdict(), **price}} if used.requests else {}
 

@@ -83,6 +83,7 @@ def environment(*folders: Path) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     made.filters.update(cut=cut, printable=printable, heading_parts=heading_parts, talk=_talk_line)
     # Our own SVG; matplotlib escaped all names in it.

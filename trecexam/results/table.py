@@ -175,8 +175,9 @@ class Table(Framed):
         for name, column in values.items():
             owner = next((other for other in values if name.startswith((f"{other}.", f"{other} "))), name)
             is_beside = owner != name and name.removeprefix(f"{owner}.") in _BESIDE
-            hidden = name in layout.without or ((is_beside or name in empty) and name not in stays)
-            if hidden and not wide:
+            if name not in stays and (is_beside or (name in empty and not wide)):
+                continue
+            if name in layout.without and not wide:
                 continue
             kind = _KINDS.get(name, "name") if str in types[name] or not types[name] else "n"
             least = 0.5 * 10**-digits if name in self.small else 0.0

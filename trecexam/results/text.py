@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Self
 
@@ -66,15 +66,10 @@ def rank_of(note: str) -> int:
     return note.rank if isinstance(note, Note) else PLAIN
 
 
-def ranked(notes: Iterable[str]) -> list[str]:
-    """Return the notes sorted by rank."""
-    return sorted(notes, key=rank_of)
-
-
 def first_notes(notes: Sequence[str], where: str) -> list[str]:
     """Return the first notes by rank, and a line that `where`, such as "--json", has all notes."""
     lost = [note for note in notes if note.startswith(REJECTED) or rank_of(note) == LOST]
-    rest = [note for note in ranked(notes) if note not in lost]
+    rest = [note for note in sorted(notes, key=rank_of) if note not in lost]
     more = [f"{plural(len(rest) - MOST, 'more note')}: {where} has all"] if len(rest) > MOST else []
     return [*lost, *rest[:MOST], *more]
 

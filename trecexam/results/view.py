@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -103,7 +103,8 @@ def table_lines(
 ) -> Iterator[str]:
     """Yield a table's caption, heading and rows, and a line on hidden columns and rows.
 
-    The keys and the first other column always appear; further columns follow while they fit, with texts cut.
+    The keys and the first other column always appear; further columns follow while they fit, with texts cut;
+    standard errors and intervals go where not even the first column would fit with them.
 
     Args:
         width: width of a line, at least 40.
@@ -112,9 +113,10 @@ def table_lines(
     """
     text = int(_TEXT * width)
     room = width - sum(column.width(text) + _GAP for column in view.keys) + _GAP
-    ends = accumulate(column.width(text) + _GAP for column in view.rest)
-    n_shown = max(1, bisect_right([*ends], room))
-    shown, hidden = (*view.keys, *view.rest[:n_shown]), view.rest[n_shown:]
+    bare = any(column.width(text) + _GAP > room for column in view.rest[:1])
+    rest = tuple(replace(column, more=(), legend="") for column in view.rest) if bare else view.rest
+    n_shown = max(1, bisect_right([*accumulate(column.width(text) + _GAP for column in rest)], room))
+    shown, hidden = (*view.keys, *rest[:n_shown]), rest[n_shown:]
     room = width - _GAP * (len(shown) - 1)
     level = next((n for n in range(room, _LEAST, -1) if sum(each.width(n) for each in shown) <= room), _LEAST)
     cells = []
@@ -129,7 +131,8 @@ def table_lines(
     more = view.total - view.n_rows
     yield from [f"... {plural(more, 'more row')}"] if more else []
     names = {column.name for column in hidden}
-    missing = [each.heading for each in hidden if each.owner == each.name or each.owner not in names]
+    missing = legend(view.rest) if bare else []
+    missing += [each.heading for each in hidden if each.owner == each.name or each.owner not in names]
     left_out = [f"left out: {shorten_list(missing, 4, quote='')}"] if missing else []
     left_out += ["long names are cut"] if any(each.widest > each.width(level) for each in shown) else []
     parts = [*legend(shown), *left_out, *([has_all] if left_out or more else [])]

@@ -124,7 +124,7 @@ class Leaderboard(Result):
         rows: by the first measure's mean, best first; ties by the run's name.
         notes: what one must know to read it, one per line.
         human_ratings: how many of the grades people gave, and who; None where it has no part in them.
-        _n_shown: how many measures a terminal shows; None for all, if need be below each other.
+        _n_shown: how many measures of several graders are drawn and grouped; None for all.
         rejected: the graders that it cannot show.
     """
 

@@ -71,20 +71,17 @@ def test_the_system_message_is_that_of_nuggetizer_and_no_probabilities_are_reque
     ["['support']", str(["support"] * 9), "The passage supports them all.", "", str(["maybe"] * 3)],
     ids=["short", "long", "prose", "nothing", "unknown"],
 )
-def test_an_unreadable_list_is_requested_once_more_with_higher_temperature(make: Make, bad: str) -> None:
+def test_an_unreadable_list_is_requested_by_nugget(make: Make, bad: str) -> None:
     def script(exchange: Exchange) -> None:
-        exchange.say(bad) if exchange.again == 1 else assign(exchange)
+        exchange.say(bad) if len(nuggets_in(exchange.prompt)) > 1 else assign(exchange)
 
     with serving(script) as server:
-        answers = graded(list_grader(make, server.url, seed=7), cells_of("a passage", 3))
-    first, second = server.bodies
-    assert first["messages"] == second["messages"]
-    assert (first["temperature"], first["seed"]) == (0.0, 7)
-    assert (second["temperature"], second["seed"]) == (0.2, 8)
+        answers = graded(list_grader(make, server.url), cells_of("a passage", 3))
+    assert [len(nuggets_in(body["messages"][-1]["content"])) for body in server.bodies] == [3, 1, 1, 1]
     assert labels(answers) == [label_of(f"Nugget {place} is so.", "a passage") for place in range(3)]
 
 
-def test_a_list_unreadable_twice_is_requested_by_nugget_and_then_unparsed(make: Make) -> None:
+def test_a_nugget_that_is_unreadable_alone_is_unparsed(make: Make) -> None:
     def script(exchange: Exchange) -> None:
         nuggets = nuggets_in(exchange.prompt)
         if len(nuggets) > 1 or "1" in nuggets[0]:
@@ -94,19 +91,11 @@ def test_a_list_unreadable_twice_is_requested_by_nugget_and_then_unparsed(make: 
 
     with serving(script) as server:
         answers = graded(list_grader(make, server.url), cells_of("a passage", 3))
-    assert [len(nuggets_in(body["messages"][-1]["content"])) for body in server.bodies] == [3, 3, 1, 1, 1]
     assert [answer.status for answer in answers.values()] == ["ok", "unparsed", "ok"]
     assert [answer.rating is None for answer in answers.values()] == [False, True, False]
     unread = answers["a passage", "Nugget 1 is so."]
     assert unread.raw == "I would say that it depends."
     assert answers["a passage", "Nugget 2 is so."].raw == label_of("Nugget 2 is so.", "a passage")
-
-
-def test_a_nugget_requested_alone_gets_a_second_try_and_no_third(make: Make) -> None:
-    with serving(lambda exchange: exchange.say("Hm.")) as server:
-        answers = graded(list_grader(make, server.url), cells_of("a passage", 1))
-    assert len(server.bodies) == 2
-    assert [answer.status for answer in answers.values()] == ["unparsed"]
 
 
 def test_quotes_in_nuggets_and_passages_break_neither_the_prompt_nor_the_parser(make: Make) -> None:

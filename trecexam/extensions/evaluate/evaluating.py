@@ -26,7 +26,7 @@ from trecexam.grades.official import why_unjudged
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.frames import Framed, Library
-from trecexam.results.text import LOST, Note, ranked
+from trecexam.results.text import LOST, Note, rank_of
 from trecexam.scaffold import Sources, make_track
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.track import Track, selection
@@ -223,4 +223,4 @@ def _graded(
         *(Note(str(row), LOST) for row in track.files.rejected()),
         *track.status().notes,
     )
-    return dataclasses.replace(board, notes=(*ranked(notes),))
+    return dataclasses.replace(board, notes=(*sorted(notes, key=rank_of),))

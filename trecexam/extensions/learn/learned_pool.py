@@ -18,7 +18,7 @@ from trecexam.extensions.learn.encoding import encode
 from trecexam.extensions.learn.settings import LearnSection
 from trecexam.features.fill.records import Encoded
 from trecexam.folder import TrackFolder
-from trecexam.graders.embedding import EmbeddingGrader, dtype_of
+from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.graders.weights import OFFLINE_MODEL, embedding_folder, processor_dtype
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.official import track_judgments
@@ -241,7 +241,7 @@ def track_encoder(track: GradedTrack) -> EmbeddingGrader:
     settings, root = track.config.grader, track.folder.root
     model, revision, dtype = track.config.section(LearnSection).encoder, None, processor_dtype()
     if model is None and settings.name == "embedding":
-        model, revision, dtype = settings.model, settings.revision, dtype_of(settings)
+        model, revision, dtype = settings.model, settings.revision, settings.dtype
     folder = embedding_folder(model, revision, root)
     return EmbeddingGrader(folder, device=settings.device, model=model or OFFLINE_MODEL, dtype=dtype)
 

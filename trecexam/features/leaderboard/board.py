@@ -50,9 +50,6 @@ from trecexam.scores.measures import COVER, DIVERSITY, depends_on_pool, measure
 from trecexam.scores.support import SUPPORT
 from trecexam.scores.values import TIE_DECIMALS
 
-#: Maximum number of displayed measures if none is requested.
-SHOWN = 3
-
 
 def leaderboard(
     track: GradedTrack,
@@ -69,7 +66,7 @@ def leaderboard(
     if measures is not None and not official:
         measures = own_measures(track.folder, measures)
     values = values_of_runs(track, measures, official=official, runs=runs)
-    board = replace(board_of(track, values, official=official), _n_shown=SHOWN if measures is None else None)
+    board = board_of(track, values, official=official)
     if official:
         official_notes = _official_notes(track, board, measures)
         return replace(board, notes=(*values.failure_notes, *official_notes))

@@ -84,12 +84,10 @@ class ServerGrader(PromptedGrader):
         return usage.plus(Usage(1, guessed(asked) + limit, out(prompt.verification)))
 
     def _most(self, call: Call) -> Usage:
-        """Return what a call may take: a list is requested twice, then each of its labels."""
+        """Return what a call may take: a list is requested, then each of its labels."""
         usage = self._expected(call, most=True)
-        if self.prompts[call[0].item.kind].group > 1:
-            usage = usage.plus(usage)
-            for cell in call if len(call) > 1 else ():
-                usage = usage.plus(self._expected((cell,), most=True))
+        for cell in call if len(call) > 1 else ():
+            usage = usage.plus(self._expected((cell,), most=True))
         return usage
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
@@ -103,31 +101,27 @@ class ServerGrader(PromptedGrader):
             return await self._listed(exchange, prompt, call)
         return [(call[0], await self._answered(exchange, prompt, call[0]))]
 
-    async def _listed(self, exchange: Exchange, prompt: Prompt, call: Call, *, tries: int = 2) -> Results:
-        """Ask for the labels of a list; of one that cannot be read a second time either, cell by cell."""
-        request = Request(self._text(prompt, *call), _texts(prompt), len(call))
-        unread = Answer(None, "unparsed", "")
-        for attempt in range(tries):
-            reply = await exchange.ask(request._replace(again=attempt > 0))
-            if not isinstance(reply, WrittenText) or reply.refused:
-                result = _failed(reply)
-                return [(cell, result) for cell in call]
-            listed = prompt.read_list(reply.text, len(call), cut=reply.cut)
-            if listed is not None:
-                return [
-                    (cell, Answer.read(prompt.read(label, cell.item), label))
-                    for cell, label in zip(call, listed, strict=True)
-                ]
-            unread = unread._replace(raw=reply.text, cut_at=self._cut_at(reply))
+    async def _listed(self, exchange: Exchange, prompt: Prompt, call: Call) -> Results:
+        """Ask for the labels of a list; of one that cannot be read, cell by cell."""
+        reply = await exchange.ask(Request(self._text(prompt, *call), _texts(prompt), len(call)))
+        if not isinstance(reply, WrittenText) or reply.refused:
+            result = _failed(reply)
+            return [(cell, result) for cell in call]
+        listed = prompt.read_list(reply.text, len(call), cut=reply.cut)
+        if listed is not None:
+            return [
+                (cell, Answer.read(prompt.read(label, cell.item), label))
+                for cell, label in zip(call, listed, strict=True)
+            ]
         if len(call) == 1:
-            return [(call[0], unread)]
+            return [(call[0], Answer(None, "unparsed", reply.text, cut_at=self._cut_at(reply)))]
         results: Results = []
         for cell in call:
             if results and isinstance(last := results[-1][1], PassingError):
                 # It is down or busy, and was given its time.
                 results.append((cell, last))
             else:
-                results += await self._listed(exchange, prompt, (cell,), tries=1)
+                results += await self._listed(exchange, prompt, (cell,))
         return results
 
     async def _answered(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | PassingError:

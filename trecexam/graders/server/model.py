@@ -16,8 +16,6 @@ from trecexam.packages import missing_for_servers
 
 #: Alternatives of a token that are requested: the most that OpenAI gives.
 ALTERNATIVES = {"chat": 20, "completions": 5}
-#: The least temperature of a list that is requested again, since at 0 the same would come: nuggetizer's.
-TEMPERATURE_AGAIN = 0.2
 #: Where the alternatives that came have less probability than this together, they are no distribution.
 COVERED = 0.99
 #: Of one request: a server that says more does not count but make up numbers.
@@ -49,15 +47,11 @@ class PassingError(Exception):
 
 
 class Request(NamedTuple):
-    """A prompt and its permitted answers, of which a list has `number`; None for one answer.
-
-    `again`: the first answer was no such list; the prompt goes with a higher temperature and the next seed.
-    """
+    """A prompt and its permitted answers, of which a list has `number`; None for one answer."""
 
     text: str
     answers: Sequence[str] = ()
     number: int | None = None
-    again: bool = False
 
 
 class Server:
@@ -126,12 +120,9 @@ class Server:
             body["messages"] = [*instructions, {"role": "user", "content": text}]
         else:
             body["prompt"] = f"{self.system}\n\n{text}" if self.system else text
-        temperature, seed = settings.temperature, settings.seed
-        if request.again:
-            temperature, seed = max(TEMPERATURE_AGAIN, temperature), None if seed is None else seed + 1
-        body |= {self.limit: self.new_tokens, "temperature": temperature}
-        if seed is not None:
-            body["seed"] = seed
+        body |= {self.limit: self.new_tokens, "temperature": settings.temperature}
+        if settings.seed is not None:
+            body["seed"] = settings.seed
         if self.logprobs:
             count = ALTERNATIVES[settings.api]
             body |= {"logprobs": True, "top_logprobs": count} if chat else {"logprobs": count}

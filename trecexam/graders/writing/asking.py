@@ -293,8 +293,7 @@ class Job(Generic[Made]):
     def estimate(self) -> Estimate:
         """Return what `ask` would take; prompts that were answered before take nothing. Asks nobody."""
         estimated = estimate(self.supposed() if self.supposed else self.prompts)
-        columns: dict[str, Any] = estimated.columns()
-        most = {name: value for name, value in columns.items() if name.endswith("_at_most")}
+        most = {name: value for name, value in estimated._asdict().items() if name.endswith("_at_most")}
         return estimated._replace(**{name: value and self.tries * value for name, value in most.items()})
 
     def ask(

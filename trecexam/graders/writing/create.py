@@ -15,7 +15,7 @@ from trecexam.errors import GraderError
 from trecexam.extension import provided
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
-from trecexam.graders.meter import Meter, Usage, guessed
+from trecexam.graders.meter import Usage, guessed
 from trecexam.graders.replies import Unwritten, WrittenText
 from trecexam.graders.server.model import PassingError, Request, Server, plain, shortened
 from trecexam.graders.weights import model_folder
@@ -74,14 +74,6 @@ def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter
     chosen = writers or (create_writer(folder.config, folder.root),)
     file = AnswerFile(folder.answers_path, writing_purse(folder))
     return [KeepingWriter(writer, file) for writer in chosen]
-
-
-def used_by_writers(folder: TrackFolder) -> tuple[Usage, float | None]:
-    """Return what writing took in all, as test banks; and the money, by the prices that are set now."""
-    used, cost = AnswerFile(folder.answers_path).used(), None
-    with suppress(GraderError):
-        cost = Meter(generator_settings(folder.config)[0]).cost(used)
-    return used, cost
 
 
 def writing_purse(folder: TrackFolder) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trecexam.results.html import macros, safe, style, template
 from trecexam.results.plots.canvas import FOLDER, draw, plot_files
 from trecexam.results.result import Result, Tables
-from trecexam.results.text import ranked
+from trecexam.results.text import rank_of
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -84,7 +84,7 @@ class Page:
             below=below,
             files=files,
             folded=folded,
-            notes=ranked(result.notes),
+            notes=sorted(result.notes, key=rank_of),
             tables=[table.view(rows, page=True) for table in result._for_people()],
             pictures=[*zip(plots, drawings, strict=True)],
             plots=self._link(FOLDER) if self._with_files else "",
