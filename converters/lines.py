@@ -305,7 +305,9 @@ def iter_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, 
 
 def is_json_document(start: Head) -> bool:
     """Return True where a file is one JSON document: a list of objects, or one object over several lines."""
-    return is_list(start.lines[0]) or is_one_object(start)
+    first, *others = start.lines
+    # One object over several lines begins with a bare bracket, and a key on the next line.
+    return is_list(first) or (first.strip() == b"{" and others[:1] != [] and others[0].lstrip()[:1] == b'"')
 
 
 def is_list(line: bytes) -> bool:
@@ -384,11 +386,6 @@ def first_object(head: Head) -> dict[str, Any] | None:
     except orjson.JSONDecodeError:
         return dict.fromkeys(top_level_keys(first)) if first.lstrip().startswith(b"{") else None
     return value if isinstance(value, dict) else None
-
-
-def is_one_object(head: Head) -> bool:
-    """Return True for one JSON object over several lines: a bare bracket, and a key on the next line."""
-    return head.lines[0].strip() == b"{" and any(line.lstrip().startswith(b'"') for line in head.lines[1:2])
 
 
 def head_object(head: Head) -> dict[str, Any] | None:

@@ -146,7 +146,11 @@ def asked(
         }
         return Bank({query_id: (item,) for query_id, item in items.items()}, bank.retired)
     active, retired = (
-        {query_id: kept for query_id, items in of.items() if (kept := _of_kinds(items, kinds))}
+        {
+            query_id: kept
+            for query_id, items in of.items()
+            if (kept := tuple(i for i in items if i.kind in kinds))
+        }
         for of in (bank.items, bank.retired)
     )
     if with_query:
@@ -156,10 +160,6 @@ def asked(
             if query_texts.get(query_id, "").strip()
         }
     return Bank(active, retired)
-
-
-def _of_kinds(items: Iterable[Item], kinds: Collection[str]) -> tuple[Item, ...]:
-    return tuple(item for item in items if item.kind in kinds)
 
 
 def item_by_query(item: Item) -> Item:

@@ -163,8 +163,10 @@ class Table(Framed):
         layout, digits, n_rows = self.layout, min(self.digits, 3), len(self.rows[:most])
         chosen = range(n_rows) if rows is None else rows
         all_values = {name: [row[i] for row in self.rows[:most]] for i, name in enumerate(self.header)}
+        # NaN, which is no value, differs from itself.
         types = {
-            name: {type(value) for value in column if _exists(value)} for name, column in all_values.items()
+            name: {type(value) for value in column if value not in ("", None) and value == value}
+            for name, column in all_values.items()
         }
         keys = layout.keys or tuple(itertools.takewhile(lambda name: types[name] == {str}, all_values))
         # The first column stays even without a value: a row without columns would be no row.
@@ -213,10 +215,6 @@ def _spread(
             texts = tuple(form.format(*map(number, row)) if all(map(_is_number, row)) else "" for row in rows)
             return ((texts,), legend or f"[{interval}]") if any(texts) else ((), "")
     return (), ""
-
-
-def _exists(value: Value) -> bool:
-    return bool(value) if isinstance(value, str) else _is_number(value)
 
 
 def _is_number(value: Value) -> TypeGuard[int | float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import filterfalse
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +52,7 @@ class ValueCache:
         """
         known = self._contents if tuple(measures) == self._values.measures else {}
         new = tuple(run for run in contents if run not in known or known[run] != contents[run])
-        old = tuple(run for run in contents if run not in set(new))
+        old = tuple(filterfalse(set(new).__contains__, contents))
         changed = tuple(q for q in tokens if q not in self._tokens or self._tokens[q] != tokens[q])
         parts = Stale(new, tuple(tokens)), Stale(old, changed)
         return tuple(part for part in parts if part.runs and part.query_ids)
@@ -73,11 +74,12 @@ class ValueCache:
         array = np.zeros((len(contents), len(tokens), len(measures)))
         kept, evaluated = self._values, self.evaluated
         if tuple(measures) == kept.measures:
-            rows = [row for row, run in enumerate(kept.runs) if run in row_of]
-            columns = [column for column, query_id in enumerate(kept.query_ids) if query_id in column_of]
-            to_rows = [row_of[kept.runs[row]] for row in rows]
-            to_columns = [column_of[kept.query_ids[column]] for column in columns]
-            array[np.ix_(to_rows, to_columns)] = kept.array[np.ix_(rows, columns)]
+            to_row, to_column = map(row_of.get, kept.runs), map(column_of.get, kept.query_ids)
+            rows, columns = (
+                np.array([(at, to) for at, to in enumerate(each) if to is not None], int).reshape(-1, 2).T
+                for each in (to_row, to_column)
+            )
+            array[np.ix_(rows[1], columns[1])] = kept.array[np.ix_(rows[0], columns[0])]
         for part, arrays in computed:
             to_columns = [column_of[query_id] for query_id in part.query_ids]
             for run, values in zip(part.runs, arrays, strict=True):
