@@ -57,7 +57,7 @@ def has_nugget_bank(row: Mapping[str, Any]) -> bool:
 
 
 def _is_bare(row: Mapping[str, Any]) -> bool:
-    return bool(row) and all(_is_listed(value) for value in row.values())
+    return bool(row) and all(map(_is_listed, row.values()))
 
 
 def _is_listed(value: Any) -> bool:

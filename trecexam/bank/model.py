@@ -93,7 +93,7 @@ def asked_digest(item: Item) -> bytes:
 
 def item_digest(item: Item) -> bytes:
     """sha256 of what an item is: its text, kind and answer key (not its id)."""
-    content = [item.kind, item.text, list(item.gold_answers), [list(choice) for choice in item.choices]]
+    content = [item.kind, item.text, list(item.gold_answers), [*map(list, item.choices)]]
     if item.query_text:
         content.append(item.query_text)
     return hashlib.sha256(_canonical(content)).digest()

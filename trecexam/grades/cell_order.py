@@ -53,7 +53,7 @@ def missing_rows(
     uses = Counter(asked_digest(item) for sheet in track.sheets.values() for item in sheet.items)
     queued_anywhere: set[tuple[str | None, bytes]] = set()
     for query_id, sheet in track.sheets.items():
-        digests = [asked_digest(item) for item in sheet.items]
+        digests = [*map(asked_digest, sheet.items)]
         queued = queued_anywhere if any(uses[digest] > 1 for digest in digests) else set()
         chosen_ids = frozenset(sheet.doc_ids if only is None else only.get(query_id, ()))
         rows, columns = sheet.where((sheet.flat() == MISSING) & sheet.gradable)

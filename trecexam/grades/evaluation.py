@@ -89,7 +89,7 @@ def rubric_values(
     """
     names = own_measures(track.folder, track.measures if measures is None else measures)
     check_importance(map(str, names), track.bank, track.inputs.bank_files)
-    computed = [measure(name) for name in names]
+    computed = [*map(measure, names)]
     _check_kind(track, computed)
     at = track.config.scores.min_rating if min_rating is None else min_rating
     key = rubric_values, tuple(map(str, names)), at

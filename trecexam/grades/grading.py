@@ -231,8 +231,8 @@ def record(view: GraderView, batch: Sequence[tuple[Cell, Answer]]) -> None:
     store = view.track.store
     items = list(dict.fromkeys(cell.item for cell, _ in batch))
     texts = list(dict.fromkeys(cell.text for cell, _ in batch))
-    item_ids = store.add_ids("item", [asked_digest(item) for item in items])
-    passage_ids = store.add_ids("passage", [passage_digest(text) for text in texts])
+    item_ids = store.add_ids("item", [*map(asked_digest, items)])
+    passage_ids = store.add_ids("passage", [*map(passage_digest, texts)])
     item_rows = dict(zip(items, item_ids, strict=True))
     passage_rows = dict(zip(texts, passage_ids, strict=True))
     rows = (GradeRow(item_rows[cell.item], passage_rows[cell.text], *answer) for cell, answer in batch)

@@ -133,7 +133,7 @@ class StoredGrades:
     def _keys(self, sheets: Sequence[Sheet]) -> list[NDArray[np.int64]]:
         """Return the key of each cell of these sheets, as of `Sheet.flat`; negative without stored rows."""
         texts = list({text for sheet in sheets for text in sheet.texts if text is not None})
-        passage_ids = self.store.ids("passage", [passage_digest(text) for text in texts])
+        passage_ids = self.store.ids("passage", [*map(passage_digest, texts)])
         rows = dict[str | None, int | None](zip(texts, passage_ids, strict=True))
         items = iter(self.store.ids("item", [asked_digest(item) for sheet in sheets for item in sheet.items]))
         return [
@@ -331,7 +331,7 @@ def sheets_of(
     new: list[Sheet] = []
     for query_id in pool.queries:
         doc_ids, items = pool.queries[query_id].doc_ids, questions.bank.items[query_id]
-        texts = tuple(pool.gradable.get(doc_id) for doc_id in doc_ids)
+        texts = tuple(map(pool.gradable.get, doc_ids))
         cells = None if questions.citing is None else _cells(doc_ids, questions.citing[query_id])
         old, human = before.get(query_id), overrides.queries.get(query_id)
         same = old is not None and (old.doc_ids, old.texts, old.items) == (doc_ids, texts, items)

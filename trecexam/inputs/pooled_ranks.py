@@ -53,6 +53,6 @@ def pooled_ranks(
     for run, of_run in zip(runs, rows, strict=True):
         has_row = of_run != _NOTHING
         offsets = np.concatenate(([0], np.cumsum(has_row.sum(axis=1)))).astype(np.int64)
-        retrieved = np.array([run.count(query_id) for query_id in judged.query_ids], np.int64)
+        retrieved = np.array([*map(run.count, judged.query_ids)], np.int64)
         joins.append(Ranked(offsets, of_run[has_row], retrieved))
     return joins

@@ -223,8 +223,7 @@ class Outputs:
             names = {path.relative_to(self.folder.out).as_posix(): path for path in present if path.is_file()}
             # Files of all graders are no outputs of the first grader.
             paths = names | paths
-        stamps = {name: stamp(path) for name, path in paths.items()}
-        return {name: list(value) for name, value in stamps.items() if value is not None}
+        return {name: list(at) for name, path in paths.items() if (at := stamp(path)) is not None}
 
     def _folders(self) -> list[Path]:
         """Return out/ and its sub-folders with our files; files from elsewhere stay."""

@@ -256,7 +256,7 @@ def _clean(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _clean(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_clean(inner) for inner in value]
+        return [*map(_clean, value)]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

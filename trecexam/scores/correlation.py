@@ -219,7 +219,7 @@ def _of_scores(rubric: Floats, official: Floats) -> list[list[float]]:
         return [[math.nan] * 2 for _ in range(rubric.shape[1])]
     both = np.stack([pearson_r(rubric, official), tau_gap_columns(official, rubric)], axis=1)
     both[np.isnan(both).any(axis=1)] = np.nan
-    return [_floats(row) for row in both]
+    return [*map(_floats, both)]
 
 
 def error_and_bias(

@@ -160,15 +160,15 @@ class Leaderboard(Result):
         """Each row's rank by the first measure in which runs have a mean, from 1; runs with equal means share
         the better one, and a run without a mean there has none."""
         keys = [best_first(row)[:2] for row in self.rows]
-        first = min((column_index for column_index, _ in keys), default=0)
+        first, _ = min(keys, default=(0, 0.0))
         ranked = first < max(len(self.measures), 1)
         return tuple(keys.index(key) + 1 if ranked and key[0] == first else None for key in keys)
 
     @property
     def _has_skipped(self) -> bool:
         """Return True where a run answers fewer than all queries; False where there are no scores."""
-        queries = [row.n_queries if self.average == "all" else self.n_queries for row in self.rows]
-        skipped = (row.n_answered < n for row, n in zip(self.rows, queries, strict=True))
+        is_all = self.average == "all"
+        skipped = (row.n_answered < (row.n_queries if is_all else self.n_queries) for row in self.rows)
         return self.has_scores and any(skipped)
 
     @property
@@ -300,7 +300,7 @@ def leaderboard(
     if average not in ("all", "answered"):
         raise ValueError(f'unknown average {average!r}; there are "all" and "answered"')
     rows = []
-    counts = [is_count(name) for name in measures]
+    counts = [*map(is_count, measures)]
     matrices = [values.matrix(name, None, query_ids) for name in measures] if values.runs else []
     for number, run in enumerate(values.runs):
         has = set(answered.get(run, ()))

@@ -128,9 +128,9 @@ def find_outliers(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -
         raise ValueError(f"{len(runs)} runs, and rubric values of {len(rubric_values)}")
     if not rubric_values.shape[1]:
         return ()
-    both_means = means(rubric_values), official_means(official_values)
-    both = (Ranks.of(side[:, None]) for side in both_means)
-    ranks = [(side.above + (side.tied + 1) / 2)[:, 0].tolist() for side in both]
+    both = np.stack([means(rubric_values), official_means(official_values)], axis=1)
+    sides = Ranks.of(both)
+    ranks = (sides.above + (sides.tied + 1) / 2).T.tolist()
     rows = (Outlier(run, ours, theirs, ours - theirs) for run, ours, theirs in zip(runs, *ranks, strict=True))
     return tuple(sorted(rows, key=lambda row: (-abs(row.difference), row.official_rank, row.run)))
 
@@ -421,11 +421,9 @@ def denoised(rubric: Floats, official: Floats) -> tuple[Floats, Floats]:
     n_runs, n_queries = rubric.shape
     sides = [rubric, official if official.ndim == 2 else np.repeat(official[:, None], n_queries, axis=1)]
     centred = [side - side.mean(axis=0) for side in sides]
-    means = np.array([side.mean(axis=1) for side in centred])
+    means = np.mean(centred, axis=2)
     scale = np.sqrt((means**2).sum(axis=1, keepdims=True) / (n_runs - 1))
-    left = [
-        (side - mean[:, None]) / unit for side, mean, unit in zip(centred, means, scale[:, 0], strict=True)
-    ]
+    left = (np.array(centred) - means[:, :, None]) / scale[:, :, None]
     noise = np.array([[np.vdot(a, b) for b in left] for a in left]) / (
         (n_runs - 1) * (n_queries - 1) * n_queries
     )

@@ -50,9 +50,8 @@ def item_rows(track: GradedTrack) -> tuple[ItemRow, ...]:
         sheet = track.sheets[q.query_id]
         n_items, gradable = len(sheet.items), sheet.gradable
         unread = gradable & np.isin(sheet.flat(), UNREAD)
-        passages, unparsed = (
-            np.bincount(sheet.where(cells)[1], minlength=n_items) for cells in (gradable, unread)
-        )
+        passages = np.bincount(sheet.where(gradable)[1], minlength=n_items)
+        unparsed = np.bincount(sheet.where(unread)[1], minlength=n_items)
         ranks = track.pool[q.query_id].ranks[:, : track.config.track.depth]
         best = best_ratings(Judged.from_ratings([q]).items, ranks)
         covering = (best >= scores.min_rating).sum(axis=0)

@@ -111,13 +111,14 @@ def paired_scores(
     if not track.counts.is_graded:
         raise NothingToCompareError(nothing_graded(track), path=track.folder.root)
     unscored = runs_without_score(track)
-    runs, ranked = ([run for run in each if run not in unscored] for each in (track.runs, ranked))
+    runs = [run for run in track.runs if run not in unscored]
+    ranked = [run for run in runs if run in ranked]
     judged = None
     if official_measures is not None:
         judged = [name for name in official_measures if not of_leaderboard(name)]
     pairs: list[PairedScores] = []
     failed: tuple[str, ...] = ()
-    names = [str(measure(name)) for name in (official_measures_of(track) if judged is None else judged)]
+    names = [*map(str, map(measure, official_measures_of(track) if judged is None else judged))]
     if queries and names:
         official = official_values(track, judged, set(queries))
         failed = official.failure_notes
@@ -223,9 +224,10 @@ def comparison_notes(
         lines += unjudged_note(track.runs, common)
     lines += [*left_out_runs(track), *order_cautions(track.runs)]
     failed: list[str] = []
-    at_ratings = any(scores.min_rating for scores in pairs)
-    rubric_sides = {scores.measure for scores in pairs}
-    if not at_ratings and not rubric_sides.issuperset(map(str, map(measure, rubric_names))):
+    # At a given min_rating, all measures use the same threshold.
+    default = {scores.measure for scores in pairs if scores.min_rating is None}
+    requested = {*map(str, map(measure, rubric_names))}
+    if all(scores.min_rating is None for scores in pairs) and not default >= requested:
         failed += rubric_values(track, names_of(measures)).failure_notes
     if 0 < len(not_compared) < len(on_judgments):
         failed += official_values(track, not_compared, set(common_queries(track))).failure_notes
@@ -239,15 +241,13 @@ def comparison_notes(
     out = [run for run in track.runs if run not in ranked and run not in unscored]
     if out and any(map(of_leaderboard, official_sides)):
         lines.append(f"not in the official leaderboard, and so not compared with it: {shorten_list(out)}")
-    if any(len(scores.runs) == 1 for scores in pairs):
-        lines.append("a single run has no correlation: there is nothing to order")
     several = [scores for scores in pairs if len(scores.runs) > 1]
+    if len(several) < len(pairs):
+        lines.append("a single run has no correlation: there is nothing to order")
     tied = dict.fromkeys(name for each in several for name, values in each.sides if n_distinct(values) == 1)
     if tied:
         line = f"no correlation where all runs are tied: on {shorten_list(list(tied), 6, quote='')}"
         lines.append(Note(line, CHANGES))
-    # At a given min_rating, all measures use the same threshold.
-    default = {scores.measure for scores in pairs if scores.min_rating is None}
     lines += rating_cautions(track.config, [name for name in rubric_names if str(measure(name)) in default])
     lines += judgment_cautions(track, [name for name in on_judgments if name not in not_compared])
     return tuple(lines)
@@ -337,8 +337,9 @@ def _unmatched_judgments(track: GradedTrack) -> Iterator[str]:
         if reason:
             yield reason
     if track.inputs.official_ranks is not None and not _ranked(track):
-        ranked, runs = (shorten_list(list(names)) for names in (track.inputs.official_ranks, track.runs))
-        yield f"the official leaderboard names none of the runs here: it has {ranked}, and here are {runs}"
+        ranked = shorten_list([*track.inputs.official_ranks])
+        here = shorten_list([*track.runs])
+        yield f"the official leaderboard names none of the runs here: it has {ranked}, and here are {here}"
 
 
 def _never_judged(track: GradedTrack, pairs: Sequence[PairedScores]) -> Iterator[str]:

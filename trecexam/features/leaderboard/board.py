@@ -170,7 +170,7 @@ def telling_cautions(track: GradedTrack, board: Leaderboard, *, official: bool =
 
     Generated responses have no ranks.
     """
-    measures = [measure(name) for name in board.measures]
+    measures = [*map(measure, board.measures)]
     means = [row.scores[0].mean for row in board.rows if measures and row.scores[0].exists]
     ranked = [track.runs[row.run] for row in board.rows if row.run not in track.responses]
     precision = next((each for each in measures if each.NAME == "P"), None)

@@ -92,7 +92,7 @@ def _label(column: str) -> str:
 def _draw(figure: Figure, plot: Plot) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    rows, columns = plot.table.rows, [str(column) for column in plot.settings.values()]
+    rows, columns = plot.table.rows, [*map(str, plot.settings.values())]
     runs, start = [str(row[1]) for row in rows], 2 if columns else 3
     panels = figure.subplots(1, max(len(columns), 1), sharey=True, squeeze=False)[0]
     for n, axes in enumerate(panels):
