@@ -69,7 +69,7 @@ def with_interval(value: float, low: float, high: float) -> str:
 
 def table(caption: str, keys: int, columns: Mapping[str, Any]) -> Table:
     """Return a table of columns (lists or arrays), keys first; p values may be small."""
-    values = [each.tolist() if isinstance(each, np.ndarray) else each for each in columns.values()]
+    values = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
     names = tuple(columns)
     small = tuple(name for name in names if name.startswith("p.holm"))
     rows = tuple(zip(*values, strict=True))

@@ -39,7 +39,7 @@ def judge(inputs: AuditInputs) -> Section:
         is_other_run = ~(inputs.rows == judge_rows).all(axis=(1, 2))
         findings += _explained(of_runs[is_other_run], like[is_other_run], name, b)
     caption = f"Labels a rank that {b} gives each run beyond other teams' runs, by {inputs.cutoff} ranks"
-    tables = {"bias": table(caption, 2, {name: each[order] for name, each in columns.items()})}
+    tables = {"bias": table(caption, 2, {name: column[order] for name, column in columns.items()})}
     if 2 < len(teams) < len(inputs.runs):
         raised = raised_by(of_teams, of_others)
         findings += [

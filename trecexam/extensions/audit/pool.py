@@ -77,8 +77,8 @@ def _greatest_leads(inputs: AuditInputs, side: Side) -> Floats:
     is_open = np.isin(np.arange(len(judged.labels)), rows) & (judged.labels == UNJUDGED)
     highest = judged.labels.max(initial=1)
     all_highest = replace(judged, labels=np.where(is_open, highest, judged.labels))
-    least, greatest = (_dcg(each.padded_labels[rows]) for each in (judged, all_highest))
-    low, high = (ideal_dcg(each, inputs.cutoff) for each in (judged, all_highest))
+    least, greatest = (_dcg(labelled.padded_labels[rows]) for labelled in (judged, all_highest))
+    low, high = (ideal_dcg(labelled, inputs.cutoff) for labelled in (judged, all_highest))
     leads = np.empty((len(least), len(least)))
     for run, most in enumerate(greatest):
         by_query = most - least

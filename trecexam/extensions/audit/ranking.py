@@ -60,8 +60,8 @@ def neighbours(inputs: AuditInputs) -> Table:
     better, worse = adjacent_runs(inputs)
     of_sides = [inputs.main_values(side) for side in inputs.sides]
     first, *others = tests = [paired_t(values, better, worse) for values in of_sides]
-    adjusted = [holm(each.p) for each in tests]
-    same = np.all([each.difference > 0 for each in tests], axis=0)
+    adjusted = [holm(test.p) for test in tests]
+    same = np.all([test.difference > 0 for test in tests], axis=0)
     certain = same & np.all([p < _CERTAIN for p in adjusted], axis=0)
     likely = same & (first.p < _LIKELY)
     verdicts = np.select([certain, likely], _VERDICTS[:2], _VERDICTS[2])

@@ -120,8 +120,8 @@ def _kappas(track: GradedTrack, min_ratings: Sequence[int]) -> Mapping[object, R
     except NothingInCommonError:
         return {}
     return {
-        each.thresholds.min_rating: (*each.binary.kappa, agreed.n_both, each.thresholds.min_relevant)
-        for each in agreed.found
+        found.thresholds.min_rating: (*found.binary.kappa, agreed.n_both, found.thresholds.min_relevant)
+        for found in agreed.found
     }
 
 
@@ -133,15 +133,14 @@ def _ratings(first: GradedTrack, second: GradedTrack) -> RatedTwice | None:
         both = [(columns[item], column) for item, column in sheet.column_of.items() if item in columns]
         if both:
             common[query_id] = both
-    a, b = ({q.query_id: q for q in each.ratings()} for each in (first, second))
+    a, b = ({q.query_id: q for q in track.ratings()} for track in (first, second))
     return ratings_of_both(a, b, common) if common else None
 
 
 def _agreements(tracks: Sequence[GradedTrack], graded: RatedTwice, binary: RatedTwice) -> Iterator[Row]:
-    """Yield the columns on two graders' labels or ratings.
+    """Yield the columns on two graders' labels or ratings: `graded`, if both scales have equal length.
 
-    First graded, if both scales have equal length; then `binary` at each min_rating, and for scales of
-    different length at the graders' own ones.
+    Then `binary` at each min_rating and, for scales of different length, at those of the graders' settings.
     """
     scales = {track.grader.scale.max_rating for track in tracks}
     thresholds = {(rating, rating) for rating in range(1, min(scales) + 1)}

@@ -40,10 +40,11 @@ def compared_graders(
         TrecexamError, ConversionError: a file or a grader cannot be used.
     """
     compared: dict[str, GradedTrack] = {}
-    recordings = (view for path in recorded for view in _recorded(loader, Path(path)))
-    for name, track in itertools.chain(_own(loader, graders, is_alone=not recorded), recordings):
-        numbered = (name, *(f"{name}-{number}" for number in range(2, len(compared) + 2)))
-        compared[next(each for each in numbered if each not in compared)] = _without_people(track)
+    recordings = (_recorded(loader, Path(path)) for path in recorded)
+    for name, track in itertools.chain(_own(loader, graders, is_alone=not recorded), *recordings):
+        candidates = (name, *(f"{name}-{number}" for number in range(2, len(compared) + 2)))
+        unique = next(candidate for candidate in candidates if candidate not in compared)
+        compared[unique] = _without_people(track)
     return compared
 
 
