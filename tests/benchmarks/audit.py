@@ -17,7 +17,6 @@ import numpy as np
 from audit_cases import COLLECTIONS, LOST, Case, found, holes, judged, neighbours_of, unpooled, whole
 
 from trecexam.extensions.audit.audit import SECTIONS, audit
-from trecexam.extensions.audit.choices import main_values
 from trecexam.extensions.audit.pool import open_ranks, pool
 from trecexam.extensions.audit.ranking import neighbours, ranking
 from trecexam.scores.columns import UNJUDGED
@@ -39,8 +38,7 @@ def verdicts(what: str, cases: int) -> int:
     made = [neighbours_of(what, np.random.default_rng([9, seed])).inputs for seed in range(cases)]
     if what == "reversed":
         return sum("reversed" in {each.kind for each in ranking(inputs)[0]} for inputs in made)
-    of_sides = ([main_values(inputs, side) for side in inputs.sides] for inputs in made)
-    return sum(neighbours(values).verdicts[0] == "certain" for values in of_sides)
+    return sum(neighbours(inputs)["verdict"][0] == "certain" for inputs in made)
 
 
 def inside(k: int, cases: int, folder: Path) -> tuple[int, int, float, float]:
@@ -49,16 +47,16 @@ def inside(k: int, cases: int, folder: Path) -> tuple[int, int, float, float]:
     Then the mean number of ranks between the bounds, of runs that lost judgments and of others.
     """
     base = replace(whole("dl19"), cutoff=k)
-    complete = open_ranks(base, base.sides[0]).rank
+    complete = open_ranks(base, base.sides[0])["rank"]
     n_inside, wide = 0, ([], [])
     for seed in range(cases):
         inputs = replace(unpooled(np.random.default_rng([7, seed]), folder).inputs, cutoff=k)
         side = inputs.sides[0]
-        of = open_ranks(inputs, side)
-        n_inside += int(((of.best <= complete) & (complete <= of.worst)).sum())
-        holey = (side.labels[inputs.rows[:, :, :10]] == UNJUDGED).mean(axis=(1, 2)) >= LOST
+        _, best, worst = open_ranks(inputs, side).values()
+        n_inside += int(((best <= complete) & (complete <= worst)).sum())
+        holey = (side.judged.padded_labels[inputs.rows[:, :, :10]] == UNJUDGED).mean(axis=(1, 2)) >= LOST
         for of_kind, chosen in zip(wide, (holey, ~holey), strict=True):
-            of_kind.extend((of.worst - of.best)[chosen].tolist())
+            of_kind.extend((worst - best)[chosen].tolist())
     return cases * len(base.runs), n_inside, float(np.mean(wide[0])), float(np.mean(wide[1]))
 
 

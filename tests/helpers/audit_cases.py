@@ -37,22 +37,22 @@ def whole(name: str) -> AuditInputs:
     inputs = read_inputs([min(folder.glob("qrels*"))], [folder / "runs"], teams=teams)
     if name == "dl19":
         named = (next(team for team in _DL_TEAMS if run.startswith(team)) for run in inputs.runs)
-        inputs = replace(inputs, teams=tuple(named))
+        inputs = replace(inputs, teams=np.array([*named], object))
     return inputs
 
 
 def unpooled(random: np.random.Generator, folder: Path) -> Case:
     """DL 2019 without passages unique to one team in its first ten ranks, and without random ones."""
     base = whole("dl19")
-    top, teams = base.rows[:, :, :10], np.array(base.teams)
+    top, teams = base.rows[:, :, :10], base.teams
     while True:
         team = random.choice(np.unique(teams))
         lost = np.setdiff1d(top[teams == team], top[teams != team])
         share = np.isin(top, lost).mean(axis=(1, 2))
         if (share >= LOST).any():
             break
-    chance = random.random(len(base.sides[0].judged.labels)) < random.choice([0, 0.02, 0.05])
-    removed = np.union1d(lost, np.flatnonzero(chance))
+    chance = random.random(len(base.common)) < random.choice([0, 0.02, 0.05])
+    removed = np.union1d(lost, base.common[chance])
     planted = {("not pooled", base.runs[r]) for r in np.flatnonzero(share >= LOST)}
     return Case(without(base, removed, folder), frozenset(planted))
 
@@ -61,16 +61,16 @@ def holes(random: np.random.Generator, folder: Path) -> Case:
     """DL 2019 without a random share of all judgments: no run is disadvantaged."""
     base = whole("dl19")
     share = random.uniform(0.1, 0.5)
-    removed = np.flatnonzero(random.random(len(base.sides[0].judged.labels)) < share)
+    removed = base.common[random.random(len(base.common)) < share]
     return Case(without(base, removed, folder), frozenset({("holes", "")}))
 
 
 def without(base: AuditInputs, removed: np.ndarray, folder: Path) -> AuditInputs:
-    """Reads the files without these rows."""
+    """Read the files without the judgments of these rows."""
     judged = base.sides[0].judged
-    kept = np.setdiff1d(np.arange(len(judged.labels)), removed)
+    rest = np.setdiff1d(base.common, removed)
     docs = judged.doc_ids.to_pylist()
-    rows = ((judged.query_ids[judged.query_of_row[i]], docs[i], judged.labels[i]) for i in kept.tolist())
+    rows = ((judged.query_ids[judged.query_of_row[i]], docs[i], judged.labels[i]) for i in rest.tolist())
     path = folder / "people.qrels"
     path.write_text("".join(f"{query} 0 {doc} {label}\n" for query, doc, label in rows))
     return replace(read_inputs([path], [outside("dl19") / "runs"]), teams=base.teams)
@@ -83,7 +83,7 @@ def judged(name: str, what: str, random: np.random.Generator) -> Case:
     """
     base = whole(name)
     people = base.sides[0].judged
-    labels = np.maximum(people.labels, 0)
+    labels = np.maximum(people.labels[base.common], 0)
     top, n = int(labels.max()), len(labels)
     noise = random.uniform(0.05, 0.3)
     share = (labels > 0).mean()
@@ -104,17 +104,16 @@ def judged(name: str, what: str, random: np.random.Generator) -> Case:
         given = np.where(given == top - 1, random.choice([top, max(0, top - 2)]), given)
     favoured = {"raised": [run], "likeness": [run], "raised team": members}.get(what)
     if favoured:
-        there = np.isin(np.arange(n), base.rows[favoured][:, :, :10])
+        there = np.isin(base.common, base.rows[favoured][:, :, :10])
         # DL 2019 has few queries.
         bias = 0.5 if name == "dl19" else 0.25
         given = np.where(there & (random.random(n) < bias), np.minimum(given + 1, max(top, 2)), given)
         planted = {(what, team if what == "raised team" else base.runs[run])}
-    side = base.sides[0]
-    rest = np.full(len(side.labels) - n, UNJUDGED, np.int32)
-    by_judge = replace(people, labels=given.astype(np.int32))
-    second = Side("judge", by_judge, np.append(given, rest))
+    labels_of_judge = np.full_like(people.labels, UNJUDGED)
+    labels_of_judge[base.common] = given
+    sides = Side("people", people), Side("judge", replace(people, labels=labels_of_judge))
     own = (base.runs[run], base.rows[run]) if what in ("likeness", "clean") else None
-    inputs = replace(base, sides=(replace(side, name="people"), second), judge_run=own)
+    inputs = replace(base, sides=sides, judge_run=own)
     return Case(inputs, frozenset(planted if what != "clean" else ()))
 
 
@@ -132,7 +131,8 @@ def found(case: Case, findings: tuple[Finding, ...]) -> tuple[int, int]:
 def neighbours_of(what: str, random: np.random.Generator) -> Case:
     """Two runs: "equal" up to chance; "certain", one without its first ranks; "reversed" by the judge."""
     base = whole(str(random.choice(COLLECTIONS)))
-    gains = np.maximum(base.sides[0].labels, 0)[base.rows[:, :, :3]].mean(axis=(1, 2))
+    labels = base.sides[0].judged.padded_labels.copy()
+    gains = np.maximum(labels, 0)[base.rows[:, :, :3]].mean(axis=(1, 2))
     good = np.flatnonzero(gains >= np.median(gains))
     first, second = random.choice(good if what != "equal" else len(base.runs), 2, replace=False)
     a, b = base.rows[first].copy(), base.rows[second].copy()
@@ -144,9 +144,7 @@ def neighbours_of(what: str, random: np.random.Generator) -> Case:
     rows = np.stack([a, b])
     sides = base.sides
     if what == "reversed":
-        labels = sides[0].labels.copy()
         labels[a[:, :3]] = 0
-        labels[-1] = UNJUDGED
-        judge = replace(sides[0], name="judge", labels=labels)
-        sides = (sides[0], judge)
-    return Case(replace(base, runs=("a", "b"), teams=("a", "b"), rows=rows, sides=sides), frozenset())
+        sides = (sides[0], Side("judge", replace(sides[0].judged, labels=labels[:-1])))
+    names = np.array(["a", "b"], object)
+    return Case(replace(base, runs=names, teams=names, rows=rows, sides=sides), frozenset())

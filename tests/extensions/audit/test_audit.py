@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -18,57 +19,65 @@ from audit_cases import Case, found, holes, judged, neighbours_of, unpooled, who
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from support import Terminal, err, out, printed
+from support import Terminal, err, out, printed, write_run
 
-from trecexam.cli.main import run
+import converters
+from converters.records import Qrel
 from trecexam.extensions.audit.audit import SECTIONS, audit
-from trecexam.extensions.audit.choices import choices, main_values, values
 from trecexam.extensions.audit.pool import dealt_p, open_ranks
-from trecexam.extensions.audit.ranking import ranking, smallest_difference
+from trecexam.extensions.audit.ranking import choices, ranking, smallest_difference
 from trecexam.extensions.audit.reading import read_inputs
 from trecexam.extensions.audit.records import AuditInputs
 
 Qrels = Mapping[str, Mapping[str, int]]
 Capture = pytest.CaptureFixture[str]
+#: query_id -> doc_ids, best first.
+Ranking = Mapping[str, list[str]]
+
+
+def write_and_read(folder: Path, runs: Iterable[Ranking], qrels: Mapping[str, Qrels]) -> AuditInputs:
+    """The inputs from files run0.run, run1.run ... and NAME.qrels."""
+    for number, run in enumerate(runs):
+        write_run(folder / "runs" / f"run{number}.run", run)
+    for name, labels in qrels.items():
+        rows = [Qrel(q, doc, label) for q, docs in labels.items() for doc, label in docs.items()]
+        converters.write(rows, folder / f"{name}.qrels", "qrels")
+    return read_inputs([folder / f"{name}.qrels" for name in qrels], [folder / "runs"])
 
 
 class Desk:
     """Files of eight runs, twelve queries and two sets of judgments with holes, and their content."""
 
     def __init__(self, folder: Path) -> None:
-        random = np.random.default_rng(0)
+        random, docs = np.random.default_rng(0), [f"d{d}" for d in range(60)]
         queries = [f"q{q}" for q in range(12)]
-        docs = [f"d{d}" for d in range(60)]
+        rankings = iter(lambda: random.permutation(docs)[: random.integers(3, 50)].tolist(), None)
         self.folder = folder
-        self.runs = {f"run{r}": {q: ranked(random, docs) for q in queries} for r in range(8)}
+        self.runs = [dict(zip(queries, rankings, strict=False)) for _ in range(8)]
         self.qrels = {
             name: {q: {d: int(random.integers(-1, top + 1)) for d in docs[::2]} for q in queries}
             for name, top in (("people", 3), ("judge", 2))
         }
-        (folder / "runs").mkdir()
-        for name, rows in self.runs.items():
-            write(folder / "runs" / f"{name}.run", rows, "{} Q0 {} 0 {} " + name)
-        for name, rows in self.qrels.items():
-            write(folder / f"{name}.qrels", rows, "{} 0 {} {}")
+        self.inputs = write_and_read(folder, self.runs, self.qrels)
 
-    @property
-    def both(self) -> list[Path]:
-        return [self.folder / "people.qrels", self.folder / "judge.qrels"]
+    def add(self, name: str, text: str) -> Path:
+        """Add lines to a file, or make the file."""
+        with (self.folder / name).open("a") as file:
+            file.write(text)
+        return self.folder / name
 
-    def words(self, *sides: str) -> list[str]:
+    def words(self, sides: str, *more: object) -> list[str]:
         """The command line for these sets of judgments."""
-        options = [word for side in sides for word in ("--qrels", f"{self.folder}/{side}.qrels")]
-        return ["audit", *options, "--runs", f"{self.folder}/runs"]
+        options = [word for side in sides.split() for word in ("--qrels", f"{self.folder}/{side}.qrels")]
+        return ["audit", *options, "--runs", f"{self.folder}/runs", *map(str, more)]
 
-
-def ranked(random: np.random.Generator, docs: list[str]) -> dict[str, float]:
-    n = int(random.integers(3, 50))
-    return {doc: float(n - rank) for rank, doc in enumerate(random.permutation(docs)[:n].tolist())}
-
-
-def write(path: Path, rows: Mapping[str, Mapping[str, float]], line: str) -> None:
-    every = (line.format(query, doc, value) for query, of in rows.items() for doc, value in of.items())
-    path.write_text("\n".join(every) + "\n")
+    def told(self, capsys: Capture, sides: str, *more: object, status: int = 0) -> dict[str, Any]:
+        """The JSON of the command, with its notes as one text and the kinds of its findings."""
+        text = out(capsys, *self.words(sides, *more), "--json", status=status)
+        assert "NaN" not in text
+        found: dict[str, Any] = json.loads(text)
+        kinds = {each["kind"] for each in found["findings"]}
+        return found | {"notes": "\n".join(found["notes"]), "kinds": kinds}
 
 
 @pytest.fixture
@@ -76,33 +85,27 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-def evaluated(measure: Any, qrels: Qrels, ranking: Mapping[str, Mapping[str, float]]) -> list[float]:
-    """The values of ir_measures, 0 for queries that it omits."""
-    by_query = {each.query_id: each.value for each in ir_measures.iter_calc([measure], qrels, ranking)}
-    return [by_query.get(query, 0.0) for query in sorted(qrels)]
-
-
 def test_values_of_all_choices_equal_ir_measures(desk: Desk) -> None:
-    inputs = read_inputs(desk.both, [desk.folder / "runs"])
+    inputs = desk.inputs
     for side in inputs.sides:
-        for choice in choices(side, 7):
-            parameters: dict[str, Any] = {}
-            if choice.rel is not None:
-                gains = {label: int(label >= choice.rel) for label in range(4)}
-                parameters |= {"gains": gains} if choice.kind == "nDCG" else {"rel": choice.rel}
-            measure = getattr(ir_measures, choice.kind)(**parameters) @ choice.k
-            ours = values(inputs, side, choice)
-            for name, of_run in zip(inputs.runs, ours, strict=True):
-                theirs = evaluated(measure, desk.qrels[side.name], desk.runs[name])
-                assert of_run == pytest.approx(theirs, abs=1e-12), choice.name
-
-
-#: query_id -> the order of a run, and query_id -> doc_id -> label, of small cases.
-Small = tuple[tuple[dict[str, list[str]], ...], dict[str, dict[str, int]]]
+        measures = choices(side, 7)
+        for name, ours in zip(measures, inputs.values(side, measures.values()), strict=True):
+            kind, rel, k = re.fullmatch(r"(\w+?)(?:\(rel=(\d)\))?@(\d+)", name).groups()  # type: ignore[union-attr]
+            measure = getattr(ir_measures, kind) @ int(k)
+            if rel is not None:
+                gains = {label: int(label >= int(rel)) for label in range(4)}
+                measure = measure(gains=gains) if kind == "nDCG" else measure(rel=int(rel))
+            for run, of_run in zip(desk.runs, ours, strict=True):
+                scores = {q: {doc: float(-rank) for rank, doc in enumerate(docs)} for q, docs in run.items()}
+                found_by_query = ir_measures.iter_calc([measure], desk.qrels[side.name], scores)
+                theirs = {each.query_id: each.value for each in found_by_query}
+                # ir_measures omits queries without a value.
+                expected = [theirs.get(query, 0.0) for query in sorted(run)]
+                assert of_run == pytest.approx(expected, abs=1e-12), name
 
 
 @st.composite
-def small_cases(draw: st.DrawFn) -> Small:
+def small_cases(draw: st.DrawFn) -> tuple[tuple[Ranking, ...], Qrels]:
     """Up to three runs of up to five passages of up to two queries, of which some have no label."""
     queries = ["q1", "q2"][: draw(st.integers(1, 2))]
     docs = [f"d{n}" for n in range(5)]
@@ -126,79 +129,75 @@ def naive_ndcg(k: int, ranking: list[str], labels: Mapping[str, int]) -> float:
     return of([labels.get(doc, 0) for doc in ranking]) / ideal if ideal else 0.0
 
 
-def naive_ranks(k: int, runs: Iterable[dict[str, list[str]]], qrels: Qrels) -> list[int]:
+def naive_ranks(k: int, runs: Iterable[Ranking], qrels: Qrels) -> list[int]:
     means = [round(sum(naive_ndcg(k, run[q], qrels[q]) for q in qrels) / len(qrels), 12) for run in runs]
     return [1 + sum(other > mean for other in means) for mean in means]
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(small_cases(), st.integers(1, 3))
-def test_the_rank_is_within_the_bounds_for_all_labels_of_unjudged_passages(case: Small, k: int) -> None:
+def test_the_rank_is_within_the_bounds_for_all_labels_of_unjudged_passages(
+    case: tuple[tuple[Ranking, ...], Qrels], k: int
+) -> None:
     runs, qrels = case
-    labels = range(max(1, *itertools.chain.from_iterable(of.values() for of in qrels.values())) + 1)
+    labels = range(max(1, *(label for of in qrels.values() for label in of.values())) + 1)
     free = sorted({(q, d) for run in runs for q in qrels for d in run[q] if d not in qrels[q]})
     # Four would be 256 labellings.
     assume(len(free) <= 3)
     # Deeper passages stay without a label.
     free = [(q, d) for q, d in free if any(d in run[q][:k] for run in runs)]
     inputs = replace(read(runs, qrels), cutoff=k)
-    found_open = open_ranks(inputs, inputs.sides[0])
+    rank, best, worst = (column.tolist() for column in open_ranks(inputs, inputs.sides[0]).values())
     for given_labels in itertools.product(labels, repeat=len(free)):
         full = {query: dict(of) for query, of in qrels.items()}
         for (query, doc), label in zip(free, given_labels, strict=True):
             full[query][doc] = label
         ranks = naive_ranks(k, runs, full)
-        bounds = list(zip(found_open.best.tolist(), ranks, found_open.worst.tolist(), strict=True))
-        assert all(best <= rank <= worst for best, rank, worst in bounds), (full, bounds)
+        assert all(low <= true <= high for low, true, high in zip(best, ranks, worst, strict=True)), full
         if not any(given_labels):
-            assert found_open.rank.tolist() == ranks
+            assert rank == ranks
         if not free:
-            assert all(best == worst for best, _, worst in bounds)
+            assert best == worst
 
 
-def read(runs: Iterable[dict[str, list[str]]], qrels: Qrels) -> AuditInputs:
-    """The inputs of small cases, from files."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "runs").mkdir()
-        for number, run in enumerate(runs):
-            rows = {q: {d: 9 - r for r, d in enumerate(of)} for q, of in run.items()}
-            write(folder / "runs" / f"{number}.run", rows, "{} Q0 {} 0 {} r")
-        write(folder / "a.qrels", qrels, "{} 0 {} {}")
-        return read_inputs([folder / "a.qrels"], [folder / "runs"])
+def read(runs: Iterable[Ranking], qrels: Qrels) -> AuditInputs:
+    with tempfile.TemporaryDirectory() as folder:
+        return write_and_read(Path(folder), runs, {"a": qrels})
 
 
 def test_a_deep_unjudged_passage_cannot_lower_the_best_rank() -> None:
-    # With the highest label at rank ten the ideal rises more than the run does.
     nones = [f"n{n}" for n in range(9)]
-    runs = ({"q": ["rel", *nones[:8], "u"]}, {"q": [nones[0], "rel", *nones[1:]]})
-    pool = audit(read(runs, {"q": {"rel": 3, **dict.fromkeys(nones, 0)}})).tables["pool"]
-    assert [pool[name] for name in ("rank", "best rank", "worst rank")] == [[1, 2]] * 3
-    # At rank one both are right: the run is first, or second.
-    runs = ({"q": ["u", *nones]}, {"q": [nones[0], "rel", *nones[1:]]})
-    pool = audit(read(runs, {"q": {"rel": 3, **dict.fromkeys(nones, 0)}})).tables["pool"]
-    assert [pool[name] for name in ("rank", "best rank", "worst rank")] == [[2, 1], [1, 1], [2, 2]]
+    other = {"q": [nones[0], "rel", *nones[1:]]}
+    for first, ranks in (
+        # With the highest label at rank ten the ideal rises more than the run does.
+        (["rel", *nones[:8], "u"], [[1, 2], [1, 2], [1, 2]]),
+        # At rank one both are right: the run is first, or second.
+        (["u", *nones], [[2, 1], [1, 1], [2, 2]]),
+    ):
+        inputs = read(({"q": first}, other), {"q": {"rel": 3, **dict.fromkeys(nones, 0)}})
+        pool = audit(inputs).tables["pool"]
+        assert [pool[name] for name in ("rank", "best rank", "worst rank")] == ranks
 
 
 def test_on_dl19_ranks_by_all_judgments_are_within_bounds_and_pooled_runs_move_little(tmp_path: Path) -> None:
     base = whole("dl19")
     for team, k in itertools.product(("idst", "bm25", "TUW19"), (5, 10)):
-        first, ours = base.rows[:, :, :k], np.array(base.teams) == team
+        first, ours = base.rows[:, :, :k], base.teams == team
         inputs = replace(without(base, np.setdiff1d(first[ours], first[~ours]), tmp_path), cutoff=k)
-        whole_ranks = open_ranks(replace(base, cutoff=k), base.sides[0]).rank
-        of = open_ranks(inputs, inputs.sides[0])
-        assert ((of.best <= whole_ranks) & (whole_ranks <= of.worst)).all()
-        assert (of.worst - of.best)[~ours].mean() < 8
+        whole_ranks = open_ranks(replace(base, cutoff=k), base.sides[0])["rank"]
+        _, best, worst = open_ranks(inputs, inputs.sides[0]).values()
+        assert ((best <= whole_ranks) & (whole_ranks <= worst)).all()
+        assert (worst - best)[~ours].mean() < 8
 
 
 def test_tests_tau_and_power_equal_scipy(desk: Desk) -> None:
-    inputs = read_inputs(desk.both, [desk.folder / "runs"])
-    people, judge = (main_values(inputs, side) for side in inputs.sides)
+    inputs = desk.inputs
+    people, judge = (inputs.main_values(side) for side in inputs.sides)
     tables = audit(inputs).tables
     tau = stats.kendalltau(people.mean(axis=1), judge.mean(axis=1)).statistic
     assert tables["correlation"]["tau"]["value"] == pytest.approx(tau)
     near = tables["neighbours"]
-    rows = [inputs.runs.index(name) for name in (*near["better"], near["worse"][-1])]
+    rows = [inputs.runs.tolist().index(name) for name in (*near["better"], near["worse"][-1])]
     tests = [stats.ttest_rel(people[a], people[b]) for a, b in itertools.pairwise(rows)]
     assert min(near["p.holm"]) == pytest.approx(min(1, 7 * min(each.pvalue for each in tests)))
     ends = near["difference.low"][0], near["difference.high"][0]
@@ -247,25 +246,22 @@ def test_a_fair_judge_raises_no_alarm_and_equal_runs_are_not_separated() -> None
     assert "reversed" in {each.kind for each in found_there}
 
 
-def test_the_command_shows_findings_and_writes_the_page(desk: Desk, capsys: Capture) -> None:
-    (desk.folder / "runs" / "evil.run").write_text("q1 Q0 d1 1 1 <script>\n")
-    (desk.folder / "teams.tsv").write_text("".join(f"run{r}\tteam{r // 3}\n" for r in range(8)))
-    options = ["--teams", f"{desk.folder}/teams.tsv", "--judge-run", f"{desk.folder}/runs/run0.run"]
-    page = desk.folder / "audit.html"
-    told = json.loads(out(capsys, *desk.words("people", "judge"), *options, "-o", str(page), "--json"))
+def test_the_command_shows_findings_and_writes_the_page(
+    desk: Desk, capsys: Capture, on_terminal: Terminal
+) -> None:
+    desk.add("runs/evil.run", "q1 Q0 d1 1 1 <script>\n")
+    teams = desk.add("teams.tsv", "".join(f"run{r}\tteam{r // 3}\n" for r in range(8)))
+    options = ["--teams", teams, "--judge-run", desk.folder / "runs" / "run0.run"]
+    told = desk.told(capsys, "people judge", *options, "-o", desk.folder / "audit.html")
     weights = [each["weight"] for each in told["findings"]]
     assert weights == sorted(weights, reverse=True)
     assert {each["section"] for each in told["findings"]} >= {"scales", "pool", "ranking", "sensitivity"}
     assert all(told[name] for name in ("thresholds", "teams", "bias", "neighbours", "leaderboards"))
-    assert "<title>Audit of people and judge</title>" in page.read_text()
-    assert "&lt;script&gt;" in page.read_text()
-    assert "<script" not in page.read_text()
-    assert all(f'id="{name}-section"' in page.read_text() for name in ("findings", *SECTIONS))
-
-
-def test_a_single_set_of_judgments_is_audited_and_skipped_checks_are_listed(
-    desk: Desk, capsys: Capture, on_terminal: Terminal
-) -> None:
+    page = (desk.folder / "audit.html").read_text()
+    assert "<title>Audit of people and judge</title>" in page
+    assert "&lt;script&gt;" in page
+    assert "<script" not in page
+    assert all(f'id="{name}-section"' in page for name in ("findings", *SECTIONS))
     with on_terminal():
         shown = printed(capsys, *desk.words("people"))
     assert "they need a second --qrels" in shown.err
@@ -273,65 +269,42 @@ def test_a_single_set_of_judgments_is_audited_and_skipped_checks_are_listed(
 
 
 def test_differing_runs_and_queries_are_intersected_with_a_note(desk: Desk, capsys: Capture) -> None:
-    whole = audit(read_inputs(desk.both, [desk.folder / "runs"]))
-    people, judge = desk.both
-    people.write_text(people.read_text() + "only 0 d1 1\nboth 0 d1 1\n")
-    judge.write_text(judge.read_text() + "both 0 d1 1\n")
-    (desk.folder / "runs" / "other.run").write_text("elsewhere Q0 d1 1 1 other\n")
-    (desk.folder / "runs" / "bad.run").write_text("q1 Q0 d1 1 high bad\n")
-    (desk.folder / "runs" / "teams.tsv").write_text("run1\tteam1\n")
-    told = json.loads(out(capsys, *desk.words("people", "judge"), "--json", status=1))
+    desk.add("people.qrels", "only 0 d1 1\nboth 0 d1 1\n")
+    desk.add("judge.qrels", "both 0 d1 1\n")
+    desk.add("runs/other.run", "elsewhere Q0 d1 1 1 other\n")
+    desk.add("runs/bad.run", "q1 Q0 d1 1 high bad\n")
+    desk.add("runs/teams.tsv", "run1\tteam1\n")
+    told = desk.told(capsys, "people judge", status=1)
     assert (told["n_runs"], told["n_queries"]) == (8, 12)
-    for part in (
-        "1 query that the other",
-        "1 judged query for which no run ranks anything",
-        "other.run",
-        "bad.run:1",
-        "teams.tsv: left",
-    ):
-        assert part in "\n".join(told["notes"])
-    assert told["pool (judge)"] == list(whole.tables["pool (judge)"])
+    other = "1 query that the other", "1 judged query for which no run ranks anything"
+    assert all(part in told["notes"] for part in (*other, "other.run", "bad.run:1", "teams.tsv: left"))
+    assert told["pool (judge)"] == list(audit(desk.inputs).tables["pool (judge)"])
 
 
 def test_inputs_that_cannot_be_audited_are_rejected_with_the_reason(desk: Desk, capsys: Capture) -> None:
-    (desk.folder / "other.qrels").write_text("x 0 d1 1\n")
-    for sides, why in (
-        (["people"] * 3, "3 --qrels were given"),
-        (["people", "other"], "have no query in common"),
-    ):
-        assert why in err(capsys, *desk.words(*sides))
-
-
-def test_labels_that_one_file_adds_to_the_other_are_no_agreement(desk: Desk, capsys: Capture) -> None:
-    lines = (desk.folder / "people.qrels").read_text()
-    (desk.folder / "merged.qrels").write_text(lines + "".join(f"q{q} 0 d1 {q % 3}\n" for q in range(12)))
-    told = json.loads(out(capsys, *desk.words("people", "merged"), "--json"))
-    kinds = {each["kind"] for each in told["findings"]}
-    assert "added labels" in kinds
-    assert kinds.isdisjoint({"agreement", "threshold", "low agreement", "tau"})
-    assert any("merged.qrels contains all " in note for note in told["notes"])
-
-
-def test_a_file_named_run_that_is_not_one_gives_status_1(desk: Desk, capsys: Capture) -> None:
-    (desk.folder / "runs" / "four.run").write_text("q1 0 d0 1\n")
+    desk.add("other.qrels", "x 0 d1 1\n")
+    assert "3 --qrels were given" in err(capsys, *desk.words("people people people"))
+    assert "have no query in common" in err(capsys, *desk.words("people other"))
+    desk.add("runs/four.run", "q1 0 d0 1\n")
     assert "four.run" in err(capsys, *desk.words("people"), status=1)
+    told = desk.told(capsys, "people judge", "--runs", desk.folder / "judge.qrels", status=1)
+    assert "judge.qrels:1: " in told["notes"]
 
 
 def test_undecidable_checks_are_omitted_and_unused_inputs_are_listed(desk: Desk, capsys: Capture) -> None:
-    (desk.folder / "zero.qrels").write_text("".join(f"q{q} 0 d0 0\n" for q in range(12)))
-    text = out(capsys, *desk.words("zero", "people"), "--json")
-    told = json.loads(text)["findings"]
-    assert (told[0]["kind"], told[0]["about"]) == ("nothing relevant", "zero")
-    assert {"power", "tau", "low tau"}.isdisjoint(each["kind"] for each in told)
-    assert "NaN" not in text
-    (desk.folder / "one.qrels").write_text("q1 0 d0 1\nq1 0 d1 0\n")
-    told = json.loads(
-        out(capsys, *desk.words("one"), "--judge-run", f"{desk.folder}/runs/run0.run", "--json")
-    )
-    assert "power" not in {each["kind"] for each in told["findings"]}
-    for part in ("they need two queries or more", "--judge-run was ignored"):
-        assert part in "\n".join(told["notes"])
-    assert run([*desk.words("people", "people"), "--runs", f"{desk.folder}/judge.qrels", "--json"]) == 1
-    told = "\n".join(json.loads(capsys.readouterr().out)["notes"])
-    assert "people.qrels contains all " in told
-    assert "judge.qrels:1: " in told
+    desk.add("zero.qrels", "".join(f"q{q} 0 d0 0\n" for q in range(12)))
+    told = desk.told(capsys, "zero people")
+    assert (told["findings"][0]["kind"], told["findings"][0]["about"]) == ("nothing relevant", "zero")
+    assert told["kinds"].isdisjoint({"power", "tau", "low tau"})
+    desk.add("one.qrels", "q1 0 d0 1\nq1 0 d1 0\n")
+    told = desk.told(capsys, "one", "--judge-run", desk.folder / "runs" / "run0.run")
+    assert "power" not in told["kinds"]
+    assert "they need two queries or more" in told["notes"]
+    assert "--judge-run was ignored" in told["notes"]
+    # Labels that one file adds to the other are no agreement.
+    desk.add("merged.qrels", (desk.folder / "people.qrels").read_text() + "q1 0 d1 1\nq2 0 d3 2\n")
+    for sides in ("people merged", "people people"):
+        told = desk.told(capsys, sides)
+        assert told["kinds"].isdisjoint({"agreement", "threshold", "low agreement", "tau"})
+        assert "added labels" in told["kinds"]
+        assert f"{sides.split()[1]}.qrels contains all " in told["notes"]

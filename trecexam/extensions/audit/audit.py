@@ -11,10 +11,9 @@ from typing import Any
 from trecexam.extensions.audit.findings import Finding
 from trecexam.extensions.audit.judge import judge
 from trecexam.extensions.audit.pool import pool
-from trecexam.extensions.audit.ranking import ranking
+from trecexam.extensions.audit.ranking import ranking, sensitivity
 from trecexam.extensions.audit.records import AuditInputs
 from trecexam.extensions.audit.scales import scales
-from trecexam.extensions.audit.sensitivity import sensitivity
 from trecexam.files import atomic
 from trecexam.results.html import TEMPLATES, environment, style
 from trecexam.results.page.page import Page
@@ -47,9 +46,6 @@ SECTIONS = {
 }
 #: Maximum rows of each table on the page; --json has all rows.
 _ROWS = 100
-_ONE_SIDE = (
-    "left out agreement, thresholds, correlation, swaps and the judge's bias: they need a second --qrels"
-)
 #: Maximum characters of a finding's line on a terminal.
 _WIDTH = 66
 
@@ -85,31 +81,25 @@ def audit(inputs: AuditInputs) -> Audit:
     """Run all sections of the audit on inputs of `read_inputs`."""
     notes = [*inputs.notes, *inputs.rejected]
     if len(inputs.sides) == 1:
-        notes.append(_ONE_SIDE)
+        left_out = "agreement, thresholds, correlation, swaps and the judge's bias"
+        notes.append(f"left out {left_out}: they need a second --qrels")
         if inputs.judge_run is not None:
             notes.append("--judge-run was ignored: it needs a second --qrels")
-    if len(inputs.query_ids) == 1:
+    if inputs.n_queries == 1:
         notes.append("left out tests, intervals and the smallest difference: they need two queries or more")
-    about: dict[str, Any] = {"n_runs": len(inputs.runs), "n_queries": len(inputs.query_ids)}
+    about: dict[str, Any] = {"n_runs": len(inputs.runs), "n_queries": inputs.n_queries}
     about |= {"judgments": [side.name for side in inputs.sides], "cutoff": inputs.cutoff}
-    made = {name: make(inputs) for name, (_, _, make) in SECTIONS.items()}
-    findings = sorted((each for part, _ in made.values() for each in part), key=lambda each: -each.weight)
-    sections = {name: tables for name, (_, tables) in made.items()}
+    findings: list[Finding] = []
+    sections: dict[str, Mapping[str, Table]] = {}
+    for name, (_, _, find) in SECTIONS.items():
+        found, sections[name] = find(inputs)
+        findings += found
+    findings.sort(key=lambda finding: -finding.weight)
     header = ("weight", "section", "kind", "about", "finding", "number", "why", "do")
-    rows = tuple(
-        (f.weight, f.section, f.kind, f.about, f.sentence, f.number, f.reason, f.action) for f in findings
-    )
-    tables = {"findings": Table(header, rows)}
-    for of_section in sections.values():
-        tables |= of_section
-    return Audit(
-        tables,
-        tuple(notes),
-        about=about,
-        rejected=inputs.rejected,
-        findings=tuple(findings),
-        sections=sections,
-    )
+    tables = {"findings": Table(header, tuple(findings))}
+    for tables_of_section in sections.values():
+        tables |= tables_of_section
+    return Audit(tables, tuple(notes), (), about, inputs.rejected, tuple(findings), sections)
 
 
 def write_page(audit: Audit, path: Path) -> None:

@@ -2,67 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
+import ir_measures
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.extensions.audit.choices import (
-    dcg_of,
-    ideal_dcg,
-    main_choice,
-    main_values,
-    ranks_of,
-)
 from trecexam.extensions.audit.findings import Finding, Section, finding, table
-from trecexam.extensions.audit.records import ALPHA, AuditInputs, Bools, Floats, Rows, Side
+from trecexam.extensions.audit.records import ALPHA, AuditInputs, Bools, Floats, Rows, Side, ranks_of
 from trecexam.results.table import Table
 from trecexam.scores.columns import UNJUDGED
 from trecexam.scores.columns.measures.base import ratio
+from trecexam.scores.columns.measures.ndcg import dcg, ideal_dcg
 from trecexam.scores.paired_tests import holm
 from trecexam.scores.values import TIE_DECIMALS
 
 #: Judged@k below this, in the mean of all runs, is an alarm.
 _COMPLETE = 0.95
 
-Ranks = NDArray[np.intp]
-
-
-class Open(NamedTuple):
-    """Ranks of runs: unchanged, best case and worst case.
-
-    For all labels of unjudged passages, the rank is between best and worst; the bounds need not be attained.
-    """
-
-    rank: Ranks
-    best: Ranks
-    worst: Ranks
-
 
 def pool(inputs: AuditInputs) -> Section:
     """Find unjudged passages, runs that were not pooled, and open ranks, for each side."""
     findings: list[Finding] = []
     tables: dict[str, Table] = {}
+    k, rows = inputs.cutoff, inputs.rows[:, :, : inputs.cutoff]
+    measures = [ir_measures.Judged @ depth for depth in sorted({5, 10, 20, k})]
     for side in inputs.sides:
+        unjudged = (rows >= 0) & (side.judged.padded_labels[rows] == UNJUDGED)
+        p = holm(dealt_p(rows, unjudged, inputs.team_of_run))
+        shares = dict(zip(map(str, measures), inputs.values(side, measures).mean(axis=2), strict=True))
+        share, ranks = shares[f"Judged@{k}"], open_ranks(inputs, side)
+        if share.mean() < _COMPLETE:
+            findings.append(finding("holes", 1 - share.mean(), side.name, k=k))
+        for r in np.flatnonzero(p < ALPHA).tolist():
+            rank, best, worst = (of_runs[r] for of_runs in ranks.values())
+            words = {"side": side.name, "k": k, "p": p[r], "rank": rank, "best": best, "worst": worst}
+            findings.append(finding("not pooled", 1 - share[r], inputs.runs[r], **words))
+        columns: dict[str, Any] = {"run": inputs.runs, "team": inputs.teams, **shares, "p.holm": p, **ranks}
         of_side = f" ({side.name})" * (len(inputs.sides) > 1)
-        side_findings, tables[f"pool{of_side}"] = _of_side(inputs, side, of_side)
-        findings += side_findings
+        bounds = f"bounds of ranks by nDCG@{k} for all labels of unjudged ones"
+        tables[f"pool{of_side}"] = table(f"Judged passages, and {bounds}{of_side}", 1, columns)
     return findings, tables
 
 
-def open_ranks(inputs: AuditInputs, side: Side) -> Open:
+def open_ranks(inputs: AuditInputs, side: Side) -> dict[str, NDArray[np.intp]]:
     """Return the ranks by nDCG@k, for all labels of the passages at the first k ranks of some run.
 
     Passages that are deeper in every run stay without a label. In the best rank, only runs with a certain
-    lead are above; in the worst rank, all runs with a possible lead.
+    lead are above; in the worst rank, all runs with a possible lead. The bounds need not be attained.
+
+    Returns:
+        Columns of a table: each run's rank without further labels, its best and its worst rank.
     """
     leads = np.round(_greatest_leads(inputs, side), TIE_DECIMALS)
     np.fill_diagonal(leads, 0)
-    rank = ranks_of(main_values(inputs, side).mean(axis=1))
+    rank = ranks_of(inputs.main_values(side).mean(axis=1))
     # Without open labels, leads differ from values only by rounding.
     best = np.minimum(1 + (leads < 0).sum(axis=1), rank)
     worst = np.maximum(1 + (leads > 0).sum(axis=0), rank)
-    return Open(rank, best, worst)
+    return {"rank": rank, "best rank": best, "worst rank": worst}
 
 
 def _greatest_leads(inputs: AuditInputs, side: Side) -> Floats:
@@ -74,21 +73,25 @@ def _greatest_leads(inputs: AuditInputs, side: Side) -> Floats:
     both have the same one: the bound need not be attained. The highest label is that of this side, at least
     1.
     """
-    main = main_choice(inputs)
-    rows = inputs.rows[:, :, : main.k]
-    labels, unjudged = side.labels[rows], _unjudged(side, rows)
-    highest = max(1, int(side.judged.labels.max(initial=1)))
-    open_rows = np.where(unjudged, rows, -1)
-    n_open = np.array([len(np.unique(rows[rows >= 0])) for rows in open_rows.swapaxes(0, 1)], np.intp)
-    least = dcg_of(np.maximum(labels, 0))
-    greatest = dcg_of(np.where(unjudged, np.int32(highest), np.maximum(labels, 0)))
-    low, high = ideal_dcg(side, main), ideal_dcg(side, main, n_open, highest)
+    judged, rows = side.judged, inputs.rows[:, :, : inputs.cutoff]
+    is_open = np.isin(np.arange(len(judged.labels)), rows) & (judged.labels == UNJUDGED)
+    highest = judged.labels.max(initial=1)
+    all_highest = replace(judged, labels=np.where(is_open, highest, judged.labels))
+    least, greatest = (_dcg(labelled.padded_labels[rows]) for labelled in (judged, all_highest))
+    low, high = (ideal_dcg(labelled, inputs.cutoff) for labelled in (judged, all_highest))
     leads = np.empty((len(least), len(least)))
     for run, most in enumerate(greatest):
         by_query = most - least
         divisor = np.where(by_query > 0, np.maximum(low, most), high)
         leads[run] = ratio(by_query.ravel(), divisor.ravel()).reshape(by_query.shape).mean(axis=1)
     return leads
+
+
+def _dcg(labels: Rows) -> Floats:
+    """Return the DCG of labels in the order of ranks, which are the last axis."""
+    flat = labels.reshape(-1, labels.shape[-1])
+    ranks = np.broadcast_to(np.arange(flat.shape[1], dtype=np.int32), flat.shape)
+    return dcg(flat, ranks).reshape(labels.shape[:-1])
 
 
 def dealt_p(rows: Rows, unjudged: Bools, teams: NDArray[np.intp]) -> Floats:
@@ -121,33 +124,3 @@ def dealt_p(rows: Rows, unjudged: Bools, teams: NDArray[np.intp]) -> Floats:
         laws = [np.convolve(so_far, new) for so_far, new in zip(laws, law, strict=True)]
     total = unjudged.sum(axis=(1, 2)).tolist()
     return np.array([min(1.0, float(law[n:].sum())) for law, n in zip(laws, total, strict=True)])
-
-
-def _of_side(inputs: AuditInputs, side: Side, of_side: str) -> tuple[list[Finding], Table]:
-    main, unjudged = main_choice(inputs), _unjudged(side, inputs.rows)
-    teams = np.unique(np.array(inputs.teams, object), return_inverse=True)[1]
-    p = holm(dealt_p(inputs.rows[:, :, : main.k], unjudged[:, :, : main.k], teams))
-    shares = {k: _judged_share(inputs, unjudged, k) for k in sorted({5, 10, 20, main.k})}
-    ranks = open_ranks(inputs, side)
-    columns: dict[str, Any] = {"run": inputs.runs, "team": inputs.teams}
-    columns |= {f"Judged@{k}": share for k, share in shares.items()} | {"p.holm": p, "rank": ranks.rank}
-    columns |= {f"{name} rank": getattr(ranks, name) for name in ("best", "worst")}
-    caption = f"Judged passages, and bounds of ranks by {main.name} for all labels of unjudged ones{of_side}"
-    share = 1 - float(shares[main.k].mean())
-    findings = [finding("holes", share, side.name, k=main.k)] if 1 - share < _COMPLETE else []
-    for r in np.flatnonzero(p < ALPHA).tolist():
-        words = {"side": side.name, "k": main.k, "p": p[r]} | {f: getattr(ranks, f)[r] for f in Open._fields}
-        findings.append(finding("not pooled", 1 - shares[main.k][r], inputs.runs[r], **words))
-    return findings, table(caption, 1, columns)
-
-
-def _unjudged(side: Side, rows: Rows) -> Bools:
-    """Return which rows have no label; -1 is no passage."""
-    return np.asarray((rows >= 0) & (side.labels[rows] == UNJUDGED))
-
-
-def _judged_share(inputs: AuditInputs, unjudged: Bools, k: int) -> Floats:
-    """Return Judged@k of each run: the mean over queries, 0 where nothing is retrieved."""
-    n = (inputs.rows[:, :, :k] >= 0).sum(axis=2)
-    judged = n - unjudged[:, :, :k].sum(axis=2)
-    return np.asarray(ratio(judged.ravel(), n.ravel()).reshape(n.shape).mean(axis=1))

@@ -1,27 +1,28 @@
-"""Reading of runs and judgments into arrays, one run at a time."""
+"""Reading of runs and judgments into arrays."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import compress, pairwise
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 import converters
-from converters.arrow import strings
+from converters.errors import ConversionError
 from converters.label_table import read_teams
+from converters.records import Qrel
+from converters.run import Run
 from converters.unpacking import without_ending
 from trecexam.errors import TrecexamError
-from trecexam.extensions.audit.records import DEPTH, AuditInputs, Bools, Rows, Side
+from trecexam.extensions.audit.records import DEPTH, AuditInputs, Rows, Side
+from trecexam.files.stamps import sniffed
 from trecexam.folder import files_in
-from trecexam.inputs.dropped_runs import name_runs
+from trecexam.inputs.dropped_runs import file_label, name_runs
 from trecexam.inputs.official import judged_labels
 from trecexam.inputs.sources import provenance_notes
 from trecexam.results.text import plural, shorten_list
-from trecexam.scores.columns import UNJUDGED, Judged, rows_at_ranks
+from trecexam.scores.columns import UNJUDGED, Judged, rows_at_ranks, run_of
 
 #: query_id -> doc_id -> label
 Labels = Mapping[str, Mapping[str, int]]
@@ -60,26 +61,22 @@ def read_inputs(
         for path, of_side in zip(qrels, labels, strict=True)
         if len(of_side) > len(common)
     ]
-    larger = _larger(qrels, labels, notes) if len(labels) == 2 else None
-    reader = _Reader(_judged(labels, common)[0])
-    for path in dict.fromkeys(_run_files(runs, notes)):
-        reader.add(path)
-    if not reader.rows:
-        for error in reader.rejected:
+    larger = _larger(qrels, labels, notes) if len(qrels) == 2 else None
+    rejected: list[ConversionError] = []
+    ranked = _read_runs(runs, common, notes, rejected)
+    if not ranked:
+        for error in rejected:
             raise error
         number = plural(len(common), "judged query")
         raise TrecexamError(f"no run ranks anything for the {number}: check --runs")
-    judge_ranking = None
-    if judge_run is not None:
-        run = converters.read(judge_run, "run")
-        judge_ranking = run.name, reader.rows_of(run)
-    all_rows, tags = np.stack(reader.rows), reader.tags
-    answered = np.asarray((all_rows >= 0).any(axis=(0, 2)))
-    if not answered.all():
-        number = plural(int((~answered).sum()), "judged query")
-        notes.append(f"left out {number} for which no run ranks anything")
-    moved = reader.moved_rows(answered)
-    judged, rows = _judged(labels, list(compress(common, answered))), moved[all_rows[:, answered]]
+    answered = set[str]().union(*(run.query_ids for run in ranked.values()))
+    query_ids = [query for query in common if query in answered]
+    if unanswered := len(common) - len(query_ids):
+        notes.append(f"left out {plural(unanswered, 'judged query')} for which no run ranks anything")
+    of_judge = None if judge_run is None else _first_ranks(converters.read(judge_run, "run"), query_ids)
+    judged = _judged(labels, query_ids, [*ranked.values(), *filter(None, [of_judge])])
+    rows = np.stack([_rows(run, judged[0]) for run in ranked.values()])
+    tags = {path: run.name for path, run in ranked.items()}
     named = name_runs(tags, Path(os.path.commonpath([path.parent for path in tags])))
     names = [named[path] for path in tags]
     team_of = {} if teams is None else read_teams(teams)
@@ -93,126 +90,91 @@ def read_inputs(
             f"{shorten_list(some)}: skipped up to {plural(int(skipped.max()), 'query')}; a skipped query "
             "scores 0"
         )
-    short = [without_ending(path.name).rsplit(".", 1)[0] for path in qrels]
+    short = [file_label(path.name) for path in qrels]
     if len(set(short)) < len(short):
         short = [f"{name} ({number})" for number, name in enumerate(short, 1)]
-    unjudged = np.full(len(reader.others) + 1, UNJUDGED, np.int32)
     return AuditInputs(
-        tuple(names),
-        tuple(team_of.get(name, name) for name in names),
-        judged[0].query_ids,
-        tuple(
-            Side(name, each, np.append(each.labels, unjudged))
-            for name, each in zip(short, judged, strict=True)
-        ),
+        np.array(names, object),
+        np.array([team_of.get(name, name) for name in names], object),
+        tuple(map(Side, short, judged)),
         rows,
         cutoff,
-        None if judge_ranking is None else (judge_ranking[0], moved[judge_ranking[1][answered]]),
-        (*notes, *reader.notes),
-        tuple(map(str, reader.rejected)),
+        None if of_judge is None else (of_judge.name, _rows(of_judge, judged[0])),
+        tuple(notes),
+        tuple(map(str, rejected)),
         "" if larger is None else short[larger],
     )
 
 
 def _larger(qrels: Sequence[Path], labels: Sequence[Labels], notes: list[str]) -> int | None:
     """Return the index of the file that contains the other's labels, and add a note; None if neither does."""
-    flat = [
-        {(query, doc): label for query, docs in side.items() for doc, label in docs.items()}
-        for side in labels
-    ]
-    small, large = sorted((0, 1), key=lambda index: len(flat[index]))
-    if not flat[small].items() <= flat[large].items():
-        return None
-    notes.append(
-        f"{qrels[large]} contains all {plural(len(flat[small]), 'label')} of {qrels[small]}, so that their "
-        "agreement says nothing"
-    )
-    return large
+    for small, large in ((0, 1), (1, 0)):
+        if all(docs.items() <= labels[large].get(query, {}).items() for query, docs in labels[small].items()):
+            number = plural(sum(map(len, labels[small].values())), "label")
+            contained = f"{qrels[large]} contains all {number} of {qrels[small]}"
+            notes.append(f"{contained}, so that their agreement says nothing")
+            return large
+    return None
 
 
-def _run_files(paths_given: Iterable[Path], notes: list[str]) -> Iterator[Path]:
-    """Yield the run files; from a folder, files named .run and files of no other known format.
+def _read_runs(
+    paths: Iterable[Path], query_ids: Sequence[str], notes: list[str], rejected: list[ConversionError]
+) -> dict[Path, Run]:
+    """Return the first ranks of each run file for these queries.
 
-    `notes` names the files left out.
+    Of a folder's files those count that are named .run or look like no other format. `notes` and `rejected`
+    get the files left out.
     """
-    for path_given in paths_given:
-        for path in files_in(path_given) if path_given.is_dir() else (path_given,):
-            kind = "run"
-            if path != path_given and not without_ending(path.name).endswith(".run"):
-                with suppress(converters.ConversionError):
-                    kind = converters.sniff(path)
-            if kind == "run":
-                yield path
-            else:
-                notes.append(f"{path}: left out; it looks like {kind}, not like a run")
+    files = {
+        path: given.is_dir() and not without_ending(path.name).endswith(".run")
+        for given in paths
+        for path in (files_in(given) if given.is_dir() else (given,))
+    }
+    ranked: dict[Path, Run] = {}
+    for path, may_be_other in files.items():
+        kind = sniffed(path)
+        if may_be_other and kind not in (None, "run"):
+            notes.append(f"{path}: left out; it looks like {kind}, not like a run")
+            continue
+        try:
+            run = _first_ranks(converters.read(path, "run"), query_ids)
+        except ConversionError as error:
+            hint = "; the file looks like qrels: is --qrels meant?" if kind == "qrels" else ""
+            rejected.append(ConversionError(error.path, error.line, f"{error.reason}{hint}"))
+            continue
+        if len(run):
+            ranked[path.absolute()] = run
+        else:
+            number = plural(len(query_ids), "judged query")
+            notes.append(f"{path}: left out; it ranks nothing for the {number}")
+    return ranked
 
 
-def _judged(labels: Sequence[Labels], query_ids: Sequence[str]) -> list[Judged]:
-    """Return the passages judged by any side, with the labels of each side."""
-    docs = [sorted(set().union(*(side[query] for side in labels))) for query in query_ids]
-    offsets = np.cumsum([0, *map(len, docs)]).astype(np.int64)
-    doc_ids = strings([doc for of_query in docs for doc in of_query])
-    pairs = [(query, doc) for query, of_query in zip(query_ids, docs, strict=True) for doc in of_query]
+def _first_ranks(run: Run, query_ids: Iterable[str]) -> Run:
+    """Return the first `DEPTH` ranks of a run for these queries."""
+    rankings = {query: run.ranking(query, DEPTH) for query in query_ids if query in run}
+    return run_of(rankings).renamed(run.name)
+
+
+def _judged(labels: Sequence[Labels], query_ids: Sequence[str], runs: Sequence[Run]) -> list[Judged]:
+    """Return the passages of all sides and runs, with the labels of each side."""
+    docs = {
+        query: set[str]().union(*(side[query] for side in labels), *(run.ranking(query) for run in runs))
+        for query in query_ids
+    }
     return [
-        Judged(
-            tuple(query_ids),
-            offsets,
-            doc_ids,
-            np.array([side[query].get(doc, UNJUDGED) for query, doc in pairs], np.int32),
+        Judged.from_qrels(
+            Qrel(query, doc, side[query].get(doc, UNJUDGED))
+            for query, of_query in docs.items()
+            for doc in of_query
         )
         for side in labels
     ]
 
 
-class _Reader:
-    """Reader of runs as row indices of passages: judged passages first, then others in the first ranks."""
-
-    def __init__(self, union: Judged) -> None:
-        self._union = union
-        self.others: dict[tuple[int, str], int] = {}
-        self.tags: dict[Path, str] = {}
-        self.rejected: list[converters.ConversionError] = []
-        self.notes: list[str] = []
-        self.rows: list[Rows] = []
-
-    def add(self, path: Path) -> None:
-        """Read a run, or add a note with the reason for skipping it."""
-        query_ids = self._union.query_ids
-        try:
-            run = converters.read(path, "run")
-        except converters.ConversionError as error:
-            looks_like = ""
-            with suppress(converters.ConversionError):
-                looks_like = converters.sniff(path)
-            if looks_like == "qrels":
-                reason = f"{error.reason}; the file looks like qrels: is --qrels meant?"
-                error = converters.ConversionError(error.path, error.line, reason)
-            self.rejected.append(error)
-            return
-        if set(query_ids).isdisjoint(run.query_ids):
-            number = plural(len(query_ids), "judged query")
-            self.notes.append(f"{path}: left out; it ranks nothing for the {number}")
-            return
-        self.tags[path.absolute()] = run.name
-        self.rows.append(self.rows_of(run))
-
-    def rows_of(self, run: converters.Run) -> Rows:
-        """Return the rows at the first ranks, -1 beyond the end; shape (queries, DEPTH)."""
-        union = self._union
-        ranked = rows_at_ranks(run, union, DEPTH)
-        rows = np.full((len(union.query_ids), DEPTH), -1, np.int32)
-        for query, (start, end) in enumerate(pairwise(ranked.offsets.tolist())):
-            first = ranked.rows[start:end]
-            rows[query, : len(first)] = first
-            unjudged = np.flatnonzero(first < 0).tolist()
-            docs = run.ranking(union.query_ids[query], DEPTH) if unjudged else ()
-            for rank in unjudged:
-                new = len(union.labels) + len(self.others)
-                rows[query, rank] = self.others.setdefault((query, docs[rank]), new)
-        return rows
-
-    def moved_rows(self, chosen: Bools) -> Rows:
-        """Return new row indices after restricting judgments to these queries; row -1 stays -1."""
-        stays = np.repeat(chosen, np.diff(self._union.offsets))
-        stays = np.append(stays, np.ones(len(self.others), bool))
-        return np.append(np.cumsum(stays) - 1, -1).astype(np.int32)
+def _rows(run: Run, judged: Judged) -> Rows:
+    """Return the rows at the first ranks, -1 beyond the end; shape (queries, DEPTH)."""
+    ranked = rows_at_ranks(run, judged)
+    rows = np.full((len(judged.query_ids), DEPTH), -1, np.int32)
+    rows[np.arange(DEPTH) < np.diff(ranked.offsets)[:, None]] = ranked.rows
+    return rows

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.extensions.audit.findings import Finding, Section, finding, table, with_interval
-from trecexam.extensions.audit.records import ALPHA, AuditInputs, Floats, Rows, Side
+from trecexam.extensions.audit.records import ALPHA, AuditInputs
 from trecexam.results.table import Table
-from trecexam.scores.columns import UNJUDGED
 from trecexam.scores.kappa import Kappa, kappa
 
 #: Minimum count of a label, and minimum share among labels above 0, to be no accident.
 _USED, _SHARE = 10, 0.01
 _LOW_KAPPA = 0.4
-
-
-class Common(NamedTuple):
-    """Passages that both sides judged: row indices, query indices, and both labels."""
-
-    rows: NDArray[np.intp]
-    query: NDArray[np.intp]
-    first: Rows
-    second: Rows
 
 
 class Pair(NamedTuple):
@@ -38,48 +29,36 @@ class Pair(NamedTuple):
     kappa: Kappa
 
 
-def _value(pair: Pair) -> float:
-    return -1.0 if math.isnan(pair.kappa.value) else pair.kappa.value
-
-
 def scales(inputs: AuditInputs) -> Section:
     """Compare labels; with two sides also pairs of thresholds."""
-    tables = {"labels": _labels_table(inputs.sides)}
-    findings = [
-        finding("nothing relevant", side.judged.labels[side.judged.labels != UNJUDGED].max(), side.name)
-        for side in inputs.sides
-        if not side.thresholds
-    ]
+    labels = np.unique(np.concatenate([side.labels for side in inputs.sides]))
+    counts = {f"{side.name} passages": (side.labels == labels[:, None]).sum(axis=1) for side in inputs.sides}
+    columns = {"label": list(map(str, labels.tolist())), **counts}
+    tables = {"labels": table("Passages with each label", 1, columns)}
+    without = [side for side in inputs.sides if not side.thresholds]
+    findings = [finding("nothing relevant", side.labels.max(), side.name) for side in without]
     if len(inputs.sides) == 1:
         return findings, tables
-    a, b = inputs.sides
-    common = common_passages(inputs)
-    findings += _unused(a, b, common)
-    pairs = [] if inputs.larger else threshold_pairs(common, a, b, len(inputs.query_ids))
-    if not len(common.rows):
-        findings.append(finding("nothing in common", 0, a=a.name, b=b.name))
-    elif pairs:
-        best = max(pairs, key=_value)
-        tables["thresholds"] = _pairs_table(a, b, pairs)
-        findings += _stated(a, b, pairs, best)
+    findings += _unused(inputs)
+    if not len(inputs.common):
+        a, b = (side.name for side in inputs.sides)
+        findings.append(finding("nothing in common", 0, a=a, b=b))
+    elif not inputs.larger and (pairs := threshold_pairs(inputs)):
+        findings += _stated(inputs, pairs)
+        tables["thresholds"] = _pairs_table(inputs, pairs)
     return findings, tables
 
 
-def common_passages(inputs: AuditInputs) -> Common:
-    """Return the passages that both sides judged."""
-    a, b = (side.judged for side in inputs.sides)
-    rows = np.flatnonzero((a.labels != UNJUDGED) & (b.labels != UNJUDGED))
-    return Common(rows, a.query_of_row[rows], a.labels[rows], b.labels[rows])
-
-
-def threshold_pairs(common: Common, a: Side, b: Side, n_queries: int) -> list[Pair]:
+def threshold_pairs(inputs: AuditInputs) -> list[Pair]:
     """Return each threshold of one side with each of the other, kappa, and its interval over queries."""
+    a, b = inputs.sides
+    labels_a, labels_b = (side.judged.labels[inputs.common] for side in inputs.sides)
+    query = a.judged.query_of_row[inputs.common]
     pairs = []
-    for first in a.thresholds:
-        for second in b.thresholds:
-            cell = (common.query * 2 + (common.first >= first)) * 2 + (common.second >= second)
-            counts = np.bincount(cell, minlength=n_queries * 4).reshape(-1, 2, 2).astype(np.int64)
-            pairs.append(Pair(first, second, counts, kappa(counts)))
+    for first, second in itertools.product(a.thresholds, b.thresholds):
+        cell = (query * 2 + (labels_a >= first)) * 2 + (labels_b >= second)
+        counts = np.bincount(cell, minlength=inputs.n_queries * 4).reshape(-1, 2, 2).astype(np.int64)
+        pairs.append(Pair(first, second, counts, kappa(counts)))
     return pairs
 
 
@@ -87,44 +66,49 @@ def is_better(best: Pair, other: Pair) -> bool:
     """Return True where the best pair's kappa is greater beyond chance: jackknife over queries."""
     from scipy.special import stdtrit
 
-    def left_out(pair: Pair) -> Floats:
-        rest = pair.counts.sum(axis=0) - pair.counts
-        return np.array([kappa(each[None]).value for each in rest])
-
-    n, without = len(best.counts), left_out(best) - left_out(other)
     if math.isnan(other.kappa.value):
         return True
+    n = len(best.counts)
+    left_out = (pair.counts.sum(axis=0) - pair.counts for pair in (best, other))
+    of_best, of_other = ([kappa(counts[None]).value for counts in of_pair] for of_pair in left_out)
+    without = np.array(of_best) - of_other
     if n < 5 or not np.isfinite(without).all():
         return False
     error = math.sqrt(n - 1) * float(without.std())
     return bool(best.kappa.value - other.kappa.value > stdtrit(n - 1, 1 - ALPHA) * error)
 
 
-def _unused(a: Side, b: Side, common: Common) -> Iterator[Finding]:
+def _unused(inputs: AuditInputs) -> Iterator[Finding]:
     """Yield findings on labels that only one side uses, and on scales of different length."""
-    sides = ((a, common.first, b, common.second), (b, common.second, a, common.first))
-    for side, side_labels, other, other_labels in sides:
-        labels, counts = np.unique(
-            other_labels[(other_labels >= 0) & (other_labels < side_labels.max(initial=0))],
-            return_counts=True,
-        )
-        missed = ~np.isin(labels, side_labels) & (counts >= max(_USED, _SHARE * (other_labels > 0).sum()))
+    a, b = inputs.sides
+    labels_of = {side: side.judged.labels[inputs.common] for side in inputs.sides}
+    top_a, top_b = (int(labels_of[side].max(initial=0)) for side in inputs.sides)
+    for side, other, top in ((a, b, top_a), (b, a, top_b)):
+        labels_of_other = labels_of[other]
+        inside = labels_of_other[(labels_of_other >= 0) & (labels_of_other < top)]
+        labels, counts = np.unique(inside, return_counts=True)
+        is_used = counts >= max(_USED, _SHARE * (labels_of_other > 0).sum())
+        missed = ~np.isin(labels, labels_of[side]) & is_used
         if missed.any():
             names = ", ".join(map(str, labels[missed].tolist()))
             n = int(counts[missed].sum())
             yield finding("unused label", labels[missed][0], side.name, labels=names, other=other.name, n=n)
-    top_a, top_b = (int(of_side.max(initial=0)) for of_side in (common.first, common.second))
     if top_a != top_b:
         yield finding("other scale", top_b - top_a, a=a.name, b=b.name, top_a=top_a, top_b=top_b)
 
 
-def _stated(a: Side, b: Side, pairs: Sequence[Pair], best: Pair) -> Iterator[Finding]:
+def _stated(inputs: AuditInputs, pairs: Sequence[Pair]) -> Iterator[Finding]:
     """Yield findings on the pair of thresholds to report."""
+
+    def value(pair: Pair) -> float:
+        return -1.0 if math.isnan(pair.kappa.value) else pair.kappa.value
+
+    a, b = (side.name for side in inputs.sides)
+    best = max(pairs, key=value)
     k = best.kappa
-    named = f"{a.name} >= {best.first} with {b.name} >= {best.second}"
-    words = {"pair": named, "kappa": f"kappa {with_interval(k.value, k.low, k.high)}"}
+    words = {"pair": f"{a} >= {best.first} with {b} >= {best.second}", "kappa": f"kappa {with_interval(*k)}"}
     about = f"{best.first},{best.second}"
-    equal = max((pair for pair in pairs if pair.first == pair.second), key=_value, default=best)
+    equal = max((pair for pair in pairs if pair.first == pair.second), key=value, default=best)
     if equal is not best and is_better(best, equal):
         yield finding("threshold", k.value - equal.kappa.value, about, equal=equal.kappa.value, **words)
     else:
@@ -133,27 +117,18 @@ def _stated(a: Side, b: Side, pairs: Sequence[Pair], best: Pair) -> Iterator[Fin
         yield finding("low agreement", k.value, high=k.high)
 
 
-def _labels_table(sides: Sequence[Side]) -> Table:
-    labels_by_side = [side.judged.labels[side.judged.labels != UNJUDGED] for side in sides]
-    labels = np.unique(np.concatenate(labels_by_side))
-    counts: dict[str, Any] = {
-        f"{side.name} passages": [int((of_side == label).sum()) for label in labels]
-        for side, of_side in zip(sides, labels_by_side, strict=True)
-    }
-    return table("Passages with each label", 1, {"label": list(map(str, labels.tolist())), **counts})
-
-
-def _pairs_table(a: Side, b: Side, pairs: Sequence[Pair]) -> Table:
+def _pairs_table(inputs: AuditInputs, pairs: Sequence[Pair]) -> Table:
+    a, b = (side.name for side in inputs.sides)
     tables = np.stack([pair.counts.sum(axis=0) for pair in pairs])
     columns = {
-        f"{a.name} from": [pair.first for pair in pairs],
-        f"{b.name} from": [pair.second for pair in pairs],
+        f"{a} from": [pair.first for pair in pairs],
+        f"{b} from": [pair.second for pair in pairs],
         "kappa": [pair.kappa.value for pair in pairs],
         "kappa.low": [pair.kappa.low for pair in pairs],
         "kappa.high": [pair.kappa.high for pair in pairs],
         "equal": tables.trace(axis1=1, axis2=2) / np.maximum(tables.sum(axis=(1, 2)), 1),
-        f"{a.name} relevant": tables[:, 1].sum(axis=1),
-        f"{b.name} relevant": tables[:, :, 1].sum(axis=1),
+        f"{a} relevant": tables[:, 1].sum(axis=1),
+        f"{b} relevant": tables[:, :, 1].sum(axis=1),
         "passages": tables.sum(axis=(1, 2)),
     }
     return table("Agreement at each pair of thresholds", 2, columns)

@@ -6,24 +6,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
+from trecexam.errors import TrecexamError
 from trecexam.extensions.compare_graders.compared import compared_graders
 from trecexam.features.agreement.agreement import NothingInCommonError, agreements
 from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.paired_scores import NothingToCompareError
-from trecexam.grades.graded_track import GradedTrack
+from trecexam.grades.graded_track import GradedTrack, graded_by
 from trecexam.grades.open_track import GraderView
 from trecexam.inputs.track_graders import Measures
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import CHANGES, Note
-from trecexam.scores.kappa import (
-    Labels,
-    RatedTwice,
-    labels_of_both,
-    rater_agreement,
-    ratings_of_both,
-)
-from trecexam.scores.labels import binary_labels, labels
+from trecexam.scores.kappa import Labels, RatedTwice, labels_of_both, rater_agreement, ratings_of_both
+from trecexam.scores.labels import LabelRule, labels
 
 Row = tuple[Value, ...]
 GRADER_COLUMNS = (
@@ -39,15 +34,12 @@ _LAYOUT = Layout(
     ("kendall_tau", "spearman_rho", "n_runs"),
     without=("model", "prompt", *_OF_LABELS),
 )
-_PAIRS = Layout(
-    ("grader", "other_grader", "over", "min_rating", "other_min_rating"),
-    ("kappa", "agreement", "n"),
-)
 PAIR_COLUMNS = (
     *("grader", "other_grader", "over", "min_rating", "other_min_rating"),
     *("n", "grader_only", "other_only", "agreement", "kappa", "kappa.low", "kappa.high"),
     *("kappa.linear", "kappa.quadratic"),
 )
+_PAIRS = Layout(PAIR_COLUMNS[:5], ("kappa", "agreement", "n"))
 
 
 def compare_graders(
@@ -66,122 +58,105 @@ def compare_graders(
             with judgments that reach min_relevant, over `n_judged` passages.
         The table "pairs", if there are several graders: rows for labels, then for ratings.
     """
-    tracks = compared_graders(loader, graders, recorded)
+    compared = compared_graders(loader, graders, recorded)
+    tracks = {name: track for name, track in compared.items() if track.counts.ok}
+    if not tracks:
+        reason = f"no grades of {' and '.join(compared)} yet"
+        remedy = "run `trecexam watch`, or give recorded grades with `--recorded FILE`"
+        raise TrecexamError(f"{reason}: {remedy}", path=loader.folder.root)
     rows: list[Row] = []
-    labels: list[Row] = []
     notes: list[str] = []
-    for name, track in tracks.items():
-        n_ok, n_cells = track.counts.ok, track.counts.cells
-        if n_ok < n_cells:
-            line = f"{name}: {n_cells - n_ok:,} of {n_cells:,} cells have no rating; none is graded here"
+    for name, track in compared.items():
+        n_cells, n_unrated = track.counts.cells, track.counts.cells - track.counts.ok
+        if n_unrated:
+            line = f"{name}: {n_unrated:,} of {n_cells:,} cells have no rating; none is graded here"
             notes.append(Note(line, CHANGES))
-        if not n_ok:
+        if name not in tracks:
             continue
+        scale = range(1, track.grader.scale.max_rating + 1)
         try:
-            comparison = compare(track, measures, official_measures, min_ratings=_scale(track))
+            comparison = compare(track, measures, official_measures, min_ratings=scale)
         except NothingToCompareError as error:
             if len(tracks) == 1:
                 raise
             notes.append(str(error))
             continue
         notes += comparison.notes
-        kappas = _kappas(track)
-        model, prompt = track.grades.model_and_prompt([i for of in track.bank.items.values() for i in of])
+        kappas, (_, *model_and_prompt) = _kappas(track, scale), graded_by(track)
         for (measure, official, min_rating), c in comparison.pairs:
-            *kappa, n_judged, relevant = kappas.get(min_rating, (None,) * 5)
-            if min_rating in kappas:
-                labels.append((name, min_rating, *kappa, n_judged, relevant))
-            rows.append(
-                (
-                    *(name, model, prompt, measure, official, min_rating, c.n_runs),
-                    *(*c.kendall_tau, *c.spearman_rho, c.tau_ap.value),
-                    *(*kappa, n_judged, n_cells, n_cells - n_ok, relevant),
-                )
-            )
+            *kappa, relevant = kappas.get(min_rating, (None,) * 5)
+            key = name, *model_and_prompt, measure, official, min_rating, c.n_runs
+            coefficients = *c.kendall_tau, *c.spearman_rho, c.tau_ap.value
+            rows.append((*key, *coefficients, *kappa, n_cells, n_unrated, relevant))
     pairs: list[Row] = []
-    for (first, of_first), (second, of_second) in combinations(tracks.items(), 2):
-        thresholds = _thresholds(of_first, of_second)
-        for each in thresholds:
-            both = labels_of_both(_labels(of_first, each and each[0]), _labels(of_second, each and each[1]))
-            pairs.append((first, second, "labels", *_agreement(both, each)))
-        rated = _ratings(of_first, of_second)
-        if rated is None:
-            notes.append(f"{first} and {second} grade different items: they have no ratings in common")
-            continue
-        for each in thresholds:
-            both = rated if each is None else rated.reached(*each)
-            pairs.append((first, second, "ratings", *_agreement(both, each)))
-    notes += _left_out(loader, tracks)
-    tables = {"graders": Table(GRADER_COLUMNS, tuple(rows), layout=_LAYOUT)} if rows or not pairs else {}
+    for names in combinations(tracks, 2):
+        both = [tracks[name] for name in names]
+        by_rule = labels_of_both(*(_labels(track, track.config.scores.label) for track in both))
+        over = {"labels": (by_rule, labels_of_both(*(_labels(track, "max") for track in both)))}
+        if (rated := _ratings(*both)) is not None:
+            over["ratings"] = rated, rated
+        else:
+            notes.append(f"{' and '.join(names)} grade different items: they have no ratings in common")
+        for what, (graded, binary) in over.items():
+            pairs += ((*names, what, *row) for row in _agreements(both, graded, binary))
+    notes += _left_out(loader, compared)
+    table = Table(GRADER_COLUMNS, tuple(rows), layout=_LAYOUT)
+    tables = {"graders": table} if rows or not pairs else {}
     if rows:
-        tables["labels"] = Table(("grader", "min_rating", *_OF_LABELS), tuple(dict.fromkeys(labels)))
+        header = ("grader", "min_rating", *_OF_LABELS)
+        columns = zip(*(table[name] for name in header), strict=True)
+        tables["labels"] = Table(header, tuple(row for row in dict.fromkeys(columns) if row[-1] is not None))
     if pairs:
         tables["pairs"] = Table(PAIR_COLUMNS, tuple(pairs), layout=_PAIRS)
     return Tables(tables, tuple(dict.fromkeys(notes)))
 
 
-def _scale(track: GradedTrack) -> range:
-    """Return the possible values of min_rating."""
-    return range(1, track.grader.scale.max_rating + 1)
-
-
-def _kappas(track: GradedTrack) -> Mapping[object, Row]:
+def _kappas(track: GradedTrack, min_ratings: Sequence[int]) -> Mapping[object, Row]:
     """Return min_rating -> kappa of labels and judgments, interval, number of passages, min_relevant."""
     if track.official is None:
         return {}
     try:
-        agreed = agreements(track, _scale(track))
+        agreed = agreements(track, min_ratings)
     except NothingInCommonError:
         return {}
-    kappas = ((each.thresholds, each.binary.kappa) for each in agreed.found)
     return {
-        at.min_rating: (kappa.value, kappa.low, kappa.high, agreed.n_both, at.min_relevant)
-        for at, kappa in kappas
+        found.thresholds.min_rating: (*found.binary.kappa, agreed.n_both, found.thresholds.min_relevant)
+        for found in agreed.found
     }
 
 
 def _ratings(first: GradedTrack, second: GradedTrack) -> RatedTwice | None:
     """Return the ratings of items that both graders grade; None without such items."""
-    items_of = first.bank.items
     common: dict[str, list[tuple[int, int]]] = {}
-    for query_id, items in second.bank.items.items():
-        place_of = {item.item_id: index for index, item in enumerate(items_of.get(query_id, ()))}
-        both = [(place_of[i.item_id], index) for index, i in enumerate(items) if i.item_id in place_of]
+    for query_id, sheet in second.sheets.items():
+        columns = first.sheets[query_id].column_of if query_id in first.sheets else {}
+        both = [(columns[item], column) for item, column in sheet.column_of.items() if item in columns]
         if both:
             common[query_id] = both
-    a, b = ({q.query_id: q for q in each.ratings()} for each in (first, second))
+    a, b = ({q.query_id: q for q in track.ratings()} for track in (first, second))
     return ratings_of_both(a, b, common) if common else None
 
 
-def _thresholds(first: GradedTrack, second: GradedTrack) -> list[tuple[int, int] | None]:
-    """Return the pairs of min_ratings to compare; the first is None if both scales have equal length."""
-    best = first.grader.scale.max_rating, second.grader.scale.max_rating
-    thresholds = {(rating, rating) for rating in range(1, min(best) + 1)}
-    if best[0] == best[1]:
-        return [None, *sorted(thresholds)]
-    of_first, of_second = (each.config.scores.min_rating for each in (first, second))
-    return [*sorted({*thresholds, (of_first, of_second)})]
+def _agreements(tracks: Sequence[GradedTrack], graded: RatedTwice, binary: RatedTwice) -> Iterator[Row]:
+    """Yield the columns on two graders' labels or ratings: `graded`, if both scales have equal length.
+
+    Then `binary` at each min_rating and, for scales of different length, at those of the graders' settings.
+    """
+    scales = {track.grader.scale.max_rating for track in tracks}
+    thresholds = {(rating, rating) for rating in range(1, min(scales) + 1)}
+    if len(scales) > 1:
+        thresholds.add((tracks[0].config.scores.min_rating, tracks[1].config.scores.min_rating))
+    as_rated = [((None, None), graded)] if len(scales) == 1 else []
+    for at, rated in (*as_rated, *((at, binary.reached(*at)) for at in sorted(thresholds))):
+        agreement = rater_agreement(rated, graded=rated is graded)
+        counts = agreement.n, agreement.first_only, agreement.second_only, agreement.agreement
+        yield (*at, *counts, *agreement.kappa, agreement.linear, agreement.quadratic)
 
 
-def _agreement(rated: RatedTwice, thresholds: tuple[int, int] | None) -> Row:
-    """Return the columns on two graders' labels or ratings, made binary by thresholds if given."""
-    agreement = rater_agreement(rated, graded=thresholds is None)
-    return (
-        *(thresholds or (None, None)),
-        *(agreement.n, agreement.first_only, agreement.second_only, agreement.agreement),
-        *(*agreement.kappa, agreement.linear, agreement.quadratic),
-    )
-
-
-def _labels(track: GradedTrack, min_rating: int | None) -> Labels:
-    """Return labels by the track's rule or, with a min_rating, 1 and 0."""
+def _labels(track: GradedTrack, rule: LabelRule) -> Labels:
+    """Return the labels by a rule, query_id -> doc_id -> label."""
     scores = track.config.scores
-    return {
-        q.query_id: labels(q, scores.label, scores.min_rating, scores.min_answers)
-        if min_rating is None
-        else binary_labels(q, min_rating, scores.min_answers)
-        for q in track.ratings()
-    }
+    return {q.query_id: labels(q, rule, scores.min_rating, scores.min_answers) for q in track.ratings()}
 
 
 def _left_out(loader: GraderView, names: Collection[str]) -> Iterator[str]:

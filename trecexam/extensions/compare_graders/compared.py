@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.grades.grading import missing_cells
 from trecexam.grades.open_track import GraderView
 from trecexam.grades.sheets import CODES, MISSING
-from trecexam.inputs.track_graders import folder_of, grader_names
+from trecexam.inputs.track_graders import grader_names
 
 
 def compared_graders(
@@ -36,82 +37,53 @@ def compared_graders(
             has no grades and there are recordings.
 
     Raises:
-        TrecexamError, ConversionError: a file or a grader cannot be used, or there are no grades.
+        TrecexamError, ConversionError: a file or a grader cannot be used.
     """
-    for grader in graders:
-        folder_of(loader.folder, grader)
     compared: dict[str, GradedTrack] = {}
-    for name, track in (
-        *(_own(loader, grader) for grader in graders),
-        *(() if graders else _default(loader, needed=not recorded)),
-        *_recorded(loader, recorded),
-    ):
-        track = replace(
-            track, sheets={q: replace(sheet, overrides=None) for q, sheet in track.sheets.items()}
-        )
-        if isinstance(track.grader, RecordedGrader):
-            track = _with_recorded_answers(track)
-        unique, number = name, 1
-        while unique in compared:
-            number += 1
-            unique = f"{name}-{number}"
-        compared[unique] = track
-    if not any(each.counts.ok for each in compared.values()):
-        raise TrecexamError(
-            f"no grades of {' and '.join(compared)} yet: run `trecexam watch`, or give recorded grades "
-            "with `--recorded FILE`",
-            path=loader.folder.root,
-        )
+    recordings = (_recorded(loader, Path(path)) for path in recorded)
+    for name, track in itertools.chain(_own(loader, graders, is_alone=not recorded), *recordings):
+        candidates = (name, *(f"{name}-{number}" for number in range(2, len(compared) + 2)))
+        unique = next(candidate for candidate in candidates if candidate not in compared)
+        compared[unique] = _without_people(track)
     return compared
 
 
-def _own(loader: GraderView, grader: str) -> tuple[str, GradedTrack]:
-    """Return the name and the track of a grader; a track's only grader has the name of its kind."""
-    if len(grader_names(loader.folder)) == 1:
-        return loader.folder.config.grader.name, loader.load()
-    return grader, loader.track[grader].load()
-
-
-def _default(loader: GraderView, *, needed: bool) -> Iterator[tuple[str, GradedTrack]]:
-    """Yield the graders to compare by default.
+def _own(loader: GraderView, graders: Sequence[str], *, is_alone: bool) -> Iterator[tuple[str, GradedTrack]]:
+    """Yield the track's graders; a track's only grader has the name of its kind.
 
     Args:
-        needed: include a track's only grader even without grades.
+        is_alone: nothing else is compared, so that the loader's own grader is needed.
     """
     names = grader_names(loader.folder)
-    for grader in names:
+    for name in graders or names:
         try:
-            name, track = _own(loader, grader)
+            track = loader.track[name].load()
         except (TrecexamError, ConversionError):
-            if needed if len(names) == 1 else grader == loader.name:
+            if graders or (name == loader.name and is_alone):
                 raise
             continue
-        if needed or track.counts.ok if len(names) == 1 else _same_cells(track, loader.load()):
-            yield name, track
+        is_needed = len(names) > 1 or is_alone or track.counts.ok
+        if graders or (is_needed and _same_cells(track, loader.load())):
+            yield name if len(names) > 1 else track.config.grader.name, track
 
 
-def _recorded(loader: GraderView, recorded: Sequence[str | Path]) -> Iterator[tuple[str, GradedTrack]]:
-    for path in map(Path, recorded):
-        if not path.is_file():
-            raise GraderError("no such file of recorded grades", path=path)
-        sources = recorded_sources(path)
-        for model, prompt in sources:
-            settings, name = (
-                {"name": "recorded", "recorded": str(path.resolve())},
-                path.name.partition(".")[0],
-            )
-            if len(sources) > 1:
-                settings, name = {**settings, "model": model, "prompt": prompt}, prompt or model
-            config = loader.folder.config.model_copy(
-                update={"grader": GraderSection.model_validate(settings)}
-            )
-            view = GraderView(loader.track, replace(loader.folder, config=config))
-            if config.scores.min_rating > view.grader.scale.max_rating:
-                # This min_rating is for the scale of the track's grader.
-                scores = config.scores.model_dump(exclude_unset=True, exclude={"min_rating"})
-                config = config.model_copy(update={"scores": ScoresSection(**scores)})
-                view = GraderView(loader.track, replace(loader.folder, config=config), view.grader)
-            yield name, view.load()
+def _recorded(loader: GraderView, path: Path) -> Iterator[tuple[str, GradedTrack]]:
+    """Yield each model and prompt of a recording."""
+    if not path.is_file():
+        raise GraderError("no such file of recorded grades", path=path)
+    sources = recorded_sources(path)
+    for model, prompt in sources:
+        settings, name = {"name": "recorded", "recorded": str(path.resolve())}, path.name.partition(".")[0]
+        if len(sources) > 1:
+            settings, name = {**settings, "model": model, "prompt": prompt}, prompt or model
+        config = loader.folder.config.model_copy(update={"grader": GraderSection.model_validate(settings)})
+        view = GraderView(loader.track, replace(loader.folder, config=config))
+        if config.scores.min_rating > view.grader.scale.max_rating:
+            # This min_rating is for the scale of the track's grader.
+            scores = config.scores.model_dump(exclude_unset=True, exclude={"min_rating"})
+            config = config.model_copy(update={"scores": ScoresSection(**scores)})
+            view = GraderView(loader.track, replace(loader.folder, config=config), view.grader)
+        yield name, view.load()
 
 
 def _same_cells(track: GradedTrack, other: GradedTrack) -> bool:
@@ -120,13 +92,14 @@ def _same_cells(track: GradedTrack, other: GradedTrack) -> bool:
     return track.bank.items == other.bank.items and all(same)
 
 
-def _with_recorded_answers(track: GradedTrack) -> GradedTrack:
-    """Return the track with recorded answers for ungraded cells, which are not stored."""
-    codes_of: dict[tuple[str, bytes], int] = {}
-    for batch in track.grader.grade(missing_cells(track)):
-        for cell, answer in batch:
-            code = CODES[answer.status] if answer.rating is None else answer.rating
-            codes_of[cell.text, asked_digest(cell.item)] = code
+def _without_people(track: GradedTrack) -> GradedTrack:
+    """Return the track with its grader's ratings alone; a recording's need not be stored."""
+    batches = track.grader.grade(missing_cells(track)) if isinstance(track.grader, RecordedGrader) else ()
+    codes_of = {
+        (cell.text, asked_digest(cell.item)): CODES[answer.status] if answer.rating is None else answer.rating
+        for batch in batches
+        for cell, answer in batch
+    }
     sheets = {}
     for query_id, sheet in track.sheets.items():
         digests = [asked_digest(item) for item in sheet.items]
@@ -134,5 +107,5 @@ def _with_recorded_answers(track: GradedTrack) -> GradedTrack:
         cell_indices = np.flatnonzero((codes == MISSING) & sheet.gradable)
         for cell_index, row, column in zip(cell_indices, *sheet.at(cell_indices), strict=True):
             codes[cell_index] = codes_of.get((sheet.texts[row] or "", digests[column]), MISSING)
-        sheets[query_id] = replace(sheet, codes=codes.reshape(sheet.codes.shape))
+        sheets[query_id] = replace(sheet, codes=codes.reshape(sheet.codes.shape), overrides=None)
     return replace(track, sheets=sheets)
