@@ -143,18 +143,14 @@ class Differences(Result):
         table = self.table
         if self.baseline is None or self.pairs:
             return (table,)
-        blocks = [
-            [of.measure, f"{of.measure}.stderr", *(f"{of.measure} {name}" for name in _SHOWN)]
-            for of in self.measures
-        ]
         keys = table.header[: table.header.index(self.measures[0].measure)]
-        # Columns follow their measure.
-        short = {f"{of.measure} {name}": name for of in self.measures for name in _SHOWN}
-        layout = replace(table.layout, short=short)
         tables = []
-        for block in blocks:
-            header = tuple(name for name in (*keys, *block) if name in table.header)
+        for of in self.measures:
+            short = {f"{of.measure} {name}": name for name in _SHOWN}
+            block = (*keys, of.measure, f"{of.measure}.stderr", *short)
+            header = tuple(name for name in block if name in table.header)
             rows = zip(*(table[name] for name in header), strict=True)
+            layout = replace(table.layout, short=short)
             tables.append(replace(table, header=header, rows=tuple(rows), layout=layout))
         return tuple(tables)
 
