@@ -13,8 +13,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import converters
 from converters.errors import ConversionError
 from converters.fields import counted
+from converters.ir_dataset import dataset_qrels
 from converters.lines import head, iter_lines, open_input, packing, reading
 from converters.records import NOT_JUDGED
 from converters.scored_rows import in_rows
@@ -33,6 +35,7 @@ from trecexam.extensions.check.trec_eval_rules import (
     shown,
     takes,
 )
+from trecexam.folder import TrackFolder
 from trecexam.results.text import plural
 from trecexam.scaffold import look_at
 
@@ -242,10 +245,7 @@ def track_ids(track: Path) -> tuple[set[bytes], set[bytes], set[bytes]]:
     Topics come from the bank, queries and judgments. Without official judgments, the judged topics are those
     of the track's labels.
     """
-    # These import pydantic, which checks of single files must not load.
-    import converters
-    from converters.ir_dataset import dataset_qrels
-    from trecexam.folder import TrackFolder
+    # Imports pyarrow, which checks of single files need not load.
     from trecexam.inputs.inputs import query_texts, whole_bank
 
     folder = TrackFolder.open(track)
