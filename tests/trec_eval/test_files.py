@@ -31,10 +31,7 @@ RUN = "".join(f"{topic} Q0 {doc} 1 {n} t\n" for topic in ("q1", "q2") for n, doc
 #: With these, the behaviour of trec_eval depends on uninitialised memory.
 UNDEFINED = {"only negative labels", "empty"}
 #: Fixed files with these have other scores than the original, as trecexam/extensions/check/mending.py says.
-MENDED_OTHERWISE = {
-    *("byte-order mark", "score not a number", "only negative labels", "comment", "comment as entry"),
-    *("second comment", "second comment as entry", "last comment"),
-}
+MENDED_OTHERWISE = ("byte-order mark", "comment", "score not a number", "only negative labels")
 
 
 @pytest.fixture
@@ -90,7 +87,8 @@ def test_a_fixed_file_is_accepted_and_scores_as_the_original(
         evaluation = evaluate(kind, content, "-c")
         if "No queries with both" not in evaluation.message:
             assert evaluation.accepted, (seed, path.read_bytes(), content, evaluation)
-        if {finding.kind for finding in check_file(kind, path)} & MENDED_OTHERWISE:
+        kinds = " ".join(finding.kind for finding in check_file(kind, path))
+        if any(name in kinds for name in MENDED_OTHERWISE):
             continue
         original = evaluate(kind, path.read_bytes(), "-c")
         if original.accepted:

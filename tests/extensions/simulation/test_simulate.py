@@ -32,7 +32,6 @@ from trecexam.extensions.simulation.arithmetic.tables import (
     unique_passages,
 )
 from trecexam.features.fill.records import Labels
-from trecexam.features.fill.rules import IDENTITY
 from trecexam.results.table import Table, Value
 from trecexam.scores.measures import measure
 
@@ -126,7 +125,7 @@ def test_a_team_is_left_out_as_a_whole(disjoint_runs: Path, tmp_path: Path, caps
 
 
 @pytest.mark.parametrize(
-    ("teams", "why"),
+    ("given", "why"),
     [
         ("a T\n", "teams.tsv:1: not `run<TAB>team`"),
         ("a\tT\na\tU\n", "teams.tsv:2: run 'a' is of team 'T' already"),
@@ -140,13 +139,13 @@ def test_a_team_is_left_out_as_a_whole(disjoint_runs: Path, tmp_path: Path, caps
     ],
 )
 def test_invalid_input_is_a_one_line_error(
-    disjoint_runs: Path, tmp_path: Path, capsys: Capture, teams: str | None, why: str
+    disjoint_runs: Path, tmp_path: Path, capsys: Capture, given: str | None, why: str
 ) -> None:
     options: list[str | Path] = ["--teams", tmp_path / "teams.tsv"]
-    if teams is not None and teams.startswith("--"):
-        options = [*teams.split()]
-    elif teams is not None:
-        (tmp_path / "teams.tsv").write_text(teams)
+    if given is not None and given.startswith("--"):
+        options = [*given.split()]
+    elif given is not None:
+        (tmp_path / "teams.tsv").write_text(given)
     out, err = printed(capsys, "simulate", disjoint_runs, *options, status=2)
     assert (out, err.count("\n")) == ("", 1)
     assert why in err
@@ -157,12 +156,11 @@ def test_no_runs_one_run_or_tied_runs_have_no_tau(graded: Path, capsys: Capture,
     rows, said = simulated(capsys, kind, with_runs(graded))
     assert f"no runs yet: drop some into {graded / 'runs'}" in said
     assert (kind == "runs") == (rows == [])
-    rows, said = simulated(capsys, kind, with_runs(graded, a={"q1": ["q1-d00", "q1-d01"]}))
-    assert "no tau: it needs two runs or more" in said
-    assert {row["tau.holes"] for row in rows} == {row["tau.fill"] for row in rows} == {""}
-    same = {"q1": ["q1-d00", "q1-d01"]}
-    rows, _ = simulated(capsys, kind, with_runs(graded, a=same, b=same))
-    assert {row["tau.holes"] for row in rows} == {row["tau.fill"] for row in rows} == {""}
+    for names in ("a", "ab"):
+        runs = {name: {"q1": ["q1-d00", "q1-d01"]} for name in names}
+        rows, said = simulated(capsys, kind, with_runs(graded, **runs))
+        assert ("no tau: it needs two runs or more" in said) == (names == "a")
+        assert {row["tau.holes"] for row in rows} == {row["tau.fill"] for row in rows} == {""}
 
 
 @BOTH
@@ -391,17 +389,6 @@ def test_dropped_judgments_are_not_used(dropped: list[tuple[str, str]], rng: ran
     first, second = (simulation("nDCG@2", "P@2", official=by).drop(dropped) for by in (OFFICIAL, other))
     assert first.rule == second.rule
     assert all((first.boards[how] == second.boards[how]).all() for how in ("holes", "fill"))
-
-
-def test_if_no_map_can_be_fitted_labels_are_used_unchanged_with_a_note() -> None:
-    one = simulation()
-    outcome = one.drop(places)
-    assert outcome.rule is IDENTITY
-    assert outcome.unfitted == "no passage has both an automatic and an official label"
-    outcomes = {
-        (repeat, step): one.drop(places if step > 80 else []) for repeat in range(3) for step in STEPS
-    }
-    assert removal_table(one, outcomes)["unfitted"] == [0] * 8 + [3]
 
 
 def test_removal_equals_a_naive_computation() -> None:

@@ -70,23 +70,23 @@ def check(file: Path, kind: Kind | None, version: str | None, fix: Path | None, 
     versions = VERSIONS if version is None else (int(version),)
     kind = kind or kind_of(file)
     checked = check_file(file, kind, *(() if track is None else track_ids(track)))
-    findings = [each for each in checked.findings if set(each.versions) & set(versions)]
+    findings = [row for row in checked.findings if set(row.versions) & set(versions)]
     accepting = {str(number): takes(findings, number) for number in versions}
     notes = [
         f"{file}: trec_eval {number} {'accepts' if good else 'rejects'} this {kind} file"
         for number, good in accepting.items()
     ]
-    misread = sum(each.count for each in findings if each.kind in ("decimal comma", "score not a number"))
+    misread = sum(row.count for row in findings if row.kind in ("decimal comma", "score not a number"))
     if misread:
         accepted = "accepted, but " if any(accepting.values()) else ""
-        remedy = f"; {to_points(file)}" if any(each.kind == "decimal comma" for each in findings) else ""
+        remedy = f"; {to_points(file)}" if any(row.kind == "decimal comma" for row in findings) else ""
         notes.append(f"{file}: {accepted}trec_eval reads {plural(misread, 'score')} wrongly{remedy}")
     if fix is not None:
         content = mended(checked, versions[-1])
         _write_new(fix, content, file)
         count = plural(content.count(b"\n"), "line")
         notes.insert(0, Note(f"{fix}: written, {count}; both versions accept it; {changes(checked)}", LOST))
-    rows = [(each.line, each.severity, ", ".join(map(str, each.versions)), each.text) for each in findings]
+    rows = [(row.line, row.severity, ", ".join(map(str, row.versions)), row.text) for row in findings]
     return _Findings(
         {"findings": Table(HEADER, tuple(rows), layout=Layout(HEADER[:3]))},
         tuple(notes),

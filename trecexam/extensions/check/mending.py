@@ -78,8 +78,9 @@ def mended(checked: Checked, version: int = 10) -> bytes:
 
 def changes(checked: Checked) -> str:
     """Return in words what mending changes: the kinds of findings, each with its number of places."""
-    kinds = [f"{each.kind} ({each.count:,})" for each in checked.findings if each.kind not in _STAYING]
-    return f"mended: {', '.join(kinds) or 'nothing'}"
+    mended_findings = (finding for finding in checked.findings if finding.kind not in _STAYING)
+    kinds = ", ".join(f"{finding.kind} ({finding.count:,})" for finding in mended_findings)
+    return f"mended: {kinds or 'nothing'}"
 
 
 def _without_marks(path: Path, topics: Mapping[bytes, bytearray]) -> Mapping[bytes, bytearray]:

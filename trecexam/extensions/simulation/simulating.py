@@ -46,8 +46,9 @@ def simulate(
     official, show = official_judgments(track), progress or (lambda now: None)
     fillers = _fillers(track, official, by, lambda done, total: show(Progress(done, total, what="texts")))
     names = names_of(official_measures) or own_official_measures(track)
-    measures = {str(each): each for each in (measure(name, official=True) for name in names)}
-    if needing := [name for name, each in measures.items() if each.NAME in DIVERSITY]:
+    parsed = (measure(name, official=True) for name in names)
+    measures = {str(official_measure): official_measure for official_measure in parsed}
+    if needing := [name for name, parsed_measure in measures.items() if parsed_measure.NAME in DIVERSITY]:
         raise TrecexamError(
             f"{needing[0]} needs subtopics, and dropped judgments are filled with labels of whole passages: "
             "use another measure, such as nDCG@10"

@@ -117,9 +117,9 @@ class Simulation:
         mapped = {q: {doc_id: rule(label) for doc_id, label in by.items()} for q, by in automatic.items()}
         labels: dict[str, Labels | None] = {"holes": {}, "fill": mapped}
         labels |= {name: filler(docs) for name, filler in self.fillers.items()}
-        values = {"full": self._full, **{how: self._values(docs, given) for how, given in labels.items()}}
+        values = {"full": self._full} | {name: self._values(docs, by) for name, by in labels.items()}
         n_queries = max(1, len(self.official))
-        boards = {how: np.round(each.sum(axis=2) / n_queries, TIE_DECIMALS) for how, each in values.items()}
+        boards = {name: np.round(v.sum(axis=2) / n_queries, TIE_DECIMALS) for name, v in values.items()}
         return Outcome(dropped, sum(map(len, mapped.values())), rule, unfitted, boards)
 
     def fillable(self, labels: Labels, dropped: Docs) -> dict[str, dict[str, int]]:

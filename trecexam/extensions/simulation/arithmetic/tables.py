@@ -64,7 +64,7 @@ def left_out_tables(
     runs = list(simulation.rankings)
     teams = [team_of.get(run, run) for run in runs]
     for index, measure in enumerate(map(str, simulation.measures) if runs else ()):
-        boards = [np.array([each[index] for each in outcomes[team].boards.values()]).T for team in teams]
+        boards = [np.array([*outcomes[team].boards.values()])[:, index].T for team in teams]
         means = np.array([board[row] for row, board in enumerate(boards)])
         ranks = np.array([Ranks.of(board).above[row] + 1 for row, board in enumerate(boards)])
         taus = np.array([tau_b_columns(board[:, :1], board[:, 1:]) for board in boards])
@@ -76,16 +76,16 @@ def left_out_tables(
             values = (value for side in (ranks, means, taus) for value in side[row].tolist())
             fit = (str(outcome.rule), outcome.unfitted)
             rows.append((measure, runs[row], teams[row], *counts, *values, *fit))
-        for column, how in enumerate(simulation.methods):
+        for column, method in enumerate(simulation.methods):
             moves, differences = (np.abs(side[order, column + 1] - side[order, 0]) for side in (ranks, means))
             defined = [tau for tau in taus[order, column].tolist() if not math.isnan(tau)] or [math.nan]
             run = runs[order[moves == moves.max()].min()] if moves.any() else ""
             shift = (float(moves.mean()), int(moves.max()), run, float(differences.mean()))
-            shifts.append((measure, how, *shift, float(np.mean(defined)), min(defined)))
+            shifts.append((measure, method, *shift, float(np.mean(defined)), min(defined)))
     header = (
         *("official_measure", "run", "left_out", "unique", "relevant", "filled"),
-        *(f"{value}.{how}" for value in ("rank", "mean") for how in ("full", *simulation.methods)),
-        *(f"tau.{how}" for how in simulation.methods),
+        *(f"{value}.{method}" for value in ("rank", "mean") for method in ("full", *simulation.methods)),
+        *(f"tau.{method}" for method in simulation.methods),
         *("map", "unfitted"),
     )
     first = ("rank.full", "rank.holes", "rank.fill", "tau.holes", "tau.fill")
@@ -132,13 +132,13 @@ def removal_table(simulation: Simulation, outcomes: Mapping[tuple[int, int], Out
     for index, measure in enumerate(map(str, simulation.measures)):
         for step in STEPS:
             of_step = [outcomes[repeat, step] for repeat in range(repeats)]
-            boards = np.array([[*each.boards.values()] for each in of_step])[:, :, index]
+            boards = np.array([[*outcome.boards.values()] for outcome in of_step])[:, :, index]
             values = (v for board in boards[:, 1:].swapaxes(0, 1) for v in _agreement(boards[0, 0], board))
             filled = sum(outcome.filled for outcome in of_step) / repeats
             unfitted = sum(outcome.unfitted is not None for outcome in of_step)
             rows.append((measure, step, len(of_step[0].dropped), filled, *values, unfitted))
     keys = ("official_measure", "removed")
-    columns = (column.format(how) for how in simulation.methods for column in _AGREEMENT)
+    columns = (column.format(method) for method in simulation.methods for column in _AGREEMENT)
     interval = f"95% range of a further repeat, from {plural(repeats, 'repeat')}"
     return Table(
         (*keys, "n_removed", "filled", *columns, "unfitted"),
@@ -163,7 +163,7 @@ def prediction(taus: Floats) -> tuple[float, float]:
 
     Student's t prediction interval, mean -+ t s sqrt(1 + 1/n) for n repeats with standard deviation s, cut to
     -1..1 (Hahn & Meeker, "Statistical Intervals", 1991, ch. 4). Runs, queries and judgments are fixed: it
-    says how much depends on which judgments went.
+    says method much depends on which judgments went.
     """
     from scipy.special import stdtrit
 
