@@ -86,8 +86,8 @@ def test_leave_one_out_has_one_row_per_measure_and_run(disjoint_runs: Path, caps
     assert full == [(str(rank), row["run"], row["nDCG@10"]) for rank, row in enumerate(board, 1)]
     assert "3 of 3 runs have judged passages that no other has in its first 8 ranks" in said
     assert (
-        "nDCG@10: a run whose own judgments are missing moves with holes by 1.00 ranks on "
-        "average, 2 at most; with fill by 1.33 ranks on average, 2 at most\n"
+        "nDCG@10: a run whose own judgments are missing moves by 1.00 ranks on average, 2 at most (a); "
+        "filled, by 1.33 ranks on average, 2 at most (a)\n"
     ) in said
     assert (
         "labels are mapped: fitted in each step on the judgments that remain; on all of them: fitted" in said

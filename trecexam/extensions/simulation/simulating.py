@@ -86,14 +86,14 @@ def simulate(
                 f"{n_unique:,} of {len(steps):,} {what} have judged passages that no other has in its first "
                 f"{depth:,} ranks"
             )
+        verbs = {"holes": "moves", "fill": "filled,"}
         for (name,), by_method in tables["shifts"].grouped("official_measure"):
             moves = "; ".join(
-                f"with {row['judgments']} by {row['mean_shift']:.2f} ranks on average, "
-                f"{row['greatest_shift']} at most"
-                for row in by_method
+                f"{verbs.get(str(method), f'{method},')} by {mean:.2f} ranks on average"
+                + (f", {greatest} at most ({run})" if greatest else "")
+                for method, mean, greatest, run, *_ in by_method.rows
             )
-            moved = f"{name}: a run whose own judgments are missing moves {moves}"
-            notes.append(Note(moved, CHANGES))
+            notes.append(Note(f"{name}: a run whose own judgments are missing {moves}", CHANGES))
     if n_unfitted := sum(outcome.unfitted is not None for outcome in outcomes.values()):
         notes.append(
             f"in {n_unfitted:,} of {len(steps):,} steps no rule could be fitted on the remaining judgments; "
