@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from trecexam.extensions.simulation.arithmetic import removal
+from trecexam.extensions.simulation.arithmetic import tables as simulated
 from trecexam.features.correlation.paired_scores import PairedScores, paired_scores
 from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import open_folder
@@ -222,18 +222,18 @@ def removal_taus(track: Path, repeats: int = 50) -> list[Floats]:
     import trecexam
 
     boards: list[Floats] = []
-    original = removal.tau_b_columns
+    original = simulated.tau_b_columns
 
     def recorded(full: Floats, several: Floats) -> Floats:
         boards.append(original(full, several))
         return boards[-1]
 
-    removal.tau_b_columns = recorded
+    simulated.tau_b_columns = recorded
     try:
         with trecexam.open_track(track) as found:
             found.simulate(judgments=True, repeats=repeats)
     finally:
-        removal.tau_b_columns = original
+        simulated.tau_b_columns = original
     return boards
 
 
@@ -244,7 +244,7 @@ def removal_cell(taus: Sequence[Floats], n: int, reps: int = 200) -> tuple[float
         held = 0
         for _ in range(reps):
             *seen, other = rng.choice(row, n + 1, replace=False)
-            found = removal.prediction(np.array(seen))
+            found = simulated.prediction(np.array(seen))
             held += found[0] - 1e-9 <= other <= found[1] + 1e-9
         shares.append(held / reps)
     return float(np.mean(shares)), min(shares), max(shares)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from trecexam.extensions.simulation.arithmetic.removal import prediction
+from trecexam.extensions.simulation.arithmetic.tables import prediction
 from trecexam.scores.correlation import correlate
 from trecexam.scores.rank_correlation import QueryDraws, tau_b_columns
 

@@ -23,7 +23,7 @@ Value = str | int | float | None
 #: Columns `NAME.WHAT` displayed beside values of the column NAME, with their format.
 _SPREADS = (
     (("stderr",), "± standard error", "±{}"),
-    (("low", "high"), "", "[{}, {}]"),
+    (("low", "high"), "[95% interval]", "[{}, {}]"),
 )
 _BESIDE = ("stderr", "low", "high")
 #: Maximum letters in a cell of a page, by kind of column.
@@ -48,7 +48,6 @@ class Layout:
         without: columns hidden except with --wide.
         ranks: rank of each row from 1, before the keys; () for none.
         short: column -> a shorter heading; with --wide the column's own name.
-        interval: description of `NAME.low` and `NAME.high`.
     """
 
     keys: tuple[str, ...] = ()
@@ -56,7 +55,6 @@ class Layout:
     without: tuple[str, ...] = ()
     ranks: tuple[int | None, ...] = ()
     short: Mapping[str, str] = field(default_factory=dict)
-    interval: str = "95% interval"
 
 
 @dataclass(frozen=True, repr=False)
@@ -189,7 +187,7 @@ class Table(Framed):
             if kind == "n":
                 texts = [text or NO_VALUE for text in texts]
             heading = printable(name if wide else layout.short.get(name, name))
-            spread, legend = _spread(name, values, layout.interval)
+            spread, legend = _spread(name, values)
             shown[name] = Column(name, owner, heading, kind, tuple(texts), spread, legend)
         for part in [each for each in shown.values() if page and each.name.startswith(f"{each.owner}.")]:
             if part.owner in shown:
@@ -205,15 +203,13 @@ class Table(Framed):
         return View(printable(self.caption), tuple(first), tuple(rest), len(chosen), len(self.rows))
 
 
-def _spread(
-    name: str, values: Mapping[str, Sequence[Value]], interval: str
-) -> tuple[tuple[tuple[str, ...], ...], str]:
+def _spread(name: str, values: Mapping[str, Sequence[Value]]) -> tuple[tuple[tuple[str, ...], ...], str]:
     """Return the texts beside each value of a column ("" if missing), and their description."""
     for parts, legend, form in _SPREADS:
         if values.keys() >= {f"{name}.{part}" for part in parts}:
             rows = zip(*(values[f"{name}.{part}"] for part in parts), strict=True)
             texts = tuple(form.format(*map(number, row)) if all(map(_is_number, row)) else "" for row in rows)
-            return ((texts,), legend or f"[{interval}]") if any(texts) else ((), "")
+            return ((texts,), legend) if any(texts) else ((), "")
     return (), ""
 
 

@@ -12,180 +12,148 @@ import pytest
 import pytrec_eval
 from hypothesis import example, given
 from hypothesis import strategies as st
-from support import Terminal, make_small_track, printed, record_grades
+from support import Terminal, printed
 from text_files import put
 
 import converters
 from converters import ConversionError
-from trecexam.cli.main import run
-from trecexam.extensions.check.mending import mended
-from trecexam.extensions.check.preflight import Kind, KnownIds, check_file, kind_of
+from trecexam.extensions.check import mending
+from trecexam.extensions.check.preflight import Kind, check_file, kind_of
 from trecexam.extensions.check.trec_eval_rules import Finding, atof, atol, takes
 
-RECORDED = '[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
+Capture = pytest.CaptureFixture[str]
 TIED = "q1 Q0 a 1 2 t\nq1 Q0 b 2 2 t\n"
 BROKEN = "q1 Q0 a 1 2 t\nq1 Q0 a 2 1 t\n"
+RUN = "q1 Q0 a 1 3 t\nq1 Q0 b 2 2 t\n"
+QRELS = "q1 0 a 1\nq1 0 b 0\n"
+BOTH = (9, 10)
 
 
-@pytest.fixture
-def graded(tmp_path: Path) -> Path:
-    """A track with a recording of all grades that it needs."""
-    root = make_small_track(tmp_path / "track", config=RECORDED)
-    (root / "grades.jsonl").write_text("")
-    record_grades(root)
-    assert run(["watch", str(root), "--once"]) == 0
-    return root
+def findings(path: Path, kind: Kind, **ids: list[bytes]) -> tuple[Finding, ...]:
+    return check_file(path, kind, **ids).findings
 
 
-def run_check(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int) -> tuple[str, str]:
-    return printed(capsys, "check", *arguments, status=status)
+def mended(path: Path, kind: Kind, version: int = 10) -> bytes:
+    return mending.mended(check_file(path, kind), version)
 
 
 def test_the_status_says_whether_the_file_is_accepted_and_the_table_names_each_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
-    out, err = run_check(capsys, put(tmp_path, TIED, "my.run"), status=0)
+    out, err = printed(capsys, "check", put(tmp_path, TIED, "my.run"))
     header, row = (line.split("\t") for line in out.splitlines())
     assert header == ["line", "severity", "trec_eval", "reason"]
     assert row[:3] == ["2", "warning", "9, 10"]
     assert "trec_eval 9 accepts this run file" in err
-    out, err = run_check(capsys, put(tmp_path, BROKEN, "my.run"), status=1)
+    out, err = printed(capsys, "check", put(tmp_path, BROKEN, "my.run"), status=1)
     assert out.splitlines()[1].startswith("2\tfatal\t9, 10\tdocno 'a' occurs twice")
     assert "trec_eval 10 rejects this run file" in err
-    assert "1,233 more" in run_check(capsys, put(tmp_path, "q1\n" * 1234, "my.run"), status=1)[0]
+    assert "1,233 more" in printed(capsys, "check", put(tmp_path, "q1\n" * 1234, "my.run"), status=1).out
 
 
-def test_the_result_depends_on_the_chosen_trec_eval_version(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = put(tmp_path, "# by hand\nq1 0 a 1\n", "q.txt")
-    run_check(capsys, path, status=1)
-    run_check(capsys, path, "--trec-eval", "9", status=1)
-    out, err = run_check(capsys, path, "--trec-eval", "10", status=0)
+def test_version_and_type_of_the_file_are_options(tmp_path: Path, capsys: Capture) -> None:
+    path = put(tmp_path, "# by hand\nq1 0 a 1\n", "q.run")
+    printed(capsys, "check", path, status=1)
+    printed(capsys, "check", path, "--trec-eval", "9", status=1)
+    out, err = printed(capsys, "check", path, "--trec-eval", "10")
     assert out.count("\n") == 1
     assert "trec_eval 9" not in err
+    assert "has 4 columns" in printed(capsys, "check", path, "--as", "run", status=1).out
 
 
-def test_the_as_option_decides_the_type_of_the_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = put(tmp_path, "q1 0 a 1\n", "my.run")
-    run_check(capsys, path, status=0)
-    out, _ = run_check(capsys, path, "--as", "run", status=1)
-    assert "has 4 columns" in out
-
-
-def test_a_file_that_is_neither_run_nor_qrels_is_a_one_line_error_with_status_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert "add --as run or --as qrels" in run_check(capsys, put(tmp_path, "hello\n", "x"), status=2)[1]
-    assert "does not exist" in run_check(capsys, tmp_path / "none.run", status=2)[1]
-
-
-def test_fix_writes_an_accepted_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fix_writes_an_accepted_file_and_says_what_it_mended(tmp_path: Path, capsys: Capture) -> None:
     fixed = tmp_path / "fixed.run"
-    _, err = run_check(capsys, put(tmp_path, BROKEN, "my.run"), "--fix", fixed, status=1)
-    assert f"{fixed}: written, 1 line; both versions accept it" in err
-    assert run_check(capsys, fixed, status=0)[0].count("\n") == 1
-    value = json.loads(run_check(capsys, fixed, "--fix", tmp_path / "again.run", "--json", status=0)[0])
-    assert value["findings"] == []
-    assert (tmp_path / "again.run").read_bytes() == fixed.read_bytes()
+    path = put(tmp_path, BROKEN + "# c\nq1 Q0 a 3 1 t\nq1 Q0 b# 3 1\n", "my.run")
+    _, err = printed(capsys, "check", path, "--fix", fixed, status=1)
+    first, *_ = err.splitlines()
+    assert first == (
+        f"{fixed}: written, 2 lines; both versions accept it; mended: duplicate (2), comment (1), ties (1), "
+        "too few columns (1)"
+    )
+    assert printed(capsys, "check", fixed, "--trec-eval", "9").out.count("\n") == 1
+    again = tmp_path / "again.run"
+    value = json.loads(printed(capsys, "check", fixed, "--fix", again, "--json").out)
+    assert [row["reason"] for row in value["findings"]] == [
+        "'#' inside: trec_eval 10 reserves no memory for such lines, and may crash"
+    ]
+    assert "mended: nothing" in value["notes"][0]
+    assert again.read_bytes() == fixed.read_bytes()
 
 
 def test_scores_with_a_decimal_comma_are_named_and_never_cut(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
+    tmp_path: Path, capsys: Capture, on_terminal: Terminal
 ) -> None:
     path = put(tmp_path, "q,1 Q0 a,0 1 10,5 t\nq,1 Q0 b 2 10,25 t\nq,1 Q0 c 3 10 t\n", "my.run")
     fixed = tmp_path / "fixed"
-    out, err = run_check(capsys, path, status=1)
+    out, err = printed(capsys, "check", path, status=1)
     reason = "the score '10,5' has a decimal comma: it is read as 10 (and 1 more of this kind)"
     assert f"1\tsilent\t9, 10\t{reason}\n" in out
     assert "my.run: accepted, but trec_eval reads 2 scores wrongly; to write points: awk " in err
     with on_terminal():
-        assert reason in " ".join(run_check(capsys, path, status=1)[0].split())
-    _, err = run_check(capsys, path, "--fix", fixed, status=2)
+        assert reason in " ".join(printed(capsys, "check", path, status=1).out.split())
+    err = printed(capsys, "check", path, "--fix", fixed, status=2).err
     assert not fixed.exists()
     assert "my.run:1: nothing was written: the score '10,5' has a decimal comma" in err
     # The command in the message keeps the whole score, and commas of ids.
-    command = err.partition("to write points: ")[2]
-    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    subprocess.run(err.partition("to write points: ")[2], shell=True, check=True, cwd=tmp_path)
     points = tmp_path / "points.run"
     assert points.read_text() == path.read_text().replace("10,", "10.")
-    run_check(capsys, points, "--fix", fixed, status=0)
-    scores = [row.score for row in converters.read(fixed, "run")]
-    assert scores == [10.5, 10.25, 10.0]
+    printed(capsys, "check", points, "--fix", fixed)
+    assert [row.score for row in converters.read(fixed, "run")] == [10.5, 10.25, 10.0]
 
 
-def test_fix_overwrites_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fix_overwrites_no_file(tmp_path: Path, capsys: Capture) -> None:
     path, other = put(tmp_path, TIED, "my.run"), put(tmp_path, "mine\n", "other")
     (tmp_path / "link").hardlink_to(path)
-    assert "is an input of this command" in run_check(capsys, path, "--fix", path, status=2)[1]
-    assert "is an input of this command" in run_check(capsys, path, "--fix", tmp_path / "link", status=2)[1]
-    assert "other content" in run_check(capsys, path, "--fix", other, status=2)[1]
-    assert "without .gz" in run_check(capsys, path, "--fix", tmp_path / "x.gz", status=2)[1]
+    for output, reason in (
+        (path, "is an input of this command"),
+        (tmp_path / "link", "is an input of this command"),
+        (other, "other content"),
+        (tmp_path / "x.gz", "without .gz"),
+    ):
+        assert reason in printed(capsys, "check", path, "--fix", output, status=2).err
     assert (path.read_text(), other.read_text()) == (TIED, "mine\n")
-    run_check(capsys, path, "--fix", tmp_path / "new", status=0)
-    run_check(capsys, path, "--fix", tmp_path / "new", status=0)
+    for _ in range(2):
+        printed(capsys, "check", path, "--fix", tmp_path / "new")
 
 
 def test_with_a_track_unknown_topics_and_docnos_are_reported(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    graded: Path, tmp_path: Path, capsys: Capture
 ) -> None:
-    good = next(iter((graded / "runs").glob("*.run")))
-    assert run_check(capsys, good, "--track", graded, status=0)[0].count("\n") == 1
-    known = good.read_text().split()[2]
-    out, _ = run_check(
-        capsys, put(tmp_path, f"q1 Q0 {known} 1 1 t\nx Q0 y 1 1 t\n", "my.run"), "--track", graded, status=0
-    )
+    def reported(text: str | bytes, name: str, status: int = 0) -> str:
+        path = put(tmp_path, text, name)
+        return str(printed(capsys, "check", path, "--track", graded, status=status).out)
+
+    good = next(iter((graded / "runs").glob("*.run"))).read_bytes()
+    assert reported(good, "my.run").count("\n") == 1
+    known = good.split()[2].decode()
+    out = reported(f"q1 Q0 {known} 1 1 t\nx Q0 y 1 1 t\n", "my.run")
     assert "topic 'x' is not in the track" in out
     assert "docno 'y' is not in the track" in out
     assert "judged topic 'q2' is missing" in out
-    out, _ = run_check(capsys, put(tmp_path, f"x Q0 {known} 1 1 t\n", "my.run"), "--track", graded, status=1)
-    assert "the qrels have none of its topics" in out
-    out, _ = run_check(capsys, put(tmp_path, "x 0 y 1\n", "x.qrels"), "--track", graded, status=0)
-    assert out.count("is not in the track") == 2
-
-
-def test_every_file_that_trecexam_writes_for_trec_eval_passes(graded: Path, tmp_path: Path) -> None:
-    options = [[], ["--binary"], ["--label", "count"], ["--label", "max", "--min-answers", "2"]]
-    exported = [tmp_path / f"{n}.qrels" for n in range(len(options))]
-    for path, option in zip(exported, options, strict=True):
-        assert run(["export", "qrels", str(graded), "-o", str(path), *option]) == 0
-    for path in [graded / "out" / "rubric.qrels", *exported]:
-        assert not check_file(path, "qrels"), path
-    for path in (graded / "runs").glob("*.run"):
-        written = tmp_path / path.name
-        converters.write(converters.read(path, "run"), written, "run")
-        assert all(takes(check_file(written, "run"), version) for version in (9, 10))
+    assert "the qrels have none of its topics" in reported(f"x Q0 {known} 1 1 t\n", "my.run", status=1)
+    assert reported("x 0 y 1\n", "x.qrels").count("is not in the track") == 2
 
 
 @pytest.mark.parametrize("content", ['{"q1": {"d1": 1.5}}', "qid,docno,score\nq1,d1,1.5\n"])
 def test_json_and_tables_are_rejected_and_nothing_is_fixed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
+    tmp_path: Path, capsys: Capture, content: str
 ) -> None:
-    path = put(tmp_path, content, "x.run")
+    path, fixed = put(tmp_path, content, "x.run"), tmp_path / "fixed.run"
     assert f"trecexam convert {path} OUT --to run" in printed(capsys, "check", path, status=1).out
-    assert run(["check", str(path), "--fix", str(tmp_path / "fixed.run")]) == 2
-    assert not (tmp_path / "fixed.run").exists()
+    printed(capsys, "check", path, "--fix", fixed, status=2)
+    assert not fixed.exists()
 
 
 # Predictions of what trec_eval does with a file, and files fixed so that it accepts them.
 
 
-RUN = "q1 Q0 a 1 3 t\nq1 Q0 b 2 2 t\n"
-QRELS = "q1 0 a 1\nq1 0 b 0\n"
+def summary(path: Path, kind: Kind, **ids: list[bytes]) -> list[tuple[int | None, str, tuple[int, ...], str]]:
+    return [(found.line, found.severity, found.versions, found.kind) for found in findings(path, kind, **ids)]
 
 
-def summary_of(findings: tuple[Finding, ...]) -> list[tuple[int | None, str, tuple[int, ...], str]]:
-    return [(found.line, found.severity, found.versions, found.kind) for found in findings]
-
-
-BOTH = (9, 10)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+PREDICTED: dict[Kind, list[tuple[str, list[Any]]]] = {
+    "run": [
         (RUN, []),
         ("\n" + RUN + " \t\n", []),
         ("  q1\tQ0   a 9 -1e3 t\r\n", []),
@@ -203,25 +171,14 @@ BOTH = (9, 10)
         (RUN + "q1 Q0 c 3 1 u\n", [(3, "warning", BOTH, "mixed run ids")]),
         (RUN + "q1 Q0 c#0 3 1 t\n", [(3, "warning", (10,), "number sign")]),
         ("# made by me\n" + RUN, [(1, "fatal", (9,), "comment")]),
-        ("# five words and the mark\n" + RUN, [(1, "silent", (9,), "comment")]),
+        ("# five words and the mark\n" + RUN, [(1, "silent", (9,), "comment as entry")]),
         ("\ufeff" + RUN, [(1, "silent", BOTH, "byte-order mark")]),
         ("q1 Q0 a 1 2 t\rq1 Q0 b 2 1 t\r", [(1, "silent", BOTH, "extra columns")]),
         ("", [(None, "fatal", BOTH, "empty")]),
         ("\n\n", [(None, "fatal", BOTH, "empty")]),
         ("q1 Q0 a 1 3 t\nq1 Q0 \0 2 2 t\n", [(2, "fatal", BOTH, "unreadable")]),
     ],
-)
-def test_findings_predict_what_trec_eval_does_with_a_run(
-    tmp_path: Path, text: str, expected: list[Any]
-) -> None:
-    found = summary_of(check_file(put(tmp_path, text), "run"))
-    assert [entry for entry in found if entry[3] != "carriage return"] == expected
-    assert ("\rq" in text) == any(entry[3] == "carriage return" for entry in found)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+    "qrels": [
         (QRELS, []),
         ("q1 0 a 2.7\n", [(1, "silent", BOTH, "label no whole number")]),
         ("q1 0 a x\n", [(1, "silent", BOTH, "label no whole number")]),
@@ -233,29 +190,37 @@ def test_findings_predict_what_trec_eval_does_with_a_run(
         ("q1 0 c -1\n", [(1, "silent", BOTH, "not judged"), (1, "fatal", BOTH, "only negative labels")]),
         ("q1 0 c 99999999999999999999\n", [(1, "fatal", BOTH, "label too high")]),
         ("# by hand\n" + QRELS, [(1, "fatal", (9,), "comment")]),
-        ("# all by hand\n" + QRELS, [(1, "silent", (9,), "comment")]),
-        ("# by hand\n# twice\n" + QRELS, [(1, "fatal", (9,), "comment"), (2, "fatal", BOTH, "comment")]),
-        (QRELS + "# by hand\n", [(3, "fatal", (9,), "comment"), (3, "fatal", (10,), "comment")]),
+        ("# all by hand\n" + QRELS, [(1, "silent", (9,), "comment as entry")]),
+        (
+            "# by hand\n# twice\n" + QRELS,
+            [(1, "fatal", (9,), "comment"), (2, "fatal", BOTH, "second comment")],
+        ),
+        (QRELS + "# by hand\n", [(3, "fatal", (9,), "comment"), (3, "fatal", (10,), "last comment")]),
         ("", [(None, "fatal", BOTH, "empty")]),
     ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"), [(kind, *row) for kind, rows in PREDICTED.items() for row in rows]
 )
-def test_findings_predict_what_trec_eval_does_with_qrels(
-    tmp_path: Path, text: str, expected: list[Any]
+def test_findings_predict_what_trec_eval_does(
+    tmp_path: Path, kind: Kind, text: str, expected: list[Any]
 ) -> None:
-    assert summary_of(check_file(put(tmp_path, text), "qrels")) == expected
+    found = summary(put(tmp_path, text), kind)
+    assert [entry for entry in found if entry[3] != "carriage return"] == expected
+    assert ("\rq" in text) == any(entry[3] == "carriage return" for entry in found)
 
 
 def test_gzip_is_rejected_and_its_content_is_checked(tmp_path: Path) -> None:
-    found = check_file(put(tmp_path, gzip.compress((RUN + "q1\n").encode())), "run")
-    assert summary_of(found) == [(None, "fatal", BOTH, "gzip"), (3, "fatal", BOTH, "too few columns")]
+    path = put(tmp_path, gzip.compress((RUN + "q1\n").encode()))
+    assert summary(path, "run") == [(None, "fatal", BOTH, "gzip"), (3, "fatal", BOTH, "too few columns")]
 
 
 def test_a_missing_judged_topic_stops_trec_eval_10_and_no_common_topic_stops_both(tmp_path: Path) -> None:
     path = put(tmp_path, RUN)
-    found = check_file(path, "run", KnownIds(judged=["q1", "q2"]))
-    assert summary_of(found) == [(None, "warning", (10,), "missing topic")]
-    (found,) = check_file(path, "run", KnownIds(judged=["q2", "q3"]))
-    assert (found.severity, found.versions) == ("fatal", BOTH)
+    assert summary(path, "run", judged=[b"q1", b"q2"]) == [(None, "warning", (10,), "missing topic")]
+    assert summary(path, "run", judged=[b"q2", b"q3"]) == [(None, "fatal", BOTH, "no common topic")]
 
 
 @pytest.mark.parametrize(
@@ -269,20 +234,17 @@ def test_a_missing_judged_topic_stops_trec_eval_10_and_no_common_topic_stops_bot
         ("", "my.run", "run"),
         ("\0", "my.qrels", "qrels"),
         ('{"q1": {"d1": 1}}', "x.json", "qrels"),
-        # As for `watch`.
-        ('{"q1": {"d1": 1}}', "runs/x.json", "run"),
         ('{"q1": {"d1": 1.5}}', "x.json", "run"),
     ],
 )
 def test_runs_and_qrels_are_told_apart(tmp_path: Path, text: str, name: str, kind: str) -> None:
-    (tmp_path / "runs").mkdir()
     assert kind_of(put(tmp_path, text, name)) == kind
 
 
 @pytest.mark.parametrize("text", ["", "\0", "what is this?\n", '{"a": 1}\n'])
-def test_a_file_that_is_neither_is_rejected(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ConversionError):
-        kind_of(put(tmp_path, text))
+def test_a_file_that_is_neither_is_rejected(tmp_path: Path, capsys: Capture, text: str) -> None:
+    err = printed(capsys, "check", put(tmp_path, text), status=2).err
+    assert "add --as run or --as qrels" in err
 
 
 number_text = st.one_of(
@@ -348,16 +310,13 @@ def test_a_fixed_run_has_the_same_scores(
         ordered.sort(key=lambda row: -atof(row[1].encode())[0])
         assert [line.split()[2].decode() for line in fixed.splitlines()] == [doc for doc, _ in ordered]
     again = put(tmp_path, fixed, "fixed")
-    assert not {"ties", "ties past float precision"} & {found.kind for found in check_file(again, "run")}
+    assert not {"ties", "ties past float precision"} & {found.kind for found in findings(again, "run")}
     assert next(iter(converters.read(again, "run"))).rank == 1
 
 
-def test_ties_are_broken_by_the_smallest_step_and_other_scores_stay(tmp_path: Path) -> None:
+def test_files_are_fixed_as_documented(tmp_path: Path) -> None:
     path = put(tmp_path, "q Q0 a 1 2 t\nq Q0 b 2 2 t\nq Q0 c 3 1.5 t\nq Q0 d 4 9 t\n")
     assert mended(path, "run") == (b"q Q0 d 1 9.0 t\nq Q0 b 2 2.0 t\nq Q0 a 3 1.9999999 t\nq Q0 c 4 1.5 t\n")
-
-
-def test_invalid_lines_are_fixed_as_documented(tmp_path: Path) -> None:
     text = (
         "\ufeff# a comment\n\nq1 Q0 a 1 1 old\nq1 Q0 a 2 5 old\nq1 Q0 b 3 4\nq1 Q0 c\n"
         "q1 Q0 d 1 high t extra\nq2 Q0 e 1 nan t\nq2 Q0 f 2 -inf t\n"
@@ -396,32 +355,23 @@ def test_fixed_qrels_have_the_same_scores(tmp_path: Path, judged: list[tuple[str
     assert values(fixed, run) == values(text.encode(), run)
 
 
-field = st.one_of(
-    st.sampled_from(
-        [b"q1", b"q2", b"Q0", b"0", b"a", b"b", b"1", b"2.5", b"-1", b"nan", b"inf", b"#", b"#c"]
-    ),
-    st.sampled_from([b"\xef\xbb\xbf", b"\xc2\xa0", b"\xff", b"1e39", b"0x1p2", b"1e-50", b"7" * 30]),
-    st.binary(min_size=1, max_size=4),
-)
-space = st.sampled_from([b" ", b" ", b" ", b"\t", b"  "])
-end = st.sampled_from([b"\n", b"\n", b"\r\n", b"\n\n", b""])
-messy = st.lists(st.tuples(st.lists(st.tuples(field, space), max_size=7), end), max_size=12).map(
-    lambda lines: b"".join(b"".join(map(b"".join, fields)).rstrip(b" ") + end for fields, end in lines)
-)
+FIELDS = [
+    *(b"q1", b"q2", b"Q0", b"0", b"a", b"b", b"1", b"2.5", b"-1", b"nan", b"inf", b"#", b"#c", b"\r"),
+    *(b"\xef\xbb\xbf", b"\xc2\xa0", b"\xff", b"1e39", b"0x1p2", b"1e-50", b"7" * 30),
+]
+line = st.lists(st.sampled_from(FIELDS), max_size=7).map(b" ".join)
 
 
-@given(st.one_of(messy, st.binary(max_size=60)), st.sampled_from([9, 10]))
+@given(st.one_of(st.lists(line, max_size=12).map(b"\n".join), st.binary(max_size=60)), st.sampled_from(BOTH))
 def test_any_bytes_give_findings_or_one_error_and_are_fixed_for_good(
     tmp_path: Path, content: bytes, version: int
 ) -> None:
     path = put(tmp_path, content)
-    kinds: tuple[Kind, ...] = ("run", "qrels")
-    for kind in kinds:
+    for kind in PREDICTED:
         try:
-            check_file(path, kind)
             fixed = mended(path, kind, version)
         except ConversionError:
             continue
         again = put(tmp_path, fixed, "again")
-        assert all(takes(check_file(again, kind), one) for one in BOTH)
+        assert all(takes(findings(again, kind), one) for one in BOTH)
         assert mended(again, kind, version) == fixed

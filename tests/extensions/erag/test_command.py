@@ -47,7 +47,7 @@ def test_labels_scores_and_qrels_are_written(track: Path, capsys: Capture) -> No
         f"{q} 0 {d} {label}" for (q, d), label in sorted(EM.items())
     ]
     for version in (9, 10):
-        assert takes(check_file(got / "labels.qrels", "qrels"), version)
+        assert takes(check_file(got / "labels.qrels", "qrels").findings, version)
     values = {(name, measure, q): float(value) for name, measure, q, value in rows(got / "scores.tsv")}
     assert list(dict.fromkeys(measure for _, measure, _ in values)) == ["P@2", "Success@5", "AP", "nDCG@5"]
     assert values["one", "P@2", "q2"] == 0.5

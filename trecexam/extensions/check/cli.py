@@ -16,14 +16,12 @@ from trecexam.errors import TrecexamError
 from trecexam.files import atomic
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table, Value
-from trecexam.results.text import plural
+from trecexam.results.text import LOST, Note, plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.check.preflight import Kind
 
 HEADER = ("line", "severity", "trec_eval", "reason")
-#: Kinds of findings on scores that trec_eval misreads.
-_MISREAD = ("decimal comma", "score not a number")
 #: Maximum characters of a reason's line on a terminal.
 _WIDTH = 50
 
@@ -64,47 +62,34 @@ def check(file: Path, kind: Kind | None, version: str | None, fix: Path | None, 
     FILE and reads all scores as written, else 1 (with --fix, too).
     """
     # These import numpy, which --help must not load.
-    from trecexam.extensions.check.mending import mended, to_points
-    from trecexam.extensions.check.preflight import check_file, kind_of
+    from trecexam.extensions.check.mending import changes, mended, to_points
+    from trecexam.extensions.check.preflight import check_file, kind_of, track_ids
     from trecexam.extensions.check.trec_eval_rules import VERSIONS, takes
 
     versions = VERSIONS if version is None else (int(version),)
     kind = kind or kind_of(file)
-    known_ids = None
-    if track is not None:
-        # Imports pydantic, which --help and checks of single files must not load.
-        from trecexam.extensions.check.track_ids import track_ids
-
-        known_ids = track_ids(track)
-    findings = [each for each in check_file(file, kind, known_ids) if set(each.versions) & set(versions)]
-    accepting = {number: takes(findings, number) for number in versions}
+    checked = check_file(file, kind, *(() if track is None else track_ids(track)))
+    findings = [row for row in checked.findings if set(row.versions) & set(versions)]
+    accepting = {str(number): takes(findings, number) for number in versions}
     notes = [
         f"{file}: trec_eval {number} {'accepts' if good else 'rejects'} this {kind} file"
         for number, good in accepting.items()
     ]
-    misread = [finding for finding in findings if finding.kind in _MISREAD]
+    misread = sum(row.count for row in findings if row.kind in ("decimal comma", "score not a number"))
     if misread:
         accepted = "accepted, but " if any(accepting.values()) else ""
-        count = plural(sum(finding.count for finding in misread), "score")
-        remedy = f"; {to_points(file)}" if any(each.kind == "decimal comma" for each in misread) else ""
-        notes.append(f"{file}: {accepted}trec_eval reads {count} wrongly{remedy}")
+        remedy = f"; {to_points(file)}" if any(row.kind == "decimal comma" for row in findings) else ""
+        notes.append(f"{file}: {accepted}trec_eval reads {plural(misread, 'score')} wrongly{remedy}")
     if fix is not None:
-        refuse_inputs(fix, [file])
-        content = mended(file, kind, versions[-1])
-        _write_new(fix, content)
+        content = mended(checked, versions[-1])
+        _write_new(fix, content, file)
         count = plural(content.count(b"\n"), "line")
-        notes.append(f"{fix}: written, {count}; both versions accept it")
-    rows = tuple(
-        (each.line, each.severity, ", ".join(map(str, each.versions)), each.text) for each in findings
-    )
+        notes.insert(0, Note(f"{fix}: written, {count}; both versions accept it; {changes(checked)}", LOST))
+    rows = [(row.line, row.severity, ", ".join(map(str, row.versions)), row.text) for row in findings]
     return _Findings(
-        {"findings": Table(HEADER, rows, layout=Layout(HEADER[:3]))},
+        {"findings": Table(HEADER, tuple(rows), layout=Layout(HEADER[:3]))},
         tuple(notes),
-        about={
-            "file": str(file),
-            "kind": kind,
-            "takes": {str(number): good for number, good in accepting.items()},
-        },
+        about={"file": str(file), "kind": kind, "takes": accepting},
         rejected=tuple(number for number, good in accepting.items() if not good or misread),
     )
 
@@ -123,8 +108,9 @@ class _Findings(Tables):
         return (replace(self.table, rows=tuple(rows)),)
 
 
-def _write_new(path: Path, content: bytes) -> None:
-    """Write a file; refuse to replace a file with other content."""
+def _write_new(path: Path, content: bytes, checked_file: Path) -> None:
+    """Write a file; refuse to replace the checked file, or a file with other content."""
+    refuse_inputs(path, [checked_file])
     if path.suffix == ".gz":
         raise TrecexamError("trec_eval reads no gzip: give a name without .gz", path=path)
     with lines.reading(path, None):

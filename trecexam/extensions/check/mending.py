@@ -14,20 +14,23 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from converters.errors import ConversionError
-from trecexam.extensions.check.preflight import Kind, read_lines
-from trecexam.extensions.check.trec_eval_rules import Topic, compared, order, repeated, shown
+from trecexam.extensions.check.preflight import Checked, columns_of
+from trecexam.extensions.check.trec_eval_rules import compared, order, shown
 
-#: Default run id.
-NO_RUN_ID = b"run"
 #: Kinds of findings with no unambiguous repair.
 _UNCLEAR = ("not in columns", "unreadable", "carriage return", "decimal comma", "label too high")
+#: Kinds of findings that a mended file has, too.
+_STAYING = (
+    *("number sign", "not judged", "negative label"),
+    *("unknown topic", "unknown docno", "missing topic", "no common topic"),
+)
 # A file that begins with such a topic would look like gzip or UTF-16.
 _MAGIC = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff")
 _MARKS = re.compile(rb"(?:\xef\xbb\xbf)+")
@@ -38,7 +41,7 @@ def to_points(path: Path) -> str:
     return f"to write points: awk '{{ sub(/,/, \".\", $5) }} 1' {shlex.quote(str(path))} > points.run"
 
 
-def mended(path: Path, kind: Kind, version: int = 10) -> bytes:
+def mended(checked: Checked, version: int = 10) -> bytes:
     """Return a repaired file: topics in file order, a run's entries in trec_eval's order, ranks from 1.
 
     Args:
@@ -47,76 +50,68 @@ def mended(path: Path, kind: Kind, version: int = 10) -> bytes:
     Raises:
         ConversionError: an unreadable file, no usable line, or ambiguous content such as decimal commas.
     """
-    findings, by_topic, run_id = read_lines(path, kind)
-    for each in findings.all():
-        if each.kind in _UNCLEAR:
-            remedy = f"; {to_points(path)}" if each.kind == "decimal comma" else ""
-            raise ConversionError(path, each.line, f"nothing was written: {each.reason}{remedy}")
+    path = checked.path
+    for finding in checked.findings:
+        if finding.kind in _UNCLEAR:
+            remedy = f"; {to_points(path)}" if finding.kind == "decimal comma" else ""
+            raise ConversionError(path, finding.line, f"nothing was written: {finding.reason}{remedy}")
     rows: list[bytes] = []
-    for topic_id, topic in _without_marks(path, by_topic).items():
-        if kind == "run":
+    for topic_id, entries in _without_marks(path, checked.topics).items():
+        docs, iterations, values, _ = columns_of(entries)
+        if checked.kind == "run":
+            ranking = _first_of_each(docs, order(values, docs, version))
+            scores, run_id = _distinct(values[ranking]), checked.run_id or b"run"
             rows += [
-                b"%s Q0 %s %d %s %s\n" % (topic_id, doc, rank, score.encode(), run_id or NO_RUN_ID)
-                for rank, (doc, score) in enumerate(_ranking(topic, version), 1)
+                b"%s Q0 %s %d %s %s\n" % (topic_id, docs[index], rank, scores[rank - 1].encode(), run_id)
+                for rank, index in enumerate(ranking, 1)
             ]
-        elif max(topic.values) >= 0:
-            rows += [b"%s %s %s %d\n" % (topic_id, *judgment) for judgment in _judgments(topic)]
+        elif values.max() >= 0:
+            best_first = np.argsort(-values, kind="stable").tolist()
+            rows += [
+                b"%s %s %s %d\n" % (topic_id, iterations[index], docs[index], values[index])
+                for index in sorted(_first_of_each(docs, best_first))
+            ]
     if not rows:
         raise ConversionError(path, None, "nothing was written: no line can be mended")
     return b"".join(rows)
 
 
-def _without_marks(path: Path, by_topic: Mapping[bytes, Topic]) -> Mapping[bytes, Topic]:
+def changes(checked: Checked) -> str:
+    """Return in words what mending changes: the kinds of findings, each with its number of places."""
+    mended_findings = (finding for finding in checked.findings if finding.kind not in _STAYING)
+    kinds = ", ".join(f"{finding.kind} ({finding.count:,})" for finding in mended_findings)
+    return f"mended: {kinds or 'nothing'}"
+
+
+def _without_marks(path: Path, topics: Mapping[bytes, bytearray]) -> Mapping[bytes, bytearray]:
     """Return the topics without byte-order marks and comments."""
-    merged: dict[bytes, Topic] = {}
-    for topic_id, topic in by_topic.items():
+    merged: dict[bytes, bytearray] = {}
+    for topic_id, entries in topics.items():
         name = _MARKS.sub(b"", topic_id)
         if name.startswith(_MAGIC):
             reason = f"{shown(name)} is not a topic: is this a text file?"
-            raise ConversionError(path, topic.lines[0], reason)
-        if name in merged:
-            merged[name].extend(topic)
-        elif name and not name.startswith(b"#"):
-            merged[name] = topic
+            raise ConversionError(path, columns_of(entries)[-1][0], reason)
+        if name and not name.startswith(b"#"):
+            merged[name] = merged.get(name, bytearray()) + entries
     return merged
 
 
-def _judgments(topic: Topic) -> Iterator[tuple[bytes, bytes, int]]:
-    """Yield (second column, docno, label) of each docno's highest label."""
-    docs, iterations = topic.doc_ids(), topic.others()
-    best: dict[bytes, int] = {}
-    for index, doc in enumerate(docs):
-        if topic.values[index] > topic.values[best.setdefault(doc, index)]:
-            best[doc] = index
-    for index in sorted(best.values()):
-        yield iterations[index], docs[index], topic.values[index]
-
-
-def _ranking(topic: Topic, version: int) -> list[tuple[bytes, str]]:
-    """Return (docno, score) in trec_eval's order, without duplicates and tied scores."""
-    docs = topic.doc_ids()
-    scores = np.array(topic.values)
-    entry_order = order(scores, docs, version)
-    dropped = {index for index, _ in repeated([docs[index] for index in entry_order])}
-    entry_order = [index for at, index in enumerate(entry_order) if at not in dropped]
-    texts = _distinct(scores[entry_order])
-    return [(docs[index], text) for index, text in zip(entry_order, texts, strict=True)]
+def _first_of_each(docs: list[bytes], entries: list[int]) -> list[int]:
+    """Return the first of these entries for each docno."""
+    first: dict[bytes, int] = {}
+    return [index for index in entries if first.setdefault(docs[index], index) == index]
 
 
 def _distinct(scores: NDArray[np.float64]) -> list[str]:
     """Return descending scores as texts that are distinct as 32-bit floats; n..1 if impossible."""
     single = compared(scores, 9).astype(np.float32)
-    texts = [repr(score) for score in scores.tolist()]
-    if np.isfinite(single).all():
-        last = single[0]
+    texts, is_finite = [repr(score) for score in scores.tolist()], np.isfinite(single).all()
+    with np.errstate(all="ignore"):
         for index in range(1, len(single)):
-            if single[index] < last:
-                last = single[index]
-                continue
-            with np.errstate(all="ignore"):
-                last = np.nextafter(last, np.float32("-inf"))
-            # The shortest text of this 32-bit float, in Python's format.
-            texts[index] = repr(float(str(last)))
-        if np.isfinite(last):
-            return texts
+            if single[index] >= single[index - 1]:
+                single[index] = np.nextafter(single[index - 1], np.float32("-inf"))
+                # The shortest text of this 32-bit float, in Python's format.
+                texts[index] = repr(float(str(single[index])))
+    if is_finite and np.isfinite(single[-1]):
+        return texts
     return [repr(float(len(scores) - index)) for index in range(len(scores))]

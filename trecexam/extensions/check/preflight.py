@@ -1,22 +1,23 @@
 """Check of whether trec_eval accepts a file, which lines stop it, and which values it misreads.
 
-The file is read once, line by line; only packed docnos and numbers stay in memory.
+The file is read once, line by line; docnos, ranks and scores stay in memory as one text a topic.
 """
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+import converters
 from converters.errors import ConversionError
 from converters.fields import counted
-from converters.lines import head, iter_lines, packing
+from converters.ir_dataset import dataset_qrels
+from converters.lines import head, iter_lines, open_input, packing, reading
 from converters.records import NOT_JUDGED
 from converters.scored_rows import in_rows
 from converters.unpacking import without_ending
@@ -28,48 +29,33 @@ from trecexam.extensions.check.trec_eval_rules import (
     VERSIONS,
     Finding,
     Findings,
-    Topic,
     atof,
     atol,
     compared,
-    has_mark,
-    repeated,
     shown,
+    takes,
 )
+from trecexam.folder import TrackFolder
 from trecexam.results.text import plural
 from trecexam.scaffold import look_at
 
 Kind = Literal["run", "qrels"]
-#: A whole number written as a float.
-_WHOLE = re.compile(rb"[+-]?[0-9]+\.0*")
 
 
-class KnownIds(NamedTuple):
-    """The ids to compare a file with; None if unknown.
+class Checked(NamedTuple):
+    """A checked run or qrels.
 
     Attributes:
-        topics: all topics.
-        docs: all docnos, iterated once.
-        judged: topics of the qrels for the evaluation of a run.
-    """
-
-    topics: Collection[str] | None = None
-    docs: Iterable[str] | None = None
-    judged: Collection[str] | None = None
-
-
-class Lines(NamedTuple):
-    """The lines of a run or of qrels.
-
-    Attributes:
-        findings: findings on single lines.
-        by_topic: topic -> entries, including repairable lines that stop trec_eval.
+        findings: by line; those on the whole file first.
+        topics: topic -> entries as `columns_of` reads them, including repairable lines that stop trec_eval.
         run_id: the last run id of a run.
     """
 
-    findings: Findings
-    by_topic: Mapping[bytes, Topic]
-    run_id: bytes = b""
+    path: Path
+    kind: Kind
+    findings: tuple[Finding, ...]
+    topics: Mapping[bytes, bytearray]
+    run_id: bytes
 
 
 def kind_of(path: Path) -> Kind:
@@ -87,103 +73,123 @@ def kind_of(path: Path) -> Kind:
     raise ConversionError(path, None, "is neither a run nor qrels: add --as run or --as qrels")
 
 
-def check_file(path: Path, kind: Kind, ids: KnownIds | None = None) -> tuple[Finding, ...]:
-    """Return findings on how trec_eval reads a run or qrels.
+def check_file(
+    path: Path,
+    kind: Kind,
+    topics: Collection[bytes] = (),
+    docs: Collection[bytes] = (),
+    judged: Collection[bytes] = (),
+) -> Checked:
+    """Check how trec_eval reads a run or qrels.
+
+    Args:
+        topics, docs: known topics and docnos; empty: unknown.
+        judged: topics of the qrels for the evaluation of a run; empty: unknown.
 
     Raises:
         ConversionError: there is no such file, or it cannot be opened.
     """
-    findings, by_topic, _ = read_lines(path, kind)
-    ids = ids or KnownIds()
-    if not by_topic and (versions := tuple(each for each in VERSIONS if each not in findings.stopped())):
-        findings.add("empty", None, "fatal", "the file has no lines to evaluate", versions)
-    judged = None if ids.judged is None or kind == "qrels" else {each.encode() for each in ids.judged}
-    for topic_id, topic in by_topic.items():
+    findings, entries, run_id = Findings(), defaultdict[bytes, bytearray](bytearray), b""
+    if kind == "run":
+        run_id = _read_run(path, findings, entries)
+    else:
+        _read_qrels(path, findings, entries)
+        judged = ()
+    if not entries and (accepting := tuple(v for v in VERSIONS if takes(findings.values(), v))):
+        findings.add("empty", None, versions=accepting)
+    for topic_id, of_topic in entries.items():
+        docnos, ranks, values, numbers = columns_of(of_topic)
         if kind == "run":
-            _look_at_ranking(findings, topic_id, topic)
-        elif max(topic.values) < 0:
-            reason = (
-                f"the highest label of topic {shown(topic_id)} is {max(topic.values)}: trec_eval stops "
-                "there, or continues with uninitialized memory"
-            )
-            findings.add("only negative labels", topic.lines[0], "fatal", reason)
-        _look_at_duplicates(findings, topic_id, topic, evaluated=judged is None or topic_id in judged)
-    _look_for_unknown(findings, by_topic, ids)
-    if judged is not None and by_topic:
-        _look_for_judged(findings, by_topic, judged)
-    return findings.all()
+            for name, found in _unordered(ranks, values).items():
+                if len(found):
+                    findings.add(name, numbers[found[0]], topic_id, plural(len(found), "score"))
+        elif values.max() < 0:
+            findings.add("only negative labels", numbers[0], topic_id, values.max())
+        duplicate = "duplicate without judgments" if judged and topic_id not in judged else "duplicate"
+        if topics and topic_id not in topics:
+            findings.add("unknown topic", numbers[0], topic_id)
+        first: dict[bytes, int] = {}
+        for docno, number in zip(docnos, numbers, strict=True):
+            if first.setdefault(docno, number) != number:
+                findings.add(duplicate, number, docno, topic_id, first[docno])
+            if docs and docno not in docs:
+                findings.add("unknown docno", number, docno)
+    if entries and judged and not entries.keys() & judged:
+        findings.add("no common topic", None)
+    elif entries:
+        for topic_id in sorted(set(judged) - entries.keys()):
+            findings.add("missing topic", None, topic_id)
+    ordered = sorted(findings.values(), key=lambda finding: finding.line or 0)
+    return Checked(path, kind, tuple(ordered), entries, run_id)
 
 
-def read_lines(path: Path, kind: Kind) -> Lines:
-    """Read the lines of a run or of qrels.
-
-    Raises:
-        ConversionError: there is no such file, or it cannot be opened.
-    """
-    findings = Findings()
-    lines = _lines(path, findings, kind)
-    return _read_run(lines, findings) if kind == "run" else _read_qrels(lines, findings)
+def columns_of(entries: bytearray) -> tuple[list[bytes], list[bytes], NDArray[np.float64], list[int]]:
+    """Return a topic's docnos, ranks or second columns, scores or labels, and line numbers."""
+    texts = bytes(entries).split()
+    return texts[::4], texts[1::4], np.array(texts[2::4], np.float64), list(map(int, texts[3::4]))
 
 
-def _lines(path: Path, findings: Findings, kind: Kind) -> Iterator[tuple[int, bytes]]:
+def _lines(path: Path, kind: Kind, findings: Findings) -> Iterator[tuple[int, bytes]]:
     """Yield the lines as trec_eval sees them, including a byte-order mark."""
     packed = packing(path)
     if in_rows(path):
         first = head(path).lines[0].lstrip()
         if packed == "parquet" or first.startswith((b"{", b"[")) or b"," in first:
-            convert = f"trecexam convert {quoted(path)} OUT --to {kind}"
-            reason = f"is JSON or a table, and trec_eval reads columns alone: {convert}"
-            findings.add("not in columns", None, "fatal", reason)
+            findings.add("not in columns", None, quoted(path), kind)
             return
     if packed:
-        findings.add("gzip", None, "fatal", f"is {packed}; trec_eval reads only plain text: unpack it first")
-    with_mark = has_mark(path)
+        findings.add("gzip", None, packed)
+    with reading(path, None), open_input(path) as file:
+        mark = BOM if file.read(3) == BOM else b""
     try:
         for number, line in iter_lines(path):
-            yield number, (BOM + line if with_mark and number == 1 else line)
+            yield number, mark + line if number == 1 else line
     except ConversionError as error:
         if error.line is None:
             raise
-        reason = f"{error.reason}; trec_eval may continue without a message"
-        findings.add("unreadable", error.line, "fatal", reason)
+        findings.add("unreadable", error.line, error.reason)
 
 
-def _read_run(lines: Iterable[tuple[int, bytes]], findings: Findings) -> Lines:
-    by_topic = defaultdict[bytes, Topic](partial(Topic, "d"))
+def _read_run(path: Path, findings: Findings, entries: dict[bytes, bytearray]) -> bytes:
+    """Read the lines of a run into `entries`; return the last run id."""
     run_id = b""
-    for number, line in lines:
+    for number, line in _lines(path, "run", findings):
         columns = line.split()
         if not columns:
             continue
         if columns[0].startswith(b"#"):
-            _comment(findings, number, len(columns) >= 6, (9,))
+            findings.add("comment as entry" if len(columns) >= 6 else "comment", number)
             continue
         _look_at_line(findings, number, line)
         if len(columns) < 6:
-            reason = f"has {counted(columns)}; trec_eval wants six: topic Q0 docno rank score run_id"
-            findings.add("too few columns", number, "fatal", reason)
+            findings.add("too few columns", number, counted(columns))
             if len(columns) < 5 or not (atof(columns[4])[1] or DECIMAL_COMMA.match(columns[4])):
                 continue
         elif run_id and columns[5] != run_id:
-            reason = f"run id {shown(columns[5])}, before it {shown(run_id)}; trec_eval takes the last line's"
-            findings.add("mixed run ids", number, "warning", reason)
+            findings.add("mixed run ids", number, columns[5], run_id)
         if len(columns) > 6:
-            reason = f"has {len(columns)} columns; trec_eval ignores what comes after the sixth"
-            findings.add("extra columns", number, "silent", reason)
+            findings.add("extra columns", number, len(columns))
         run_id = columns[5] if len(columns) > 5 else run_id
-        score = _score(findings, number, columns[4])
-        by_topic[columns[0]].add(columns[2], columns[3], score, number)
-    return Lines(findings, by_topic, run_id)
+        score, whole = atof(columns[4])
+        if score != score:
+            findings.add("score not a number", number, f"is {shown(columns[4])}: its rank is undefined")
+        elif DECIMAL_COMMA.match(columns[4]):
+            findings.add("decimal comma", number, columns[4], score)
+        elif not whole:
+            findings.add("score not a number", number, f"{shown(columns[4])} is read as {score:.10g}")
+        entries[columns[0]] += b"%s %s %a %d\n" % (columns[2], columns[3], score, number)
+    return run_id
 
 
-def _read_qrels(lines: Iterable[tuple[int, bytes]], findings: Findings) -> Lines:
-    by_topic = defaultdict[bytes, Topic](partial(Topic, "q"))
+def _read_qrels(path: Path, findings: Findings, entries: dict[bytes, bytearray]) -> None:
+    """Read the lines of qrels into `entries`."""
     comment: int | None = None
-    for number, line in lines:
+    for number, line in _lines(path, "qrels", findings):
         columns = line.split()
         if line.startswith(b"#"):
             # trec_eval 10 skips one comment before each judgment, and reads a second comment as a judgment.
-            _comment(findings, number, len(columns) == 4, (9,) if comment is None else VERSIONS)
+            name = "comment" if comment is None else "second comment"
+            findings.add(f"{name} as entry" if len(columns) == 4 else name, number)
             comment = number if comment is None else None
             continue
         comment = None
@@ -192,138 +198,64 @@ def _read_qrels(lines: Iterable[tuple[int, bytes]], findings: Findings) -> Lines
             reason = f"has {counted(columns)}; trec_eval wants exactly four: topic 0 docno label"
             if not columns:
                 reason = "a blank line: trec_eval rejects it in qrels, though it accepts blank lines in runs"
-            findings.add("malformed", number, "fatal", reason)
+            findings.add("malformed", number, reason)
             if len(columns) < 4 or not atol(columns[3])[1]:
                 continue
-        label = _label(findings, number, columns[3])
-        by_topic[columns[0]].add(columns[2], columns[1], label, number)
+        label, whole = atol(columns[3])
+        if not whole and atof(columns[3]) != (label, True):
+            findings.add("label no whole number", number, columns[3], label)
+        if label == NOT_JUDGED:
+            findings.add("not judged", number)
+        elif label < 0:
+            findings.add("negative label", number, label)
+        elif label > MOST_LABEL:
+            findings.add("label too high", number, label)
+        entries[columns[0]] += b"%s %s %d %d\n" % (columns[2], columns[1], label, number)
     if comment is not None:
-        reason = "a comment at the end: trec_eval 10 reads on after it"
-        findings.add("comment", comment, "fatal", reason, (10,))
-    return Lines(findings, by_topic)
-
-
-def _comment(findings: Findings, line: int, enough: bool, versions: tuple[int, ...]) -> None:
-    two = "neither version of trec_eval supports two comments in a row"
-    who = "trec_eval 9 does not support comments" if versions == (9,) else two
-    if enough:
-        reason = f"a comment with as many words as columns: {who}; it is read as an entry of topic '#...'"
-        findings.add("comment", line, "silent", reason, versions)
-    else:
-        findings.add("comment", line, "fatal", f"a comment: {who}; reading stops at this line", versions)
+        findings.add("last comment", comment)
 
 
 def _look_at_line(findings: Findings, number: int, line: bytes) -> None:
     if b"\r" in line:
-        reason = r"a carriage return inside the line is white space; convert old Mac line ends: tr '\r' '\n'"
-        findings.add("carriage return", number, "silent", reason)
+        findings.add("carriage return", number)
     if line.lstrip().startswith(BOM):
-        reason = "a byte-order mark: trec_eval reads it as a part of the topic id, which no other file has"
-        findings.add("byte-order mark", number, "silent", reason)
+        findings.add("byte-order mark", number)
     if b"#" in line:
-        # github.com/usnistgov/trec_eval/issues/46; support for comments was removed because of it.
-        reason = "'#' inside: trec_eval 10 reserves no memory for such lines, and may crash"
-        findings.add("number sign", number, "warning", reason, (10,))
+        findings.add("number sign", number)
 
 
-def _score(findings: Findings, number: int, text: bytes) -> float:
-    score, whole = atof(text)
-    if score != score:
-        reason = f"the score is {shown(text)}: its rank is undefined"
-        findings.add("score not a number", number, "silent", reason)
-    elif DECIMAL_COMMA.match(text):
-        reason = f"the score {shown(text)} has a decimal comma: it is read as {score:.10g}"
-        findings.add("decimal comma", number, "silent", reason)
-    elif not whole:
-        reason = f"the score {shown(text)} is read as {score:.10g}"
-        findings.add("score not a number", number, "silent", reason)
-    return score
-
-
-def _label(findings: Findings, number: int, text: bytes) -> int:
-    label, whole = atol(text)
-    if not whole and not _WHOLE.fullmatch(text):
-        reason = f"the label {shown(text)} is read as {label}"
-        findings.add("label no whole number", number, "silent", reason)
-    if label == NOT_JUDGED:
-        reason = "the label -1 means pooled and not judged; trec_eval reads it so in bpref, infAP and with -J"
-        findings.add("not judged", number, "silent", f"{reason}, else as not relevant")
-    elif label < 0:
-        reason = (
-            f"the label {label} means judged, not relevant, which trec_eval reads as not judged in bpref, "
-            "infAP and with -J: write 0 to have it read as not relevant everywhere"
-        )
-        findings.add("negative label", number, "silent", reason)
-    if label > MOST_LABEL:
-        reason = (
-            f"the label {label} is too high: trec_eval reserves 8 bytes for each label up to it, and stops"
-        )
-        findings.add("label too high", number, "fatal", reason)
-    return label
-
-
-def _look_at_ranking(findings: Findings, topic_id: bytes, topic: Topic) -> None:
-    name = f"topic {shown(topic_id)}"
-    scores = np.array(topic.values)
+def _unordered(ranks: list[bytes], scores: NDArray[np.float64]) -> dict[str, NDArray[np.int64]]:
+    """Return kind of finding -> entries of a ranking with this finding."""
     entries = np.arange(len(scores))
     tied, tied_in_9 = (
         np.setdiff1d(entries, np.unique(compared(scores, version), return_index=True, equal_nan=False)[1])
         for version in (10, 9)
     )
-    if len(tied):
-        count = plural(len(tied), "score")
-        reason = f"{name}: {count} equal to another; trec_eval orders by docno, descending"
-        findings.add("ties", topic.lines[tied[0]], "warning", reason)
-    if len(tied_in_9) > len(tied):
-        count = plural(len(tied_in_9) - len(tied), "score")
-        reason = (
-            f"{name}: {count} different from another only beyond float precision: a tie in trec_eval 9, "
-            "which orders by docno there; not in 10"
-        )
-        line = topic.lines[np.setdiff1d(tied_in_9, tied)[0]]
-        findings.add("ties past float precision", line, "silent", reason, (9,))
     # Both increase, or both decrease, from the previous entry; NaN for a missing rank.
-    ranks = np.array([float(rank) if rank.isdigit() else np.nan for rank in topic.others()])
+    numbers = np.array([float(rank) if rank.isdigit() else np.nan for rank in ranks])
     with np.errstate(all="ignore"):
-        against = np.flatnonzero(np.diff(ranks) * np.diff(scores) > 0) + 1
-    if len(against):
-        count = plural(len(against), "score")
-        reason = f"{name}: {count} not in the order of the ranks; trec_eval ignores the ranks"
-        findings.add("scores against ranks", topic.lines[against[0]], "warning", reason)
+        against = np.flatnonzero(np.diff(numbers) * np.diff(scores) > 0) + 1
+    only_in_9 = np.setdiff1d(tied_in_9, tied)
+    return {"ties": tied, "ties past float precision": only_in_9, "scores against ranks": against}
 
 
-def _look_at_duplicates(findings: Findings, topic_id: bytes, topic: Topic, *, evaluated: bool) -> None:
-    docs = topic.doc_ids()
-    for index, first in repeated(docs):
-        reason = (
-            f"docno {shown(docs[index])} occurs twice for topic {shown(topic_id)} (first on line "
-            f"{topic.lines[first]})"
-        )
-        if not evaluated:
-            reason += "; the qrels lack the topic, so trec_eval does not evaluate it"
-        findings.add("duplicate", topic.lines[index], "fatal" if evaluated else "warning", reason)
+def track_ids(track: Path) -> tuple[set[bytes], set[bytes], set[bytes]]:
+    """Return a track's topics, docnos and judged topics; grade and compute nothing.
 
+    Topics come from the bank, queries and judgments. Without official judgments, the judged topics are those
+    of the track's labels.
+    """
+    # Imports pyarrow, which checks of single files need not load.
+    from trecexam.inputs.inputs import query_texts, whole_bank
 
-def _look_for_unknown(findings: Findings, by_topic: Mapping[bytes, Topic], known_ids: KnownIds) -> None:
-    if known_ids.topics is not None:
-        topics = {topic.encode() for topic in known_ids.topics}
-        for topic_id in by_topic.keys() - topics:
-            reason = f"topic {shown(topic_id)} is not in the track"
-            findings.add("unknown topic", by_topic[topic_id].lines[0], "warning", reason)
-    if known_ids.docs is not None:
-        docs = {doc.encode() for doc in known_ids.docs}
-        for topic in by_topic.values():
-            for doc, line in zip(topic.doc_ids(), topic.lines, strict=True):
-                if doc not in docs:
-                    reason = f"docno {shown(doc)} is not in the track"
-                    findings.add("unknown docno", line, "warning", reason)
-
-
-def _look_for_judged(findings: Findings, by_topic: Mapping[bytes, Topic], judged: set[bytes]) -> None:
-    missing = sorted(judged - by_topic.keys())
-    if len(missing) == len(judged):
-        findings.add("no common topic", None, "fatal", "the qrels have none of its topics")
-        return
-    for topic_id in missing:
-        reason = f"judged topic {shown(topic_id)} is missing: trec_eval 10 stops unless -c is given"
-        findings.add("missing topic", None, "warning", reason, (10,))
+    folder = TrackFolder.open(track)
+    qrels, passages, dataset = folder.qrels(), folder.passages(), folder.config.track.dataset
+    rubric = folder.out / "rubric.qrels"
+    if qrels is None and dataset is None and rubric.exists():
+        qrels = rubric
+    rows = converters.read(qrels, "qrels") if qrels else dataset_qrels(dataset) if dataset else ()
+    judged, docs = {row.query_id.encode() for row in rows}, set[bytes]()
+    if passages is not None:
+        docs = {passage.doc_id.encode() for passage in converters.read(passages, "passages")}
+    topics = {*whole_bank(folder, folder.bank(optional=True)).items, *query_texts(folder)}
+    return {topic.encode() for topic in topics} | judged, docs, judged

@@ -6,19 +6,14 @@ The rules are those of get_trec_results.c and get_qrels.c (white space, fields, 
 
 from __future__ import annotations
 
-import os
 import re
-from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from converters.lines import open_input, reading
-
-Path = str | os.PathLike[str]
 Severity = Literal["fatal", "silent", "warning"]
 
 #: Supported versions of trec_eval; 9 means all 9.x.
@@ -26,7 +21,6 @@ VERSIONS = (9, 10)
 BOM = b"\xef\xbb\xbf"
 #: Maximum label: trec_eval reserves eight bytes for each label up to the highest.
 MOST_LABEL = 1_000_000_000
-
 _LONG_MAX = 2**63 - 1
 _NUMBER = re.compile(
     rb"[+-]?(?:(?P<hex>0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?)"
@@ -37,60 +31,109 @@ _WHOLE = re.compile(rb"([+-]?)0*([0-9]+)")
 #: A number with a comma, as 10,5 or 1.234,5: C's atof stops there.
 DECIMAL_COMMA = re.compile(rb"[+-]?[0-9.]*,[0-9]")
 
+#: Severity -> kind of finding -> reason. fatal: trec_eval stops; silent: it continues with other values than
+#: the file's; warning: it reads the file's values, which may be a mistake.
+_REASONS: dict[Severity, dict[str, str]] = {
+    "fatal": {
+        "not in columns": "is JSON or a table, and trec_eval reads columns alone: "
+        "trecexam convert {} OUT --to {}",
+        "gzip": "is {}; trec_eval reads only plain text: unpack it first",
+        "unreadable": "{}; trec_eval may continue without a message",
+        "empty": "the file has no lines to evaluate",
+        "comment": "a comment: trec_eval 9 does not support comments; reading stops at this line",
+        "second comment": "a comment: neither version of trec_eval supports two comments in a row; "
+        "reading stops at this line",
+        "last comment": "a comment at the end: trec_eval 10 reads on after it",
+        "too few columns": "has {}; trec_eval wants six: topic Q0 docno rank score run_id",
+        "malformed": "{}",
+        "label too high": "the label {} is too high: "
+        "trec_eval reserves 8 bytes for each label up to it, and stops",
+        "only negative labels": "the highest label of topic {} is {:.0f}: trec_eval stops there, "
+        "or continues with uninitialized memory",
+        "duplicate": "docno {} occurs twice for topic {} (first on line {})",
+        "no common topic": "the qrels have none of its topics",
+    },
+    "silent": {
+        "comment as entry": "a comment with as many words as columns: "
+        "trec_eval 9 does not support comments; it is read as an entry of topic '#...'",
+        "second comment as entry": "a comment with as many words as columns: neither version of trec_eval "
+        "supports two comments in a row; it is read as an entry of topic '#...'",
+        "carriage return": "a carriage return inside the line is white space; "
+        r"convert old Mac line ends: tr '\r' '\n'",
+        "byte-order mark": "a byte-order mark: trec_eval reads it as a part of the topic id, "
+        "which no other file has",
+        "extra columns": "has {} columns; trec_eval ignores what comes after the sixth",
+        "score not a number": "the score {}",
+        "decimal comma": "the score {} has a decimal comma: it is read as {:.10g}",
+        "label no whole number": "the label {} is read as {}",
+        "not judged": "the label -1 means pooled and not judged; "
+        "trec_eval reads it so in bpref, infAP and with -J, else as not relevant",
+        "negative label": "the label {} means judged, not relevant, which trec_eval reads as not judged in "
+        "bpref, infAP and with -J: write 0 to have it read as not relevant everywhere",
+        "ties past float precision": "topic {}: {} different from another only beyond float precision: "
+        "a tie in trec_eval 9, which orders by docno there; not in 10",
+    },
+    "warning": {
+        # github.com/usnistgov/trec_eval/issues/46; support for comments was removed because of it.
+        "number sign": "'#' inside: trec_eval 10 reserves no memory for such lines, and may crash",
+        "mixed run ids": "run id {}, before it {}; trec_eval takes the last line's",
+        "ties": "topic {}: {} equal to another; trec_eval orders by docno, descending",
+        "scores against ranks": "topic {}: {} not in the order of the ranks; trec_eval ignores the ranks",
+        "duplicate without judgments": "docno {} occurs twice for topic {} (first on line {}); "
+        "the qrels lack the topic, so trec_eval does not evaluate it",
+        "unknown topic": "topic {} is not in the track",
+        "unknown docno": "docno {} is not in the track",
+        "missing topic": "judged topic {} is missing: trec_eval 10 stops unless -c is given",
+    },
+}
+_SEVERITIES = {kind: severity for severity, kinds in _REASONS.items() for kind in kinds}
+#: Kinds that affect one version alone.
+_ONE_VERSION = {
+    **dict.fromkeys(("comment", "comment as entry", "ties past float precision"), (9,)),
+    **dict.fromkeys(("last comment", "number sign", "missing topic"), (10,)),
+}
+
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding about a file.
+    """The findings of a kind in a file.
 
     Attributes:
-        line: line number from 1, or None for the whole file.
-        severity: "fatal": trec_eval stops; "silent": it continues with other values than the file's;
-            "warning": it reads the file's values, which may be a mistake.
+        kind, severity: as in `_REASONS`.
         versions: affected versions of trec_eval.
-        kind: one word for all findings of this kind.
-        count: number of occurrences; `line` and `reason` are those of the first.
+        line: line number of the first place, from 1, or None for the whole file.
+        reason: the reason at the first place.
+        count: number of places.
     """
 
-    line: int | None
+    kind: str
     severity: Severity
     versions: tuple[int, ...]
-    kind: str
+    line: int | None
     reason: str
-    count: int = 1
+    count: int
 
     @property
     def text(self) -> str:
-        """The reason, and the number of further occurrences."""
+        """The reason, and the number of further places."""
         return self.reason + (f" (and {self.count - 1:,} more of this kind)" if self.count > 1 else "")
 
 
-class Findings:
-    """Collector of findings: the first of each kind, with a count."""
+class Findings(dict[str, Finding]):
+    """Findings of a file by kind."""
 
-    def __init__(self) -> None:
-        self._first: dict[tuple[str, Severity, tuple[int, ...]], Finding] = {}
-
-    def add(
-        self,
-        kind: str,
-        line: int | None,
-        severity: Severity,
-        reason: str,
-        versions: tuple[int, ...] = VERSIONS,
-    ) -> None:
-        """Add a finding for these versions of trec_eval."""
-        new = Finding(line, severity, versions, kind, reason)
-        first = self._first.setdefault((kind, severity, versions), replace(new, count=0))
-        earliest = new if (line or 0) < (first.line or 0) else first
-        self._first[kind, severity, versions] = replace(earliest, count=first.count + 1)
-
-    def stopped(self) -> set[int]:
-        """Return the versions with a fatal finding."""
-        return {version for _, severity, of in self._first if severity == "fatal" for version in of}
-
-    def all(self) -> tuple[Finding, ...]:
-        """Return all findings by line, whole-file findings first."""
-        return tuple(sorted(self._first.values(), key=lambda finding: finding.line or 0))
+    def add(self, kind: str, line: int | None, *values: object, versions: tuple[int, ...] = ()) -> None:
+        """Add a place; `values` go into the reason, ids and numbers of the file as bytes."""
+        first, severity = self.get(kind), _SEVERITIES[kind]
+        count = 1 if first is None else first.count + 1
+        if first is not None and (first.line or 0) <= (line or 0):
+            self[kind] = replace(first, count=count)
+            return
+        shown_values = (shown(value) if isinstance(value, bytes) else value for value in values)
+        reason = _REASONS[severity][kind].format(*shown_values)
+        self[kind] = Finding(
+            kind, severity, versions or _ONE_VERSION.get(kind, VERSIONS), line, reason, count
+        )
 
 
 def takes(findings: Iterable[Finding], version: int) -> bool:
@@ -136,66 +179,8 @@ def order(scores: NDArray[np.float64], docs: list[bytes], version: int) -> list[
     Where trec_eval's order is undefined, NaN comes last, and equal docnos follow their lines.
     """
     values = compared(scores, version).tolist()
-    entry_order = sorted(range(len(docs)), key=docs.__getitem__, reverse=True)
-    entry_order.sort(
-        key=lambda entry_index: (values[entry_index] != values[entry_index], -values[entry_index])
-    )
-    return entry_order
-
-
-class Topic:
-    """A topic's entries in the order of the file, packed.
-
-    Attributes:
-        values: scores of a run, labels of qrels.
-        lines: numbers of lines.
-    """
-
-    def __init__(self, typecode: Literal["d", "q"]) -> None:
-        """Create an empty topic; `typecode` is "d" for scores, "q" for labels."""
-        self._docs = bytearray()
-        self._others = bytearray()
-        self.values: array[Any] = array(typecode)
-        self.lines = array("q")
-
-    def add(self, doc: bytes, other: bytes, value: float, line: int) -> None:
-        """Add an entry; `other` is the rank, or the second column of qrels."""
-        self._docs += doc + b" "
-        self._others += other + b" "
-        self.values.append(value)
-        self.lines.append(line)
-
-    def extend(self, other: Topic) -> None:
-        """Add the entries of another topic."""
-        self._docs += other._docs
-        self._others += other._others
-        self.values += other.values
-        self.lines += other.lines
-
-    def doc_ids(self) -> list[bytes]:
-        return bytes(self._docs).split()
-
-    def others(self) -> list[bytes]:
-        """Return the ranks, or the second column of qrels."""
-        return bytes(self._others).split()
-
-
-def repeated(docs: list[bytes]) -> list[tuple[int, int]]:
-    """Return (index, index of its first occurrence) of every repeated docno."""
-    if len(set(docs)) == len(docs):
-        return []
-    first: dict[bytes, int] = {}
-    return [(index, first[doc]) for index, doc in enumerate(docs) if first.setdefault(doc, index) != index]
-
-
-def has_mark(path: Path) -> bool:
-    """Return True if an uncompressed file begins with a UTF-8 byte-order mark.
-
-    Raises:
-        ConversionError: it cannot be read.
-    """
-    with reading(path, None), open_input(path) as file:
-        return file.read(3) == BOM
+    by_docno = sorted(range(len(docs)), key=docs.__getitem__, reverse=True)
+    return sorted(by_docno, key=lambda index: (values[index] != values[index], -values[index]))
 
 
 def shown(value: bytes) -> str:

@@ -58,17 +58,14 @@ def simulate(
 ) -> Result:
     """Simulate how far TRACK's automatic labels can be trusted to fill judgment holes.
 
-    For each run, drops the judgments of passages that no other run has, as if the run had not been in the
-    pool, then fills them with automatic labels. Shows the run's rank and mean with all judgments, with holes,
-    and with fill; and Kendall's tau of the whole leaderboard with that on all judgments. A rank is 1 plus the
-    number of better runs. A second table, also in --json, shows how far ranks shift.
+    For each run, drops the judgments of passages that no other run has, then fills them with automatic
+    labels. Shows the run's rank and mean with all judgments, with holes, and with fill; and Kendall's tau of
+    the whole leaderboard with that on all judgments. A second table, also in --json, shows how ranks shift.
 
-    With --judgments, removes judgments at random. For each share, shows tau with holes and with fill (the
-    mean over the repeats and the range of 95% of further repeats), tau_AP, and the mean absolute difference
-    of the runs' means. Judgments removed at 10% are removed at 20%, too.
+    With --judgments, removes judgments at random. For each share, shows tau with holes and with fill (mean
+    and range of 95% of further repeats), tau_AP, and the mean absolute difference of the runs' means.
 
-    Other holes stay open, so only the labels make the difference. The map from labels to the official scale
-    is fitted anew in each step, on the remaining judgments.
+    The map from labels to the official scale is fitted anew in each step, on the remaining judgments.
     """
     if judgments and teams is not None:
         raise click.UsageError("give --teams or --judgments, not both")
