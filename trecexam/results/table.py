@@ -184,7 +184,7 @@ class Table(Framed):
             texts = _column_texts(column, partial(number, digits=digits), least, thousands=True)
             if page and rows is None and name == owner:
                 texts = [cut(text, _WIDE[kind], middle=True) for text in texts]
-            if kind == "n":
+            if kind == "n" and page:
                 texts = [text or NO_VALUE for text in texts]
             heading = printable(name if wide else layout.short.get(name, name))
             spread, legend = _spread(name, values)
