@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from trecexam.errors import GraderError
 from trecexam.extensions.erag.grader import five
-from trecexam.extensions.erag.metrics import METRICS, metric_of, scored
-from trecexam.graders.replies import Unread
+from trecexam.extensions.erag.metrics import METRICS, NoLabel, metric_of, scored
 
 words = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "Cat", "mat."]), max_size=8).map(
     " ".join
@@ -99,8 +98,8 @@ def test_rouge_l_equals_its_definition(output: str, gold: list[str]) -> None:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        (math.nan, "returned NaN"),
-        (np.float64("nan"), "returned NaN"),
+        (math.nan, "returned nan"),
+        (np.float64("nan"), "returned nan"),
         (math.inf, "returned inf"),
         (-0.1, "returned -0.1"),
         (1.5, "returned 1.5"),
@@ -120,7 +119,7 @@ def test_an_invalid_score_is_reported_and_never_used(value: Any, reason: str) ->
         return value
 
     label = scored(metric, "x", ("x",))
-    assert isinstance(label, Unread)
+    assert isinstance(label, NoLabel)
     assert reason in label.reason
 
 
@@ -166,13 +165,13 @@ def test_a_function_is_searched_in_the_track_then_here_then_on_the_python_path(
     ("name", "reason"),
     [
         ("rouge", "no metric 'rouge'; give em, f1, rouge-l, accuracy"),
-        ("nowhere:half", "metric 'nowhere:half' cannot be loaded: ModuleNotFoundError"),
-        ("mine:other", "cannot be loaded: AttributeError"),
+        ("nowhere:half", "metric 'nowhere:half' cannot be loaded as module:function: ModuleNotFoundError"),
+        ("mine:other", "cannot be loaded as module:function: AttributeError"),
         ("mine:NUMBER", "metric 'mine:NUMBER' is not a function"),
-        ("broken:half", "cannot be loaded: SyntaxError"),
-        ("leaves:half", "cannot be loaded: SystemExit"),
-        (":half", "metric ':half' is not written as module:function"),
-        ("mine:", "metric 'mine:' is not written as module:function"),
+        ("broken:half", "cannot be loaded as module:function: SyntaxError"),
+        ("leaves:half", "cannot be loaded as module:function: SystemExit"),
+        (":half", "metric ':half' cannot be loaded as module:function"),
+        ("mine:", "metric 'mine:' is not a function"),
         ("", "no metric ''"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -9,8 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support import ROOT
@@ -54,24 +55,17 @@ def test_a_watched_track_gets_the_usual_outputs_and_its_grades_are_evaluated(
         "q1 0 d1 5", "q1 0 d2 0", "q2 0 d3 5", "q2 0 d4 0", "q2 0 d6 0", "q3 0 d5 0",
     ]  # fmt: skip
     assert (root / "out" / "leaderboard.tsv").exists()
+    # The model sees query and document, but no gold output.
+    prompts = [body["messages"][0]["content"] for body in server.bodies]
+    assert len(prompts) == len(set(prompts)) == 6
+    assert sum(QUERIES["q2"] in prompt for prompt in prompts) == 3
+    assert not any("x y z" in prompt for prompt in prompts)
     assert run(["erag", str(root), "-o", str(tmp_path / "stored")]) == 0
     assert set(files(tmp_path / "stored")) == {"labels.tsv", "labels.qrels", "scores.tsv"}
     # The same as with the server's outputs given on the command line.
     words = ["erag", str(root), "--metric", "em", "--outputs", str(outputs_file(tmp_path / "o.jsonl"))]
     assert run([*words, "-o", str(tmp_path / "got")]) == 0
     assert files(tmp_path / "got") == files(tmp_path / "stored")
-
-
-def test_the_model_sees_query_and_document_but_no_gold_output(tmp_path: Path, server: Scripted) -> None:
-    root = erag_track(tmp_path / "track", server.url)
-    assert run(["watch", str(root), "--once"]) == 0
-    prompts = [body["messages"][0]["content"] for body in server.bodies]
-    assert len(prompts) == len(set(prompts)) == 6
-    assert sum(QUERIES["q2"] in prompt for prompt in prompts) == 3
-    assert not any("x y z" in prompt for prompt in prompts)
-
-
-LEAVES_A_TRACE = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
 
 
 def test_a_daemon_does_not_load_code_added_to_the_track_later(tmp_path: Path, server: Scripted) -> None:
@@ -82,7 +76,9 @@ def test_a_daemon_does_not_load_code_added_to_the_track_later(tmp_path: Path, se
         if "mine.py" in why:
             daemon.stop()
         elif not (root / "mine.py").exists():
-            (root / "mine.py").write_text(LEAVES_A_TRACE)
+            (root / "mine.py").write_text(
+                "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
+            )
             setting(root, '"em"', '"mine:metric"')
             daemon.look()
 
@@ -96,32 +92,29 @@ def test_another_metric_or_corrected_gold_outputs_run_no_model(
     tmp_path: Path, server: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = erag_track(tmp_path / "track", server.url, metric="em")
-    assert run(["watch", str(root), "--once"]) == 0
-    asked = len(server.bodies)
-    setting(root, '"em"', '"f1"')
-    assert run(["watch", str(root), "--once"]) == 0
-    assert "q3 0 d5 4" in (root / "out" / "rubric.qrels").read_text()
-    put_rows(
-        root / "bank.gold.jsonl",
-        {"query_id": "q1", "outputs": ["London", "?"]},
-        {"query_id": "q2", "outputs": ["x"]},
-        {"query_id": "q3", "outputs": ["x y z"]},
-    )
-    assert run(["watch", str(root), "--once"]) == 0
-    assert "q1 0 d2 5" in (root / "out" / "rubric.qrels").read_text()
-    (root / "mine.py").write_text("def metric(output, gold):\n    return 0.5\n")
-    setting(root, '"f1"', '"mine:metric"')
-    assert run(["watch", str(root), "--once", "--trust-code"]) == 0
-    assert "q1 0 d2 3" in (root / "out" / "rubric.qrels").read_text()
-    (root / "mine.py").write_text("def metric(output, gold):\n    return 0.1 if output else 1 / 0\n")
     monkeypatch.setenv("TRECEXAM_TRUST_CODE", "1")
-    assert run(["watch", str(root), "--once"]) == 0
-    assert "q1 0 d2 1" in (root / "out" / "rubric.qrels").read_text()
+
+    def watched() -> str:
+        assert run(["watch", str(root), "--once"]) == 0
+        return (root / "out" / "rubric.qrels").read_text()
+
+    watched()
+    n_requests = len(server.bodies)
+    setting(root, '"em"', '"f1"')
+    assert "q3 0 d5 4" in watched()
+    golds = {"q1": ["London", "?"], "q2": ["x"], "q3": ["x y z"]}
+    put_rows(root / "bank.gold.jsonl", *({"query_id": q, "outputs": golds[q]} for q in golds))
+    assert "q1 0 d2 5" in watched()
+    setting(root, '"f1"', '"mine:metric"')
+    (root / "mine.py").write_text("def metric(output, gold):\n    return 0.5\n")
+    assert "q1 0 d2 3" in watched()
+    (root / "mine.py").write_text("def metric(output, gold):\n    return 0.1 if output else 1 / 0\n")
+    assert "q1 0 d2 1" in watched()
     with trecexam.open_track(root) as opened:
-        assert "ZeroDivisionError" in opened.erag.score().labelled.unlabelled[0].reason
+        assert "ZeroDivisionError" in opened.erag.score().unlabelled["q2", "d6"].reason
         found = opened.erag.score(metric=lambda output, gold: output == "London")
-    assert [d for labels in found.labelled.labels.values() for d in labels if labels[d]] == ["d2"]
-    assert len(server.bodies) == asked
+    assert [doc_id for (_, doc_id), label in found.labels.items() if label] == ["d2"]
+    assert len(server.bodies) == n_requests
 
 
 def test_the_command_uses_the_language_model_of_the_settings_and_stores_its_outputs(
@@ -142,25 +135,21 @@ def test_the_command_uses_the_language_model_of_the_settings_and_stores_its_outp
 def test_refusals_errors_and_missing_texts_are_reported_and_count_as_0(
     tmp_path: Path, capsys: Capture
 ) -> None:
-    def script(asked: Exchange) -> None:
-        if "London" in asked.prompt:
-            asked.say("no", finish="content_filter")
-        elif "the bard" in asked.prompt:
-            asked.fail(400, "too long")
+    def script(exchange: Exchange) -> None:
+        if "London" in exchange.prompt:
+            exchange.say("no", finish="content_filter")
+        elif "the bard" in exchange.prompt:
+            exchange.fail(400, "too long")
         else:
-            answer(asked)
+            answer(exchange)
 
     with serving(script) as server:
         root = erag_track(tmp_path / "track", server.url, metric="em")
-        put_rows(
-            root / "passages.jsonl",
-            *({"docid": d, "text": f"It says: {s}"} for d, s in SAYS.items() if d != "d5"),
-        )
+        texts = ({"docid": d, "text": f"It says: {said}"} for d, said in SAYS.items() if d != "d5")
+        put_rows(root / "passages.jsonl", *texts)
         assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Success@5"]) == 1
     rows = [line.split("\t") for line in (tmp_path / "got" / "unlabelled.tsv").read_text().splitlines()[1:]]
-    assert [row[:3] for row in rows] == [
-        ["q1", "d2", "refused"], ["q2", "d4", "error"], ["q3", "d5", "missing"],
-    ]  # fmt: skip
+    assert [row[1:3] for row in rows] == [["d2", "refused"], ["d4", "error"], ["d5", "missing"]]
     assert rows[2][3] == "the document has no text"
     assert "3 documents without a label" in capsys.readouterr().err
 
@@ -168,24 +157,23 @@ def test_refusals_errors_and_missing_texts_are_reported_and_count_as_0(
 def test_a_server_that_fails_early_keeps_its_answers_and_resumes_later(
     tmp_path: Path, capsys: Capture
 ) -> None:
-    down = [True]
-
-    def script(asked: Exchange) -> None:
-        if down[0] and "paris" not in asked.prompt and not asked.is_probe:
-            asked.fail(500)
+    def script(exchange: Exchange) -> None:
+        if "paris" not in exchange.prompt and not exchange.is_probe:
+            exchange.fail(500)
         else:
-            answer(asked)
+            answer(exchange)
 
     with serving(script) as server:
         root = erag_track(tmp_path / "track", server.url, retries=0)
-        assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Success@5"]) == 1
+        words = ["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Success@5"]
+        assert run(words) == 1
         err = capsys.readouterr().err
         assert "ended early" in err
         assert "5: the model did not answer yet" in err
         assert (tmp_path / "got" / "unlabelled.tsv").read_text().count("\tunanswered\t") == 5
-        down[0] = False
+        server.script = answer
         before = len(server.bodies)
-        assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Success@5"]) == 0
+        assert run(words) == 0
         assert len(server.bodies) - before == 5
     assert not (tmp_path / "got" / "unlabelled.tsv").exists()
 
@@ -194,24 +182,16 @@ def test_long_documents_are_cut_at_the_end_and_reported_with_a_count(
     tmp_path: Path, server: Scripted, capsys: Capture
 ) -> None:
     root = erag_track(tmp_path / "track", server.url, max_characters=60)
-    texts = {
-        d: f"It says: {said}" + (" and more" * 40 if d in ("d1", "d4") else "") for d, said in SAYS.items()
-    }
-    put_rows(root / "passages.jsonl", *({"docid": d, "text": text} for d, text in texts.items()))
+    texts = {d: SAYS[d] + " and more" * 40 * (d in ("d1", "d4")) for d in SAYS}
+    put_rows(root / "passages.jsonl", *({"docid": d, "text": f"It says: {texts[d]}"} for d in texts))
     assert run(["watch", str(root), "--once"]) == 0
     assert "2 texts cut at the end to fit the model" in capsys.readouterr().err
     assert max(len(body["messages"][0]["content"]) for body in server.bodies) < 60 + 200
-    _own(root)
+    (root / "own.toml").write_text('template = "Document: {document}\\n{query}?"\n')
     setting(root, 'name = "erag"', 'name = "erag"\nprompt = "own.toml"')
     with trecexam.open_track(root) as track:
         notes = track.erag.score().notes
     assert "2 documents cut at the end to fit the model" in " ".join(notes)
-
-
-def _own(folder: Path) -> Path:
-    path = folder / "own.toml"
-    path.write_text('template = "Document: {document}\\n{query}?"\n')
-    return path
 
 
 @pytest.mark.parametrize(
@@ -234,34 +214,33 @@ def test_an_invalid_prompt_is_reported_before_any_request(
 
 
 def test_init_makes_a_working_track(tmp_path: Path, server: Scripted, capsys: Capture) -> None:
-    made = erag_track(tmp_path / "made", server.url)
-    gold_file(tmp_path / "gold.jsonl")
-    root = tmp_path / "track"
+    made, root = erag_track(tmp_path / "made", server.url), tmp_path / "track"
     words = [
-        "init",
-        str(root),
         "--queries",
-        str(made / "queries.tsv"),
-        "--bank",
-        str(tmp_path / "gold.jsonl"),
+        made / "queries.tsv",
+        "--passages",
+        made / "passages.jsonl",
+        "--runs",
+        made / "runs",
     ]
-    words += ["--passages", str(made / "passages.jsonl")]
-    words += ["--runs", str(made / "runs"), "--grader", "erag"]
-    assert run([*words, "--metric", "f1", "--model", "tiny", "--base-url", server.url]) == 0
+    words += ["--bank", gold_file(tmp_path / "gold.jsonl"), "--grader", "erag", "--metric", "f1"]
+    words += ["--model", "tiny", "--base-url", server.url]
+    assert run(["init", str(root), *map(str, words)]) == 0
     assert (root / "bank.gold.jsonl").exists()
     assert run(["watch", str(root), "--once"]) == 0
 
 
-def test_without_a_model_the_error_says_what_to_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ("", "no language model to write with: set `name`"),
+        ('[grader]\nname = "erag"\n', "`erag` needs a language model"),
+    ],
+)
+def test_without_a_model_the_error_says_what_to_do(tmp_path: Path, settings: str, reason: str) -> None:
     root = erag_track(tmp_path / "track")
-    with trecexam.open_track(root) as track:
-        with pytest.raises(GraderError, match="no language model to write with: set `name`"):
-            track.erag.score(root / "gold.jsonl")
-        (root / "trecexam.toml").write_text('[grader]\nname = "erag"\n')
-    with (
-        trecexam.open_track(root) as track,
-        pytest.raises(GraderError, match="`erag` needs a language model"),
-    ):
+    (root / "trecexam.toml").write_text(settings)
+    with trecexam.open_track(root) as track, pytest.raises(GraderError, match=reason):
         track.erag.score(root / "gold.jsonl")
 
 
@@ -269,27 +248,23 @@ def test_a_stopped_run_writes_nothing(tmp_path: Path, server: Scripted) -> None:
     root = erag_track(tmp_path / "track", server.url)
     with trecexam.open_track(root) as opened:
         found = opened.erag.score(output=tmp_path / "got", stop=lambda: True)
-        assert not found.complete
+        assert any("stopped before writing any files" in note for note in found.notes)
         assert not (tmp_path / "got").exists()
-        assert opened.erag.score(output=tmp_path / "got").complete
+        opened.erag.score(output=tmp_path / "got")
     assert (tmp_path / "got" / "labels.tsv").exists()
 
 
 def test_after_a_kill_received_answers_are_not_requested_again(tmp_path: Path) -> None:
-    def slowly(asked: Exchange) -> None:
-        if sum(not is_probe(body) for body in asked.server.bodies) > 2:
+    def slowly(exchange: Exchange) -> None:
+        if sum("Document:" in body["messages"][0]["content"] for body in exchange.server.bodies) > 2:
             time.sleep(0.4)
-        answer(asked)
-
-    def is_probe(body: dict[str, Any]) -> bool:
-        return "Document:" not in body["messages"][0]["content"]
+        answer(exchange)
 
     with serving(slowly) as server:
         root = erag_track(tmp_path / "track", server.url, concurrency=1)
         words = [sys.executable, "-m", "trecexam", "erag", str(root), "-o", str(tmp_path / "got")]
         child = subprocess.Popen(words, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
-        store = root / ".trecexam" / "grades.sqlite"
-        end = time.monotonic() + 60
+        store, end = root / ".trecexam" / "grades.sqlite", time.monotonic() + 60
         while _stored(store) < 2 and time.monotonic() < end:
             time.sleep(0.02)
         child.send_signal(signal.SIGKILL)
@@ -307,10 +282,64 @@ def test_after_a_kill_received_answers_are_not_requested_again(tmp_path: Path) -
 
 def _stored(path: Path) -> int:
     try:
-        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
             return int(db.execute("SELECT count(*) FROM grade").fetchone()[0])
-        finally:
-            db.close()
     except sqlite3.Error:
         return 0
+
+
+# Items of the kind `gold` in other features.
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A track that has been watched once; its server is gone."""
+    with serving(answer) as server:
+        root = erag_track(tmp_path_factory.mktemp("erag") / "track", server.url, metric="f1")
+        setting(root, "write = false", "")
+        assert run(["watch", str(root), "--once"]) == 0
+    return root
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("status", "leaderboard", "holes", "judge-next", "bank check", "verify grading", "verify grid"),
+        *("export qrels", "export pool", "export grades", "export subtopics"),
+    ],
+)
+def test_commands_accept_gold_outputs_as_items(graded: Path, capsys: Capture, words: str) -> None:
+    status = run([*words.split(), str(graded)])
+    out, err = capsys.readouterr()
+    assert status in (0, 1), err
+    assert "Traceback" not in err
+    assert "are the most a gold should have" not in out
+
+
+def test_grades_and_labels_come_from_the_same_outputs(graded: Path) -> None:
+    with trecexam.open_track(graded) as track:
+        row = next(row for row in track.grades() if row["doc_id"] == "d1")
+        labels = track.erag.score(metric="em").labels
+    assert (row["rating"], row["answer"], row["prompt"]) == (5, "paris.", "trecexam-erag")
+    assert (labels["q1", "d1"], labels["q1", "d2"]) == (1.0, 0.0)
+
+
+def test_the_live_page_shows_gold_outputs_without_edit_forms(graded: Path) -> None:
+    pytest.importorskip("starlette")
+    from served import client_of, csrf_of
+
+    from trecexam.extensions.page.urls import Urls
+
+    urls = Urls()
+    with client_of(graded) as client:
+        pages = [urls.board(), urls.result("queries"), urls.query("q1"), urls.bank("q1")]
+        for path in (*pages, urls.passage("q1", "d1"), urls.passage("q1", "d1", item="q1/gold")):
+            found = client.get(path)
+            assert found.status_code in (200, 303), path
+            assert "Traceback" not in found.text
+        assert "Paris" in client.get(urls.bank("q1")).text
+        form = {"csrf": csrf_of(client), "item": "q1/gold", "text": "Rome", "who": "Ann"}
+        done = client.post(urls.edit_item("q1"), data=form, headers={"sec-fetch-site": "same-origin"})
+        assert done.status_code == 422
+        assert "edit the file by hand" in done.text
+    assert json.loads((graded / "bank.gold.jsonl").read_text().splitlines()[0])["outputs"] == ["Paris"]
