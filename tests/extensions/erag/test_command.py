@@ -31,9 +31,7 @@ def track(tmp_path: Path) -> Path:
     root = erag_track(tmp_path / "track")
     texts = {**SAYS, "d4": "the bard, that is William-Shakespeare", "d2": "Parisian, of the paris-basin"}
     del texts["d6"]
-    put_rows(
-        root / "passages.jsonl", *({"docid": d, "text": f"It says: {each}"} for d, each in texts.items())
-    )
+    put_rows(root / "passages.jsonl", *({"docid": d, "text": f"It says: {texts[d]}"} for d in texts))
     return root
 
 
@@ -81,10 +79,18 @@ def test_fractional_labels_are_written_and_rounded_in_qrels(track: Path, capsys:
     erag(track, "--metric", "em")
     capsys.readouterr()
     needing = ["AP", "RR", "R@5", "P(rel=2)@3", "Judged@5"]
-    names = [word for name in ("P@3", "Success@1", *needing) for word in ("-m", name)]
-    assert erag(track, "--metric", "f1", *names, "--json") == 1
-    notes = json.loads(capsys.readouterr().out)["notes"]
-    assert [note.partition(" needs labels of 0 and 1")[0] for note in notes if " needs " in note] == needing
+    names = ["P@3", "Success@1", *needing]
+    assert erag(track, "--metric", "f1", "--json", *(word for name in names for word in ("-m", name))) == 1
+    printed = json.loads(capsys.readouterr().out)
+    needs = " needs labels of 0 and 1"
+    assert [note.partition(needs)[0] for note in printed["notes"] if needs in note] == needing
+    assert printed["binary"] is False
+    outputs = track / "outputs.jsonl"
+    with trecexam.open_track(track) as opened:
+        found = opened.erag.score(str(track / "gold.jsonl"), "f1", measures=names, outputs=outputs)
+    assert [(row["run"], row["P@3"]) for row in printed["runs"]] == [
+        (row["run"], row["P@3"]) for row in found
+    ]
     written = [float(label) for _, _, label in rows(track, "labels")]
     assert written == [1, 0, 1, 0, 0, 0.8]
     assert (track / "got" / "labels.graded.qrels").read_text().splitlines()[-1] == "q3 0 d5 4"
@@ -108,10 +114,9 @@ def test_bad_outputs_are_reported_and_the_others_count(track: Path, capsys: Capt
         ({"doc_id": "d2", "output": "x"}, 'no "query_id"'),
         ("{", "not valid JSON"),
     ]
-    good = [
-        {"query_id": q, "doc_id": d, "output": x} for q, d, x in (("q1", "d1", "Paris"), ("q2", "d4", " "))
-    ]
-    outputs = put_rows(track / "o.jsonl", *good, *(line for line, _ in bad))
+    good = {"query_id": "q1", "doc_id": "d1", "output": "Paris"}
+    empty = {"query_id": "q2", "doc_id": "d4", "output": " "}
+    outputs = put_rows(track / "o.jsonl", good, empty, *(line for line, _ in bad))
     assert erag(track, "--metric", "em", "--outputs", str(outputs)) == 1
     rejected = {int(line): reason for _, line, reason, _ in rows(track, "rejected")}
     assert len(rejected) == len(bad)
@@ -120,10 +125,8 @@ def test_bad_outputs_are_reported_and_the_others_count(track: Path, capsys: Capt
     assert labels(track) == {("q1", "d1"): 1, ("q2", "d4"): 0}
     missing = [pair for pair in PAIRS if pair not in labels(track)]
     assert rows(track, "unlabelled") == [[*pair, "missing", "no output in the file"] for pair in missing]
-    expected = (
-        "4 documents without a label, counted as 0 (4: no output in the file), 'd2' of query 'q1' first"
-    )
-    assert expected in capsys.readouterr().err
+    first = "counted as 0 (4: no output in the file), 'd2' of query 'q1' first"
+    assert f"4 documents without a label, {first}" in capsys.readouterr().err
 
 
 def test_gold_outputs_of_unknown_queries_and_bad_lines_are_skipped(track: Path, capsys: Capture) -> None:
@@ -140,33 +143,29 @@ def test_gold_outputs_of_unknown_queries_and_bad_lines_are_skipped(track: Path, 
     assert "g.jsonl:4: query 'q1' occurs twice (first on line 1); the first one counts" in err
     status, err = score(("q9", ["x"]))
     assert status == 2
-    assert (
-        "no run to evaluate in runs (rejected: runs/one.run:1: none of its queries ('q1', 'q2', 'q3')" in err
-    )
+    assert "no run to evaluate in runs (rejected: runs/one.run:1: none of its queries ('q1', 'q2'," in err
     status, err = score(("q1", []))
     assert status == 2
     assert "no gold outputs can be read: g.jsonl:1: query 'q1' has no gold outputs" in err
     assert erag(track, gold=put_rows(track / "g.jsonl", {"query_id": "q1", "question": "who?"})) == 2
     assert "this grader asks about items of the kind gold, but the bank has none" in capsys.readouterr().err
+    assert run(["erag", str(track), "--outputs", str(track / "outputs.jsonl")]) == 2
+    assert "no gold outputs: name their file with --gold" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        ("raise KeyError('x')", "the metric raised KeyError: 'x'"),
-        ("return 7", "the metric returned 7, not a number from 0 to 1"),
-    ],
-)
-def test_outputs_on_which_a_metric_fails_have_no_label(
-    track: Path, capsys: Capture, body: str, reason: str
-) -> None:
-    (track / "mine.py").write_text(
-        f"def metric(output, gold):\n    if output == 'London':\n        {body}\n    return output in gold\n"
-    )
+def test_outputs_on_which_a_metric_fails_have_no_label(track: Path, capsys: Capture) -> None:
+    lines = ["def metric(output, gold):", "    return 7 if output == 'London' else 1 / len(output)"]
+    (track / "mine.py").write_text("\n".join(lines) + "\n")
     assert erag(track, "--metric", "mine:metric", "-m", "Success@5", "--trust-code") == 1
-    assert rows(track, "unlabelled") == [["q1", "d2", "unparsed", reason]]
-    assert ("q1", "d2") not in labels(track)
-    assert f"1 document without a label, counted as 0 (1: {reason})" in capsys.readouterr().err
+    reasons = {
+        ("q1", "d2"): "the metric returned 7, not a number from 0 to 1",
+        ("q2", "d6"): "the metric raised ZeroDivisionError: division by zero",
+    }
+    assert rows(track, "unlabelled") == [[*pair, "unparsed", why] for pair, why in reasons.items()]
+    assert [(q, d) for q, d, _ in rows(track, "labels")] == [pair for pair in PAIRS if pair not in reasons]
+    err = capsys.readouterr().err
+    assert "2 documents without a label, counted as 0 (" in err
+    assert all(f"1: {why}" in err for why in reasons.values())
 
 
 def test_end_to_end_scores_are_correlated_per_query(track: Path, capsys: Capture) -> None:
@@ -186,17 +185,6 @@ def test_end_to_end_scores_are_correlated_per_query(track: Path, capsys: Capture
     scores.write_text("\n".join([*lines, *bad]) + "\n")
     assert erag(track, "-m", "AP", "--end-to-end", str(scores)) == 1
     assert sorted(int(row[1]) for row in rows(track, "rejected")) == [7, 8, 9, 10, 11]
-
-
-def test_json_and_python_give_the_same(track: Path, capsys: Capture) -> None:
-    assert erag(track, "--metric", "em", "-m", "RR", "--json") == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert printed["binary"] is True
-    with trecexam.open_track(track) as opened:
-        found = opened.erag.score(
-            str(track / "gold.jsonl"), "em", measures=["RR"], outputs=track / "outputs.jsonl"
-        )
-    assert [(row["run"], row["RR"]) for row in printed["runs"]] == [(row["run"], row["RR"]) for row in found]
 
 
 @pytest.mark.parametrize(
@@ -222,12 +210,6 @@ def test_invalid_requests_are_a_one_line_error_and_write_nothing(
     assert reason in err
     assert err.count("\n") == 1
     assert not (track / "got").exists()
-
-
-def test_without_gold_outputs_the_error_says_how_to_give_them(track: Path, capsys: Capture) -> None:
-    outputs = str(outputs_file(track / "outputs.jsonl"))
-    assert run(["erag", str(track), "--outputs", outputs, "-o", str(track / "got")]) == 2
-    assert "no gold outputs: name their file with --gold" in capsys.readouterr().err
 
 
 # Baselines
@@ -289,8 +271,5 @@ def test_without_qrels_provenance_uses_the_gold_outputs_of_kilt(track: Path) -> 
     lines = ({"id": q, "input": "what", "output": outputs[q]} for q in pages)
     kilt = put_rows(track / "kilt.jsonl", *lines, "{")
     assert erag(track, "--labels", "provenance", "-m", "P@1", gold=kilt) == 1
-    assert {pair for pair, label in labels(track).items() if label} == {
-        ("q1", "d1"),
-        ("q2", "d6"),
-        ("q3", "5"),
-    }
+    relevant = [pair for pair, label in labels(track).items() if label]
+    assert relevant == [("q1", "d1"), ("q2", "d6"), ("q3", "5")]

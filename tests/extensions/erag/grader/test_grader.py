@@ -68,16 +68,13 @@ def test_a_document_is_cut_at_its_end_to_fit_the_model(models: Path) -> None:
     found = answers(grader, cell("short", "d1"), cell(long, "d2"), cell(f"who {long}", "d3"))
     assert grader.cut == 2
     assert {status for status, _ in found.values()} == {"unparsed"}
+    # A query that fills the context is an error of its cell.
+    full = Cell("q1", "question number of it " * 60, "d1", "a document", GOLD)
+    assert answers(grader, full)["d1"][0] == "error"
     prompt, cut = grader.prompt(cell(long))
     assert cut
     assert prompt.rstrip().endswith("Query: where is it\n\nAnswer:")
     assert 0 < len(prompt.partition("Document: ")[2].partition("\n\nQuery")[0]) < len(long)
-
-
-def test_a_query_that_fills_the_context_is_an_error_of_that_cell(models: Path) -> None:
-    grader = made(models, max_length=80)
-    full = Cell("q1", "question number of it " * 60, "d1", "a document", GOLD)
-    assert answers(grader, full)["d1"][0] == "error"
 
 
 def test_the_identity_has_prompt_and_model_and_no_metric(models: Path, tmp_path: Path) -> None:

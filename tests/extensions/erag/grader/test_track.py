@@ -194,54 +194,37 @@ def test_long_documents_are_cut_at_the_end_and_reported_with_a_count(
     assert "2 documents cut at the end to fit the model" in " ".join(notes)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ('template = "{query}"', "no place for the document: write {document} into it"),
-        ('template = "{document}"', "no place for the query"),
-        ('template = "{query} {passage} {document}"', "unknown slot 'passage'; a prompt has query, document"),
-        ('answers = 3\ntemplate = "{query} {document}"', "`answers`"),
-    ],
-)
 def test_an_invalid_prompt_is_reported_before_any_request(
-    tmp_path: Path, server: Scripted, capsys: Capture, text: str, reason: str
+    tmp_path: Path, server: Scripted, capsys: Capture
 ) -> None:
     root = erag_track(tmp_path / "track", server.url, prompt="own.toml")
-    (root / "own.toml").write_text(text)
+    (root / "own.toml").write_text('template = "{query}"')
     assert run(["watch", str(root), "--once"]) == 2
-    assert reason in capsys.readouterr().err
+    assert "no place for the document: write {document} into it" in capsys.readouterr().err
     assert not server.bodies
 
 
 def test_init_makes_a_working_track(tmp_path: Path, server: Scripted, capsys: Capture) -> None:
     made, root = erag_track(tmp_path / "made", server.url), tmp_path / "track"
-    words = [
-        "--queries",
-        made / "queries.tsv",
-        "--passages",
-        made / "passages.jsonl",
-        "--runs",
-        made / "runs",
-    ]
-    words += ["--bank", gold_file(tmp_path / "gold.jsonl"), "--grader", "erag", "--metric", "f1"]
-    words += ["--model", "tiny", "--base-url", server.url]
-    assert run(["init", str(root), *map(str, words)]) == 0
+    options = {"grader": "erag", "metric": "f1", "model": "tiny", "base-url": server.url}
+    options["bank"] = str(gold_file(tmp_path / "gold.jsonl"))
+    options |= {key: str(next(made.glob(f"{key}*"))) for key in ("queries", "passages", "runs")}
+    words = [word for key, value in options.items() for word in (f"--{key}", value)]
+    assert run(["init", str(root), *words]) == 0
     assert (root / "bank.gold.jsonl").exists()
     assert run(["watch", str(root), "--once"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        ("", "no language model to write with: set `name`"),
-        ('[grader]\nname = "erag"\n', "`erag` needs a language model"),
-    ],
-)
-def test_without_a_model_the_error_says_what_to_do(tmp_path: Path, settings: str, reason: str) -> None:
+def test_without_a_model_the_error_says_what_to_do(tmp_path: Path) -> None:
     root = erag_track(tmp_path / "track")
-    (root / "trecexam.toml").write_text(settings)
-    with trecexam.open_track(root) as track, pytest.raises(GraderError, match=reason):
-        track.erag.score(root / "gold.jsonl")
+    why = {
+        "": "no language model to write with: set `name`",
+        'name = "erag"': "`erag` needs a language model",
+    }
+    for setting, reason in why.items():
+        (root / "trecexam.toml").write_text(f"[grader]\n{setting}\n")
+        with trecexam.open_track(root) as track, pytest.raises(GraderError, match=reason):
+            track.erag.score(root / "gold.jsonl")
 
 
 def test_a_stopped_run_writes_nothing(tmp_path: Path, server: Scripted) -> None:
@@ -314,14 +297,6 @@ def test_commands_accept_gold_outputs_as_items(graded: Path, capsys: Capture, wo
     assert status in (0, 1), err
     assert "Traceback" not in err
     assert "are the most a gold should have" not in out
-
-
-def test_grades_and_labels_come_from_the_same_outputs(graded: Path) -> None:
-    with trecexam.open_track(graded) as track:
-        row = next(row for row in track.grades() if row["doc_id"] == "d1")
-        labels = track.erag.score(metric="em").labels
-    assert (row["rating"], row["answer"], row["prompt"]) == (5, "paris.", "trecexam-erag")
-    assert (labels["q1", "d1"], labels["q1", "d2"]) == (1.0, 0.0)
 
 
 def test_the_live_page_shows_gold_outputs_without_edit_forms(graded: Path) -> None:

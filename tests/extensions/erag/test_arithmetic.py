@@ -1,7 +1,8 @@
-"""Metrics of outputs: worked examples, another implementation, and faulty functions."""
+"""Metrics of outputs, and scores of lists by labels: other implementations, and faulty functions."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import string
@@ -16,8 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.errors import GraderError
+from trecexam.extensions.erag.evaluation import query_correlations
 from trecexam.extensions.erag.grader import five
 from trecexam.extensions.erag.metrics import METRICS, NoLabel, metric_of, scored
+from trecexam.extensions.erag.retrieval import FRACTIONAL, is_binary, measure_values, measures_of
+from trecexam.scores.values import MeasureValues
 
 words = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "Cat", "mat."]), max_size=8).map(
     " ".join
@@ -57,14 +61,16 @@ def _kilt_normalised(text: str) -> str:
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", without_marks).split())
 
 
+def _f(common: int, found: int, wanted: int) -> float:
+    """The harmonic mean of precision and recall."""
+    precision, recall = common / max(found, 1), common / max(wanted, 1)
+    return 2 * precision * recall / (precision + recall) if common else 0.0
+
+
 def _kilt_f1(output: str, gold: str) -> float:
     """`_f1_score` of KILT's evaluation."""
     tokens, gold_tokens = _kilt_normalised(output).split(), _kilt_normalised(gold).split()
-    same = sum((Counter(tokens) & Counter(gold_tokens)).values())
-    if same == 0:
-        return 0.0
-    precision, recall = same / len(tokens), same / len(gold_tokens)
-    return 2 * precision * recall / (precision + recall)
+    return _f(sum((Counter(tokens) & Counter(gold_tokens)).values()), len(tokens), len(gold_tokens))
 
 
 texts = st.one_of(
@@ -85,29 +91,16 @@ def test_em_and_f1_equal_kilt_on_any_text(output: str, gold: list[str]) -> None:
 
 @given(words, st.lists(words.filter(str.strip), min_size=1, max_size=3))
 def test_rouge_l_equals_its_definition(output: str, gold: list[str]) -> None:
-    best_rouge = 0.0
-    for one in gold:
-        found, wanted = output.lower().replace(".", "").split(), one.lower().replace(".", "").split()
-        common = _lcs(found, wanted)
-        if common:
-            precision, recall = common / len(found), common / len(wanted)
-            best_rouge = max(best_rouge, 2 * precision * recall / (precision + recall))
-    assert METRICS["rouge-l"](output, tuple(gold)) == pytest.approx(best_rouge)
+    found, *golds = (text.lower().replace(".", "").split() for text in (output, *gold))
+    best = max(_f(_lcs(found, wanted), len(found), len(wanted)) for wanted in golds)
+    assert METRICS["rouge-l"](output, tuple(gold)) == pytest.approx(best)
 
 
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        (math.nan, "returned nan"),
-        (np.float64("nan"), "returned nan"),
-        (math.inf, "returned inf"),
-        (-0.1, "returned -0.1"),
-        (1.5, "returned 1.5"),
-        (10**400, "returned int"),
-        ("0.5", "returned str"),
-        (None, "returned NoneType"),
-        (np.array([0.1, 0.2]), "returned ndarray"),
-        (1 + 0j, "returned complex"),
+        *((value, f"returned {value:g}") for value in (math.nan, np.float64("nan"), math.inf, -0.1, 1.5)),
+        *((value, f"returned {type(value).__name__}") for value in (10**400, "0.5", None, np.ones(2), 1j)),
         (ZeroDivisionError("by zero"), "raised ZeroDivisionError: by zero"),
         (SystemExit(3), "raised SystemExit: 3"),
     ],
@@ -127,25 +120,16 @@ def test_an_invalid_score_is_reported_and_never_used(value: Any, reason: str) ->
     ("value", "label"),
     [
         *((each, 0.25) for each in (0.25, Fraction(1, 4), np.float32(0.25), np.array(0.25))),
-        (True, 1.0),
         # Outside the bounds by rounding.
-        *((1 + 1e-7, 1.0), (np.float32(1.0000001), 1.0), (-1e-9, 0.0)),
+        *((True, 1.0), (1 + 1e-7, 1.0), (np.float32(1.0000001), 1.0), (-1e-9, 0.0)),
     ],
 )
 def test_numbers_of_every_type_are_accepted_and_clipped_to_the_bounds(value: Any, label: float) -> None:
     assert scored(lambda output, gold: value, "x", ("x",)) == label
 
 
-def test_output_printed_by_a_metric_goes_to_stderr(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "talks.py").write_text("print('made')\ndef f(o, g):\n    print('asked')\n    return 1\n")
-    assert scored(metric_of("talks:f", tmp_path), "x", ("x",)) == 1
-    assert capsys.readouterr() == ("", "made\nasked\n")
-
-
 def test_a_function_is_searched_in_the_track_then_here_then_on_the_python_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     track, here = tmp_path / "track", tmp_path / "here"
     for folder, value in ((track, 0.1), (here, 0.2)):
@@ -157,8 +141,9 @@ def test_a_function_is_searched_in_the_track_then_here_then_on_the_python_path(
     assert metric_of("mine:half", tmp_path)("", ()) == 0.2
     assert metric_of("only:In.half", tmp_path)("", ()) == 0.2
     assert metric_of("difflib:get_close_matches", track) is not None
-    (track / "mine.py").write_text("def half(output, gold):\n    return 0.75\n")
-    assert metric_of("mine:half", track)("", ()) == 0.75
+    (track / "mine.py").write_text("print('made')\ndef half(o, g):\n    print('asked')\n    return 0.75\n")
+    assert scored(metric_of("mine:half", track), "x", ("x",)) == 0.75
+    assert capsys.readouterr() == ("", "made\nasked\n")
 
 
 @pytest.mark.parametrize(
@@ -187,3 +172,83 @@ def test_a_missing_metric_is_reported(tmp_path: Path, name: str, reason: str) ->
 def test_labels_become_ratings_with_halves_rounded_up() -> None:
     given_ = [0, 0.09, 0.1, 0.3, 0.5, 0.7, 0.89, 0.9, 1]
     assert [five(label) for label in given_] == [0, 0, 1, 2, 3, 4, 4, 5, 5]
+
+
+# Scores of ranked lists
+
+
+DOCS = [f"d{n}" for n in range(7)]
+BASES = ("P", "Success", "nDCG", "R", "AP", "RR")
+rankings = st.lists(st.sampled_from(DOCS), unique=True, max_size=7)
+binary = st.dictionaries(st.sampled_from(DOCS), st.sampled_from([0.0, 1.0]))
+fractions = st.dictionaries(st.sampled_from(DOCS), st.sampled_from([0.0, 0.25, 1 / 3, 0.7, 1.0]), min_size=1)
+
+
+def brute(base: str, k: int, ranking: list[str], labels: dict[str, float]) -> float:
+    """The definitions, word for word; of AP and RR for labels of 0 and 1."""
+    gains = [labels.get(doc_id, 0.0) for doc_id in ranking[:k]]
+    if base == "P":
+        return sum(gains) / k
+    if base == "Success":
+        return max([0.0, *gains])
+    if base == "R":
+        return sum(gains) / sum(labels.values()) if sum(labels.values()) else 0.0
+    if base == "RR":
+        return next((1 / rank for rank, gain in enumerate(gains, 1) if gain), 0.0)
+    if base == "AP":
+        hits = [sum(gains[:rank]) / rank for rank, gain in enumerate(gains, 1) if gain]
+        return sum(hits) / sum(labels.values()) if hits else 0.0
+    best = sorted(labels.values(), reverse=True)[:k]
+    ideal = sum(gain / math.log2(rank + 1) for rank, gain in enumerate(best, 1))
+    found = sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
+    return found / ideal if ideal else 0.0
+
+
+@given(
+    st.one_of(st.just([{}, {}]), *(st.lists(each, min_size=2, max_size=2) for each in (binary, fractions))),
+    st.lists(rankings, min_size=2, max_size=2),
+    st.sampled_from([1, 2, 3, 5, 9]),
+)
+def test_values_are_the_definitions(labels: list[dict[str, float]], lists: list[list[str]], k: int) -> None:
+    by_pair = {(f"q{n}", doc_id): label for n, of in enumerate(labels) for doc_id, label in of.items()}
+    # With fractions, three measures are defined.
+    bases = BASES if is_binary(by_pair) else FRACTIONAL
+    query_ids, ranked = ["q0", "q1", "skipped"], {f"q{n}": ranking for n, ranking in enumerate(lists)}
+    found = measure_values(by_pair, measures_of(f"{base}@{k}" for base in bases), query_ids, {"run": ranked})
+    for base in bases:
+        values = found.matrix(f"{base}@{k}")[0].tolist()
+        expected = [brute(base, k, ranking, of) for ranking, of in zip(lists, labels, strict=True)]
+        assert values == pytest.approx([*expected, 0], abs=1e-6 if bases is BASES else 1e-12)
+
+
+def correlation(ours: dict[str, float], theirs: dict[str, float]) -> tuple[Any, ...]:
+    """The number of queries, tau and rho of one run."""
+    values = MeasureValues(("run",), tuple(ours), ("AP",), np.array([list(ours.values())])[:, :, None])
+    (found,) = query_correlations(values, {("run", query_id): theirs[query_id] for query_id in theirs}).rows
+    return found[2:]
+
+
+def test_correlation_over_queries_uses_queries_with_both_scores() -> None:
+    ours = {"q1": 0.1, "q2": 0.3, "q3": 0.3, "q4": 0.9, "q5": 0.5}
+    theirs = {"q1": 1.0, "q2": 0.0, "q3": 3.0, "q4": 4.0, "q9": 7.0}
+    n_queries, tau, rho = correlation(ours, theirs)
+    assert n_queries == 4
+    pairs = list(itertools.combinations(("q1", "q2", "q3", "q4"), 2))
+    signs = [[np.sign(side[a] - side[b]) for a, b in pairs] for side in (ours, theirs)]
+    assert tau == pytest.approx(np.dot(*signs) / math.sqrt(math.prod(np.dot(side, side) for side in signs)))
+    # From the ranks' mean, 2.5.
+    ranks = ([-1.5, 0, 0, 1.5], [-0.5, -1.5, 0.5, 1.5])
+    assert rho == pytest.approx(np.dot(*ranks) / math.sqrt(math.prod(np.dot(side, side) for side in ranks)))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ({"q1": 0.5, "q2": 0.5}, {"q1": 1.0, "q2": 2.0}),
+        ({"q1": 0.5, "q2": 0.6}, {"q1": 1.0, "q2": 1.0}),
+        ({"q1": 0.5}, {"q1": 1.0}),
+        ({"q1": 0.5}, {}),
+    ],
+)
+def test_an_undefined_correlation_is_empty(ours: dict[str, float], theirs: dict[str, float]) -> None:
+    assert correlation(ours, theirs)[1:] == (None, None)
