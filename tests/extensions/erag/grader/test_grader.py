@@ -30,14 +30,13 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def words(models: Path) -> dict[str, Any]:
-    model = str(models / "llama")
-    return {"name": "erag", "model": model, "device": "cpu", "dtype": "float32", "max_new_tokens": 6}
+def section(models: Path, **settings: Any) -> GraderSection:
+    words = {"name": "erag", "model": str(models / "llama"), "device": "cpu", "dtype": "float32"}
+    return GraderSection.model_validate({**words, "max_new_tokens": 6, **settings})
 
 
 def made(models: Path, root: Path | None = None, **settings: Any) -> Any:
-    section = GraderSection.model_validate({**words(models), **settings})
-    return create(section, root or models, trust_code=True)
+    return create(section(models, **settings), root or models, trust_code=True)
 
 
 def cell(text: str, doc_id: str = "d1", item: Item = GOLD) -> Cell:
@@ -103,8 +102,8 @@ def test_a_cluster_worker_makes_the_same_grader_without_the_custom_metric(
     (tmp_path / "mine.py").write_text("def metric(output, gold):\n    return 0.5\n")
     (tmp_path / "own.toml").write_text('template = "{query}: {document}"\n')
     own = {"metric": "mine:metric", "prompt": "own.toml"}
-    grader, settings = made(models, tmp_path, **own), GraderSection.model_validate({**words(models), **own})
-    worker = recipe_of(grader, settings, tmp_path)()
+    grader = made(models, tmp_path, **own)
+    worker = recipe_of(grader, section(models, **own), tmp_path)()
     cells = [cell(f"Passage {n}.", f"d{n}") for n in range(3)]
     there = zip(cells, worker(cells)[0], strict=True)
     given = {cell.doc_id: (answer.status, answer.raw) for cell, answer in there if answer is not None}
