@@ -105,7 +105,7 @@ def test_fractional_labels_are_written_and_rounded_in_qrels(track: Path, capsys:
 def test_bad_outputs_are_reported_and_the_others_count(track: Path, capsys: Capture) -> None:
     bad = [
         ({"query_id": "q1", "doc_id": "d1", "output": "Rome"}, "has an output already; the first one counts"),
-        ({"query_id": "q8", "doc_id": "d1", "output": "x"}, "document 'd1' of query 'q8' is in no run, or"),
+        ({"query_id": "q8", "doc_id": "d1", "output": "x"}, "query 'q8' has no gold outputs, or is not in"),
         ({"query_id": "q1", "doc_id": "d99", "output": "x"}, "document 'd99' of query 'q1' is in no run"),
         ({"query_id": "q1", "doc_id": "d2"}, "document 'd2' of query 'q1' has no text"),
         ({"query_id": "q1", "doc_id": "d2", "output": 1}, "document 'd2' of query 'q1' is not text"),

@@ -103,17 +103,17 @@ class EragAccessor(Group):
         }
         if labels == "provenance":
             by_document |= label_by_provenance(folder, inputs, lists, notes)
-        known = {pair: label for pair, label in by_document.items() if isinstance(label, float)}
+        document_labels = {pair: label for pair, label in by_document.items() if isinstance(label, float)}
         unlabelled = {pair: why for pair, why in by_document.items() if isinstance(why, NoLabel)}
         scores = None if end_to_end is None else read_end_to_end(folder, end_to_end, lists)
-        able = allowed(requested, known)
+        able = allowed(requested, document_labels)
         needs = "needs labels of 0 and 1, but some are fractions; use P, Success and nDCG"
         refused = [f"{each} {needs}" for each in requested if each not in able] if names else []
-        values = measure_values(known, able, list(lists.golds), lists.ranked)
-        answered = {run: [q for q, doc_ids in of.items() if doc_ids] for run, of in lists.ranked.items()}
+        values = measure_values(document_labels, able, list(lists.golds), lists.ranked)
+        answered = {run: [q for q in ranking if ranking[q]] for run, ranking in lists.ranked.items()}
         evaluation = Evaluation(
             metric=name,
-            labels=known,
+            labels=document_labels,
             unlabelled=unlabelled,
             n_empty=list(texts.values()).count(""),
             by_query=values,
@@ -127,7 +127,7 @@ class EragAccessor(Group):
             notes.append(Note(f"{stopped} to continue", LOST))
         elif output is not None:
             evaluation.write(Path(output))
-        notes += [*evaluation.own_notes(), *refused]
+        notes += [*evaluation.label_notes(), *refused]
         return evaluation.with_notes(*rejected_notes(lists.rejected), *notes)
 
     def estimate(self, gold: Path | str | None = None) -> Estimate:

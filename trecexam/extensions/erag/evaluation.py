@@ -109,7 +109,7 @@ class Evaluation(Result):
             contents["labels.qrels" if self.binary else "labels.graded.qrels"] = buffer.getvalue()
         replace_all(folder, contents, FILES)
 
-    def own_notes(self) -> Iterator[str]:
+    def label_notes(self) -> Iterator[str]:
         """Yield notes on missing labels and values, and the number and kind of the labels."""
         if self.n_empty:
             yield f"{plural(self.n_empty, 'empty output')}, scored by the metric like others"
@@ -149,6 +149,6 @@ def query_correlations(values: MeasureValues, end_to_end: Mapping[Pair, float] |
         theirs = [end_to_end[run, query_id] for query_id in query_ids]
         ours = values.matrix(measure, (run,), query_ids)[0].tolist()
         varied = len({*ours}) > 1 and len({*theirs}) > 1
-        both = (float(of(ours, theirs).statistic) if varied else None for of in (kendalltau, spearmanr))
+        both = (float(call(ours, theirs).statistic) if varied else None for call in (kendalltau, spearmanr))
         rows.append((run, measure, len(query_ids), *both))
     return Table(header, tuple(rows))

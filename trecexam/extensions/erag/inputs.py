@@ -112,9 +112,11 @@ def read_outputs(folder: TrackFolder, path: Path, lists: Lists) -> Texts:
             pair = an_id(path, number, row, ("query_id",)), an_id(path, number, row, ("doc_id", "docid"))
             where = f"document '{pair[1]}' of query '{pair[0]}'"
             output = a_text(path, number, row, ("output",), where, blank=True)
+            if pair[0] not in lists.golds:
+                reason = f"query '{pair[0]}' has no gold outputs, or is not in the track"
+                raise ConversionError(path, number, reason)
             if outputs.get(pair) is not missing:
-                unknown = "is in no run, or the query has no gold outputs"
-                reason = "has an output already; the first one counts" if pair in outputs else unknown
+                reason = "has an output already; the first one counts" if pair in outputs else "is in no run"
                 raise ConversionError(path, number, f"{where} {reason}")
             outputs[pair] = text_of(output)
     return outputs
