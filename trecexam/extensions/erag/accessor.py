@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from converters.gold import KIND
-from trecexam.errors import TrecexamError, did_you_mean
-from trecexam.extensions.erag.end_to_end import QueryCorrelation, query_correlations, read_end_to_end
-from trecexam.extensions.erag.erag import (
-    ask_model,
-    estimate,
+from trecexam.errors import TrecexamError
+from trecexam.extensions.erag.answering import ask_model, erag_view, stored_outputs
+from trecexam.extensions.erag.evaluation import ALWAYS, FILES, Evaluation, query_correlations
+from trecexam.extensions.erag.inputs import (
     gold_files,
     label_by_provenance,
     lists_of,
-    load_metric,
+    read_end_to_end,
+    read_outputs,
     texts_of_documents,
 )
-from trecexam.extensions.erag.evaluation import ALWAYS, FILES, Evaluation, noted
-from trecexam.extensions.erag.grader import label_of
-from trecexam.extensions.erag.labels import OUTPUTS, PROVENANCE, SOURCES, label_texts, read_outputs
-from trecexam.extensions.erag.metrics import Metric, contains_answer, scored
-from trecexam.extensions.erag.retrieval import DEFAULT, allowed, measure_values, measures_of
+from trecexam.extensions.erag.metrics import Metric, NoLabel, contains_answer, load_metric, scored
+from trecexam.extensions.erag.retrieval import DEFAULT, Pair, allowed, measure_values, measures_of
 from trecexam.graders.base import Estimate
-from trecexam.grades.grading import Progress
+from trecexam.grades.grading import Progress, estimate
 from trecexam.inputs.inputs import Needs, read_inputs
 from trecexam.inputs.protected import refuse_folder
 from trecexam.inputs.track_graders import Measures, names_of
+from trecexam.results.text import LOST, Note, rejected_notes
 from trecexam.scores.leaderboard import leaderboard
 from trecexam.track_groups import Group
+
+#: Sources of labels: the model's outputs, or a baseline.
+SOURCES = ("outputs", "contains-answer", "provenance")
 
 
 class EragAccessor(Group):
@@ -43,7 +43,7 @@ class EragAccessor(Group):
         measures: Measures | None = None,
         outputs: Path | str | None = None,
         end_to_end: Path | str | None = None,
-        labels: str = OUTPUTS,
+        labels: str = "outputs",
         output: Path | str | None = None,
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
@@ -70,66 +70,67 @@ class EragAccessor(Group):
             LockedError: another process grades this track, and prompts are unanswered.
             StoreError: the store is missing or outdated, and its outputs would cost again.
         """
-        folder, gold = self._track.folder, _path(gold)
-        outputs, end_to_end = _path(outputs), _path(end_to_end)
+        folder = self._track.folder
+        gold, outputs, end_to_end = (p if p is None else Path(p) for p in (gold, outputs, end_to_end))
         if labels not in SOURCES:
-            hint = did_you_mean(labels, SOURCES, f"the labels are {', '.join(SOURCES)}")
-            raise TrecexamError(f"no labels '{labels}'; {hint}")
-        if labels != OUTPUTS and (metric or outputs):
+            raise TrecexamError(f"no labels '{labels}'; the labels are {', '.join(SOURCES)}")
+        if labels != "outputs" and (metric or outputs):
             raise TrecexamError(f"labels '{labels}' use no outputs: leave out metric and outputs")
         names = names_of(measures)
-        named = measures_of(names or DEFAULT)
+        requested = measures_of(names or DEFAULT)
         if output is not None:
             refuse_folder(Path(output), (folder.root, gold, outputs, end_to_end), FILES, always=ALWAYS)
-        notes: list[str] = []
-        complete, name, label = True, labels, partial(scored, contains_answer)
-        if labels == OUTPUTS:
-            # Load the metric before any model: its code may be refused.
-            name, loaded = load_metric(folder, metric)
-            label = partial(label_of, loaded)
-        files = gold_files(folder, gold)
-        if labels == OUTPUTS and outputs is None:
-            lists, texts, complete = ask_model(folder, files, notes, progress, stop)
+        # Load the metric before any model: its code may be refused.
+        name, function = load_metric(folder, metric) if labels == "outputs" else (labels, contains_answer)
+        files, notes, texts = gold_files(folder, gold), list[str](), dict[Pair, str | NoLabel]()
+        if labels == "outputs" and outputs is None:
+            track = ask_model(erag_view(self._track.loaders, folder), files, notes, progress, stop)
+            # People's ratings may belong to other items than these gold outputs.
+            people = {folder.shown(folder.overrides()), folder.shown(folder.judgments())}
+            rejected = [row for row in track.not_taken if row.file not in people]
+            lists = lists_of(folder, track.inputs, rejected, track.depth)
+            texts = stored_outputs(track, lists.pairs)
         else:
             inputs = read_inputs(folder, Needs(frozenset((KIND,))), bank_files=files)
             lists = lists_of(folder, inputs, inputs.rejected)
             if outputs is not None:
-                display_path = folder.shown(outputs)
-                texts = read_outputs(outputs, display_path, lists.golds, lists.pairs, lists.rejected)
-            elif labels != PROVENANCE:
+                texts = read_outputs(folder, outputs, lists)
+            elif labels != "provenance":
                 texts = texts_of_documents(folder, inputs, lists)
-        if labels == PROVENANCE:
-            labelled = label_by_provenance(folder, inputs, lists, notes)
-        else:
-            labelled = label_texts(texts, lists.golds, label)
-        able, refused = allowed(named, labelled.labels)
-        values = measure_values(labelled.labels, able, list(lists.golds), lists.ranked)
-        answered = {run: [q for q, doc_ids in of.items() if doc_ids] for run, of in lists.ranked.items()}
-        correlations: tuple[QueryCorrelation, ...] = ()
-        if end_to_end is not None:
-            scores = read_end_to_end(end_to_end, folder.shown(end_to_end), values, lists.rejected)
-            correlations = tuple(query_correlations(values, scores))
-        evaluation = noted(
-            Evaluation(
-                name,
-                labelled,
-                values,
-                leaderboard(values, values.measures, values.query_ids, answered),
-                refused if names else (),
-                correlations,
-                tuple(lists.rejected),
-                tuple(notes),
-                complete,
-            )
+        by_document = {
+            pair: scored(function, text, lists.golds[pair[0]]) if isinstance(text, str) else text
+            for pair, text in texts.items()
+        }
+        if labels == "provenance":
+            by_document |= label_by_provenance(folder, inputs, lists, notes)
+        document_labels = {pair: label for pair, label in by_document.items() if isinstance(label, float)}
+        unlabelled = {pair: why for pair, why in by_document.items() if isinstance(why, NoLabel)}
+        scores = None if end_to_end is None else read_end_to_end(folder, end_to_end, lists)
+        able = allowed(requested, document_labels)
+        needs = "needs labels of 0 and 1, but some are fractions; use P, Success and nDCG"
+        refused = [f"{each} {needs}" for each in requested if each not in able] if names else []
+        values = measure_values(document_labels, able, list(lists.golds), lists.ranked)
+        answered = {run: [q for q in ranking if ranking[q]] for run, ranking in lists.ranked.items()}
+        evaluation = Evaluation(
+            metric=name,
+            labels=document_labels,
+            unlabelled=unlabelled,
+            n_empty=list(texts.values()).count(""),
+            by_query=values,
+            leaderboard=leaderboard(values, values.measures, values.query_ids, answered),
+            correlation=query_correlations(values, scores),
+            failed=bool(refused) or any(why.status != "missing" for why in unlabelled.values()),
+            rejected=tuple(lists.rejected),
         )
-        if output is not None and complete:
+        if stop is not None and stop():
+            stopped = "stopped before writing any files; the model's answers are stored: run it again"
+            notes.append(Note(f"{stopped} to continue", LOST))
+        elif output is not None:
             evaluation.write(Path(output))
-        return evaluation
+        notes += [*evaluation.label_notes(), *refused]
+        return evaluation.with_notes(*rejected_notes(lists.rejected), *notes)
 
     def estimate(self, gold: Path | str | None = None) -> Estimate:
         """Estimate the documents ("cells"), tokens and cost of `score`; calls no model."""
-        return estimate(self._track.folder, _path(gold))
-
-
-def _path(path: Path | str | None) -> Path | None:
-    return None if path is None else Path(path)
+        view = erag_view(self._track.loaders, self._track.folder)
+        return estimate(view, view.load(bank_files=gold_files(view.folder, gold)))

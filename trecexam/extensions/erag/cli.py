@@ -85,16 +85,14 @@ def erag(
     from trecexam.graders.base import Estimate
 
     options["measures"] = options["measures"] or None
-    if estimate and (options["labels"] != "outputs" or options["outputs"] is not None):
-        # No model runs.
-        return None, show_estimate(lambda: Estimate(0), as_json=as_json)
     if estimate:
-        estimate_of = partial(track.erag.estimate, options["gold"])
-        return None, show_estimate(estimate_of, as_json=as_json)
+        runs_model = options["labels"] == "outputs" and options["outputs"] is None
+        ask = partial(track.erag.estimate, options["gold"]) if runs_model else partial(Estimate, 0)
+        return None, show_estimate(ask, as_json=as_json)
     with working("answering", "documents") as work:
         done = track.erag.score(**options, output=output, progress=work.progress, stop=work.stop)
-    if not done.complete:
+    if work.caught:
         say(first_notes(done.notes, "-o DIR --json"))
         return None, exit_status(work.caught, 1)
-    status = 1 if done.rejected or done.refused or done.failed else 0
+    status = 1 if done.rejected or done.failed else 0
     return done if output is None else done.with_notes(Note(f"written: {output}", LOST)), status

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+
+import numpy as np
 
 from converters.records import Qrel
 from converters.trec_qrels import write_qrels
-from trecexam.extensions.erag.end_to_end import QueryCorrelation
 from trecexam.extensions.erag.grader import five
-from trecexam.extensions.erag.labels import Labelled, Unlabelled
-from trecexam.extensions.erag.retrieval import is_binary
+from trecexam.extensions.erag.metrics import NoLabel
+from trecexam.extensions.erag.retrieval import Labels, Pair, is_binary
 from trecexam.files.atomic import replace_all
 from trecexam.files.stamps import Rejected
 from trecexam.results.result import Result
 from trecexam.results.table import Table, to_tsv
-from trecexam.results.text import LOST, Note, plural, rejected_notes
+from trecexam.results.text import LOST, Note, plural, shorten_list
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.values import MeasureValues
 
-Number = TypeVar("Number", int, float)
 #: Files that `Evaluation.write` always writes, and optional files; stale files are removed.
 ALWAYS = ("labels.tsv", "scores.tsv")
 FILES = (*ALWAYS, "unlabelled.tsv", "correlation.tsv", "rejected.tsv", "labels.qrels", "labels.graded.qrels")
@@ -35,120 +36,118 @@ class Evaluation(Result):
 
     Attributes:
         metric: name of the metric behind the labels.
-        labelled: the labels, and the documents without one.
+        labels: (query_id, doc_id) -> label 0..1, sorted.
+        unlabelled: (query_id, doc_id) -> status and reason of ranked documents without a label.
+        n_empty: number of empty outputs, which the metric labels, too.
         by_query: each run's value on each query of the computed measures.
         leaderboard: means over all queries with gold outputs; a query that a run skips counts 0.
-        refused: reasons why requested measures were not computed.
-        correlations: by run and measure; empty without end-to-end scores.
+        correlation: a row per run and measure, see `query_correlations`.
+        failed: True if the model or the metric failed for a document, or a requested measure is undefined.
         rejected: rejected inputs.
         notes: notes, one per line.
-        complete: False if the model was stopped early.
     """
 
     metric: str
-    labelled: Labelled
+    labels: Labels
+    unlabelled: Mapping[Pair, NoLabel]
+    n_empty: int
     by_query: MeasureValues
     leaderboard: Leaderboard
-    refused: tuple[str, ...] = ()
-    correlations: tuple[QueryCorrelation, ...] = ()
-    rejected: tuple[Rejected, ...] = ()
+    correlation: Table
+    failed: bool
+    rejected: tuple[Rejected, ...]
     notes: tuple[str, ...] = ()
-    complete: bool = True
 
     @property
     def binary(self) -> bool:
         """True if all labels are 0 or 1."""
-        return is_binary(self.labelled.labels)
+        return is_binary(self.labels)
 
     def _declare(self) -> dict[str, Table]:
         """`runs`, the leaderboard; the other tables are the files, by name."""
-        by_query = self.by_query
-        queries = (*by_query.query_ids, "all")
-        means = {row.run: row.scores for row in self.leaderboard.rows}
-        scores = [
-            (run, measure, query_id, value)
-            for run in by_query.runs
-            for measure, mean in zip(by_query.measures, means[run], strict=True)
-            for query_id, value in zip(
-                queries, (*by_query.matrix(measure, (run,))[0].tolist(), mean.mean), strict=True
-            )
-        ]
-        tables = {
+        values, scores = self.by_query, {row.run: row.scores for row in self.leaderboard.rows}
+        means = np.array([[[score.mean for score in scores[run]]] for run in values.runs])
+        cells = np.append(values.array, means, axis=1).transpose(0, 2, 1).ravel().tolist()
+        keys = itertools.product(values.runs, values.measures, (*values.query_ids, "all"))
+        scored_cells = tuple((*key, value) for key, value in zip(keys, cells, strict=True))
+        # Labels are integers in files if all are 0 or 1.
+        number = int if self.binary else float
+        labels = tuple((*pair, number(label)) for pair, label in self.labels.items())
+        unlabelled = tuple((*pair, *why) for pair, why in self.unlabelled.items())
+        return {
             "runs": self.leaderboard.table,
-            # Labels are integers in files if all are 0 or 1.
-            "labels": Table(("query_id", "doc_id", "label"), self._rows(int if self.binary else float)),
-            "scores": Table(("run", "measure", "query_id", "value"), tuple(scores)),
-            "unlabelled": Table(Unlabelled._fields, self.labelled.unlabelled),
-            "correlation": Table(QueryCorrelation._fields, self.correlations),
+            "labels": Table(("query_id", "doc_id", "label"), labels),
+            "scores": Table(("run", "measure", "query_id", "value"), scored_cells),
+            "unlabelled": Table(("query_id", "doc_id", *NoLabel._fields), unlabelled),
+            "correlation": self.correlation,
             "rejected": Table(Rejected._fields, self.rejected),
         }
-        always = ("runs", "labels", "scores")
-        return {name: table for name, table in tables.items() if table.rows or name in always}
-
-    def _rows(self, number: Callable[[float], Number]) -> tuple[tuple[str, str, Number], ...]:
-        """Return (query_id, doc_id, label) with labels converted by `number`."""
-        return tuple(
-            (query_id, doc_id, number(label))
-            for query_id, labels in self.labelled.labels.items()
-            for doc_id, label in labels.items()
-        )
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The metric, the number of labels, and measures that the labels do not allow."""
+        """The metric, and numbers of queries, labels and empty outputs."""
         return {
             "metric": self.metric,
             "binary": self.binary,
             "n_queries": len(self.by_query.query_ids),
-            "n_labels": sum(map(len, self.labelled.labels.values())),
-            "n_unlabelled": Counter(row.status for row in self.labelled.unlabelled),
-            "empty_outputs": self.labelled.empty,
-            "refused_measures": list(self.refused),
+            "n_labels": len(self.labels),
+            "empty_outputs": self.n_empty,
         }
-
-    @property
-    def failed(self) -> bool:
-        """True if the model or the metric failed for a document."""
-        return any(row.status != "missing" for row in self.labelled.unlabelled)
 
     def write(self, folder: Path) -> None:
         """Write the files, and remove stale files of an earlier evaluation."""
-        contents = {f"{name}.tsv": to_tsv(table).encode() for name, table in self.tables.items()}
-        del contents["runs.tsv"]
+        tables = {f"{name}.tsv": table for name, table in self.tables.items() if name != "runs"}
+        contents = {
+            name: to_tsv(each).encode() for name, each in tables.items() if each.rows or name in ALWAYS
+        }
         buffer = io.BytesIO()
         # With fractions, labels become round-half-up(5 x label).
-        write_qrels((Qrel(*row) for row in self._rows(int if self.binary else five)), buffer)
+        number = int if self.binary else five
+        write_qrels((Qrel(*pair, number(label)) for pair, label in self.labels.items()), buffer)
         if buffer.tell():
             contents["labels.qrels" if self.binary else "labels.graded.qrels"] = buffer.getvalue()
         replace_all(folder, contents, FILES)
 
+    def label_notes(self) -> Iterator[str]:
+        """Yield notes on missing labels and values, and the number and kind of the labels."""
+        if self.n_empty:
+            yield f"{plural(self.n_empty, 'empty output')}, scored by the metric like others"
+        if self.unlabelled:
+            (query_id, doc_id), *_ = self.unlabelled
+            reasons = Counter(why.reason for why in self.unlabelled.values())
+            counts = shorten_list([f"{n:,}: {why}" for why, n in reasons.most_common()], 3, quote="")
+            yield Note(
+                f"{plural(len(self.unlabelled), 'document')} without a label, counted as 0 ({counts}), "
+                f"'{doc_id}' of query '{query_id}' first; all are in unlabelled.tsv",
+                LOST,
+            )
+        yield from self.by_query.failure_notes
+        labels, queries = plural(len(self.labels), "label"), plural(len(self.by_query.query_ids), "query")
+        fractions = "fractions; as whole numbers, 5 x label, in labels.graded.qrels"
+        yield f"{labels} by {self.metric} ({'0 or 1' if self.binary else fractions}), {queries}"
 
-def noted(evaluation: Evaluation) -> Evaluation:
-    """Return an evaluation with notes on rejected inputs, missing labels and refused measures."""
-    notes = (*rejected_notes(evaluation.rejected), *evaluation.notes, *_notes(evaluation))
-    return replace(evaluation, notes=notes)
 
+def query_correlations(values: MeasureValues, end_to_end: Mapping[Pair, float] | None) -> Table:
+    """Correlate the runs' values with end-to-end scores, over the queries that have both.
 
-def _notes(evaluation: Evaluation) -> Iterator[str]:
-    if not evaluation.complete:
-        yield Note(
-            "stopped before writing any files; the model's answers are stored: run it again to continue", LOST
-        )
-        return
-    labelled, by_query = evaluation.labelled, evaluation.by_query
-    if labelled.empty:
-        yield f"{plural(labelled.empty, 'empty output')}, scored by the metric like others"
-    if missing := labelled.unlabelled:
-        reasons = Counter(row.reason for row in missing)
-        reason_counts = "; ".join(f"{count:,}: {reason}" for reason, count in reasons.most_common(3))
-        more = "; ..." if len(reasons) > 3 else ""
-        yield Note(
-            f"{plural(len(missing), 'document')} without a label, counted as 0 ({reason_counts}{more}), "
-            f"'{missing[0].doc_id}' of query '{missing[0].query_id}' first; all are in unlabelled.tsv",
-            LOST,
-        )
-    yield from (*evaluation.refused, *by_query.failure_notes)
-    labels = plural(sum(map(len, labelled.labels.values())), "label")
-    kind = "fractions; as whole numbers, 5 x label, in labels.graded.qrels"
-    kind = "0 or 1" if evaluation.binary else kind
-    yield f"{labels} by {evaluation.metric} ({kind}), {plural(len(by_query.query_ids), 'query')}"
+    This is the table of Salemi and Zamani (SIGIR 2024), section 4: a retriever's eRAG score against the
+    score of the system's answer from the whole list. Kendall's tau-b and Spearman's rho are empty with fewer
+    than two queries or constant values on a side.
+
+    Args:
+        end_to_end: (run, query_id) -> score, finite; None for a table without rows.
+    """
+    header = "run", "measure", "n_queries", "kendall_tau", "spearman_rho"
+    if end_to_end is None:
+        return Table(header, ())
+    from scipy.stats import kendalltau, spearmanr
+
+    rows = []
+    for run, measure in itertools.product(values.runs, values.measures):
+        query_ids = [query_id for query_id in values.query_ids if (run, query_id) in end_to_end]
+        theirs = [end_to_end[run, query_id] for query_id in query_ids]
+        ours = values.matrix(measure, (run,), query_ids)[0].tolist()
+        varied = len({*ours}) > 1 and len({*theirs}) > 1
+        both = (float(call(ours, theirs).statistic) if varied else None for call in (kendalltau, spearmanr))
+        rows.append((run, measure, len(query_ids), *both))
+    return Table(header, tuple(rows))

@@ -20,34 +20,27 @@ from trecexam.errors import GraderError
 from trecexam.extensions.erag.metrics import Metric, metric_of, scored
 from trecexam.folder import PROMPT_SUFFIXES
 from trecexam.graders.base import Cell, Factory
-from trecexam.graders.replies import RAISE_LIMIT, Unread, read_reply
+from trecexam.graders.replies import read_reply
 from trecexam.graders.writing.base import Fitted, Writer, WritingGrader, missing_for_writing, refuse
 from trecexam.graders.writing.create import grading_writer
 from trecexam.templates import OwnPrompt, TemplateFile, filled, read_own_prompt
 
 SLOTS = ("query", "document")
-#: The default metric.
-DEFAULT_METRIC = "em"
 _TEXT = (
     "Answer the query with what the document says, in as few words as possible, and with nothing else.\n\n"
     "Document: {document}\n\nQuery: {query}\n\nAnswer:"
 )
 
 
-def label_of(metric: Metric, output: str, gold: tuple[str, ...]) -> float | Unread:
-    """Return the metric's value of an output without thoughts."""
-    text, ends_early = read_reply(output)
-    return Unread(RAISE_LIMIT) if ends_early else scored(metric, text, gold)
-
-
 class _PromptFile(TemplateFile):
     version: int | str = Field("1", description="Change it when the same text is to be asked again.")
 
 
-def erag_prompt(path: Path | None = None) -> OwnPrompt[_PromptFile]:
-    """Read the prompt in a .toml or .jinja file; None for the built-in one."""
-    if path is None:
-        return OwnPrompt(_PromptFile(template=_TEXT, version="1"), "trecexam-erag", "", _TEXT, jinja=False)
+BUILT_IN = OwnPrompt(_PromptFile(template=_TEXT, version="1"), "trecexam-erag", "", _TEXT, jinja=False)
+
+
+def erag_prompt(path: Path) -> OwnPrompt[_PromptFile]:
+    """Read the prompt in a .toml or .jinja file."""
     if path.suffix.lower() not in PROMPT_SUFFIXES:
         raise GraderError(
             "the prompt of `erag` is a .toml or .jinja file with {query} and {document}", path=path
@@ -90,9 +83,9 @@ class EragGrader(WritingGrader):
 
 def _read(metric: Metric, item: Item, text: str, cut: bool = False) -> int | None:
     # A truncated output cannot be scored.
-    gold = item.gold_answers or (item.text,)
-    label = Unread(RAISE_LIMIT) if cut else label_of(metric, text, gold)
-    return None if isinstance(label, Unread) else five(label)
+    output, ends_early = read_reply(text, cut=cut)
+    label = None if ends_early else scored(metric, output, item.gold_answers)
+    return five(label) if isinstance(label, float) else None
 
 
 def five(label: float) -> int:
@@ -101,14 +94,10 @@ def five(label: float) -> int:
     return math.floor(round(5 * label, 9) + 0.5)
 
 
-def _metric(settings: GraderSection, root: Path) -> Metric:
-    return metric_of(DEFAULT_METRIC if settings.metric is None else settings.metric, root)
-
-
 def _create(settings: GraderSection, root: Path) -> EragGrader:
     refuse(settings, ("decode", "compat", "passage_first", "structured"), "reads free text by a metric")
-    prompt = erag_prompt(None if settings.prompt is None else root / settings.prompt)
-    return EragGrader(grading_writer(settings, root), _metric(settings, root), prompt)
+    prompt = BUILT_IN if settings.prompt is None else erag_prompt(root / settings.prompt)
+    return EragGrader(grading_writer(settings, root), metric_of(settings.metric, root), prompt)
 
 
 FACTORY = Factory(
@@ -117,5 +106,5 @@ FACTORY = Factory(
     create=_create,
     reads=("base_url", "metric", "prompt"),
     check_prompt=erag_prompt,
-    reading=lambda settings, root: {"read": partial(_read, _metric(settings, root))},
+    reading=lambda settings, root: {"read": partial(_read, metric_of(settings.metric, root))},
 )

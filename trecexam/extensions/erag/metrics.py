@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-import importlib.util
-import math
+import importlib
+import pkgutil
 import re
 import string
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
-from importlib import import_module
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from trecexam.errors import GraderError
-from trecexam.folder import metric_file
-from trecexam.graders.replies import Unread
+from trecexam.folder import TrackFolder, metric_file, refuse_code
 
 #: (output, gold outputs) -> 0..1.
 Metric = Callable[[str, tuple[str, ...]], float]
+
+
+class NoLabel(NamedTuple):
+    """Why a ranked document has no label, so that it counts as 0.
+
+    `status` is "missing" without a text or an output in the file; "unanswered" before the model is called;
+    "refused" or "error" if the model gave no output; "unparsed" if the metric gave no score.
+    """
+
+    status: str
+    reason: str
+
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -59,13 +69,9 @@ def token_f1(output: str, gold: Sequence[str]) -> float:
     0 without a shared word, even if both are empty ("AN." and "the"), as in SQuAD 1 and KILT; SQuAD 2 gives
     1.
     """
-    tokens = Counter(normalised(output).split())
-    return max(_f(tokens, Counter(normalised(each).split())) for each in gold)
-
-
-def _f(tokens: Counter[str], gold: Counter[str]) -> float:
-    same = (tokens & gold).total()
-    return 2 * same / (tokens.total() + gold.total()) if same else 0.0
+    words = Counter(normalised(output).split())
+    golds = [Counter(normalised(each).split()) for each in gold]
+    return max(_f_measure((words & each).total(), words.total(), each.total()) for each in golds)
 
 
 def rouge_l(output: str, gold: Sequence[str]) -> float:
@@ -77,14 +83,13 @@ def rouge_l(output: str, gold: Sequence[str]) -> float:
     """
     from rapidfuzz.distance import LCSseq
 
-    tokens = _WORDS.findall(output.lower())
-    best = 0.0
-    for each in gold:
-        gold_tokens = _WORDS.findall(each.lower())
-        if tokens and gold_tokens:
-            common = LCSseq.similarity(tokens, gold_tokens)
-            best = max(best, 2 * common / (len(tokens) + len(gold_tokens)))
-    return best
+    words = _WORDS.findall(output.lower())
+    golds = [_WORDS.findall(each.lower()) for each in gold]
+    return max(_f_measure(LCSseq.similarity(words, each), len(words), len(each)) for each in golds)
+
+
+def _f_measure(n_common: int, n_output: int, n_gold: int) -> float:
+    return 2 * n_common / (n_output + n_gold) if n_common else 0.0
 
 
 def contains_answer(text: str, gold: Sequence[str]) -> float:
@@ -93,6 +98,8 @@ def contains_answer(text: str, gold: Sequence[str]) -> float:
     return float(any(answer and f" {answer} " in words for answer in map(normalised, gold)))
 
 
+#: The default metric.
+DEFAULT = "em"
 METRICS: dict[str, Metric] = {
     "em": exact_match,
     "f1": token_f1,
@@ -101,8 +108,17 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def metric_of(name: str, root: Path) -> Metric:
-    """Return the metric of this name, or the callable that `module:function` names.
+def load_metric(folder: TrackFolder, metric: str | Metric | None) -> tuple[str, Metric]:
+    """Return the name and function of a metric (None: the track's); code must be trusted."""
+    if callable(metric):
+        return str(getattr(metric, "__qualname__", type(metric).__name__)), metric
+    name = folder.config.grader.metric if metric is None else metric
+    refuse_code(name, folder.root, trusted=folder.trust_code)
+    return name or DEFAULT, metric_of(name, folder.root)
+
+
+def metric_of(name: str | None, root: Path) -> Metric:
+    """Return the metric of this name (None: the default), or the callable that `module:function` names.
 
     Modules are searched in the track's folder, the working directory, then Python's path. A file of the track
     is read at each call, so that edits take effect.
@@ -110,65 +126,46 @@ def metric_of(name: str, root: Path) -> Metric:
     Raises:
         GraderError: the metric is missing, cannot be loaded or needs a package; the message says what to do.
     """
+    name = DEFAULT if name is None else name
     if ":" not in name:
         if name not in METRICS:
             metric_names = ", ".join(METRICS)
             raise GraderError(f"no metric '{name}'; give {metric_names}, or your own as module:function")
         return METRICS[name]
-    module_name, _, attribute = name.partition(":")
-    if not module_name or not attribute:
-        raise GraderError(f"metric '{name}' is not written as module:function")
+    folders = [str(root.absolute()), str(Path.cwd())]
+    if metric_file(name, root) or metric_file(name, Path()):
+        sys.modules.pop(name.partition(":")[0], None)
+    sys.path[:0] = folders
     try:
+        importlib.invalidate_caches()
         with redirect_stdout(sys.stderr):
-            target: Any = _module(module_name, root)
-        for part in attribute.split("."):
-            target = getattr(target, part)
+            metric: Metric = pkgutil.resolve_name(name)
     except (Exception, SystemExit) as error:
         # The user's code can raise any exception.
-        raise GraderError(f"metric '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
-    if not callable(target):
+        reason = f"cannot be loaded as module:function: {type(error).__name__}: {error}"
+        raise GraderError(f"metric '{name}' {reason}") from error
+    finally:
+        for folder in folders:
+            sys.path.remove(folder)
+    if not callable(metric):
         raise GraderError(f"metric '{name}' is not a function")
-    metric: Metric = target
     return metric
 
 
-def _module(name: str, root: Path) -> Any:
-    path = metric_file(f"{name}:", root) or metric_file(f"{name}:", Path())
-    if path is None:
-        return import_module(name)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # So the module can import its neighbours, and its classes know their module.
-    folder = str(path.parent.absolute())
-    sys.path.insert(0, folder)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        sys.modules.pop(name)
-        raise
-    finally:
-        sys.path.remove(folder)
-    return module
-
-
-def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> float | Unread:
+def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> float | NoLabel:
     """Return the metric's value, or the reason why it is no number in 0..1; redirect prints to stderr."""
     try:
         with redirect_stdout(sys.stderr):
             value: Any = metric(output, gold)
     except (Exception, SystemExit) as error:
         # An exception in the user's function must not affect other outputs.
-        return Unread(f"the metric raised {type(error).__name__}: {error}"[:200])
+        return NoLabel("unparsed", f"the metric raised {type(error).__name__}: {error}"[:200])
     try:
         # Numbers of numpy, torch and similar libraries have `item`.
         number = float(value if isinstance(value, Real) else value.item())
     except Exception:
-        kind = type(value).__name__
-        return Unread(f"the metric returned {kind} instead of a number from 0 to 1")
+        reason = f"the metric returned {type(value).__name__} instead of a number from 0 to 1"
+        return NoLabel("unparsed", reason)
     if not -_ROUNDING <= number <= 1 + _ROUNDING:
-        score_text = "NaN" if math.isnan(number) else f"{number:g}"
-        return Unread(f"the metric returned {score_text}, not a number from 0 to 1")
+        return NoLabel("unparsed", f"the metric returned {number:g}, not a number from 0 to 1")
     return min(max(number, 0.0), 1.0)

@@ -28,43 +28,39 @@ from trecexam.scores.columns.evaluator import Evaluator
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.ranked import run_of
 from trecexam.scores.measures import COVER, DIVERSITY, measure
+from trecexam.scores.support import SUPPORT
 from trecexam.scores.values import MeasureValues
 
 #: run -> query_id -> doc_ids down to the evaluated depth, best first.
 Ranked = Mapping[str, Mapping[str, Sequence[str]]]
-#: query_id -> doc_id -> label, 0..1.
-Labels = Mapping[str, Mapping[str, float]]
+#: (query_id, doc_id).
+Pair = tuple[str, str]
+#: The label of each labelled document, 0..1.
+Labels = Mapping[Pair, float]
 #: Measures that are defined for fractional labels.
 FRACTIONAL = ("P", "Success", "nDCG")
+_OF_ITEMS = {*COVER, *DIVERSITY, *SUPPORT}
 #: The measures computed by default.
 DEFAULT = ("P@10", "nDCG@10", "Success@10", "R@10", "AP@10", "RR@10")
 
 
 def measures_of(names: Iterable[str]) -> list[Measure]:
     """Return the measures with these names in ir_measures' notation, without duplicates."""
-    measures = []
-    for name in names:
-        try:
-            parsed = measure(name)
-        except ValueError as error:
-            raise TrecexamError(str(error)) from None
-        if parsed.NAME in COVER or parsed.NAME in DIVERSITY:
-            raise TrecexamError(f"{parsed} needs a test bank's items, and a document's label is one number")
-        measures.append(parsed)
-    return list(dict.fromkeys(measures))
+    measures = list(dict.fromkeys(map(measure, names)))
+    if wrong := next((each for each in measures if each.NAME in _OF_ITEMS), None):
+        raise TrecexamError(f"{wrong} needs a test bank's items, and a document's label is one number")
+    return measures
 
 
 def is_binary(labels: Labels) -> bool:
     """Return True if all labels are 0 or 1, or there are no labels."""
-    return all(label in (0, 1) for by_document in labels.values() for label in by_document.values())
+    return all(label in (0, 1) for label in labels.values())
 
 
-def allowed(measures: Sequence[Measure], labels: Labels) -> tuple[list[Measure], tuple[str, ...]]:
-    """Return the measures defined for these labels, and reasons why other measures are not."""
+def allowed(measures: Sequence[Measure], labels: Labels) -> list[Measure]:
+    """Return the measures that are defined for these labels."""
     binary = is_binary(labels)
-    able = [m for m in measures if binary or (m.NAME in FRACTIONAL and m.params.keys() <= {"cutoff"})]
-    why = "needs labels of 0 and 1, but some are fractions; use P, Success and nDCG"
-    return able, tuple(f"{each} {why}" for each in measures if each not in able)
+    return [m for m in measures if binary or (m.NAME in FRACTIONAL and m.params.keys() <= {"cutoff"})]
 
 
 def measure_values(
@@ -75,31 +71,31 @@ def measure_values(
     A query that a run skips has 0.
     """
     runs, queries = tuple(ranked), tuple(query_ids)
-    if not is_binary(labels):
-        array = np.empty((len(runs), len(queries), len(measures)))
-        for (run, query, column), _ in np.ndenumerate(array):
-            ranking, of_query = ranked[runs[run]].get(queries[query], ()), labels.get(queries[query], {})
-            array[run, query, column] = _fractional(measures[column], ranking, of_query)
-        return MeasureValues(runs, queries, tuple(map(str, measures)), array)
-    rows = (
-        Qrel(query_id, doc_id, int(label))
-        for query_id in query_ids
-        for doc_id, label in labels.get(query_id, {}).items()
-    )
-    evaluator = Evaluator(measures, Judged.from_qrels(rows, query_ids))
-    array = np.array([evaluator.values(run_of(lists)) for lists in ranked.values()])
-    return MeasureValues(runs, queries, evaluator.names, array).without_failed(evaluator.failures)
+    if is_binary(labels):
+        rows = (Qrel(*pair, int(label)) for pair, label in labels.items())
+        evaluator = Evaluator(measures, Judged.from_qrels(rows, queries))
+        array = np.array([evaluator.values(run_of(lists)) for lists in ranked.values()])
+        return MeasureValues(runs, queries, evaluator.names, array).without_failed(evaluator.failures)
+    judged: dict[str, list[float]] = {query_id: [] for query_id in queries}
+    for (query_id, _), label in labels.items():
+        judged[query_id].append(label)
+    array = np.empty((len(runs), len(queries), len(measures)))
+    for row, column in np.ndindex(len(runs), len(queries)):
+        query_id = queries[column]
+        gains = [labels.get((query_id, doc_id), 0.0) for doc_id in ranked[runs[row]].get(query_id, ())]
+        array[row, column] = [_fractional(each, gains, judged[query_id]) for each in measures]
+    return MeasureValues(runs, queries, tuple(map(str, measures)), array)
 
 
-def _fractional(measure: Measure, ranking: Sequence[str], labels: Mapping[str, float]) -> float:
+def _fractional(measure: Measure, gains: Sequence[float], judged: Sequence[float]) -> float:
+    """Return a measure's value of a list with these labels; `judged` has all labels of the query."""
     cutoff: int | None = measure.params.get("cutoff")
-    gains = [float(labels.get(doc_id, 0)) for doc_id in ranking[:cutoff]]
     if measure.NAME == "Success":
-        return max(gains, default=0.0)
+        return max(gains[:cutoff], default=0.0)
     if measure.NAME == "P":
-        return math.fsum(gains) / (cutoff or 1)
-    ideal = _dcg(sorted(labels.values(), reverse=True)[:cutoff])
-    return _dcg(gains) / ideal if ideal else 0.0
+        return math.fsum(gains[:cutoff]) / (cutoff or 1)
+    ideal = _dcg(sorted(judged, reverse=True)[:cutoff])
+    return _dcg(gains[:cutoff]) / ideal if ideal else 0.0
 
 
 def _dcg(gains: Sequence[float]) -> float:

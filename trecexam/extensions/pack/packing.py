@@ -27,7 +27,7 @@ from trecexam.files.stamps import sha256_of
 from trecexam.folder import PACK, TrackFolder, refuse_code
 from trecexam.graders import available
 from trecexam.graders.base import Answer, Cell, Grader, Scale, identity_digest, identity_json
-from trecexam.grades.open_track import GraderView, OpenTrack
+from trecexam.grades.open_track import OpenTrack
 from trecexam.grades.store import GradeRow, GradeStore
 from trecexam.inputs.inputs import input_stamps
 from trecexam.inputs.track_graders import ONLY, usable_folders
@@ -59,22 +59,6 @@ class PackedGrader(BaseModel):
     free_text: bool | None
     model_and_prompt: tuple[str | None, str | None] | None
     reads: list[str]
-
-    @classmethod
-    def of(cls, loader: GraderView) -> PackedGrader:
-        """Pack a grader."""
-        grader = loader.grader
-        return cls.model_construct(
-            settings=_settings(loader.folder),
-            identity=dict(grader.identity),
-            item_kinds=sorted(grader.item_kinds),
-            needs_query_text=grader.needs_query_text,
-            scale=grader.scale,
-            score_settings=dict(grader.score_settings),
-            free_text=grader.free_text,
-            model_and_prompt=grader.model_and_prompt,
-            reads=[name for name in _READERS if getattr(grader, name)],
-        )
 
 
 class StoredGrader(Grader):
@@ -126,9 +110,20 @@ def pack(loaders: OpenTrack, output: Path | str) -> str:
         # A waiting grader has no files in out/.
         with suppress(LackingError):
             inputs |= loaders[name].load().digests
+            grader = loaders[name].grader
             # Recordings are packed as files and need no model.
-            if loaders[name].grader.known_passages is None:
-                graders[name] = PackedGrader.of(loaders[name])
+            if grader.known_passages is None:
+                graders[name] = PackedGrader.model_construct(
+                    settings=_settings(loaders[name].folder),
+                    identity=dict(grader.identity),
+                    item_kinds=sorted(grader.item_kinds),
+                    needs_query_text=grader.needs_query_text,
+                    scale=grader.scale,
+                    score_settings=dict(grader.score_settings),
+                    free_text=grader.free_text,
+                    model_and_prompt=grader.model_and_prompt,
+                    reads=[reader for reader in _READERS if getattr(grader, reader)],
+                )
     if out.get("inputs") != inputs:
         raise TrackError(
             f"out/ is old: `trecexam watch {quoted(folder.root)} --once` first", path=folder.root

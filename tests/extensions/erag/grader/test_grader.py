@@ -30,14 +30,13 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def words(models: Path) -> dict[str, Any]:
-    model = str(models / "llama")
-    return {"name": "erag", "model": model, "device": "cpu", "dtype": "float32", "max_new_tokens": 6}
+def section(models: Path, **settings: Any) -> GraderSection:
+    words = {"name": "erag", "model": str(models / "llama"), "device": "cpu", "dtype": "float32"}
+    return GraderSection.model_validate({**words, "max_new_tokens": 6, **settings})
 
 
 def made(models: Path, root: Path | None = None, **settings: Any) -> Any:
-    section = GraderSection.model_validate({**words(models), **settings})
-    return create(section, root or models, trust_code=True)
+    return create(section(models, **settings), root or models, trust_code=True)
 
 
 def cell(text: str, doc_id: str = "d1", item: Item = GOLD) -> Cell:
@@ -68,16 +67,13 @@ def test_a_document_is_cut_at_its_end_to_fit_the_model(models: Path) -> None:
     found = answers(grader, cell("short", "d1"), cell(long, "d2"), cell(f"who {long}", "d3"))
     assert grader.cut == 2
     assert {status for status, _ in found.values()} == {"unparsed"}
+    # A query that fills the context is an error of its cell.
+    full = Cell("q1", "question number of it " * 60, "d1", "a document", GOLD)
+    assert answers(grader, full)["d1"][0] == "error"
     prompt, cut = grader.prompt(cell(long))
     assert cut
     assert prompt.rstrip().endswith("Query: where is it\n\nAnswer:")
     assert 0 < len(prompt.partition("Document: ")[2].partition("\n\nQuery")[0]) < len(long)
-
-
-def test_a_query_that_fills_the_context_is_an_error_of_that_cell(models: Path) -> None:
-    grader = made(models, max_length=80)
-    full = Cell("q1", "question number of it " * 60, "d1", "a document", GOLD)
-    assert answers(grader, full)["d1"][0] == "error"
 
 
 def test_the_identity_has_prompt_and_model_and_no_metric(models: Path, tmp_path: Path) -> None:
@@ -106,8 +102,8 @@ def test_a_cluster_worker_makes_the_same_grader_without_the_custom_metric(
     (tmp_path / "mine.py").write_text("def metric(output, gold):\n    return 0.5\n")
     (tmp_path / "own.toml").write_text('template = "{query}: {document}"\n')
     own = {"metric": "mine:metric", "prompt": "own.toml"}
-    grader, settings = made(models, tmp_path, **own), GraderSection.model_validate({**words(models), **own})
-    worker = recipe_of(grader, settings, tmp_path)()
+    grader = made(models, tmp_path, **own)
+    worker = recipe_of(grader, section(models, **own), tmp_path)()
     cells = [cell(f"Passage {n}.", f"d{n}") for n in range(3)]
     there = zip(cells, worker(cells)[0], strict=True)
     given = {cell.doc_id: (answer.status, answer.raw) for cell, answer in there if answer is not None}
