@@ -16,7 +16,6 @@ from support import HashGrader
 import converters
 import trecexam
 from trecexam import TrecexamError
-from trecexam.extensions.evaluate.runs import run_of
 
 FRAME = pandas.DataFrame({"qid": ["q1", "q1"], "docno": ["q1-d01", "q1-d02"], "score": [1, 2]})
 
@@ -80,12 +79,19 @@ def test_responses_are_added_under_the_name_of_their_system(small_track: Path, t
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".hidden", "a/b", "a b", "a\tb", "x.part", "x.gz", "ä" * 101, "a\u202eb"]
+    "name", ["", ".hidden", "a/.b", "../a", "/a", "a//b", "a b", "a\tb", "ä" * 130, "a\u202eb"]
 )
 def test_an_invalid_run_name_is_rejected(name: str, small_track: Path) -> None:
     with trecexam.open_track(small_track) as track, pytest.raises(TrecexamError):
         track.add_run(name, FRAME)
     assert len(list((small_track / "runs").iterdir())) == 3
+
+
+@pytest.mark.parametrize("name", ["team/mine", "x.gz", "x.part", "x.run"])
+def test_a_run_has_its_name_whatever_its_ending(name: str, small_track: Path) -> None:
+    with trecexam.open_track(small_track) as track:
+        assert track.add_run(name, FRAME) == small_track / "runs" / f"{name}.run"
+        assert name in track.files.runs()
 
 
 IDS = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_size=1, max_size=5)
@@ -109,8 +115,8 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_written_run_is_read_back_bit_for_bit(empty: Path, scores: dict[str, dict[str, float]]) -> None:
     with trecexam.open_track(empty) as track:
         again: Any = converters.read(track.add_run("mine", scores, replace=True), "run")
-    own = run_of("mine", scores)
-    assert list(again) == list(own)
+    rows = ((query_id, doc_id, value) for query_id, docs in scores.items() for doc_id, value in docs.items())
+    assert list(again) == list(converters.Run.from_entries("mine", rows))
     assert set(again.query_ids) == set(scores)
 
 

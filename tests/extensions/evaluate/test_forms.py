@@ -223,6 +223,8 @@ ACCEPTED: list[tuple[str, Any, list[Any]]] = [
             lambda files: [files / "a.run.gz"],
             lambda files: (path for path in [files / "a.run"]),
             lambda files: [files / "a.run", str(files / "a.run")],
+            Run.from_entries("tag", ROWS),
+            [RunEntry(q, d, 9, s, "tag") for q, d, s in ROWS],
         ],
     ),
     ("runs", {"hidden": ROWS, "unfinished": ROWS}, [lambda files: [files / ".hidden", files / "c.tmp"]]),
@@ -386,12 +388,11 @@ def test_a_form_is_read(argument: str, expected: Any, form: Any, files: Path) ->
     assert read(argument, form(files) if callable(form) else form) == expected
 
 
-NO_ID = "read ids as text"
 #: Argument, message, and the forms that are refused.
 REFUSED: list[tuple[str, str, list[Any]]] = [
     (
         "run",
-        "^run 'a': the score of 'd1' for query 'q1' is not a number: ",
+        "^run 'a': row 1: the score of 'd1' for query 'q1' is not a number: ",
         [
             score("2.0"),
             [{**DICTS[0], "score": "2"}],
@@ -411,7 +412,7 @@ REFUSED: list[tuple[str, str, list[Any]]] = [
     ),
     (
         "run",
-        "^run 'a': the score of 'd2' for query 'q1' is not a number: (nan|None)$",
+        "^run 'a': row 2: the score of 'd2' for query 'q1' is not a number: (nan|None)$",
         [
             scores(1.0, float("nan")),
             polars.from_pandas(scores(1.0, 2.0)).with_columns(score=polars.Series([1.0, float("nan")])),
@@ -420,18 +421,23 @@ REFUSED: list[tuple[str, str, list[Any]]] = [
     ),
     (
         "run",
-        f"^run 'a': row 1 has no id but .*; {NO_ID}",
+        "^run 'a': row 1: .*query_id.* is not an id: .*; write ids as text$",
         [
-            {None: {"d1": 1}},
             {True: {"d1": 1}},
             {1.0: {"d1": 1}},
             {"": {"d1": 1}},
-            frame(qid=[1.0], docno=["d1"], score=[1]),
+            {" ": {"d1": 1}},
+            [{"query_id": 1.0, "doc_id": "d1", "score": 1}],
         ],
     ),
     (
         "run",
-        f"^run 'a': row 2 has no id but None; {NO_ID}",
+        "^run 'a': row 1: \"qid\" is not an id: 1.0; write ids as text$",
+        [frame(qid=[1.0], docno=["d1"], score=[1])],
+    ),
+    (
+        "run",
+        "^run 'a': row 2: no .* in it$",
         [
             {"q1": {"d1": 1, None: 2}},
             frame(query_id=["q1", "q1"], doc_id=["d1", None], score=[1, 2]),
@@ -450,7 +456,7 @@ REFUSED: list[tuple[str, str, list[Any]]] = [
     (
         "run",
         "^run 'a': (query|document) id '.*' is empty or has white space",
-        [{"q 1": {"d1": 1}}, {"q1": {"d\n1": 1}}, {" ": {"d1": 1}}],
+        [{"q 1": {"d1": 1}}, {"q1": {"d\n1": 1}}],
     ),
     ("run", "^run 'a': no rows$", [[], lambda _: iter(()), FRAME.head(0), POLARS.head(0), {"q1": {}}]),
     (
@@ -460,20 +466,20 @@ REFUSED: list[tuple[str, str, list[Any]]] = [
     ),
     (
         "run",
-        "^run 'a': row 1 is neither a dict nor a record with names: ",
+        "^run 'a': row 1: neither a dict nor a record with names: ",
         [ROWS, ["a.run"], np.array([[1, 2]]), LINES.encode(), [None]],
     ),
-    ("run", "^run 'a': give a file, a data frame or a list of records, not a ", [5, None, POLARS.lazy()]),
-    ("run", "not a LazyFrame; collect\\(\\) it$", [POLARS.lazy()]),
+    ("run", "^run 'a': not a file, a data frame or a list of records, but ", [5, None, POLARS.lazy()]),
+    ("run", "but LazyFrame; collect\\(\\) it$", [POLARS.lazy()]),
     (
         "run",
-        "^run 'a': no column 'score' among 'query_id', 'doc_id'$",
+        "^run 'a': row 1: the score of 'd1' for query 'q1' is not a number: None$",
         [FRAME.drop(columns="score"), [{"query_id": "q1", "doc_id": "d1"}]],
     ),
     (
         "run",
-        "^run 'a': no column 'query_id' or 'qid' among ",
-        [[{"Query_ID": "q1", "doc_id": "d1", "score": 1}], [{}]],
+        '^run \'a\': row 1: no "query_id" or "qid" in it$',
+        [[{"Query_ID": "q1", "doc_id": "d1", "score": 1}], [{}], {None: {"d1": 1}}],
     ),
     (
         "run",
@@ -501,25 +507,27 @@ REFUSED: list[tuple[str, str, list[Any]]] = [
     ("runs", "^runs: this dict is one run, ", [NESTED, score(np.float32(1))]),
     (
         "runs",
-        "^run 'b': the score of 'd1' for query 'q1' is not a number: 'x'$",
+        "^run 'b': row 1: the score of 'd1' for query 'q1' is not a number: 'x'$",
         [{"a": NESTED, "b": score("x")}],
     ),
     ("runs", "^run 'b': document 'd1' occurs twice", [pandas.concat([scores(1), scores(1)]).assign(run="b")]),
     (
         "runs",
-        "^runs: .*; give a dict|^runs: give a dict",
+        '^runs: .*; give {"NAME": run}, ',
         [
             None,
             3,
-            Run.from_entries("a", ROWS),
+            {},
+            [],
+            lambda _: iter(()),
             [Run.from_entries("a", ROWS)],
             FRAME,
             FRAME.assign(run="a").head(0),
             lambda files: [files / "a.run", NESTED],
         ],
     ),
-    ("runs", f"^runs: row 2 has no id but None; {NO_ID}", [FRAME.assign(run=["a", None, "a"])]),
-    ("runs", f"^runs: row 1 has no id but 1.5; {NO_ID}", [FRAME.assign(run=1.5)]),
+    ("runs", '^runs: row 2: no "run" or "tag" or "run_id" in it; give', [FRAME.assign(run=["a", None, "a"])]),
+    ("runs", '^runs: row 1: "run" is not an id: 1.5; write ids as text', [FRAME.assign(run=1.5)]),
     (
         "bank",
         "^bank: a dict must be query_id -> list of questions; see query 'q1'",
@@ -527,16 +535,16 @@ REFUSED: list[tuple[str, str, list[Any]]] = [
     ),
     (
         "bank",
-        "^bank.*1.* an item of query 'q1' is not a JSON object",
+        "^bank: row 1: an item of query 'q1' is not a JSON object",
         [{"q1": [3]}, {"q1": [("i", "what?")]}],
     ),
-    ("bank", "^bank.*1.* query 'q1' has no questions or items", [{"q1": []}]),
-    ("bank", "^bank.*1.* item id '.*' occurs twice", [{"q1": ["what?", "what?"]}]),
-    ("bank", "^bank.*1.* occurs twice", [[Item("q1", "i", "what?")] * 2]),
+    ("bank", "^bank: row 1: query 'q1' has no questions or items", [{"q1": []}]),
+    ("bank", "^bank: row 1: item id '.*' occurs twice", [{"q1": ["what?", "what?"]}]),
+    ("bank", "^bank: row 1: .* occurs twice", [[Item("q1", "i", "what?")] * 2]),
     ("bank", "^bank: the importance of item 'i' is neither", [[Item("q1", "i", "x", importance="y")]]),
     (
         "bank",
-        "^bank.*2.* a question of query 'q2' has no text",
+        "^bank: row 2: a question of query 'q2' has no text",
         [
             [{"query_id": "q1", "question": "what?"}, {"query_id": "q2"}],
             frame(query_id=["q1", "q2"], question=["what?", float("nan")]),
@@ -544,7 +552,7 @@ REFUSED: list[tuple[str, str, list[Any]]] = [
     ),
     (
         "bank",
-        '^bank.*2.* no "query_id" in it',
+        '^bank: row 2: no "query_id" in it$',
         [polars.DataFrame({"query_id": ["q1", None], "question": ["what?", "how?"]})],
     ),
     (
@@ -552,45 +560,36 @@ REFUSED: list[tuple[str, str, list[Any]]] = [
         "^bank: .*not JSON serializable: set$",
         [[{"query_id": "q1", "question": "x", "gold_answers": {"a"}}]],
     ),
-    ("bank", "^bank: row 1 is neither a dict nor", [[("q1", "what?")], Item("q1", "i", "x")]),
+    ("bank", "^bank: row 1: neither a dict nor", [[("q1", "what?")], Item("q1", "i", "x")]),
     ("bank", "^bank: no rows$", [{}, [], frame(query_id=[], question=[])]),
-    ("bank", "^bank: give a file, .* not a LazyFrame; collect\\(\\) it", [POLARS.lazy()]),
+    ("bank", "^bank: not a file, .* but LazyFrame; collect\\(\\) it", [POLARS.lazy()]),
     ("bank", "bad.jsonl:1: a question of query 'q1' has no text", [lambda files: files / "bad.jsonl"]),
     ("bank", "^FILES/qrels.txt: looks like qrels", [lambda files: [files / "qrels.txt"]]),
     ("bank", "^FILES: is a folder", [lambda files: files]),
     ("bank", "^FILES/none: no such file$", [lambda files: str(files / "none")]),
     ("passages", "^passages: no rows$", [{}, []]),
-    ("passages", f"^passages: row 1 has no id but None; {NO_ID}", [{None: "x"}]),
     (
         "passages",
-        f"^passages: row 2 has no id but None; {NO_ID}",
-        [[{"doc_id": "d1", "text": "x"}, {"text": "y"}]],
+        '^passages: row 1: no "doc_id" or "docno" or "docid" or "id" in it$',
+        [{None: "x"}, [{"text": "x"}]],
     ),
+    ("passages", '^passages: row 2: no "doc_id" or', [[{"doc_id": "d1", "text": "x"}, {"text": "y"}]]),
+    ("passages", "^passages: no row has a text or contents or segment$", [[{"doc_id": "d"}]]),
     (
         "passages",
-        "^passages: no column 'doc_id' or 'docno' or 'docid' or 'id' among 'text'",
-        [[{"text": "x"}]],
-    ),
-    (
-        "passages",
-        "^passages: no column 'text' or 'contents' or 'segment' among 'doc_id'",
-        [[{"doc_id": "d"}]],
-    ),
-    (
-        "passages",
-        "^passages: row 1 is neither a dict nor",
+        "^passages: row 1: neither a dict nor",
         [list(PASSAGES.items()), lambda f: [f / "passages.jsonl"]],
     ),
     ("passages", "^passages: .*not JSON serializable: bytes", [{"d1": b"one"}]),
-    ("passages", "^passages: give a file, .* not a int", [5]),
+    ("passages", "^passages: not a file, .* but int", [5]),
     ("passages", "^FILES/none: no such file$", [lambda files: files / "none"]),
-    ("queries", "^queries: no column 'text' or 'query' or 'title' among 'qid'", [frame(qid=["q1"])]),
-    ("queries", "^queries: row 1 is neither a dict nor", [[("q1", "x")]]),
+    ("queries", "^queries: no row has a text or query or title$", [frame(qid=["q1"])]),
+    ("queries", "^queries: row 1: neither a dict nor", [[("q1", "x")]]),
     ("queries", "^queries: no rows$", [{}]),
     ("queries", "^FILES/none: no such file$", [lambda files: files / "none"]),
     (
         "official",
-        "^official: the label of 'd1' for query 'q1' is not a (whole )?number: ",
+        "^official: row [12]: the relevance or label of 'd1' for query 'q1' is not a whole number: ",
         [
             score(0.5),
             score(float("inf")),
@@ -598,6 +597,7 @@ REFUSED: list[tuple[str, str, list[Any]]] = [
             score(True),
             score("1"),
             score(None),
+            [{"qid": "q1", "docno": "d1"}],
             frame(qid=["q1"], docno=["d1"], label=["1"]),
             frame(qid=["q1", "q1"], docno=["d0", "d1"], label=[1.0, float("nan")]),
             [Qrel("q1", "d2", 1), {"query_id": "q1", "doc_id": "d1"}],
@@ -605,10 +605,9 @@ REFUSED: list[tuple[str, str, list[Any]]] = [
     ),
     ("official", "^official: document 'd1' occurs twice for query 'q1'$", [[Qrel("q1", "d1", 1)] * 2]),
     ("official", "^official: query id 'q 1' is empty or has white space", [{"q 1": {"d1": 1}}]),
-    ("official", f"^official: row 1 has no id but None; {NO_ID}", [{None: {"d1": 1}}]),
+    ("official", '^official: row 1: no "query_id" or "qid" in it$', [{None: {"d1": 1}}]),
     ("official", "^official: a dict must be query_id -> doc_id -> ", [{"d1": 1}, {"q1": ["d1"]}]),
-    ("official", "^official: no column 'relevance' or 'label' among 'qid'", [[{"qid": "q1", "docno": "d1"}]]),
-    ("official", "^official: row 1 is neither a dict nor", [[("q1", "d1", 1)]]),
+    ("official", "^official: row 1: neither a dict nor", [[("q1", "d1", 1)]]),
     ("official", "^official: no rows$", [{}, [], {"q1": {}}]),
     ("official", "^FILES/none: no such file$", [lambda files: files / "none"]),
     ("recorded", "^recorded: no rows$", [[]]),
@@ -625,8 +624,8 @@ REFUSED: list[tuple[str, str, list[Any]]] = [
         "^recorded.*1.* in none of the supported formats",
         [[{"query_id": "q1", "doc_id": "d1", "rating": 4}]],
     ),
-    ("recorded", "^recorded: row 1 is neither a dict nor", [[("q1", "d1", "i", 4)]]),
-    ("recorded", "^recorded: give a file, a data frame or a list of records, not a dict$", [{"q1": 1}]),
+    ("recorded", "^recorded: row 1: neither a dict nor", [[("q1", "d1", "i", 4)]]),
+    ("recorded", "^recorded: not a file, a data frame or a list of records, but dict$", [{"q1": 1}]),
     ("recorded", "^FILES/none: no such file$", [lambda files: files / "none"]),
 ]
 
